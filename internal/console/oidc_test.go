@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/testenv/oidcprovider"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-func setupOIDC(t *testing.T) (*signInBundle, *testProvider) {
+func setupOIDC(t *testing.T) (*signInBundle, *oidcprovider.Provider) {
 	t.Helper()
-	p := newTestProvider(t)
-	p.claims = map[string]any{"email": "Ada@Example.com", "email_verified": true, "name": "Ada Lovelace", "groups": []string{"crm", "marketing"}}
+	p := oidcprovider.New(t)
+	p.Claims = map[string]any{"email": "Ada@Example.com", "email_verified": true, "name": "Ada Lovelace", "groups": []string{"crm", "marketing"}}
 	b := setupSignIn(t, SignInConfig{
 		PublicURL: "https://console.example.com", MaxUsers: 3,
 		OIDC: OIDC{Issuer: p.URL, ClientID: "sq", ClientSecret: "hush", Tenant: "acme", Roles: map[string]user.Role{"marketing": user.Editor, "crm": user.Sender, "platform": user.Admin}},
@@ -56,7 +57,7 @@ func TestOIDC_SignIn(t *testing.T) {
 	if r.Status != 303 || r.Header.Get("Location") != "/console/pushes?status=sent" {
 		t.Fatalf("%d %v %s", r.Status, r.Header, r.Body)
 	}
-	if got := p.asked; got.Get("scope") != "openid profile email" || got.Get("redirect_uri") != "https://console.example.com/console/sign-in/oidc/callback" || got.Get("realm") != "a" {
+	if got := p.Asked; got.Get("scope") != "openid profile email" || got.Get("redirect_uri") != "https://console.example.com/console/sign-in/oidc/callback" || got.Get("realm") != "a" {
 		t.Errorf("%v", got)
 	}
 	b.get("/console/pushes").has(t, 200, "Ada Lovelace", "sender")
@@ -65,7 +66,7 @@ func TestOIDC_SignIn(t *testing.T) {
 		t.Fatalf("%+v, %v", users, err)
 	}
 	// Another role, at the next sign-in; the groups may be one name, and the name be missing.
-	p.claims["groups"], p.claims["name"], p.claims["preferred_username"] = "marketing", "", "ada"
+	p.Claims["groups"], p.Claims["name"], p.Claims["preferred_username"] = "marketing", "", "ada"
 	b.get(b.leave(""))
 	b.get("/console/pushes").has(t, 200, "ada", "editor")
 	if users, err := b.store.Users(t.Context(), b.tenant); err != nil || len(users) != 1 {
@@ -89,16 +90,16 @@ func TestOIDC_NotFit(t *testing.T) {
 		}
 	}
 	for _, groups := range []any{nil, []string{}, []string{"others", "Marketing"}, 7, map[string]any{"marketing": true}, []any{[]string{"marketing"}}} {
-		p.claims["groups"] = groups
+		p.Claims["groups"] = groups
 		refused("None of your groups may sign in here")
 	}
-	p.claims["groups"] = []string{"platform"}
-	p.claims["email"] = ""
+	p.Claims["groups"] = []string{"platform"}
+	p.Claims["email"] = ""
 	refused("does not tell your e-mail address")
 	b.person("bea@x", user.Viewer, "")
-	p.claims["email"], p.claims["email_verified"] = "bea@x", false
+	p.Claims["email"], p.Claims["email_verified"] = "bea@x", false
 	refused("Another user of your team has your e-mail address")
-	p.claims["email_verified"] = "true" // as some providers write it
+	p.Claims["email_verified"] = "true" // as some providers write it
 	if r := b.get(b.leave("")); r.Status != 303 {
 		t.Errorf("%d %s", r.Status, r.Body)
 	}
@@ -109,12 +110,12 @@ func TestOIDC_NotFit(t *testing.T) {
 	}
 	b.person("carl@x", user.Admin, "")
 	b.person("dora@x", user.Admin, "")
-	p.claims["sub"], p.claims["email"] = "s2", "eve@x"
+	p.Claims["sub"], p.Claims["email"] = "s2", "eve@x"
 	refused("as many users as it may")
 	if _, err := b.store.ChangeUser(t.Context(), b.tenant, users[0].ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	p.claims["sub"], p.claims["email"] = "s1", "bea@x"
+	p.Claims["sub"], p.Claims["email"] = "s1", "bea@x"
 	refused("You may not sign in here")
 }
 
@@ -129,22 +130,22 @@ func TestOIDC_Forged(t *testing.T) {
 		"nonce":    func(c map[string]any) { c["nonce"] = unguessable() },
 		"no nonce": func(c map[string]any) { delete(c, "nonce") },
 	} {
-		p.forge = forge
+		p.Forge = forge
 		if r := b.get(b.leave("")); r.Status != 403 || b.inside() {
 			t.Errorf("%s: %d", name, r.Status)
 		}
 	}
-	p.forge = nil
+	p.Forge = nil
 	other, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.signWith(other)
+	p.SignWith(other)
 	if r := b.get(b.leave("")); r.Status != 403 || b.inside() {
 		t.Errorf("another key: %d", r.Status)
 	}
-	if p.tokens != 6 || testenv.Query[int](t, b.url, `SELECT count(*) FROM users`) != 0 {
-		t.Errorf("%d tokens", p.tokens)
+	if p.Tokens != 6 || testenv.Query[int](t, b.url, `SELECT count(*) FROM users`) != 0 {
+		t.Errorf("%d tokens", p.Tokens)
 	}
 }
 
@@ -156,7 +157,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	b.get(back).has(t, 403, "was not begun in this browser")
 	b.leave("") // another one's cookie does not do
 	b.get(back).has(t, 403, "was not begun in this browser")
-	if p.tokens != 0 {
+	if p.Tokens != 0 {
 		t.Error("a code was exchanged")
 	}
 	// The verifier of PKCE goes with the cookie: a stolen code in another sign-in is worth nothing.
@@ -171,7 +172,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	q := mine.Query()
 	q.Set("code", stolen.Query().Get("code"))
 	b.get(mine.Path+"?"+q.Encode()).has(t, 403, "can not be believed")
-	if p.tokens != 0 {
+	if p.Tokens != 0 {
 		t.Error("a stolen code was exchanged")
 	}
 	back = b.leave("")
@@ -199,10 +200,10 @@ func TestOIDC_ProviderFails(t *testing.T) {
 	back := b.leave("")
 	q, _ := url.ParseQuery(back[strings.Index(back, "?")+1:])
 	b.get(callbackPath+"?error=access_denied&state="+q.Get("state")).has(t, 403, "refused it")
-	p.status = 500
+	p.Status = 500
 	b.get(b.leave("")).has(t, 403, "can not be believed")
 	b.signIn.cfg.OIDC.Tenant = "nobody"
-	p.status = 0
+	p.Status = 0
 	b.get(b.leave("")).has(t, 500, "Something went wrong")
 }
 

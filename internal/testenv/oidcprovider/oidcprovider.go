@@ -1,4 +1,6 @@
-package console
+// Package oidcprovider is an OpenID Connect provider for tests. It asks nobody for a password, and trusts nothing else: it speaks the
+// code flow and demands PKCE, a state and a nonce.
+package oidcprovider
 
 import (
 	"crypto/rand"
@@ -9,40 +11,40 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"testing"
 	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// testProvider is an OpenID Connect provider with one client, "sq", whose users need no password: it speaks the code flow and
-// demands PKCE.
-type testProvider struct {
-	*httptest.Server
-	t      *testing.T
+// Provider has one client, whose id is sq and whose secret is hush. Its fields are changed only while no browser is there.
+type Provider struct {
+	*httptest.Server // its URL is the issuer
+
+	Claims map[string]any              // of the next id token, besides those that each has
+	Forge  func(claims map[string]any) // changes them at last; nil: nothing does
+	Status int                         // of the token endpoint; 0: as it should be
+	Asked  url.Values                  // of the last authorization
+	Tokens int                         // how many were issued
+
+	t      testenv.T
 	signer jose.Signer
 	key    jose.JSONWebKey
-
-	claims map[string]any // of the next id token; a claim that is nil is left out
-	forge  func(claims map[string]any)
 	codes  map[string]grant
-	asked  url.Values // of the last authorization
-	tokens int        // how many were issued
-	status int        // of the token endpoint; 0: as it should be
 }
 
 // grant is what a code is for.
 type grant struct{ challenge, nonce, redirect string }
 
-func newTestProvider(t *testing.T) *testProvider {
+// New starts a provider, until the end of the test.
+func New(t testenv.T) *Provider {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &testProvider{t: t, codes: map[string]grant{}, claims: map[string]any{}}
-	p.signWith(private)
+	testenv.Check(t, err)
+	p := &Provider{t: t, codes: map[string]grant{}, Claims: map[string]any{}}
+	p.SignWith(private)
 	p.key = jose.JSONWebKey{Key: private.Public(), KeyID: "k1", Algorithm: string(jose.RS256), Use: "sig"}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
@@ -61,11 +63,11 @@ func newTestProvider(t *testing.T) *testProvider {
 	return p
 }
 
-// signWith has the provider sign with a key, which need not be the one that it names.
-func (p *testProvider) signWith(private *rsa.PrivateKey) {
+// SignWith has the provider sign with a key, which need not be the one that it names.
+func (p *Provider) SignWith(private *rsa.PrivateKey) {
 	var err error
 	if p.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: private, KeyID: "k1"}}, nil); err != nil {
-		p.t.Fatal(err)
+		p.t.Fatalf("%v", err)
 	}
 }
 
@@ -74,42 +76,42 @@ func answer(w http.ResponseWriter, v any) {
 	_ = json.NewEncoder(w).Encode(v)
 }
 
-func (p *testProvider) authorize(w http.ResponseWriter, r *http.Request) {
-	p.asked = r.URL.Query()
-	if p.asked.Get("client_id") != "sq" || p.asked.Get("response_type") != "code" || p.asked.Get("code_challenge_method") != "S256" || p.asked.Get("nonce") == "" || p.asked.Get("state") == "" {
+func (p *Provider) authorize(w http.ResponseWriter, r *http.Request) {
+	p.Asked = r.URL.Query()
+	if p.Asked.Get("client_id") != "sq" || p.Asked.Get("response_type") != "code" || p.Asked.Get("code_challenge_method") != "S256" || p.Asked.Get("nonce") == "" || p.Asked.Get("state") == "" {
 		http.Error(w, "bad request", http.StatusBadRequest)
 		return
 	}
-	code := unguessable()
-	p.codes[code] = grant{p.asked.Get("code_challenge"), p.asked.Get("nonce"), p.asked.Get("redirect_uri")}
-	back, _ := url.Parse(p.asked.Get("redirect_uri"))
-	back.RawQuery = url.Values{"code": {code}, "state": {p.asked.Get("state")}}.Encode()
+	code := rand.Text()
+	p.codes[code] = grant{p.Asked.Get("code_challenge"), p.Asked.Get("nonce"), p.Asked.Get("redirect_uri")}
+	back, _ := url.Parse(p.Asked.Get("redirect_uri"))
+	back.RawQuery = url.Values{"code": {code}, "state": {p.Asked.Get("state")}}.Encode()
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
-func (p *testProvider) token(w http.ResponseWriter, r *http.Request) {
+func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	id, secret, _ := r.BasicAuth()
 	code := r.FormValue("code")
 	g, known := p.codes[code]
 	delete(p.codes, code)
 	sum := sha256.Sum256([]byte(r.FormValue("code_verifier")))
 	fits := known && id == "sq" && secret == "hush" && r.FormValue("redirect_uri") == g.redirect && base64.RawURLEncoding.EncodeToString(sum[:]) == g.challenge
-	if !fits || p.status != 0 {
-		w.WriteHeader(max(http.StatusBadRequest, p.status))
+	if !fits || p.Status != 0 {
+		w.WriteHeader(max(http.StatusBadRequest, p.Status))
 		answer(w, map[string]string{"error": "invalid_grant"})
 		return
 	}
 	claims := map[string]any{"iss": p.URL, "aud": "sq", "sub": "s1", "nonce": g.nonce, "iat": time.Now().Unix(), "exp": time.Now().Add(time.Minute).Unix()}
-	for name, v := range p.claims {
+	for name, v := range p.Claims {
 		claims[name] = v
 	}
-	if p.forge != nil {
-		p.forge(claims)
+	if p.Forge != nil {
+		p.Forge(claims)
 	}
 	text, err := jwt.Signed(p.signer).Claims(claims).Serialize()
 	if err != nil {
-		p.t.Error(err)
+		p.t.Errorf("%v", err)
 	}
-	p.tokens++
+	p.Tokens++
 	answer(w, map[string]any{"access_token": "a", "token_type": "Bearer", "expires_in": 60, "id_token": text})
 }
