@@ -63,7 +63,9 @@ func TestConsole_Keys(t *testing.T) {
 		w.said("The key is revoked")
 	}
 	w.screen("")
-	b.until("neither opens anything", func() bool { return opens(key) == http.StatusUnauthorized && opens(successor) == http.StatusUnauthorized })
+	b.until("neither opens anything", func() bool {
+		return opens(key) == http.StatusUnauthorized && opens(successor) == http.StatusUnauthorized
+	})
 }
 
 // TestConsole_Caps looks at what the operator allows, today and on another day, and is told what is in the way when that is used up.

@@ -1,0 +1,141 @@
+package e2e
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// notPages are the paths that show no page of their own, with what they do instead.
+var notPages = map[string]string{
+	"/console": "leads to now", "/console/": "leads to now", "/console/settings": "leads to the first part of the settings",
+	"/console/sign-in/oidc": "leads to the provider", "/console/sign-in/oidc/callback": "leads back from the provider",
+	"/console/now/live": "is followed by its page", "/console/campaigns/{id}/live": "is followed by its page", "/console/pushes/bulk/{id}/live": "is followed by its page",
+	"/console/recipients/{id}/free": "is asked by the time axis", "/console/recipients/{id}/submit": "leads to the axis", "/console/recipients/{id}/move": "leads to the axis",
+	"/console/recipients/{id}/cancel": "leads to the axis",
+	"/console/pushes/{id}/cancel":     "shows the push", "/console/pushes/{id}/move": "shows the push", "/console/pushes/{id}/retry": "shows the push",
+	"/console/failures/retry":        "shows the failures",
+	"/console/campaigns/{id}/export": "is a file", "/console/proof/log/export": "is a file",
+}
+
+// TestConsole_Pages opens every page of the console with something on it, in light and dark, wide and narrow, and by the keyboard. A page
+// that is added to the routes fails it until it is opened here. The stories tell what can be done on each, and take the pictures.
+func TestConsole_Pages(t *testing.T) {
+	t.Parallel()
+	b := setupWith(t, options{config: consoleConfig + "webhooks: {allow_private_addresses: true}\n"})
+	b.StartAPI()
+	b.Start("worker")
+	var (
+		api = b.client()
+		at  = tomorrowNoon()
+	)
+	submit := func(recipient string, at time.Time, message client.Message) client.Push {
+		t.Helper()
+		one, err := api.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Category: "marketing", Message: message, SendAt: at})
+		testenv.Check(t, err)
+		return one
+	}
+	one := submit("user-1", at, client.Message{"title": "Sale"})
+	submit("user-1", at.Add(time.Hour), client.Message{"title": "Sale"})
+	refused := object{"recipient": "user-1", "category": "marketing", "message": object{}, "send_at": at.Add(30 * time.Second).Format(time.RFC3339)}
+	if status, answer := b.call("POST", "/v1/pushes", refused); status != http.StatusConflict {
+		t.Fatalf("%d %v", status, answer)
+	}
+	failed := submit("user-2", time.Time{}, client.Message{"do": "404"})
+	b.until("a push has failed", func() bool {
+		now, err := api.Push(t.Context(), failed.ID)
+		testenv.Check(t, err)
+		return now.Status == client.PushStatusFailed
+	})
+	_, schedule := b.call("POST", "/v1/schedules", object{"name": "Digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": object{"recipient": "user-1", "message": object{"title": "Your week"}}})
+	draft := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: at.Add(2 * time.Hour)}, "recipient,name\nuser-1,Anna\nuser-3,Carl\n")
+	running := b.started(client.NewCampaign{Name: "Winter sale", SendAt: at.Add(3 * time.Hour)}, "recipient\nuser-4\nuser-5\n")
+	hook, err := api.CreateWebhook(t.Context(), client.NewWebhook{URL: newInbox(t).URL})
+	testenv.Check(t, err)
+	_, err = api.TestWebhook(t.Context(), hook.ID)
+	testenv.Check(t, err)
+	change, err := api.CreateBulkChange(t.Context(), "", client.NewBulkChange{Action: client.NewBulkChangeActionMove, Shift: "1h", Filter: client.NewBulkFilter{Recipient: "user-1"}})
+	testenv.Check(t, err)
+	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", "bea@example.com", "--role", "viewer"))
+	guest := openWindow(t, b.api)
+	w := b.signIn("admin")
+	_, users := b.call("GET", "/v1/users", nil)
+	user := users["users"].([]any)[0].(object)
+
+	pages := []struct {
+		window            *window
+		route, path, says string // no path: the route itself
+	}{
+		{w, "/console/now", "", "Now"},
+		{w, "/console/recipients/{id}", "/console/recipients/user-1", "user-1"},
+		{w, "/console/recipients", "", "Recipients"},
+		{w, "/console/why", "/console/why?recipient=user-1&at=" + at.Add(25*time.Second).Format("2006-01-02T15:04:05") + "&tz=utc", "was not, because the rule per-minute was full"},
+		{w, "/console/campaigns", "", "Autumn sale"},
+		{w, "/console/campaigns/new", "", "New campaign"},
+		{w, "/console/campaigns/{id}", "/console/campaigns/" + running.ID, "Winter sale"},
+		{w, "/console/campaigns/{id}/message", "/console/campaigns/" + draft.ID + "/message", "Autumn sale"},
+		{w, "/console/campaigns/{id}/audience", "/console/campaigns/" + draft.ID + "/audience", "The audience has 2 recipients"},
+		{w, "/console/campaigns/{id}/preview", "/console/campaigns/" + draft.ID + "/preview", "user-3"},
+		{w, "/console/campaigns/{id}/when", "/console/campaigns/" + draft.ID + "/when", "Autumn sale"},
+		{w, "/console/campaigns/{id}/simulation", "/console/campaigns/" + draft.ID + "/simulation", "If nothing else is submitted in between"},
+		{w, "/console/campaigns/{id}/start", "/console/campaigns/" + draft.ID + "/start", "Autumn sale"},
+		{w, "/console/campaigns/{id}/cancel", "/console/campaigns/" + running.ID + "/cancel", "Winter sale"},
+		{w, "/console/campaigns/{id}/recipients", "/console/campaigns/" + running.ID + "/recipients", "user-4"},
+		{w, "/console/calendar", "/console/calendar?at=" + at.Format(time.DateOnly), "Winter sale"},
+		{w, "/console/calendar/campaigns/{id}", "/console/calendar/campaigns/" + draft.ID, "Move Autumn sale"},
+		{w, "/console/pushes", "", "user-1"},
+		{w, "/console/pushes/{id}", "/console/pushes/" + one.ID, "scheduled"},
+		{w, "/console/pushes/new", "", "Submit a push"},
+		{w, "/console/pushes/bulk", "/console/pushes/bulk?recipient=user-1", "user-1"},
+		{w, "/console/pushes/bulk/{id}", "/console/pushes/bulk/" + change.ID, "2"},
+		{w, "/console/failures", "", "the provider answered 404"},
+		{w, "/console/schedules", "", "Digest"},
+		{w, "/console/schedules/{id}", "/console/schedules/" + schedule["id"].(string), "at 09:00, on Monday"},
+		{w, "/console/schedules/new", "", "Cron expression"},
+		{w, "/console/policy", "", "per-minute"},
+		{w, "/console/settings/keys", "", "Make a key"},
+		{w, "/console/settings/webhooks", "", hook.URL},
+		{w, "/console/settings/webhooks/{id}", "/console/settings/webhooks/" + hook.ID, "webhook.test"},
+		{w, "/console/settings/channels", "", "push"},
+		{w, "/console/settings/caps", "", "there may be any number"},
+		{w, "/console/settings/users", "", "admin@example.com"},
+		{w, "/console/settings/users/{id}", "/console/settings/users/" + user["id"].(string), user["email"].(string)},
+		{w, "/console/settings/sessions", "", "You are signed in here"},
+		{w, "/console/proof", "", "What is promised"},
+		{w, "/console/proof/log", "", "made a user"},
+		{guest, "/console/sign-in", "", "E-mail address"},
+		{guest, "/console/set-password/{token}", link[strings.Index(link, "/console/"):], "bea@example.com"},
+	}
+	opened := maps.Clone(notPages)
+	for _, page := range pages {
+		if page.path == "" {
+			page.path = page.route
+		}
+		opened[page.route] = "a page"
+		t.Run(strings.TrimPrefix(page.route, "/console/"), func(t *testing.T) {
+			w := page.window
+			w.t = t
+			w.visit(page.path)
+			w.said(page.says)
+			w.screen("")
+			w.tabTo("main a, main button, main input, main select, main summary, main [tabindex='0']")
+		})
+		page.window.t = t
+	}
+
+	list, err := os.ReadFile("../internal/console/testdata/pages.txt")
+	testenv.Check(t, err)
+	if want := strings.Fields(string(list)); !slices.Equal(slices.Sorted(maps.Keys(opened)), want) {
+		t.Errorf("opened are\n%s\nthe routes are\n%s", strings.Join(slices.Sorted(maps.Keys(opened)), "\n"), strings.Join(want, "\n"))
+	}
+	w.click("button", "Sign out")
+	w.shown("#f-password")
+	w.screen("sign-in")
+}
