@@ -27,6 +27,7 @@ func TestConsole_Proof(t *testing.T) {
 		testenv.Check(t, err)
 		booked = append(booked, one)
 	}
+	b.started(client.NewCampaign{Name: "Autumn sale", SendAt: soon}, "recipient\nbert\ncarl\n")
 	w := b.signIn("admin")
 
 	w.visit("/console/proof?tz=utc")
@@ -68,6 +69,10 @@ func TestConsole_Proof(t *testing.T) {
 	w.click("button", "Make the key")
 	w.said("This is the new API key")
 	secret := w.text("pre.secret")
+	w.visit("/console/proof/log?tz=utc")
+	w.said("started a campaign")
+	w.never(secret)
+	w.screen("proof-log")
 	w.visit("/console/proof/log?tz=utc&actor_type=user")
 	w.shown("td", "made an API key")
 	w.shown("td a", "user admin@example.com")

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sendquota/sendquota/client"
@@ -41,6 +44,20 @@ func TestConsole_Keys(t *testing.T) {
 	w.said("This is the new API key")
 	w.screen("settings-keys")
 	key := w.text("pre.secret")
+	w.click("main button", "Copy")
+	w.shown("main button", "Selected") // this browser lets no page copy
+	if selected := eval[string](w, "getSelection().toString()"); selected != key {
+		t.Errorf("%q is selected", selected)
+	}
+	chrome := chromedp.FromContext(w.ctx)
+	_, err := cdp.Call(w.ctx, chrome.Browser, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted, BrowserContextID: chrome.BrowserContextID,
+	})
+	testenv.Check(t, err)
+	w.click("main button", "Selected")
+	w.shown("main button", "Copied")
+	w.click("summary", "As API call")
+	w.shown("pre", "/v1/keys")
 	if status := opens(key); status != http.StatusOK {
 		t.Errorf("the key is answered %d", status)
 	}

@@ -10,15 +10,20 @@ if (zone && !known) {
 const menu = document.querySelector("details.menu");
 if (menu && matchMedia("(max-width: 60rem)").matches) menu.open = false;
 
-// A button that copies stands before each call and each secret.
+// A button that copies stands before each call and each secret. Where the browser does not let pages copy, the text is selected.
 for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {
   const button = document.createElement("button");
   button.type = "button";
   button.className = "plain";
   button.textContent = "Copy";
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(pre.textContent);
-    button.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(pre.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(pre);
+      button.textContent = "Selected: copy it with the keyboard";
+    }
   });
   pre.before(button);
 }
