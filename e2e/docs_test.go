@@ -1,10 +1,17 @@
 package e2e
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestDocs_Read: the reading page, in a browser.
@@ -18,6 +25,37 @@ func TestDocs_Read(t *testing.T) {
 	w.tabTo("a[href='/docs/try']")
 	w.press(kb.Enter)
 	w.said("Powered by Scalar")
+}
+
+// TestDocs_Pictures: docs/console.md shows each picture that the stories take, once, and no other one.
+func TestDocs_Pictures(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../docs/console.md")
+	testenv.Check(t, err)
+	var shown []string
+	for _, found := range regexp.MustCompile(`!\[[^\]]+\]\((console/[^)]+)\)`).FindAllStringSubmatch(string(text), -1) {
+		shown = append(shown, filepath.Join("..", "docs", found[1]))
+	}
+	slices.Sort(shown)
+	taken, err := filepath.Glob("../docs/console/*.png")
+	testenv.Check(t, err)
+	if !slices.Equal(shown, taken) {
+		t.Errorf("shown are\n%s\ntaken are\n%s", strings.Join(shown, "\n"), strings.Join(taken, "\n"))
+	}
+	stories, err := filepath.Glob("*_test.go")
+	testenv.Check(t, err)
+	var all strings.Builder
+	for _, path := range stories {
+		story, err := os.ReadFile(path)
+		testenv.Check(t, err)
+		all.Write(story)
+	}
+	for _, picture := range taken {
+		name := strconv.Quote(strings.TrimSuffix(filepath.Base(picture), ".png"))
+		if !strings.Contains(all.String(), "screen("+name+")") && !strings.Contains(all.String(), "screenshot("+name+")") {
+			t.Errorf("no story takes %s", picture)
+		}
+	}
 }
 
 // TestDocs_Try: Scalar shows our operations and sends a request with a key, which it does not keep.
