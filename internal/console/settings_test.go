@@ -48,7 +48,7 @@ func TestSettings_Webhooks(t *testing.T) {
 	b.follow(b.post(path, "do", "test")).has(t, 200, "A test event is on its way", "webhook.test", `status-waiting`)
 	b.get(path+"?status=failed").has(t, 200, "Nothing was sent to it that fits")
 	b.post(path, "do", "rotate").has(t, 200, "This is the new secret")
-	b.follow(b.post(path, "do", "replay-failed")).has(t, 200, "0 events that had failed are sent again")
+	b.follow(b.post(path, "do", "replay-failed")).has(t, 200, "Nothing is sent again: no event was given up in the last seven days.")
 	b.follow(b.post(path, "do", "delete")).has(t, 200, "The webhook is deleted")
 	b.get(path).has(t, 404)
 }
