@@ -57,6 +57,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 	if err != nil {
 		return user.User{}, err
 	}
+	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorUser, ID: owner.ID}) // for whom the link was made
 	err = s.change(ctx, owner.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $2, link_hash = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], phc)
