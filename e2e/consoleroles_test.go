@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -15,21 +16,31 @@ func TestConsole_Viewer(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
+	b.Start("worker")
 	noon := tomorrowNoon()
 	one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", To: "+4915112345678", Message: client.Message{"title": "Hello"}, SendAt: noon})
 	testenv.Check(t, err)
 	campaign := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: noon}, "recipient\nanna\n")
+	running := b.started(client.NewCampaign{Name: "Winter sale", SendAt: noon.Add(time.Hour)}, "recipient\nbert\n")
+	failed, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "carl", Message: client.Message{"do": "404"}})
+	testenv.Check(t, err)
+	b.until("a push has failed", func() bool {
+		failed, err = b.client().Push(t.Context(), failed.ID)
+		testenv.Check(t, err)
+		return failed.Status == client.PushStatusFailed
+	})
 	_, schedule := b.call("POST", "/v1/schedules", object{"name": "Digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": object{"recipient": "anna", "message": object{"title": "Your week"}}})
 	w := b.signIn("viewer")
 
 	for _, page := range []string{
-		"/now", "/recipients", "/recipients/anna", "/why?recipient=anna&at=" + noon.Format("2006-01-02T15:04:05") + "&tz=utc", "/campaigns", "/campaigns/" + campaign.ID, "/calendar",
-		"/pushes", "/pushes/" + one.ID, "/failures", "/schedules", "/schedules/" + schedule["id"].(string), "/policy",
+		"/now", "/recipients", "/recipients/anna", "/why?recipient=anna&at=" + noon.Format("2006-01-02T15:04:05") + "&tz=utc", "/campaigns", "/campaigns/" + campaign.ID, "/campaigns/" + running.ID,
+		"/campaigns/" + running.ID + "/recipients", "/calendar?at=" + noon.Format(time.DateOnly), "/pushes", "/pushes/" + one.ID, "/pushes/" + failed.ID, "/failures", "/schedules", "/schedules/" + schedule["id"].(string), "/policy",
 		"/settings/keys", "/settings/channels", "/settings/caps", "/settings/users", "/proof", "/proof/log",
 	} {
 		w.visit("/console" + page)
 		w.shown("h1")
-		if buttons := eval[[]string](w, `[...document.querySelectorAll("main form[method=post] button, main a[href*='/new'], main a[href*='/start']")].map(e => e.outerHTML)`); len(buttons) > 0 {
+		if buttons := eval[[]string](w, `[...document.querySelectorAll("main form[method=post] button, main :is("
+			+ ["/new", "/start", "/when", "/audience", "/bulk", "/cancel", "/retry", "cancel=", "move=", "/calendar/campaigns/"].map(p => "a[href*='" + p + "']").join() + ")")].map(e => e.outerHTML)`); len(buttons) > 0 {
 			t.Errorf("%s offers %s", page, strings.Join(buttons, "\n"))
 		}
 	}
