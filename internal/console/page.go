@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/http"
@@ -34,6 +33,8 @@ type page struct {
 	api   *client.Client
 	calls *inProcess
 	sent  bool
+
+	carried carried // of the page before
 }
 
 func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *page {
@@ -43,7 +44,8 @@ func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *
 		panic(err) // the address and the key are good
 	}
 	p := &page{Visitor: who, c: c, w: w, r: r, api: api, calls: calls, Zones: readZones(r)}
-	p.Notice = p.takeNotice()
+	p.carried = p.takeCarried()
+	p.Notice = p.carried.Notice
 	return p
 }
 
@@ -151,20 +153,16 @@ func (p *page) notFound() error {
 	return &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "The address " + p.r.URL.Path + " leads nowhere. The menu lists all pages."}
 }
 
-// noticeCookie carries what was done to the page that is shown next.
-const noticeCookie = "sendquota_notice"
-
 // done goes to a page, which says once what was done.
 func (p *page) done(notice, to string) error {
-	http.SetCookie(p.w, &http.Cookie{
-		Name: noticeCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(notice)), Path: root,
-		MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: p.r.TLS != nil,
-	})
+	p.Notice = notice
 	return p.redirect(to)
 }
 
+// redirect goes to a page, which shows the calls that were made here.
 func (p *page) redirect(to string) error {
 	p.sent = true
+	p.carry()
 	if p.r.Header.Get("HX-Request") != "" {
 		p.w.Header().Set("HX-Redirect", to)
 		p.w.WriteHeader(http.StatusNoContent)
@@ -172,16 +170,6 @@ func (p *page) redirect(to string) error {
 	}
 	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
 	return nil
-}
-
-func (p *page) takeNotice() string {
-	cookie, err := p.r.Cookie(noticeCookie)
-	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
-		return ""
-	}
-	http.SetCookie(p.w, &http.Cookie{Name: noticeCookie, Path: root, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return string(text)
 }
 
 // May reports whether the user's role has a scope: what it does not have is not offered.
@@ -211,7 +199,13 @@ func (p *page) Fault(name string) string { return p.Faults[name] }
 func (p *page) Once() string { return rand.Text() }
 
 // Calls are those that were made for the page, as lines for a shell.
-func (p *page) Calls() []string {
+func (p *page) Calls() []string { return p.curl(p.calls.calls()) }
+
+// Did are the calls of the form that led to the page, and OmittedCalls is how many of them are not shown.
+func (p *page) Did() []string     { return p.curl(p.carried.Calls) }
+func (p *page) OmittedCalls() int { return p.carried.More }
+
+func (p *page) curl(calls []Call) (lines []string) {
 	address := p.c.cfg.APIAddress
 	if address == "" {
 		address = "http://" + p.r.Host
@@ -219,8 +213,7 @@ func (p *page) Calls() []string {
 			address = "https://" + p.r.Host
 		}
 	}
-	var lines []string
-	for _, call := range p.calls.calls() {
+	for _, call := range calls {
 		lines = append(lines, call.Curl(address))
 	}
 	return lines
