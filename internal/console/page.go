@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -26,6 +27,10 @@ type page struct {
 	Problem *client.Problem   // why the form, which is shown again, was not accepted
 	Faults  map[string]string // of the form, by the name of the field
 	Zones   zones
+
+	Drawn     template.HTML // the main part
+	AtFields  []shownFault
+	Elsewhere []shownFault
 
 	c     *console
 	w     http.ResponseWriter
@@ -83,26 +88,19 @@ func (p *page) again(err error, screen, title string, view any) error {
 	p.Problem = problem
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
-		p.Faults = map[string]string{}
-		for _, f := range invalid.Errors {
-			p.Faults[fieldOf(f.Location)] = f.Message
-		}
+		p.Faults = byField(invalid.Errors)
 	}
 	return p.send(problem.Status, screen, title, view)
 }
 
-// fieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
-func fieldOf(location string) string {
-	for _, part := range []string{"body.", "query.", "path.", "header."} {
-		if name, ok := strings.CutPrefix(location, part); ok {
-			return name
-		}
-	}
-	return location
-}
-
 func (p *page) send(status int, screen, title string, view any) error {
 	p.Title, p.Main = title, view
+	main, err := p.c.screens.draw(screen, "main", p)
+	if err != nil {
+		return err
+	}
+	p.placeFaults(string(main))
+	p.Drawn = template.HTML(main)
 	return p.execute(status, screen, "layout")
 }
 

@@ -108,11 +108,11 @@ func (p *page) moveOnePush() error {
 	id, to := p.param("id"), client.NewTime{SendAt: at}
 	if p.form("do") != "move" {
 		checked, err := p.api.ValidateReschedule(p.ctx(), id, to)
-		return p.pushAgain(err, &checkedChange{Action: "move", Push: checked})
+		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
 	moved, err := p.api.Reschedule(p.ctx(), id, to)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
 	return p.done("The push for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
@@ -134,11 +134,11 @@ func (p *page) retryOnePush() error {
 	}
 	if p.form("do") != "retry" {
 		checked, err := p.api.ValidateRetry(p.ctx(), id, how)
-		return p.pushAgain(err, &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
 	retry, err := p.api.Retry(p.ctx(), p.form("once"), id, how)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
 	return p.done("This is the retry, booked for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }

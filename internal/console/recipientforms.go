@@ -84,11 +84,11 @@ func (p *page) movePush() error {
 	}
 	one := p.query("move")
 	if _, err := p.api.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
-		return p.recipientAgain(to, err)
+		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
 	moved, err := p.api.Reschedule(p.ctx(), one, client.NewTime{SendAt: to})
 	if err != nil {
-		return p.recipientAgain(to, err)
+		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
 	v := recipientView{ID: id, p: p}
 	return p.done("Moved to "+p.plainTime(moved.SendAt)+".", v.Link("", "move", "", "cursor", rfc3339(moved.SendAt), "at", rfc3339(moved.SendAt)))
