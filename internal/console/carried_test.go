@@ -82,6 +82,11 @@ func TestCarried_Secrets(t *testing.T) {
 			t.Errorf("%s: %v", body, got)
 		}
 	}
+	b := setup(t)
+	page := b.follow(b.post("/console/pushes/new", "recipient", "user-1", "channel", "push", "message", `{"password":"hunter2"}`, "do", "submit"))
+	if page.has(t, 200, "Booked for", "-d '@body.json'"); strings.Contains(page.Body, "hunter2") {
+		t.Error("the page shows the secret")
+	}
 }
 
 // TestCarried_Broken: what is no cookie of ours is shown nowhere.

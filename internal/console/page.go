@@ -25,6 +25,7 @@ type page struct {
 	Main    any
 	Notice  string            // of what was done just now
 	Problem *client.Problem   // why the form, which is shown again, was not accepted
+	Form    bool              // it is shown again
 	Faults  map[string]string // of the form, by the name of the field
 	Zones   zones
 
@@ -85,12 +86,17 @@ func (p *page) again(err error, screen, title string, view any) error {
 	if !errors.As(err, &problem) {
 		return err
 	}
-	p.Problem = problem
+	p.setProblem(problem, err)
+	p.Form = true
+	return p.send(problem.Status, screen, title, view)
+}
+
+func (p *page) setProblem(problem *client.Problem, err error) {
+	p.Problem, p.Faults, p.Form = problem, nil, false
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		p.Faults = byField(invalid.Errors)
 	}
-	return p.send(problem.Status, screen, title, view)
 }
 
 func (p *page) send(status int, screen, title string, view any) error {
@@ -140,7 +146,7 @@ func (p *page) fail(err error) {
 		problem = &client.Problem{Title: "Something went wrong", Status: http.StatusInternalServerError,
 			Detail: "The page could not be made. Nothing that you typed was acted upon, unless the page says so when you open it again."}
 	}
-	p.Problem = problem
+	p.setProblem(problem, err)
 	if err := p.send(cmp.Or(problem.Status, http.StatusInternalServerError), "error", cmp.Or(problem.Title, "Error"), nil); err != nil {
 		p.c.cfg.Log.ErrorContext(p.ctx(), "the page of an error failed", "error", err)
 		http.Error(p.w, "Something went wrong.", http.StatusInternalServerError)
