@@ -61,6 +61,9 @@ type signedIn struct{ Visitor }
 func (s *signedIn) visitor(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
 func (s *signedIn) mount(chi.Router, *console)            {}
 func (s *signedIn) wrap(h http.Handler) http.Handler      { return h }
+func (s *signedIn) cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
+	return (&SignIn{}).cookie(name, value, seconds, site)
+}
 
 type noQueue struct{}
 
