@@ -46,7 +46,7 @@ func TestConsole_Recipient(t *testing.T) {
 	w.press(kb.PageUp, kb.PageUp, kb.PageUp, kb.PageUp, kb.PageUp)
 	w.said("per-hour")
 	w.said("News 1")
-	w.said("The cursor went to 13:00:00")
+	w.said("The cursor went to " + stamp(noon.Add(time.Hour)) + " UTC, in ")
 	w.screen("recipient")
 	w.press(kb.Enter)
 	w.until(`document.activeElement.id === "f-send_at"`)

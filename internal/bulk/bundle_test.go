@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulk"
@@ -51,12 +50,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -52,16 +51,12 @@ func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 	b := &running{t: t, url: testenv.Postgres(t), policy: policy}
 	b.store = b.open()
 	testenv.Forge(t, b.url)
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b.cache = quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
 	t.Cleanup(func() { _ = b.cache.Flush(context.Background()) })
 	b.pushes = b.service(b.store)
 	b.Service = campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"log"}, MaxHorizon: 365 * 24 * time.Hour})
+	var err error
 	if b.tenant, _, err = b.store.CreateTenant(t.Context(), uuid.NewString()); err != nil {
 		t.Fatal(err)
 	}

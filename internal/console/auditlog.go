@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -191,23 +190,8 @@ func (p *page) exportAuditLog() error {
 	if err != nil {
 		return err
 	}
-	format, media, ending := client.CSV, "text/csv; charset=utf-8", "csv"
-	if p.query("format") == "ndjson" {
-		format, media, ending = client.NDJSON, "application/x-ndjson", "ndjson"
-	}
 	f := client.LogFilter{Actor: query.Get("actor"), ActorType: query.Get("actor_type"), Action: query.Get("action"), Target: query.Get("target")}
 	f.From, _ = time.Parse(time.RFC3339Nano, query.Get("from")) // filter wrote them
 	f.Until, _ = time.Parse(time.RFC3339Nano, query.Get("until"))
-	rows, err := p.api.ExportAuditLog(p.ctx(), f, format)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	p.sent = true
-	p.w.Header().Set("Content-Type", media)
-	p.w.Header().Set("Content-Disposition", `attachment; filename="who-did-what.`+ending+`"`)
-	if _, err := io.Copy(p.w, rows); err != nil {
-		panic(http.ErrAbortHandler) // a part must not be taken for the whole
-	}
-	return nil
+	return p.export("who-did-what", func(as client.Format) (io.ReadCloser, error) { return p.api.ExportAuditLog(p.ctx(), f, as) })
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -14,65 +15,105 @@ const bulkEvery = time.Second
 
 // bulkView is a change of many pushes that is planned.
 type bulkView struct {
-	Filter   []formField
+	Filter   []bulkField
 	Estimate *client.BulkEstimate // nil: not asked for yet
 	All      bool                 // there is no filter
 }
 
-// bulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
-func (p *page) bulk() error {
-	return p.show("bulk", "Change many pushes", p.readBulk())
+// bulkField is a member of the filter.
+type bulkField struct {
+	formField
+	At time.Time // of a time
 }
 
-// readBulk is the filter, of the URL or of the form that was sent.
-func (p *page) readBulk() *bulkView {
-	view := &bulkView{All: true}
-	for _, name := range []string{"recipient", "campaign", "channel", "category", "from", "until"} {
-		if v := p.Value(name); v != "" {
-			view.Filter, view.All = append(view.Filter, formField{name, v}), false
-		}
+// bulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
+func (p *page) bulk() error {
+	if err := p.zoneOf(p.Value("recipient")); err != nil {
+		return err
 	}
-	return view
+	view, bad := p.readBulk()
+	if err := bad.problem(); err != nil {
+		return p.again(err, "bulk", bulkTitle, view)
+	}
+	return p.show("bulk", bulkTitle, view)
+}
+
+const bulkTitle = "Change many pushes"
+
+// readBulk is the filter, of the URL or of the form that was sent, and what is wrong with it. Its times are by the clocks that the page
+// shows, and exact from then on.
+func (p *page) readBulk() (view *bulkView, bad faults) {
+	view = &bulkView{All: true}
+	for _, name := range []string{"recipient", "campaign", "channel", "category", "from", "until"} {
+		field := bulkField{formField: formField{name, strings.TrimSpace(p.Value(name))}}
+		if field.Value == "" {
+			continue
+		}
+		if name == "from" || name == "until" {
+			at, err := p.readLocal(field.Value)
+			if bad.add(name, err); err == nil {
+				field.At, field.Value = at, rfc3339(at)
+			}
+		}
+		view.Filter, view.All = append(view.Filter, field), false
+	}
+	return view, bad
 }
 
 // change is what the form asks for.
 func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 	var bad faults
-	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.form("action")), All: v.All, Filter: client.NewBulkFilter{
-		Recipient: p.form("recipient"), Campaign: p.form("campaign"), Channel: p.form("channel"), Category: p.form("category"),
-	}}
-	for name, at := range map[string]*time.Time{"from": &c.Filter.From, "until": &c.Filter.Until, "send_at": &c.SendAt} {
-		if text := p.form(name); text != "" && (name != "send_at" || c.Action == client.NewBulkChangeActionMove) {
-			read, err := p.readLocal(text)
-			bad.add(name, err)
-			*at = read
+	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.form("action")), All: v.All}
+	for _, field := range v.Filter {
+		switch field.Name {
+		case "recipient":
+			c.Filter.Recipient = field.Value
+		case "campaign":
+			c.Filter.Campaign = field.Value
+		case "channel":
+			c.Filter.Channel = field.Value
+		case "category":
+			c.Filter.Category = field.Value
+		case "from":
+			c.Filter.From = field.At
+		case "until":
+			c.Filter.Until = field.At
 		}
 	}
 	if c.Action == client.NewBulkChangeActionMove {
 		c.Shift = p.form("shift")
+		if p.form("send_at") != "" {
+			at, err := p.formTime("send_at")
+			bad.add("send_at", err)
+			c.SendAt = at
+		}
 	}
 	return c, bad
 }
 
 // startBulk says what a bulk change would do, and starts it when the number of pushes is typed.
 func (p *page) startBulk() error {
-	view := p.readBulk()
-	change, bad := view.change(p)
+	if err := p.zoneOf(p.Value("recipient")); err != nil {
+		return err
+	}
+	view, bad := p.readBulk()
+	change, wrong := view.change(p)
+	bad = append(bad, wrong...)
 	estimate, err := p.api.EstimateBulkChange(p.ctx(), change)
 	if err := bad.both(err); err != nil {
-		return p.again(err, "bulk", "Change many pushes", view)
+		return p.again(err, "bulk", bulkTitle, view)
 	}
 	view.Estimate = &estimate
 	if p.form("do") != "start" {
-		return p.show("bulk", "Change many pushes", view)
+		return p.show("bulk", bulkTitle, view)
 	}
 	if p.form("confirm") != strconv.FormatInt(estimate.Found, 10) {
 		bad.add("confirm", errors.New("type the number of pushes that it concerns now: "+strconv.FormatInt(estimate.Found, 10)))
-		return p.again(bad.problem(), "bulk", "Change many pushes", view)
+		return p.again(bad.problem(), "bulk", bulkTitle, view)
 	}
 	made, err := p.api.CreateBulkChange(p.ctx(), p.form("once"), change)
 	if err != nil {
-		return p.again(err, "bulk", "Change many pushes", view)
+		return p.again(err, "bulk", bulkTitle, view)
 	}
 	return p.redirect(p.Link("/pushes/bulk/" + made.ID))
 }

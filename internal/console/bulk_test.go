@@ -38,3 +38,22 @@ func TestBulk(t *testing.T) {
 	}
 	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "1</strong> push fits", "Of 1 that were tried, 1 would find a place")
 }
+
+// TestBulk_Times: the times of the filter say their zone and how far they are, and stay what they are when another zone is chosen.
+func TestBulk_Times(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
+		t.Fatal(err)
+	}
+	one := b.submit("user-1", 2*time.Hour)
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, until := one.SendAt.Add(-time.Minute).Truncate(time.Second), one.SendAt.Add(time.Minute).Truncate(time.Second)
+	page := b.get("/console/pushes/bulk?tz=recipient&recipient=user-1&from=" + from.In(tokyo).Format("2006-01-02T15:04:05") + "&until=" + rfc3339(until))
+	page.has(t, 200, from.In(tokyo).Format("2006-01-02 15:04:05")+` <span class="zone">Asia/Tokyo (+09:00)</span> <span class="distance">in 1 h 5`, `name="from" value="`+rfc3339(from)+`"`, `name="until" value="`+rfc3339(until)+`"`)
+	b.post("/console/pushes/bulk?tz=utc", "recipient", "user-1", "from", rfc3339(from), "until", rfc3339(until), "action", "cancel", "do", "check").has(t, 200, "1</strong> push fits", from.UTC().Format("2006-01-02 15:04:05")+` <span class="zone">UTC`)
+	b.get("/console/pushes/bulk?from=never").has(t, 422, "is no time")
+}

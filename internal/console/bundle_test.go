@@ -61,6 +61,9 @@ type signedIn struct{ Visitor }
 func (s *signedIn) visitor(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
 func (s *signedIn) mount(chi.Router, *console)            {}
 func (s *signedIn) wrap(h http.Handler) http.Handler      { return h }
+func (s *signedIn) cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
+	return (&SignIn{}).cookie(name, value, seconds, site)
+}
 
 type noQueue struct{}
 
@@ -79,12 +82,7 @@ func setup(t testing.TB) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	log := slog.New(slog.NewJSONHandler(&b.log, nil))
 	rules := quota.Policy{
 		{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},

@@ -63,7 +63,7 @@ func TestCalendar_Month(t *testing.T) {
 	b.get("/console/calendar?tz=utc&channel=sms&view=week"+day).has(t, 200, "<h2>Week from ", "2 pushes are booked")
 	b.get("/console/calendar?tz=utc&campaign="+one.ID+day).has(t, 200, "Only of the campaign Winter sale.", "4 pushes are booked")
 	b.get("/console/calendar?tz=utc&at=2020-02").has(t, 200, "February 2020", "0 pushes are booked")
-	b.get("/console/calendar?campaign=nonsense").has(t, 422, "query.campaign")
+	b.get("/console/calendar?campaign=nonsense").has(t, 422, "campaign: must be a UUID")
 	if later := linkOf(t, r, "Later"); !strings.Contains(later, "at="+time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, time.UTC).Format("2006-01-02")) {
 		t.Errorf("later is %s", later)
 	}

@@ -186,9 +186,7 @@ func fileFaults(err error) error {
 // badLines gives the bad lines, which the form has, as a file.
 func (p *page) badLines() error {
 	lines, messages := p.r.PostForm["line"], p.r.PostForm["message"]
-	p.sent = true
-	p.w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	p.w.Header().Set("Content-Disposition", `attachment; filename="bad-lines.csv"`)
+	p.attach("text/csv; charset=utf-8", "bad-lines.csv")
 	out := csv.NewWriter(p.w)
 	_ = out.Write([]string{"line", "message"}) // a browser that went away needs no file
 	for i := range lines[:min(len(lines), len(messages))] {

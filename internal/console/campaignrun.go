@@ -2,7 +2,6 @@ package console
 
 import (
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -134,20 +133,7 @@ func (p *page) campaignRecipients() error {
 
 // exportCampaign hands on the recipients with what became of them, while they are read.
 func (p *page) exportCampaign() error {
-	format, media, ending := client.CSV, "text/csv; charset=utf-8", "csv"
-	if p.query("format") == "ndjson" {
-		format, media, ending = client.NDJSON, "application/x-ndjson", "ndjson"
-	}
-	rows, err := p.api.ExportCampaignOutcome(p.ctx(), p.param("id"), p.query("outcome"), format)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	p.sent = true
-	p.w.Header().Set("Content-Type", media)
-	p.w.Header().Set("Content-Disposition", `attachment; filename="recipients.`+ending+`"`)
-	if _, err := io.Copy(p.w, rows); err != nil {
-		panic(http.ErrAbortHandler) // a part must not be taken for the whole
-	}
-	return nil
+	return p.export("recipients", func(as client.Format) (io.ReadCloser, error) {
+		return p.api.ExportCampaignOutcome(p.ctx(), p.param("id"), p.query("outcome"), as)
+	})
 }

@@ -272,7 +272,7 @@ func TestCampaign_BetterStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := b.draftPath("message.title", "Hi")
-	b.post(at+"/send-at", "send_at", "2020-01-01T10:00:00Z").has(t, 422, "in the past")
+	b.post(at+"/send-at", "send_at", "2020-01-01T10:00:00Z").has(t, 422, "<strong>This can not be done.</strong></p>", "<li>send at: must not be more than a minute in the past")
 	soon := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Minute)
 	moved := b.post(at+"/send-at", "send_at", soon.Format(time.RFC3339))
 	if moved.Status != 303 || !strings.HasSuffix(moved.Header.Get("Location"), "/simulation") {

@@ -43,6 +43,8 @@ type authenticator interface {
 	mount(r chi.Router, c *console)
 	// wrap surrounds all pages.
 	wrap(h http.Handler) http.Handler
+	// cookie is one that the browser keeps for so many seconds, as safe as that of the session; a negative number: not any more.
+	cookie(name, value string, seconds int, site http.SameSite) *http.Cookie
 }
 
 // console serves the pages. See [New].

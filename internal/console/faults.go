@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -38,6 +39,42 @@ func (f faults) both(err error) error {
 		f = append(f, invalid.Errors...)
 	}
 	return f.problem()
+}
+
+// byField are faults by the names of their fields. Of one field there may be several.
+func byField(all []client.Fault) map[string]string {
+	texts := map[string]string{}
+	for _, f := range all {
+		name := fieldOf(f.Location)
+		if before := texts[name]; before != "" {
+			f.Message = before + "; " + f.Message
+		}
+		texts[name] = f.Message
+	}
+	return texts
+}
+
+// fieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
+func fieldOf(location string) string {
+	for _, part := range []string{"body.", "query.", "path.", "header."} {
+		if name, ok := strings.CutPrefix(location, part); ok {
+			return name
+		}
+	}
+	return location
+}
+
+// atField has what the API finds wrong with a member stand at the field of the form that it was made of.
+func atField(err error, member, field string) error {
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		for i := range invalid.Errors {
+			if fieldOf(invalid.Errors[i].Location) == member {
+				invalid.Errors[i].Location = field
+			}
+		}
+	}
+	return err
 }
 
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

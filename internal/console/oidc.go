@@ -79,14 +79,12 @@ type away struct {
 // awayTime is how long a browser may be at the provider.
 const awayTime = 10 * time.Minute
 
-func (s *SignIn) awayCookie() string { return s.cookieName("sendquota-oidc") }
+const awayCookie = "sendquota-oidc"
 
 // keep has the browser keep it for so many seconds; a negative number: not any more.
 func (s *SignIn) keep(p *page, a away, seconds int) {
 	text, _ := json.Marshal(a)
-	http.SetCookie(p.w, &http.Cookie{
-		Name: s.awayCookie(), Value: base64.RawURLEncoding.EncodeToString(text), Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: s.secure(),
-	})
+	http.SetCookie(p.w, s.cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
 }
 
 func unguessable() string {
@@ -129,7 +127,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 		return tooMany
 	}
 	var a away
-	if cookie, err := p.r.Cookie(s.awayCookie()); err == nil {
+	if cookie, err := p.r.Cookie(s.cookieName(awayCookie)); err == nil {
 		text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
 		_ = json.Unmarshal(text, &a) // what can not be read has no state
 	}

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,8 +25,13 @@ type page struct {
 	Main    any
 	Notice  string            // of what was done just now
 	Problem *client.Problem   // why the form, which is shown again, was not accepted
+	Form    bool              // it is shown again
 	Faults  map[string]string // of the form, by the name of the field
 	Zones   zones
+
+	Drawn     template.HTML // the main part
+	AtFields  []shownFault
+	Elsewhere []shownFault
 
 	c     *console
 	w     http.ResponseWriter
@@ -34,6 +39,8 @@ type page struct {
 	api   *client.Client
 	calls *inProcess
 	sent  bool
+
+	carried carried // of the page before
 }
 
 func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *page {
@@ -43,7 +50,8 @@ func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *
 		panic(err) // the address and the key are good
 	}
 	p := &page{Visitor: who, c: c, w: w, r: r, api: api, calls: calls, Zones: readZones(r)}
-	p.Notice = p.takeNotice()
+	p.carried = p.takeCarried()
+	p.Notice = p.carried.Notice
 	return p
 }
 
@@ -78,29 +86,27 @@ func (p *page) again(err error, screen, title string, view any) error {
 	if !errors.As(err, &problem) {
 		return err
 	}
-	p.Problem = problem
-	var invalid *client.Invalid
-	if errors.As(err, &invalid) {
-		p.Faults = map[string]string{}
-		for _, f := range invalid.Errors {
-			p.Faults[fieldOf(f.Location)] = f.Message
-		}
-	}
+	p.setProblem(problem, err)
+	p.Form = true
 	return p.send(problem.Status, screen, title, view)
 }
 
-// fieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
-func fieldOf(location string) string {
-	for _, part := range []string{"body.", "query.", "path.", "header."} {
-		if name, ok := strings.CutPrefix(location, part); ok {
-			return name
-		}
+func (p *page) setProblem(problem *client.Problem, err error) {
+	p.Problem, p.Faults, p.Form = problem, nil, false
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		p.Faults = byField(invalid.Errors)
 	}
-	return location
 }
 
 func (p *page) send(status int, screen, title string, view any) error {
 	p.Title, p.Main = title, view
+	main, err := p.c.screens.draw(screen, "main", p)
+	if err != nil {
+		return err
+	}
+	p.placeFaults(string(main))
+	p.Drawn = template.HTML(main)
 	return p.execute(status, screen, "layout")
 }
 
@@ -140,7 +146,7 @@ func (p *page) fail(err error) {
 		problem = &client.Problem{Title: "Something went wrong", Status: http.StatusInternalServerError,
 			Detail: "The page could not be made. Nothing that you typed was acted upon, unless the page says so when you open it again."}
 	}
-	p.Problem = problem
+	p.setProblem(problem, err)
 	if err := p.send(cmp.Or(problem.Status, http.StatusInternalServerError), "error", cmp.Or(problem.Title, "Error"), nil); err != nil {
 		p.c.cfg.Log.ErrorContext(p.ctx(), "the page of an error failed", "error", err)
 		http.Error(p.w, "Something went wrong.", http.StatusInternalServerError)
@@ -151,20 +157,16 @@ func (p *page) notFound() error {
 	return &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "The address " + p.r.URL.Path + " leads nowhere. The menu lists all pages."}
 }
 
-// noticeCookie carries what was done to the page that is shown next.
-const noticeCookie = "sendquota_notice"
-
 // done goes to a page, which says once what was done.
 func (p *page) done(notice, to string) error {
-	http.SetCookie(p.w, &http.Cookie{
-		Name: noticeCookie, Value: base64.RawURLEncoding.EncodeToString([]byte(notice)), Path: root,
-		MaxAge: 60, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: p.r.TLS != nil,
-	})
+	p.Notice = notice
 	return p.redirect(to)
 }
 
+// redirect goes to a page, which shows the calls that were made here.
 func (p *page) redirect(to string) error {
 	p.sent = true
+	p.carry()
 	if p.r.Header.Get("HX-Request") != "" {
 		p.w.Header().Set("HX-Redirect", to)
 		p.w.WriteHeader(http.StatusNoContent)
@@ -172,16 +174,6 @@ func (p *page) redirect(to string) error {
 	}
 	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
 	return nil
-}
-
-func (p *page) takeNotice() string {
-	cookie, err := p.r.Cookie(noticeCookie)
-	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
-		return ""
-	}
-	http.SetCookie(p.w, &http.Cookie{Name: noticeCookie, Path: root, MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
-	text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
-	return string(text)
 }
 
 // May reports whether the user's role has a scope: what it does not have is not offered.
@@ -211,7 +203,13 @@ func (p *page) Fault(name string) string { return p.Faults[name] }
 func (p *page) Once() string { return rand.Text() }
 
 // Calls are those that were made for the page, as lines for a shell.
-func (p *page) Calls() []string {
+func (p *page) Calls() []string { return p.curl(p.calls.calls()) }
+
+// Did are the calls of the form that led to the page, and OmittedCalls is how many of them are not shown.
+func (p *page) Did() []string     { return p.curl(p.carried.Calls) }
+func (p *page) OmittedCalls() int { return p.carried.More }
+
+func (p *page) curl(calls []Call) (lines []string) {
 	address := p.c.cfg.APIAddress
 	if address == "" {
 		address = "http://" + p.r.Host
@@ -219,8 +217,7 @@ func (p *page) Calls() []string {
 			address = "https://" + p.r.Host
 		}
 	}
-	var lines []string
-	for _, call := range p.calls.calls() {
+	for _, call := range calls {
 		lines = append(lines, call.Curl(address))
 	}
 	return lines

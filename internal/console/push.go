@@ -37,6 +37,9 @@ func (p *page) readPush() (*pushView, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := p.zoneOf(one.Recipient); err != nil {
+		return nil, err
+	}
 	view := &pushView{Push: one}
 	if !p.May(push.ScopeRecipientsRead) {
 		return view, nil
@@ -70,6 +73,18 @@ func (p *page) pushAgain(why error, checked *checkedChange) error {
 	return p.show("push", "Push for "+view.Recipient, view)
 }
 
+// zoneOfPush has the page know the zone of the push's recipient before a time of a form is read in it.
+func (p *page) zoneOfPush() error {
+	if p.Zones.Chosen != "recipient" {
+		return nil
+	}
+	one, err := p.api.Push(p.ctx(), p.param("id"))
+	if err != nil {
+		return err
+	}
+	return p.zoneOf(one.Recipient)
+}
+
 // cancelPush cancels one push.
 func (p *page) cancelPush() error {
 	one, err := p.api.Cancel(p.ctx(), p.param("id"))
@@ -81,6 +96,9 @@ func (p *page) cancelPush() error {
 
 // moveOnePush says what a move would do, or moves.
 func (p *page) moveOnePush() error {
+	if err := p.zoneOfPush(); err != nil {
+		return err
+	}
 	at, err := p.formTime("move_to")
 	if err != nil {
 		var bad faults
@@ -90,17 +108,20 @@ func (p *page) moveOnePush() error {
 	id, to := p.param("id"), client.NewTime{SendAt: at}
 	if p.form("do") != "move" {
 		checked, err := p.api.ValidateReschedule(p.ctx(), id, to)
-		return p.pushAgain(err, &checkedChange{Action: "move", Push: checked})
+		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
 	moved, err := p.api.Reschedule(p.ctx(), id, to)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
 	return p.done("The push for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
 func (p *page) retryOnePush() error {
+	if err := p.zoneOfPush(); err != nil {
+		return err
+	}
 	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
 	if v := p.form("retry_at"); v != "" {
 		at, err := p.formTime("retry_at")
@@ -113,11 +134,11 @@ func (p *page) retryOnePush() error {
 	}
 	if p.form("do") != "retry" {
 		checked, err := p.api.ValidateRetry(p.ctx(), id, how)
-		return p.pushAgain(err, &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
 	retry, err := p.api.Retry(p.ctx(), p.form("once"), id, how)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
 	return p.done("This is the retry, booked for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }

@@ -10,6 +10,7 @@ import (
 type pushesView struct {
 	client.PushesPage
 	Statuses []client.PushStatus
+	Bulk     bool // a bulk change has the same filter: it would change nothing that the list does not show
 }
 
 var pushStatuses = []client.PushStatus{
@@ -18,22 +19,27 @@ var pushStatuses = []client.PushStatus{
 
 // pushes lists pushes by a filter, which stands in the URL.
 func (p *page) pushes() error {
-	view := pushesView{Statuses: pushStatuses}
+	status := client.PushStatus(p.query("status"))
+	view := pushesView{Statuses: pushStatuses, Bulk: p.query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
 	query, err := p.filter("recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err == nil {
 		query.Set("page_size", "50")
 		err = p.api.Get(p.ctx(), "/v1/pushes", query, &view.PushesPage)
 	}
 	if err != nil {
+		view.Bulk = false
 		return p.again(err, "pushes", "Pushes", view)
 	}
 	return p.show("pushes", "Pushes", view)
 }
 
 // filter takes parameters from the URL of the page for a call: those that are named, and from and until, which a browser writes
-// in the zone that the page shows.
+// in the zone that the page shows. The page knows the zone of the recipient of the filter.
 func (p *page) filter(names ...string) (url.Values, error) {
 	query := url.Values{}
+	if err := p.zoneOf(p.query("recipient")); err != nil {
+		return query, err
+	}
 	for _, name := range names {
 		if v := p.query(name); v != "" {
 			query.Set(name, v)

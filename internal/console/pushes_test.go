@@ -88,6 +88,47 @@ func TestPush_Move(t *testing.T) {
 	b.get(path).has(t, 200, "Push for user-1")
 }
 
+// TestPush_Zones: times are shown and read in the zone of the recipient, if it is chosen: its own, or else that of the policy.
+func TestPush_Zones(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
+		t.Fatal(err)
+	}
+	tokyo, err := time.LoadLocation("Asia/Tokyo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, path := b.submit("user-1", time.Hour), "/console/pushes/"
+	shown := func(at time.Time) string { return at.In(tokyo).Format("2006-01-02 15:04:05") }
+	typed := func(at time.Time) string { return at.In(tokyo).Format("2006-01-02T15:04:05") }
+	b.get(path+one.ID).has(t, 200, "Recipient’s: Asia/Tokyo", "Mine: UTC", one.SendAt.UTC().Format("2006-01-02 15:04:05"))
+	b.get(path+one.ID+"?tz=recipient").has(t, 200, shown(one.SendAt), "in Asia/Tokyo")
+	to := one.SendAt.Add(3 * time.Hour).Truncate(time.Second)
+	b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "check").has(t, 200, "It can be moved to <time datetime=\""+rfc3339(to)+"\">"+shown(to))
+	b.follow(b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "move")).has(t, 200, "is moved to "+shown(to)+" Asia/Tokyo (+09:00), in ")
+	failed := b.failed("user-1", "the provider answered 404")
+	again := to.Add(time.Hour)
+	b.follow(b.post(path+failed.ID+"/retry?tz=recipient", "retry_at", typed(again), "do", "retry")).has(t, 200, "booked for "+shown(again)+" Asia/Tokyo (+09:00)")
+
+	b.get("/console/pushes?recipient=user-1&tz=recipient&from="+typed(to)+"&until="+typed(to.Add(time.Second))).has(t, 200, shown(to), "/console/pushes/"+one.ID)
+	b.get("/console/pushes?recipient=nobody").has(t, 200, "Recipient’s: UTC") // of the policy
+}
+
+// TestPushes_BulkOfTheSame: a change of all is offered only where it has the filter of the list.
+func TestPushes_BulkOfTheSame(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for query, want := range map[string]bool{
+		"": true, "status=scheduled": true, "recipient=user-1&campaign=&reason=": true,
+		"status=failed": false, "reason=x": false, "status=scheduled&reason=x": false, "from=never": false,
+	} {
+		if got := strings.Contains(b.get("/console/pushes?"+query).Body, "Cancel or move all"); got != want {
+			t.Errorf("%q: %v", query, got)
+		}
+	}
+}
+
 // TestPush_Retry says first what a retry would do, and books it once.
 func TestPush_Retry(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -52,6 +53,7 @@ type recipientView struct {
 	Pushes       []client.Push
 	MorePushes   bool
 	Attempts     []client.SendRecord
+	MoreAttempts bool
 	Legal        cursorAnswer
 	Next         time.Time // the free times next to the cursor; zero: there is none
 	Previous     time.Time
@@ -63,8 +65,8 @@ type recipientView struct {
 }
 
 const (
-	pushesOnAxis   = "500" // at most; a longer list is told
-	attemptsOnAxis = "500"
+	pushesOnAxis   = 500 // at most, the first ones; that there are more is told
+	attemptsOnAxis = 500
 )
 
 // recipient shows the time axis of a recipient.
@@ -108,7 +110,7 @@ func (v *recipientView) readKnown() error {
 		switch {
 		case err == nil:
 			v.Known = &known
-			v.useZone(known.TimeZone)
+			p.useZone(known.TimeZone)
 		case !errors.As(err, &problem) || problem.Status != http.StatusNotFound:
 			return err
 		}
@@ -123,12 +125,6 @@ func (v *recipientView) readKnown() error {
 		}
 	}
 	return nil
-}
-
-func (v *recipientView) useZone(name string) {
-	if in := loadZone(name); in != nil {
-		v.p.Zones.Recipient = in
-	}
 }
 
 // readMoving reads the push that is to be moved or canceled. The axis is about its channel and category then.
@@ -195,7 +191,7 @@ func (v *recipientView) readAxis() error {
 		if v.Availability, err = p.api.Availability(p.ctx(), v.ID, o); err != nil {
 			return err
 		}
-		if v.useZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
+		if p.useZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
 			break
 		}
 	}
@@ -218,7 +214,7 @@ func (v *recipientView) window() (from, until time.Time) {
 func (v *recipientView) readPushes() error {
 	p := v.p
 	from, until := v.window()
-	query := url.Values{"recipient": {v.ID}, "from": {rfc3339(from)}, "until": {rfc3339(until)}, "page_size": {pushesOnAxis}}
+	query := url.Values{"recipient": {v.ID}, "from": {rfc3339(from)}, "until": {rfc3339(until)}, "page_size": {strconv.Itoa(pushesOnAxis)}}
 	if p.May(push.ScopeRead) {
 		var found client.PushesPage
 		if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
@@ -228,11 +224,11 @@ func (v *recipientView) readPushes() error {
 	}
 	if p.May(push.ScopeRecordsRead) && from.Before(p.Now()) {
 		var found client.SendsPage
-		query.Set("page_size", attemptsOnAxis)
+		query.Set("page_size", strconv.Itoa(attemptsOnAxis))
 		if err := p.api.Get(p.ctx(), "/v1/sends", query, &found); err != nil {
 			return err
 		}
-		v.Attempts = found.Sends
+		v.Attempts, v.MoreAttempts = found.Sends, found.NextPageToken != ""
 	}
 	return nil
 }

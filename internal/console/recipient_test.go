@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // linkOf finds the address of a link by its text.
@@ -227,6 +228,29 @@ func TestRecipient_Sent(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.get("/console/recipients/user-1?scale=6h").has(t, 200, "mark-sent", "mark-delivered", "Attempts of this time", "delivered", "/console/pushes/"+one.ID)
+}
+
+// TestRecipient_ManyAttempts: what an axis leaves out is told, with the way to see it.
+func TestRecipient_ManyAttempts(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("user-1", time.Minute)
+	from := noon().AddDate(0, 0, -3)
+	testenv.Exec(t, b.url, `
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
+		SELECT id, g, tenant_id, recipient_key, shard, recipient, channel, send_at, $2::timestamptz + g * interval '1 second', $2::timestamptz + g * interval '1 second', $2::timestamptz + g * interval '1 second', 'unknown'
+		FROM pushes, generate_series(1, 502) g WHERE id = $1`, one.ID, from)
+	path := "/console/recipients/user-1?tz=utc&scale=day&at="
+	page := b.get(path + rfc3339(from))
+	last := from.Add(500 * time.Second)
+	page.has(t, 200, "Only the first 500 attempts of this time are shown, until", last.UTC().Format("2006-01-02 15:04:05"))
+	rest, err := url.Parse(linkOf(t, page, "Go on from there, on a shorter axis"))
+	if err != nil || rest.Query().Get("scale") != "6h" || rest.Query().Get("at") != rfc3339(last) {
+		t.Errorf("it goes on at %s, %v", rest, err)
+	}
+	if r := b.get(path + rfc3339(from.AddDate(0, 0, 1))); strings.Contains(r.Body, "Only the first") {
+		t.Error("an axis without attempts says that it leaves some out")
+	}
 }
 
 // TestSpansWithout: what some spans have that others do not.

@@ -20,22 +20,10 @@ func (p *page) formTime(name string) (time.Time, error) {
 	return p.readLocal(written)
 }
 
-// useZones sets the zone of the recipient before a time of a form is read in it.
-func (p *page) useZones(id string) error {
-	if p.Zones.Chosen != "recipient" {
-		return nil
-	}
-	found, err := p.api.Availability(p.ctx(), id, client.AvailabilityOptions{})
-	if err == nil {
-		(&recipientView{p: p}).useZone(found.TimeZone)
-	}
-	return err
-}
-
 // submitPush books a push for the recipient, or only says what that would do.
 func (p *page) submitPush() error {
 	id := p.param("id")
-	if err := p.useZones(id); err != nil {
+	if err := p.zoneOfForm(id); err != nil {
 		return err
 	}
 	var bad faults
@@ -85,7 +73,7 @@ func (p *page) formMessage() (client.Message, error) {
 // movePush moves a push to another send time. First it asks what that would do: a refusal moves nothing, and is shown on the axis.
 func (p *page) movePush() error {
 	id := p.param("id")
-	if err := p.useZones(id); err != nil {
+	if err := p.zoneOfForm(id); err != nil {
 		return err
 	}
 	to, err := p.formTime("move_to")
@@ -96,11 +84,11 @@ func (p *page) movePush() error {
 	}
 	one := p.query("move")
 	if _, err := p.api.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
-		return p.recipientAgain(to, err)
+		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
 	moved, err := p.api.Reschedule(p.ctx(), one, client.NewTime{SendAt: to})
 	if err != nil {
-		return p.recipientAgain(to, err)
+		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
 	v := recipientView{ID: id, p: p}
 	return p.done("Moved to "+p.plainTime(moved.SendAt)+".", v.Link("", "move", "", "cursor", rfc3339(moved.SendAt), "at", rfc3339(moved.SendAt)))
@@ -108,6 +96,9 @@ func (p *page) movePush() error {
 
 // cancelOnAxis cancels a push, and goes back to the axis.
 func (p *page) cancelOnAxis() error {
+	if err := p.zoneOfForm(p.param("id")); err != nil {
+		return err
+	}
 	gone, err := p.api.Cancel(p.ctx(), p.query("cancel"))
 	if err != nil {
 		return p.recipientAgain(time.Time{}, err)
@@ -126,12 +117,6 @@ func (p *page) recipientAgain(cursor time.Time, why error) error {
 		return p.show("recipient", view.ID, view)
 	}
 	return p.again(why, "recipient", view.ID, view)
-}
-
-// plainTime is a moment as the page shows it, without marks.
-func (p *page) plainTime(t time.Time) string {
-	shown := t.In(p.Zones.Shown())
-	return shown.Format("2006-01-02 15:04:05") + " " + zoneName(shown) + ", " + distance(t.Sub(p.Now()))
 }
 
 // backToAxis leads from the address of a form, which a browser opens again, to the axis.

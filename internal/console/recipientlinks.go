@@ -29,6 +29,21 @@ type scaleChoice struct {
 	Current    bool
 }
 
+// AllPushes is the address of the list of all pushes of the axis' time.
+func (v *recipientView) AllPushes() string {
+	from, until := v.window()
+	return v.p.Link("/pushes", "recipient", v.ID, "from", rfc3339(from), "until", rfc3339(until))
+}
+
+// LastAttempt is the moment of the last attempt that is shown.
+func (v *recipientView) LastAttempt() time.Time { return v.Attempts[len(v.Attempts)-1].StartedAt }
+
+// AttemptsFrom is the address of the axis at that moment, on a shorter scale, if there is one.
+func (v *recipientView) AttemptsFrom() string {
+	i := slices.IndexFunc(axisScales, func(s namedScale) bool { return s.Scale == v.Scale })
+	return v.Link("", "scale", string(axisScales[max(0, i-1)].Scale), "at", rfc3339(v.LastAttempt()), "cursor", "")
+}
+
 // centre is the moment that stays in sight when the scale changes: that of the cursor, if it can be seen.
 func (v *recipientView) centre() time.Time {
 	if v.sees(v.Cursor) {

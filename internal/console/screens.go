@@ -65,6 +65,7 @@ var functions = template.FuncMap{
 	"joined":   func(all []string) string { return strings.Join(all, ", ") },
 	"strings":  func(all ...string) []string { return all },
 	"ifnamed":  ifNamed,
+	"second":   func(t time.Time) time.Time { return t.Truncate(time.Second) },
 	"len64":    func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 

@@ -65,6 +65,11 @@ func (s *SignIn) cookieName(name string) string {
 	return name
 }
 
+// cookie is part of authenticator.
+func (s *SignIn) cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
+	return &http.Cookie{Name: s.cookieName(name), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: site, Secure: s.secure()}
+}
+
 // wrap finds the session of each request that is for a page.
 func (s *SignIn) wrap(h http.Handler) http.Handler {
 	pages := s.sessions.LoadAndSave(h)

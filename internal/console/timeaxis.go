@@ -22,11 +22,13 @@ const (
 	scaleMonth axisScale = "month"
 )
 
-// axisScales lists them, with their names for people.
-var axisScales = []struct {
+type namedScale struct {
 	Scale axisScale
 	Name  string
-}{{scaleHour, "1 hour"}, {scaleHours, "6 hours"}, {scaleDay, "1 day"}, {scaleWeek, "1 week"}, {scaleMonth, "1 month"}}
+}
+
+// axisScales lists them, the shortest first, with their names for people.
+var axisScales = []namedScale{{scaleHour, "1 hour"}, {scaleHours, "6 hours"}, {scaleDay, "1 day"}, {scaleWeek, "1 week"}, {scaleMonth, "1 month"}}
 
 // readScale is the scale with a name; one that there is not is a day.
 func readScale(name string) axisScale {

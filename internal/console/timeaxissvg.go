@@ -56,10 +56,7 @@ func (a timeAxis) summary() string {
 	return text
 }
 
-func (a timeAxis) stamp(t time.Time) string {
-	shown := t.In(a.Zone)
-	return shown.Format("2006-01-02 15:04:05") + " " + zoneName(shown)
-}
+func (a timeAxis) stamp(t time.Time) string { return plainTime(t, a.Zone, a.Now) }
 
 func (d *axisDrawing) add(format string, args ...any) {
 	fmt.Fprintf(&d.out, format, args...)

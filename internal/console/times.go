@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -46,6 +48,36 @@ func (z zones) Shown() *time.Location {
 	return z.Mine
 }
 
+// zoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
+// only if times are to be shown in it.
+func (p *page) zoneOf(recipient string) error {
+	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeQuota) {
+		return nil
+	}
+	now := p.Now()
+	found, err := p.api.Availability(p.ctx(), recipient, client.AvailabilityOptions{From: now, Until: now.Add(time.Second)})
+	if err != nil && p.Zones.Chosen == "recipient" {
+		return err
+	}
+	p.useZone(found.TimeZone)
+	return nil
+}
+
+// zoneOfForm is zoneOf before a time of a form is read, which nobody sees.
+func (p *page) zoneOfForm(recipient string) error {
+	if p.Zones.Chosen != "recipient" {
+		return nil
+	}
+	return p.zoneOf(recipient)
+}
+
+// useZone has the page know the zone of its recipient by its name.
+func (p *page) useZone(name string) {
+	if in := loadZone(name); in != nil {
+		p.Zones.Recipient = in
+	}
+}
+
 // choice is one way to show times.
 type choice struct {
 	Value, Name string
@@ -64,18 +96,32 @@ func (z zones) Choices() []choice {
 // Now is the moment that distances are counted from.
 func (p *page) Now() time.Time { return p.c.cfg.Now() }
 
+// written is a moment as people read it: by the clocks of a zone, with the name of the zone, and how far it is from now.
+func written(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
+	shown := t.In(in)
+	clocks = shown.Format("2006-01-02 15:04:05")
+	if t.Nanosecond() != 0 {
+		clocks = shown.Format("2006-01-02 15:04:05.000")
+	}
+	return clocks, zoneName(shown), distance(t.Sub(now))
+}
+
 // Time shows a moment in the chosen zone, with the name of the zone and how far it is away. A zero time is a dash.
 func (p *page) Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	shown := t.In(p.Zones.Shown())
-	text := shown.Format("2006-01-02 15:04:05")
-	if t.Nanosecond() != 0 {
-		text = shown.Format("2006-01-02 15:04:05.000")
-	}
+	clocks, named, away := written(t, p.Zones.Shown(), p.Now())
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s <span class="zone">%s</span> <span class="distance">%s</span></time>`,
-		t.UTC().Format(time.RFC3339Nano), text, template.HTMLEscapeString(zoneName(shown)), distance(t.Sub(p.Now()))))
+		t.UTC().Format(time.RFC3339Nano), clocks, template.HTMLEscapeString(named), away))
+}
+
+// plainTime is a moment as Time shows it, without marks.
+func (p *page) plainTime(t time.Time) string { return plainTime(t, p.Zones.Shown(), p.Now()) }
+
+func plainTime(t time.Time, in *time.Location, now time.Time) string {
+	clocks, named, away := written(t, in, now)
+	return clocks + " " + named + ", " + away
 }
 
 // Machine is a moment as programs write it, for hidden fields and addresses.

@@ -20,14 +20,13 @@ type whyView struct {
 	Campaigns []client.Campaign // to choose from, the newest first
 	Asked     bool
 
-	Sentence  string
-	At        time.Time // that the sentence is about
-	Rules     []filledRule
-	Push      *client.Push
-	Campaign  *client.Campaign
-	Next      time.Time // when there is a place again; zero: the question does not arise, or never
-	Message   bool      // it can be booked then from here, for its message is known
-	Recipient *client.Recipient
+	Sentence string
+	At       time.Time // that the sentence is about
+	Rules    []filledRule
+	Push     *client.Push
+	Campaign *client.Campaign
+	Next     time.Time // when there is a place again; zero: the question does not arise, or never
+	Message  bool      // it can be booked then from here, for its message is known
 }
 
 // filledRule is a rule that leaves no place, with what fills it.
@@ -65,7 +64,9 @@ func (p *page) why() error {
 	if recipient == "" {
 		wrong.add("recipient", errors.New("say who was not sent something: the id that your programs use"))
 	}
-	p.zoneOf(recipient, view)
+	if err := p.zoneOf(recipient); err != nil {
+		return p.again(err, "why", "Why was this person not sent?", view)
+	}
 	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
 	if v := p.query("at"); v != "" {
 		at, err = p.readLocal(v)
@@ -87,22 +88,12 @@ func (p *page) why() error {
 	return p.show("why", "Why was this person not sent?", view)
 }
 
-// zoneOf reads what is known of a recipient, so that times can be shown in their zone. Most are not described: that is no error.
-func (p *page) zoneOf(recipient string, view *whyView) {
-	if recipient == "" {
-		return
-	}
-	known, err := p.api.Recipient(p.ctx(), recipient)
-	if err != nil {
-		return
-	}
-	view.Recipient = &known
-	p.Zones.Recipient = loadZone(known.TimeZone)
-}
-
 // bookThen books what a campaign would have sent to a person, at the next free time.
 func (p *page) bookThen() error {
 	recipient, id := p.form("recipient"), p.form("campaign")
+	if err := p.zoneOfForm(recipient); err != nil {
+		return err
+	}
 	campaign, err := p.api.Campaign(p.ctx(), id)
 	if err != nil {
 		return err
@@ -125,5 +116,5 @@ func (p *page) bookThen() error {
 	if err != nil {
 		return err
 	}
-	return p.done("Booked for "+recipient+": it will be sent "+distance(made.SendAt.Sub(p.Now()))+".", p.Link("/pushes/"+made.ID))
+	return p.done("Booked for "+recipient+", for "+p.plainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
 }

@@ -35,7 +35,7 @@ func TestWhy_Campaign(t *testing.T) {
 	}
 	fields := []string{"recipient", "anna", "campaign", sale.ID, "send_at", next[1], "once", "one"}
 	booked := b.post("/console/why/book", fields...)
-	b.follow(booked).has(t, 200, "Booked for anna", "Push for anna", "+4512345678")
+	b.follow(booked).has(t, 200, "Booked for anna, for "+at.Add(time.Minute).UTC().Format("2006-01-02 15:04:05")+" UTC, in 1 h", "Push for anna", "+4512345678")
 	if again := b.post("/console/why/book", fields...); again.Header.Get("Location") != booked.Header.Get("Location") {
 		t.Errorf("the form booked twice: %s, %s", booked.Header, again.Header)
 	}
@@ -59,6 +59,15 @@ func TestWhy_Time(t *testing.T) {
 	ask("anna", one.SendAt).has(t, 200, "it is scheduled, and its time has not come")
 	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push then")
 	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
+	in, err := time.LoadLocation("Asia/Tokyo")
+	if err == nil {
+		_, err = b.api.PutRecipient(t.Context(), "anna", client.NewRecipient{TimeZone: "Asia/Tokyo"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.get("/console/why?recipient=anna&tz=recipient&at="+one.SendAt.In(in).Format("2006-01-02T15:04:05")).has(t, 200, "it is scheduled, and its time has not come", "in Asia/Tokyo", one.SendAt.In(in).Format("2006-01-02 15:04:05"))
+	ask("bert", one.SendAt).has(t, 200, "Recipient’s: UTC") // that of the policy
 	ask("", one.SendAt).has(t, 422, "say who was not sent something")
 	b.get("/console/why?recipient=&at=yesterday").has(t, 422, "say who was not sent something", `"yesterday" is no time`)
 	b.get("/console/why?recipient=anna&campaign=nonsense").has(t, 422)

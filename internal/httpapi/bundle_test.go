@@ -104,12 +104,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	b.rdb = redis.NewClient(o)
-	t.Cleanup(func() { _ = b.rdb.Close() })
+	b.rdb = testenv.RedisClient(t, testenv.Redis(t))
 	if policy == nil {
 		policy = testPolicy()
 	}

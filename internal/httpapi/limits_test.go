@@ -99,13 +99,7 @@ func TestTake_Concurrent(t *testing.T) {
 // TestTake_WithoutRedis: without Redis, the answer is a 503.
 func TestTake_WithoutRedis(t *testing.T) {
 	server := testenv.OwnRedis(t)
-	o, err := redis.ParseURL(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, server.URL, func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = -1, true })
 	if err := server.Pause(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/loop"
@@ -54,12 +53,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	o, err := redis.ParseURL(testenv.Redis(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	cache := quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
 	t.Cleanup(func() { _ = cache.Flush(context.Background()) })
 	b.policy, b.cache = policy, cache

@@ -59,13 +59,8 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := redis.ParseURL(s.redis)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.MaxRetries, o.ContextTimeoutEnabled = 1, true
-	rdb := redis.NewClient(o)
-	t.Cleanup(func() { st.Close(); _ = rdb.Close() })
+	rdb := testenv.RedisClient(t, s.redis, func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
+	t.Cleanup(st.Close)
 	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
 	if err != nil {
 		t.Fatal(err)

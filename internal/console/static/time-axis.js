@@ -233,7 +233,7 @@ customElements.define("time-axis", class extends HTMLElement {
     }
     const head = element("p", {}, element("span", { className: "status status-refused" }, "not free"), ` ${this.clock.text(wanted)}. ${text ?? ""}`);
     if (text === undefined && wanted < this.data.now) head.append("This is in the past. ");
-    if (text === undefined && to !== null && to !== wanted) head.append(`${dragged ? "The push would go" : "The cursor went"} to ${this.clock.shown(to).clock}.`);
+    if (text === undefined && to !== null && to !== wanted) head.append(`${dragged ? "The push would go" : "The cursor went"} to ${this.clock.text(to)}.`);
     place.replaceChildren(head, element("ul", {}, ...known.inTheWay(wanted).map((rule) => this.ruleItem(rule))));
   }
 

@@ -1,0 +1,126 @@
+package console
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// carried is what a page hands to the one that the browser is sent to: what was done, and with which calls. The browser has it in a
+// cookie, for a minute at most: it may name people, so it is not stored here, and it is needed where nobody is signed in, too.
+type carried struct {
+	Notice string `json:"notice"`
+	Calls  []Call `json:"calls"` // that changed something
+	More   int    `json:"more"`  // calls that find no place in a cookie
+}
+
+const (
+	carriedCookie  = "sendquota-notice"
+	longestCarried = 3800     // characters; browsers take cookies of 4096
+	longestUnpack  = 64 << 10 // bytes
+)
+
+// leftOut takes the place of a body that is not carried: curl reads it from a file.
+const leftOut = "@body.json"
+
+// carry hands what was done to the next page, with what an earlier page has handed on, which nobody has seen yet.
+func (p *page) carry() {
+	c := p.carried
+	c.Notice = p.Notice
+	for _, call := range p.calls.calls() {
+		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
+			if secret(call.Body) {
+				call.Body = leftOut
+			}
+			c.Calls = append(c.Calls, call)
+		}
+	}
+	if c.Notice == "" && len(c.Calls) == 0 {
+		return
+	}
+	http.SetCookie(p.w, p.c.auth.cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
+}
+
+// takeCarried takes what the page before has handed on. It is shown once.
+func (p *page) takeCarried() (c carried) {
+	name := p.c.auth.cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
+	cookie, err := p.r.Cookie(name.Name)
+	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
+		return c
+	}
+	http.SetCookie(p.w, name)
+	packed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return c
+	}
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), longestUnpack))
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return carried{}
+	}
+	return c
+}
+
+// pack makes a text for a cookie. What is too long for one goes without the bodies of calls, the longest ones first, and then
+// without the first calls.
+func (c carried) pack() string {
+	c.Calls = append([]Call(nil), c.Calls...)
+	for {
+		text := c.text()
+		if len(text) <= longestCarried || len(c.Calls) == 0 {
+			return text
+		}
+		longest := 0
+		for i := range c.Calls {
+			if len(c.Calls[i].Body) > len(c.Calls[longest].Body) {
+				longest = i
+			}
+		}
+		if len(c.Calls[longest].Body) > len(leftOut) {
+			c.Calls[longest].Body = leftOut
+			continue
+		}
+		half := (len(c.Calls) + 1) / 2
+		c.Calls, c.More = c.Calls[half:], c.More+half
+	}
+}
+
+func (c carried) text() string {
+	var packed bytes.Buffer
+	w, err := flate.NewWriter(&packed, flate.BestCompression)
+	if err == nil {
+		err = cmp.Or(json.NewEncoder(w).Encode(c), w.Close())
+	}
+	if err != nil {
+		panic(err) // it is texts and numbers, and goes to memory
+	}
+	return base64.RawURLEncoding.EncodeToString(packed.Bytes())
+}
+
+// secret reports whether a body of JSON has a member whose name says that it is a secret. One that can not be read may have one.
+func secret(body string) bool {
+	if body == "" || body == "@file" {
+		return false
+	}
+	in := jsontext.NewDecoder(strings.NewReader(body))
+	for {
+		token, err := in.ReadToken()
+		if err != nil {
+			return err != io.EOF
+		}
+		if kind, length := in.StackIndex(in.StackDepth()); token.Kind() != '"' || kind != '{' || length%2 == 0 {
+			continue
+		}
+		for _, word := range []string{"secret", "password", "token", "credential"} {
+			if strings.Contains(strings.ToLower(token.String()), word) {
+				return true
+			}
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package console
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// TestCarried_Calls: the page that a form leads to shows the form's calls beside its own, once.
+func TestCarried_Calls(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("user-1", time.Hour)
+	to := one.SendAt.Add(time.Hour).UTC()
+	moved := b.follow(b.post("/console/pushes/"+one.ID+"/move", "move_to", to.Format("2006-01-02T15:04:05.999999999"), "do", "move"))
+	_, drawer, _ := strings.Cut(moved.Body, "As API call")
+	did, own, _ := strings.Cut(drawer, "<h2>This page</h2>")
+	for text, in := range map[string]string{
+		"<h2>What you just did</h2>\n<pre tabindex=\"0\">curl -sS -X PATCH 'https://api.example.com/v1/pushes/" + one.ID + "'": did,
+		`-d '{"send_at":"` + to.Format(time.RFC3339Nano) + `"}'`:                                                               did,
+		"curl -sS 'https://api.example.com/v1/pushes/" + one.ID + "'":                                                          own,
+	} {
+		if !strings.Contains(in, text) {
+			t.Errorf("the drawer lacks %q:\n%s", text, drawer)
+		}
+	}
+	if strings.Contains(did, "curl -sS 'https") {
+		t.Errorf("a call that only reads is carried:\n%s", did)
+	}
+	again := b.get("/console/pushes/" + one.ID)
+	again.has(t, 200, "As API call")
+	if strings.Contains(again.Body, "What you just did") || strings.Contains(again.Body, "This page</h2>") {
+		t.Error("the calls are shown twice")
+	}
+	failed := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
+	if failed.has(t, 422); failed.Header.Get("Set-Cookie") != "" {
+		t.Errorf("what failed is carried: %v", failed.Header)
+	}
+}
+
+// TestCarried_Bounded: however long the calls of a form are, browsers take the cookie.
+func TestCarried_Bounded(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	noise := make([]byte, 6000)
+	_, _ = rand.Read(noise)
+	text := base64.StdEncoding.EncodeToString(noise)[:5000]
+	answer := b.post("/console/pushes/new", "recipient", "user-1", "channel", "push", "message.title", text, "once", "one-key", "do", "submit")
+	if cookie := answer.Header.Get("Set-Cookie"); len(cookie) > 4096 {
+		t.Errorf("the cookie has %d characters", len(cookie))
+	}
+	page := b.follow(answer)
+	page.has(t, 200, "Booked for", "curl -sS -X POST 'https://api.example.com/v1/pushes'", "Idempotency-Key: one-key", "-d '@body.json'")
+
+	var many carried
+	for range 300 {
+		many.Calls = append(many.Calls, Call{Method: http.MethodPost, Path: "/v1/pushes/" + rand.Text(), Body: `{"send_at":"` + rand.Text() + `"}`})
+	}
+	if packed := many.pack(); len(packed) > longestCarried || len(packed) < 1000 {
+		t.Errorf("%d characters", len(packed))
+	}
+}
+
+// TestCarried_Secrets: a body with a secret stays out of the cookie.
+func TestCarried_Secrets(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		"":                                    false,
+		"@file":                               false,
+		`{"send_at":"password"}`:              false,
+		`{"message":{"title":"secret sale"}}`: false,
+		`{"password":"x"}`:                    true,
+		`{"all":[{"client_Secret":"x"}]}`:     true,
+		`{"name":`:                            true,
+	} {
+		if got := secret(body); got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+	b := setup(t)
+	page := b.follow(b.post("/console/pushes/new", "recipient", "user-1", "channel", "push", "message", `{"password":"hunter2"}`, "do", "submit"))
+	if page.has(t, 200, "Booked for", "-d '@body.json'"); strings.Contains(page.Body, "hunter2") {
+		t.Error("the page shows the secret")
+	}
+}
+
+// TestCarried_Broken: what is no cookie of ours is shown nowhere.
+func TestCarried_Broken(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, value := range []string{"Zm9v", "%%%", carried{Notice: "Done"}.pack()[:8]} {
+		b.cookies[carriedCookie] = value
+		if page := b.get("/console/pushes"); page.Status != 200 || strings.Contains(page.Body, `class="notice"`) {
+			t.Errorf("%q: %d %s", value, page.Status, page.text())
+		}
+	}
+}
+
+// TestCarried_SecureCookie: where browsers come over https, also through a proxy, the cookie is as safe as that of the session.
+func TestCarried_SecureCookie(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})
+	b.person("ada@x", user.Admin, goodPassword)
+	b.enter("ada@x", goodPassword)
+	out := b.post("/console/sign-out")
+	var got string
+	for _, one := range out.Header.Values("Set-Cookie") {
+		if strings.Contains(one, carriedCookie) {
+			got = one
+		}
+	}
+	if !strings.HasPrefix(got, "__Host-"+carriedCookie+"=") || !strings.Contains(got, "; Secure") || !strings.Contains(got, "HttpOnly; ") || !strings.Contains(got, "SameSite=Strict") || !strings.Contains(got, "Path=/;") {
+		t.Errorf("%s", got)
+	}
+	b.follow(out).has(t, 200, "You are signed out")
+}

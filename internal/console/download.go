@@ -1,0 +1,33 @@
+package console
+
+import (
+	"io"
+	"net/http"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// export hands rows on as a file while they are read: as CSV, or as NDJSON where the URL asks for that. The name has no ending.
+func (p *page) export(name string, open func(client.Format) (io.ReadCloser, error)) error {
+	format, media, ending := client.CSV, "text/csv; charset=utf-8", ".csv"
+	if p.query("format") == "ndjson" {
+		format, media, ending = client.NDJSON, string(client.NDJSON), ".ndjson"
+	}
+	rows, err := open(format)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	p.attach(media, name+ending)
+	if _, err := io.Copy(p.w, rows); err != nil {
+		panic(http.ErrAbortHandler) // a part must not be taken for the whole
+	}
+	return nil
+}
+
+// attach begins an answer that the browser keeps as a file.
+func (p *page) attach(media, file string) {
+	p.sent = true
+	p.w.Header().Set("Content-Type", media)
+	p.w.Header().Set("Content-Disposition", `attachment; filename="`+file+`"`)
+}
