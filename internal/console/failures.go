@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sendquota/sendquota/client"
 )
@@ -73,6 +74,7 @@ func meaningOf(g client.FailureGroup) failureMeaning {
 // retriesView is how far a retry of a group has come, or what it would do.
 type retriesView struct {
 	Filter    []formField // the group
+	Began     time.Time   // the first step: what was made since is not looked at, or retries that fail at once would be retried for ever
 	Try       bool        // nothing is booked: it is a preview
 	Looked    int
 	Accepted  int
@@ -91,7 +93,7 @@ type reasonCount struct {
 
 // retryFailures retries the pushes of a group, step by step: each request does one step, and hands what was counted to the next.
 func (p *page) retryFailures() error {
-	view := &retriesView{Try: p.form("do") != "retry"}
+	view := &retriesView{Try: p.form("do") != "retry", Began: p.Now()}
 	query := url.Values{"page_size": {strconv.Itoa(retryStep)}}
 	for _, name := range []string{"status", "channel", "reason", "campaign", "from", "until"} {
 		if v := p.r.PostForm.Get(name); v != "" {
@@ -107,7 +109,8 @@ func (p *page) retryFailures() error {
 	if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
 		return err
 	}
-	if err := view.step(p, found.Pushes); err != nil {
+	before := slices.DeleteFunc(found.Pushes, func(one client.Push) bool { return one.CreatedAt.After(view.Began) })
+	if err := view.step(p, before); err != nil {
 		return err
 	}
 	view.NextToken = found.NextPageToken
@@ -123,6 +126,9 @@ func (v *retriesView) resume(p *page) {
 	count := func(name string) int {
 		n, _ := strconv.Atoi(p.form(name)) // the user's own page counts in it
 		return n
+	}
+	if began, err := time.Parse(time.RFC3339Nano, p.form("began")); err == nil {
+		v.Began = began
 	}
 	v.Looked, v.Accepted, v.Again, v.Twice = count("looked"), count("accepted"), count("again"), count("twice")
 	for _, one := range p.r.PostForm["refused"] {

@@ -55,29 +55,66 @@ func TestFailures_Meaning(t *testing.T) {
 	}
 }
 
+// failedAll makes some pushes, and has them all fail.
+func (b *bundle) failedAll(pushes int) {
+	b.t.Helper()
+	var batch client.NewBatch
+	for i := range pushes {
+		batch.Pushes = append(batch.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Message: client.Message{}})
+	}
+	if made, err := b.api.SubmitBatch(b.t.Context(), "", batch); err != nil || made.Accepted != int64(pushes) {
+		b.t.Fatalf("%d, %v", made.Accepted, err)
+	}
+	b.failScheduled()
+}
+
+func (b *bundle) failScheduled() {
+	b.t.Helper()
+	testenv.Exec(b.t, b.url, `DELETE FROM live`)
+	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true WHERE status = 'scheduled'`)
+}
+
+// stepFields are those of the form for the next step; nil: there is none.
+func stepFields(page string) (fields []string) {
+	_, form, _ := strings.Cut(page, `id="steps"`)
+	form, _, _ = strings.Cut(form, "</form>")
+	for _, field := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
+		fields = append(fields, field[1], field[2])
+	}
+	return fields
+}
+
 // TestFailures_Steps: more than one step are counted together.
 func TestFailures_Steps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var batch client.NewBatch
-	for i := range retryStep + 1 {
-		batch.Pushes = append(batch.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Message: client.Message{}})
-	}
-	if made, err := b.api.SubmitBatch(t.Context(), "", batch); err != nil || made.Accepted != retryStep+1 {
-		t.Fatalf("%d, %v", made.Accepted, err)
-	}
-	testenv.Exec(t, b.url, `DELETE FROM live`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true`)
+	b.failedAll(retryStep + 1)
 	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone")
 	page.has(t, 200, "200 looked at so far", "Go on with the next ones")
-	var fields []string
-	form, _, _ := strings.Cut(page.Body[strings.Index(page.Body, `id="steps"`):], "</form>")
-	for _, field := range regexp.MustCompile(`name="([^"]*)" value="([^"]*)"`).FindAllStringSubmatch(form, -1) {
-		fields = append(fields, field[1], field[2])
-	}
-	next := b.post("/console/failures/retry", fields...)
+	next := b.post("/console/failures/retry", stepFields(page.Body)...)
 	next.has(t, 200, "201 looked at.", "Would be accepted")
-	if strings.Contains(next.Body, `id="steps"`) {
+	if stepFields(next.Body) != nil {
 		t.Error("there is a step after the last one")
+	}
+}
+
+// TestFailures_RetriesFail: retries that fail while the others are still on their way are not retried once more.
+func TestFailures_RetriesFail(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.failedAll(retryStep + 1)
+	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone", "do", "retry", "on_conflict", "defer")
+	page.has(t, 200, "200 looked at so far")
+	for range 5 {
+		b.failScheduled()
+		fields := stepFields(page.Body)
+		if fields == nil {
+			break
+		}
+		page = b.post("/console/failures/retry", fields...)
+	}
+	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201", "Back to the failures")
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2*(retryStep+1) {
+		t.Errorf("there are %d pushes", n)
 	}
 }
