@@ -40,4 +40,17 @@ func (f faults) both(err error) error {
 	return f.problem()
 }
 
+// atField puts what is wrong with a field of the API to the field of the form that has another name.
+func atField(err error, api, form string) error {
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		for i := range invalid.Errors {
+			if fieldOf(invalid.Errors[i].Location) == api {
+				invalid.Errors[i].Location = form
+			}
+		}
+	}
+	return err
+}
+
 func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

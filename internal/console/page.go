@@ -26,6 +26,7 @@ type page struct {
 	Notice  string            // of what was done just now
 	Problem *client.Problem   // why the form, which is shown again, was not accepted
 	Faults  map[string]string // of the form, by the name of the field
+	Place   client.NoPlace    // of a push that has none at its time: where there is one instead
 	Zones   zones
 
 	c     *console
@@ -79,6 +80,16 @@ func (p *page) again(err error, screen, title string, view any) error {
 		return err
 	}
 	p.Problem = problem
+	var (
+		full  *client.QuotaExceeded
+		quiet *client.QuietHours
+	)
+	switch {
+	case errors.As(err, &full):
+		p.Place = full.NoPlace
+	case errors.As(err, &quiet):
+		p.Place = quiet.NoPlace
+	}
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		p.Faults = map[string]string{}

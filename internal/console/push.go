@@ -63,10 +63,10 @@ func (p *page) pushAgain(why error, checked *checkedChange) error {
 	if err != nil {
 		return err
 	}
-	view.Checked = checked
 	if why != nil {
 		return p.again(why, "push", "Push for "+view.Recipient, view)
 	}
+	view.Checked = checked
 	return p.show("push", "Push for "+view.Recipient, view)
 }
 
@@ -81,6 +81,7 @@ func (p *page) cancelPush() error {
 
 // moveOnePush says what a move would do, or moves.
 func (p *page) moveOnePush() error {
+	p.takeNextFree("move_to")
 	at, err := p.formTime("move_to")
 	if err != nil {
 		var bad faults
@@ -90,17 +91,18 @@ func (p *page) moveOnePush() error {
 	id, to := p.param("id"), client.NewTime{SendAt: at}
 	if p.form("do") != "move" {
 		checked, err := p.api.ValidateReschedule(p.ctx(), id, to)
-		return p.pushAgain(err, &checkedChange{Action: "move", Push: checked})
+		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
 	moved, err := p.api.Reschedule(p.ctx(), id, to)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
 	return p.done("The push for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
 func (p *page) retryOnePush() error {
+	p.takeNextFree("retry_at")
 	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
 	if v := p.form("retry_at"); v != "" {
 		at, err := p.formTime("retry_at")
@@ -113,11 +115,11 @@ func (p *page) retryOnePush() error {
 	}
 	if p.form("do") != "retry" {
 		checked, err := p.api.ValidateRetry(p.ctx(), id, how)
-		return p.pushAgain(err, &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
 	retry, err := p.api.Retry(p.ctx(), p.form("once"), id, how)
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
 	return p.done("This is the retry, booked for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }
@@ -148,6 +150,7 @@ func (p *page) submitOnePush() error {
 	if err != nil {
 		return err
 	}
+	p.takeNextFree("send_at")
 	var bad faults
 	one := client.NewPush{
 		Recipient: p.form("recipient"), Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), OnConflict: client.NewPushOnConflict(p.form("on_conflict")),
