@@ -84,8 +84,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.press(kb.Enter)
 	cursor(at(8, 40))
 	w.press(kb.Enter)
-	w.until(`document.readyState === "complete" && !location.search.includes("cursor=") && document.querySelector("[data-cursor]")`) // that of the evening before is on another axis
-	w.shown("svg.axis", at(-24, 0).Format("2 January 2006"))
+	cursor(at(-2, 0).Add(-time.Second)) // before the night: on another axis
 
 	// Somebody else is faster.
 	w.visit(axis + "&cursor=" + at(10, 10).UTC().Format(time.RFC3339))

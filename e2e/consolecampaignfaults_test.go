@@ -29,7 +29,7 @@ func TestConsole_CampaignFaults(t *testing.T) {
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
 	list, other := filepath.Join(t.TempDir(), "winter.csv"), filepath.Join(t.TempDir(), "spring.csv")
-	write(t, list, "Customer ID,First name\nanna,Anna\n")
+	write(t, list, "Customer ID,First name\nanna,Anna\nbert,Bert\n")
 	var long strings.Builder
 	long.WriteString("Customer ID,Town\n")
 	for i := range 100_000 {
@@ -72,7 +72,7 @@ func TestConsole_CampaignFaults(t *testing.T) {
 	w.fill("[name='name[1]']", "first_name")
 	w.choose("#f-file", list)
 	w.click("button", "Send the list")
-	w.said("1 recipient is in the audience")
+	w.said("2 recipients are in the audience")
 
 	w.click("a", "On to the time")
 	w.click("[name=when][value=at]")
@@ -84,6 +84,10 @@ func TestConsole_CampaignFaults(t *testing.T) {
 	w.shown("#fault-send_at")
 	w.keeps(map[string]string{"#f-send_at": "2020-01-01T09:00", "#f-spread": "two hours", "#f-conflict": "defer", "[name=when]:checked": "at"})
 	w.screen("")
+	w.set("#f-send_at", tomorrowNoon().Format("2006-01-02T15:04:05"))
+	w.fill("#f-spread", "2h")
+	w.click("button", "Keep the time")
+	w.said("If nothing else is submitted in between")
 
 	id := testenv.Query[string](t, b.Database, `SELECT id::text FROM campaigns`)
 	w.visit("/console/calendar/campaigns/" + id + "?tz=utc")
@@ -94,5 +98,6 @@ func TestConsole_CampaignFaults(t *testing.T) {
 	w.screen("")
 	w.visit("/console/campaigns/" + id + "?tz=utc")
 	w.said("Hi {{ first_name }}")
+	w.said("at an instant")
 	w.screen("campaign-draft")
 }
