@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sendquota/sendquota/client"
@@ -22,6 +24,15 @@ channels: {log: {type: log}}
 http: {drain: 0s}
 console: {enabled: true}
 `
+
+// holdEnter holds the enter key down for so long that the keyboard repeats it.
+func (w *window) holdEnter() {
+	w.t.Helper()
+	for i, kind := range []input.DispatchKeyEventType{"keyDown", "keyDown", "keyDown", "keyUp"} {
+		_, err := chromedp.Call(w.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: "Enter", Code: "Enter", Text: "\r", WindowsVirtualKeyCode: 13, AutoRepeat: new(i > 0)})
+		testenv.Check(w.t, err)
+	}
+}
 
 // TestConsole_AxisKeys walks from one free time to the next by the keyboard, along a day of a person with quiet hours and full rules, books where somebody else was
 // faster at first, moves a push to where there is no place, and cancels one after a look at what becomes free.
@@ -91,8 +102,11 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.said("A push of this kind finds a place here.")
 	book("Weather", "", at(10, 10))
 	w.tabTo("[data-do=choose]")
-	w.press(kb.Enter)
+	w.holdEnter()
 	w.until(`document.activeElement.id === "f-send_at"`)
+	if at := eval[string](w, "location.pathname"); at != "/console/recipients/anna" {
+		t.Errorf("a key that was held down has sent the form: %s", at)
+	}
 	w.tabTo(`[name="message.title"]`)
 	w.expect("status of 409") // the place is taken
 	w.press("One more", kb.Enter)
