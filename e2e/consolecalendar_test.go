@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,10 +41,21 @@ func (b *bundle) started(c client.NewCampaign, audience string) client.Campaign 
 // that would do. A campaign that was started stays.
 func TestConsole_Calendar(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
+	b := setupWith(t, options{config: strings.Replace(consoleConfig, "log: {type: log}", "log: {type: log, throughput: {rate: 100, per: 1h}}", 1)})
 	b.StartAPI()
 	b.Start("worker")
 	noon := tomorrowNoon()
+	var many client.NewBatch
+	for i := range 250 { // half of them in one hour, which is more than the channel can carry
+		at := noon.Add(time.Duration(max(0, i-125)/10-6) * time.Hour)
+		many.Pushes = append(many.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Channel: "log", Message: client.Message{"title": "News"}, SendAt: at})
+	}
+	for _, hours := range []int{4, 6} { // with the autumn sale, a full day for anna
+		many.Pushes = append(many.Pushes, client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(hours) * time.Hour)})
+	}
+	if made, err := b.client().SubmitBatch(t.Context(), "", many); err != nil || made.Refused > 0 {
+		t.Fatal(made, err)
+	}
 	draft := b.planned(client.NewCampaign{Name: "Winter sale", SendAt: noon, Spread: "2h"}, "recipient\nanna\nbert\n")
 	b.started(client.NewCampaign{Name: "Autumn sale", SendAt: noon.Add(time.Hour)}, "recipient\nanna\ncarl\n")
 	start := func() time.Time {
@@ -57,7 +69,7 @@ func TestConsole_Calendar(t *testing.T) {
 	w.visit(month)
 	w.said("Free capacity of an audience")
 	w.said("it was started, so its pushes are booked")
-	w.screen("calendar")
+	w.screen("")
 	w.click("details.same summary")
 	w.screen("")
 	if movable := eval[int](w, `document.querySelectorAll(".bars a").length`); movable != 1 {
@@ -65,7 +77,12 @@ func TestConsole_Calendar(t *testing.T) {
 	}
 
 	// With the keyboard, in a week: two steps of a quarter of an hour.
-	w.visit(month + "&view=week")
+	w.visit(strings.Replace(month, "&split=channel", "", 1) + "&view=week")
+	w.said("In 1 hour more is booked than a channel can carry.")
+	w.said("2 of 2 recipients were looked at")
+	w.until(`[...document.querySelectorAll("svg.heat title")].some(e => e.textContent.startsWith("` + noon.Format("2006-01-02") + `") && e.textContent.endsWith(": 50 %"))`) // bert alone has a place
+	w.screen("")
+	w.picture("calendar", 1900)
 	w.shown("a.bar-draft")
 	w.tabTo("a.bar-draft")
 	w.press(kb.ArrowRight, kb.ArrowRight)

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -42,7 +43,7 @@ func TestConsole_Campaign(t *testing.T) {
 		}
 	}
 	w.visit("/console/campaigns?tz=utc")
-	w.screen("campaigns")
+	w.screen("")
 	w.click("a", "New campaign")
 	w.fill("#f-name", "Winter sale")
 	w.fill("[id='f-message.title']", "Hi {{ first_name }}")
@@ -102,6 +103,11 @@ func TestConsole_Campaign(t *testing.T) {
 	w.click("a", "What became of each recipient")
 	w.said("user-7")
 	w.screen("campaign-recipients")
+	b.planned(client.NewCampaign{Name: "Spring news", SendAt: tomorrowNoon(), Spread: "2h"}, "recipient\nanna\nbert\n")
+	b.started(client.NewCampaign{Name: "Autumn sale", SendAt: tomorrowNoon(), Channel: "log"}, "recipient\nanna\ncarla\n")
+	w.visit("/console/campaigns?tz=utc")
+	w.said("Spring news")
+	w.screen("campaigns")
 
 	once(t, b.provider.Arrivals(), 30)
 	for _, a := range b.provider.Arrivals() {

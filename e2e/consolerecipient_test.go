@@ -32,7 +32,7 @@ func TestConsole_Recipient(t *testing.T) {
 	at := "?tz=utc&scale=6h&at=" + noon.Format(time.RFC3339)
 
 	w.visit("/console/recipients?tz=utc")
-	w.screen("recipients")
+	w.screen("")
 	w.tabTo("#f-id")
 	w.press("user 42", kb.Enter)
 	w.shown("h1", "user 42")
@@ -47,7 +47,7 @@ func TestConsole_Recipient(t *testing.T) {
 	w.said("per-hour")
 	w.said("News 1")
 	w.said("The cursor went to " + stamp(noon.Add(time.Hour)) + " UTC, in ")
-	w.screen("recipient")
+	w.screen("")
 	w.press(kb.Enter)
 	w.until(`document.activeElement.id === "f-send_at"`)
 	w.tabTo(`[name="message.title"]`)

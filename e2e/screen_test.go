@@ -91,6 +91,17 @@ func (w *window) axeFindings() []finding {
 	return eval[[]finding](w, "axe.run(document, {resultTypes: ['violations'], preload: false}).then(r => r.violations)")
 }
 
+// picture takes the picture of a page whose point lies below the window: as a window would show it that is so high.
+func (w *window) picture(name string, height int64) {
+	w.t.Helper()
+	if !*update {
+		return
+	}
+	w.size(1280, height)
+	w.screenshot(name)
+	w.size(1280, 800)
+}
+
 // screenshot writes docs/console/<name>.png, if -update is given. What has no name gets no picture.
 func (w *window) screenshot(name string) {
 	w.t.Helper()

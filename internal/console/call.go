@@ -21,7 +21,7 @@ import (
 type inProcess struct {
 	api    http.Handler
 	caller push.Caller
-	w      http.ResponseWriter // of the page, for the deadlines of long uploads
+	w      http.ResponseWriter // of the page, for the deadlines of long answers
 	page   *http.Request
 
 	mu   sync.Mutex
@@ -167,7 +167,7 @@ func neededHeaders(h http.Header) (all []string) {
 // quoteShell quotes a text for a POSIX shell.
 func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// inProcessAnswer is the http.ResponseWriter of a call. Deadlines that the API sets are those of the page's connection.
+// inProcessAnswer is the http.ResponseWriter of a call. Deadlines for the answer are those of the page's connection.
 type inProcessAnswer struct {
 	page   http.ResponseWriter
 	header http.Header
@@ -196,10 +196,9 @@ func (a *inProcessAnswer) Write(b []byte) (int, error) {
 // FlushError has nothing to do: what is written can be read at once.
 func (a *inProcessAnswer) FlushError() error { return nil }
 
-// SetReadDeadline is for an upload that goes on.
-func (a *inProcessAnswer) SetReadDeadline(at time.Time) error {
-	return http.NewResponseController(a.page).SetReadDeadline(at)
-}
+// SetReadDeadline does nothing: it is the page that waits for what the browser sends. A call gets what the page has of it, and a deadline of
+// its own would end the page, or, when all has come, take the browser for one that went away.
+func (a *inProcessAnswer) SetReadDeadline(time.Time) error { return nil }
 
 // SetWriteDeadline is for a long answer that the page hands on.
 func (a *inProcessAnswer) SetWriteDeadline(at time.Time) error {

@@ -30,8 +30,8 @@ const (
 	longestColumns = 256 << 10
 )
 
-// mostDropped is how much of a file is read that is only looked at, where no script cuts it short; and answerTime is for the answer
-// behind it.
+// mostDropped is how much of a file is read that is not taken, or only looked at where no script cuts it short; and answerTime is for the
+// answer behind it.
 const (
 	mostDropped = 1 << 30
 	answerTime  = 30 * time.Second
@@ -61,8 +61,7 @@ func (p *page) showColumns(v *draftView) error {
 	if err == nil {
 		form.Columns, err = lookAt(file, p.channelType(v), p.MayRecipients())
 		err = unreadable(err)
-		_, _ = io.CopyN(io.Discard, file, mostDropped)                                   // a browser reads the answer when all is sent
-		_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
+		p.drop(file)
 	}
 	if p.r.Header.Get("HX-Request") == "" {
 		if err != nil {
@@ -79,6 +78,12 @@ func (p *page) showColumns(v *draftView) error {
 	}
 	v.Step = "audience"
 	return p.fragment("campaigndraft", "columns", v)
+}
+
+// drop reads the rest of a file: a browser reads the answer when all is sent.
+func (p *page) drop(file io.Reader) {
+	_, _ = io.CopyN(io.Discard, file, mostDropped)
+	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
 }
 
 // unreadable is what is wrong with a file as a fault of its field.
@@ -103,6 +108,9 @@ func (p *page) putAudience(v *draftView) error {
 	}
 	if err == nil {
 		form.Result, form.Zones, err = p.sendAudience(v.ID, file, form.Columns)
+	}
+	if err != nil && file != nil {
+		p.drop(file)
 	}
 	if err != nil {
 		return p.againDraft(err, "audience", v)

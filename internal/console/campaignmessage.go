@@ -159,6 +159,9 @@ func readObject(text string, into map[string]any) error {
 	if err := in.Decode(&into); err != nil {
 		return fmt.Errorf("this is no JSON object: %w", err)
 	}
+	if into == nil {
+		return errors.New("this is no JSON object, but null")
+	}
 	if in.More() {
 		return errors.New("there is something behind the JSON object")
 	}

@@ -100,8 +100,8 @@ func (p *page) askCancel() error {
 func (p *page) cancelCampaign() error {
 	one, err := p.api.CancelCampaign(p.ctx(), p.param("id"))
 	v := runningView{Campaign: one}
-	return p.acted(one, err, "The campaign is canceled. "+number(v.GivenBack())+" recipients do not get it any more, and "+number(one.Progress.Scheduled)+
-		" places are given back, which takes a while. "+number(one.Progress.Sent)+" were sent it before.")
+	return p.acted(one, err, "The campaign is canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it any more, and "+
+		counted(one.Progress.Scheduled, "place is", "places are")+" given back, which takes a while. "+counted(one.Progress.Sent, "was", "were")+" sent it before.")
 }
 
 func (p *page) acted(one client.Campaign, err error, done string) error {

@@ -27,6 +27,7 @@ type page struct {
 	Problem *client.Problem   // why the form, which is shown again, was not accepted
 	Form    bool              // it is shown again
 	Faults  map[string]string // of the form, by the name of the field
+	Place   client.NoPlace    // of a push that has none at its time: where there is one instead
 	Zones   zones
 
 	Drawn     template.HTML // the main part
@@ -92,10 +93,19 @@ func (p *page) again(err error, screen, title string, view any) error {
 }
 
 func (p *page) setProblem(problem *client.Problem, err error) {
-	p.Problem, p.Faults, p.Form = problem, nil, false
-	var invalid *client.Invalid
-	if errors.As(err, &invalid) {
+	p.Problem, p.Faults, p.Place, p.Form = problem, nil, client.NoPlace{}, false
+	var (
+		invalid *client.Invalid
+		full    *client.QuotaExceeded
+		quiet   *client.QuietHours
+	)
+	switch {
+	case errors.As(err, &invalid):
 		p.Faults = byField(invalid.Errors)
+	case errors.As(err, &full):
+		p.Place = full.NoPlace
+	case errors.As(err, &quiet):
+		p.Place = quiet.NoPlace
 	}
 }
 

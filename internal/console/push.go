@@ -66,10 +66,10 @@ func (p *page) pushAgain(why error, checked *checkedChange) error {
 	if err != nil {
 		return err
 	}
-	view.Checked = checked
 	if why != nil {
 		return p.again(why, "push", "Push for "+view.Recipient, view)
 	}
+	view.Checked = checked
 	return p.show("push", "Push for "+view.Recipient, view)
 }
 
@@ -99,6 +99,7 @@ func (p *page) moveOnePush() error {
 	if err := p.zoneOfPush(); err != nil {
 		return err
 	}
+	p.takeNextFree("move_to")
 	at, err := p.formTime("move_to")
 	if err != nil {
 		var bad faults
@@ -122,6 +123,7 @@ func (p *page) retryOnePush() error {
 	if err := p.zoneOfPush(); err != nil {
 		return err
 	}
+	p.takeNextFree("retry_at")
 	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
 	if v := p.form("retry_at"); v != "" {
 		at, err := p.formTime("retry_at")
@@ -169,6 +171,7 @@ func (p *page) submitOnePush() error {
 	if err != nil {
 		return err
 	}
+	p.takeNextFree("send_at")
 	var bad faults
 	one := client.NewPush{
 		Recipient: p.form("recipient"), Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), OnConflict: client.NewPushOnConflict(p.form("on_conflict")),

@@ -65,7 +65,11 @@ func TestPush_Submit(t *testing.T) {
 	b.get("/console/pushes?recipient=user-1").has(t, 200, "No push fits")
 	b.follow(b.post("/console/pushes/new", append(fields, "submit")...)).has(t, 200, "Booked for "+at.UTC().Format("2006-01-02 15:04:05"), "Push for user-1", "What happened", "booked")
 	fields[9] = "another-key"
-	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute")
+	free := at.Add(time.Minute).UTC()
+	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute", "The next free time is", `name="next_free" value="`+rfc3339(free)+`"`)
+	b.post("/console/pushes/new", append(fields, "", "next_free", rfc3339(free))...).has(t, 200, "It would be booked for", "Nothing was booked yet",
+		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+rfc3339(free)+`"`, `value="Hello"`)
+	b.post("/console/pushes/new", append(fields, "submit", "message", "null")...).has(t, 422, "fault-message", `value="Hello"`)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get("/console/pushes/new").has(t, 403, "pushes:write")
 }
@@ -78,7 +82,13 @@ func TestPush_Move(t *testing.T) {
 	to := one.SendAt.Add(30 * time.Minute)
 	path := "/console/pushes/" + one.ID + "/move"
 	b.post(path, "move_to", local(to), "do", "check").has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(to)+`"`)
-	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "check").has(t, 409, "Send quota exceeded")
+	free := other.SendAt.Add(time.Minute)
+	taken := b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "check")
+	if taken.has(t, 409, "Send quota exceeded", "The next free time is", `value="`+rfc3339(free)+`"`); strings.Contains(taken.Body, "It can be moved") {
+		t.Error("what is refused can be moved")
+	}
+	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "next_free", rfc3339(free)).has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(free)+`"`)
+	b.post(path, "move_to", "2020-01-01T09:00", "do", "check").has(t, 422, "fault-move_to", "in the past", `value="2020-01-01T09:00"`)
 	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "move").has(t, 409, "Send quota exceeded")
 	b.post(path, "move_to", "never", "do", "move").has(t, 422, "fault-move_to")
 	if now, err := b.api.Push(t.Context(), one.ID); err != nil || !now.SendAt.Equal(one.SendAt) {
@@ -139,6 +149,7 @@ func TestPush_Retry(t *testing.T) {
 	b.post(path, "do", "check").has(t, 200, "The retry would be booked for", "Nothing was booked yet")
 	b.follow(b.post(path, "do", "retry")).has(t, 200, "This is the retry", "Retry of", one.ID)
 	b.post(path, "do", "check").has(t, 200, "It was retried before")
+	b.post("/console/pushes/"+b.failed("user-2", "the provider answered 404").ID+"/retry", "do", "check", "retry_at", "2020-01-01T09:00").has(t, 422, "fault-retry_at", "in the past", `value="2020-01-01T09:00"`)
 	b.post(path, "do", "check", "retry_at", "never").has(t, 422, "fault-retry_at")
 }
 

@@ -18,7 +18,7 @@ type cursorAnswer struct {
 	Detail   string // of a refusal that is none of the quota
 }
 
-// firstFree is the first free moment from the one on that is to be seen, or else the first of the axis; zero: there is none.
+// firstFree is the first free moment from the one on that is to be seen, or else the last one before it; zero: there is none.
 func (v *recipientView) firstFree() time.Time {
 	free := v.Availability.Free
 	for _, s := range free {
@@ -30,7 +30,7 @@ func (v *recipientView) firstFree() time.Time {
 		}
 	}
 	if len(free) > 0 {
-		return free[0].From
+		return free[len(free)-1].Until.Add(-time.Second)
 	}
 	return time.Time{}
 }

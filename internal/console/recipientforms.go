@@ -3,7 +3,6 @@ package console
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -18,6 +17,18 @@ func (p *page) formTime(name string) (time.Time, error) {
 		return exact, nil
 	}
 	return p.readLocal(written)
+}
+
+// takeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
+// booked.
+func (p *page) takeNextFree(name string) {
+	at, err := time.Parse(time.RFC3339Nano, p.form("next_free"))
+	if err != nil {
+		return
+	}
+	p.r.PostForm.Set(name, p.Local(at))
+	p.r.PostForm.Set(name+"_exact", rfc3339(at))
+	p.r.PostForm.Set("do", "check")
 }
 
 // submitPush books a push for the recipient, or only says what that would do.
@@ -58,8 +69,8 @@ func (p *page) submitPush() error {
 func (p *page) formMessage() (client.Message, error) {
 	message := client.Message{}
 	if text := p.form("message"); text != "" {
-		if err := json.Unmarshal([]byte(text), &message); err != nil {
-			return nil, fmt.Errorf("this is no JSON object: %w", err)
+		if err := readObject(text, message); err != nil {
+			return nil, err
 		}
 	}
 	for _, name := range []string{"title", "body"} {

@@ -130,6 +130,7 @@ customElements.define("time-axis", class extends HTMLElement {
     this.addHandle();
     this.svg.addEventListener("pointerdown", (e) => this.press(e));
     this.addEventListener("click", (e) => this.button(e));
+    for (const link of this.querySelectorAll('[data-do="choose"]')) this.chooseByKey(link);
     this.show();
   }
 
@@ -139,7 +140,7 @@ customElements.define("time-axis", class extends HTMLElement {
       this.handle.setAttribute(name, value);
     }
     this.handle.addEventListener("keydown", (e) => this.key(e));
-    this.handle.addEventListener("keyup", (e) => { if (e.key === "Enter") this.choose(e); });
+    this.chooseByKey(this.handle);
     this.handle.addEventListener("pointerdown", (e) => this.press(e));
     this.querySelector(".axis-plot").append(this.handle);
   }
@@ -167,7 +168,6 @@ customElements.define("time-axis", class extends HTMLElement {
       case "PageDown": return go(t - 10 * step, down);
       case "Home": return go(this.data.from, up);
       case "End": return go(this.data.until - 1, down);
-      case "Enter": return e.preventDefault(); // until the key is up: held down, it would send the form that gets the focus
     }
   }
 
@@ -260,6 +260,12 @@ customElements.define("time-axis", class extends HTMLElement {
     }
     e.preventDefault();
     this.go(to, (t) => t);
+  }
+
+  // chooseByKey has Enter choose where an element has the focus, once the key is up: held down, it would send the form that gets the focus.
+  chooseByKey(element) {
+    element.addEventListener("keydown", (e) => { if (e.key === "Enter") e.preventDefault(); });
+    element.addEventListener("keyup", (e) => { if (e.key === "Enter") this.choose(e); });
   }
 
   // choose goes to the form, whose time is that of the cursor.
