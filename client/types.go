@@ -1111,13 +1111,13 @@ type FailureGroupStatus string
 
 // Failures defines model for Failures.
 type Failures struct {
-	// Complete false: there are more than 100,000 pushes in the time, and from is later than was asked for. For the earlier ones, ask with until: this from.
+	// Complete false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than was asked for. For the earlier ones, ask with until: this from.
 	Complete bool `json:"complete"`
 
 	// Failures The groups, the largest first.
 	Failures []FailureGroup `json:"failures"`
 
-	// From All with a send time from here on were looked at
+	// From All with a send time from here on are counted
 	From time.Time `json:"from"`
 
 	// Until until here.
