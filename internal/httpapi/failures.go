@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -60,14 +59,7 @@ func (a *api) failures(c *call) error {
 	if q.From.IsZero() {
 		q.From = q.Until.Add(-7 * 24 * time.Hour)
 	}
-	if len(bad.list) == 0 {
-		switch given := c.r.URL.Query().Get("from"); {
-		case !q.From.Before(q.Until):
-			badParameter(&bad, "from", "must be before until, "+stamp(q.Until), given)
-		case q.Until.Sub(q.From) > maxSpan:
-			badParameter(&bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(q.Until)), given)
-		}
-	}
+	checkFrom(c, &bad, q.From, q.Until)
 	if err := bad.err(); err != nil {
 		return err
 	}
