@@ -28,6 +28,7 @@ func measurements() []measurement {
 		{"batch", "api", measureBatch},
 		{"policy", "api", measurePolicy},
 		{"campaign", "", measureCampaign},
+		{"month", "", measureMonth},
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},

@@ -397,6 +397,9 @@ type Actor struct {
 	// ID Of the user or the API key; null: of the system.
 	ID string `json:"id"`
 
+	// Name Of the user (else the e-mail address), or of the API key, as it is now. null: it has none, is gone, or the caller lacks users:read or keys:read.
+	Name string `json:"name"`
+
 	// Type system: a worker, or the operator's tool.
 	Type ActorType `json:"type"`
 }
@@ -1108,13 +1111,13 @@ type FailureGroupStatus string
 
 // Failures defines model for Failures.
 type Failures struct {
-	// Complete false: there are more than 100,000 pushes in the time, and from is later than was asked for. For the earlier ones, ask with until: this from.
+	// Complete false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than was asked for. For the earlier ones, ask with until: this from.
 	Complete bool `json:"complete"`
 
 	// Failures The groups, the largest first.
 	Failures []FailureGroup `json:"failures"`
 
-	// From All with a send time from here on were looked at
+	// From All with a send time from here on are counted
 	From time.Time `json:"from"`
 
 	// Until until here.
@@ -2704,6 +2707,9 @@ type Taken struct {
 type Target struct {
 	// ID Of a policy, its version. null: a recipient who was erased, or an import of many.
 	ID string `json:"id"`
+
+	// Name Of a user or an API key, as the actor's; null: of all else.
+	Name string `json:"name"`
 
 	// Type Such as key, campaign or push.
 	Type string `json:"type"`

@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"io"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +19,6 @@ type auditLogView struct {
 	client.AuditLogPage
 	Actions    []push.Action
 	ActorTypes []push.ActorType
-	names      map[string]string // of the keys and users that are known, by their ids
 }
 
 // logFilters are the parameters of the URL that choose entries, besides from and until.
@@ -37,58 +35,19 @@ func (p *page) auditLog() error {
 	if err != nil {
 		return p.again(err, "auditlog", "Who did what", view)
 	}
-	if view.names, err = p.namesIn(view.Entries); err != nil {
-		return err
-	}
 	return p.show("auditlog", "Who did what", view)
-}
-
-// namesIn are those of the keys and the users that entries tell of, if this user may see them.
-func (p *page) namesIn(entries []client.LogEntry) (map[string]string, error) {
-	tell := func(of client.ActorType) bool {
-		return slices.ContainsFunc(entries, func(e client.LogEntry) bool { return e.Actor.Type == of || e.Target.Type == string(of) })
-	}
-	return p.names(tell(client.ActorTypeKey), tell(client.ActorTypeUser))
-}
-
-// names are those of keys and of users, by their ids, if this user may see them.
-func (p *page) names(keys, users bool) (map[string]string, error) {
-	names := map[string]string{}
-	if keys && p.May(push.ScopeKeysRead) {
-		var keys client.KeysPage
-		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
-			return nil, err
-		}
-		for _, k := range keys.Keys {
-			names[k.ID] = k.Name
-		}
-	}
-	if users && p.May(push.ScopeUsersRead) {
-		var users client.UsersPage
-		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
-			return nil, err
-		}
-		for _, u := range users.Users {
-			names[u.ID] = cmp.Or(u.Name, u.Email)
-		}
-	}
-	return names, nil
 }
 
 // Actor says who acted.
 func (v *auditLogView) Actor(a client.Actor) string {
-	name := v.names[a.ID]
-	switch {
-	case a.Type == client.ActorTypeSystem:
+	if a.Type == client.ActorTypeSystem {
 		return "sendquota itself, or its operator"
-	case name != "":
-		return string(a.Type) + " " + name
 	}
-	return string(a.Type) + " " + a.ID
+	return string(a.Type) + " " + cmp.Or(a.Name, a.ID)
 }
 
 // Target is the name of what was changed, or its id.
-func (v *auditLogView) Target(t client.Target) string { return cmp.Or(v.names[t.ID], t.ID) }
+func (v *auditLogView) Target(t client.Target) string { return cmp.Or(t.Name, t.ID) }
 
 // Filtered reports whether the URL chooses entries.
 func (p *page) Filtered() bool {

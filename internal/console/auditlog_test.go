@@ -9,6 +9,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestAuditLog_Story: who did what is told, filtered by what the URL says, and exported. What a user of the console does bears the
@@ -52,6 +53,12 @@ func TestAuditLog_Story(t *testing.T) {
 	}
 	b.get("/console/proof/log/export?format=ndjson&actor_type=key").has(t, 200, `"key.create"`)
 	b.get("/console/proof/log/export?from=noon").has(t, 422)
+	// Those of the entries alone are looked for, however many keys there are.
+	testenv.Exec(t, b.url, `INSERT INTO api_keys (id, tenant_id, hash, scopes, name, created_at)
+		SELECT gen_random_uuid(), $1, sha256(convert_to(n::text, 'UTF8')), '{}', 'key ' || n, now() - n * interval '1 hour' FROM generate_series(1, 600) n`, [16]byte(b.tenant))
+	testenv.Exec(t, b.url, `INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
+		SELECT tenant_id, 'key', id, 'key.revoke', id::text, '{}' FROM api_keys WHERE name IN ('key 1', 'key 600')`)
+	b.get("/console/proof/log?action=key.revoke").has(t, 200, ">key key 1</a>", ">key key 600</a>", "key key 600</td>")
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	b.get("/console/proof/log").has(t, 200, "key ", "push "+one.ID)
 	b.who.Caller.Scopes = []string{push.ScopeRead}

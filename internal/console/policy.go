@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // policyView is the policy in force, a draft of another one, and what is known of both.
@@ -90,7 +91,7 @@ func (p *page) readPolicy() (*policyView, error) {
 		return nil, err
 	}
 	if len(view.Versions.Versions) > 0 {
-		view.names, err = p.names(true, true)
+		view.names, err = p.names()
 	}
 	return view, err
 }
@@ -200,4 +201,28 @@ func (p *page) deletePolicy() error {
 		return err
 	}
 	return p.done("The operator’s policy is in force again.", p.Link("/policy", "operation", made.Operation))
+}
+
+// names are those of keys and of users, by their ids, if this user may see them.
+func (p *page) names() (map[string]string, error) {
+	names := map[string]string{}
+	if p.May(push.ScopeKeysRead) {
+		var keys client.KeysPage
+		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
+			return nil, err
+		}
+		for _, k := range keys.Keys {
+			names[k.ID] = k.Name
+		}
+	}
+	if p.May(push.ScopeUsersRead) {
+		var users client.UsersPage
+		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
+			return nil, err
+		}
+		for _, u := range users.Users {
+			names[u.ID] = cmp.Or(u.Name, u.Email)
+		}
+	}
+	return names, nil
 }

@@ -28,11 +28,13 @@ type logEntryView struct {
 type actorView struct {
 	Type push.ActorType `json:"type" enum:"user,key,system" doc:"system: a worker, or the operator's tool."`
 	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"Of the user or the API key; null: of the system."`
+	Name *string        `json:"name" nullable:"true" doc:"Of the user (else the e-mail address), or of the API key, as it is now. null: it has none, is gone, or the caller lacks users:read or keys:read."`
 }
 
 type targetView struct {
 	Type string  `json:"type" doc:"Such as key, campaign or push."`
 	ID   *string `json:"id" nullable:"true" doc:"Of a policy, its version. null: a recipient who was erased, or an import of many."`
+	Name *string `json:"name" nullable:"true" doc:"Of a user or an API key, as the actor's; null: of all else."`
 }
 
 // TransformSchema says what a difference is.
@@ -44,15 +46,19 @@ func (*logEntryView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Sche
 	return s
 }
 
-func logEntryViewOf(e push.LogEntry) logEntryView {
-	v := logEntryView{
-		ID: e.ID.String(), At: stamp(e.At), Actor: actorView{e.Actor.Type, maybeID(e.Actor.ID)}, Action: string(e.Action),
-		Target: targetView{Type: e.Action.Type()}, Difference: e.Difference,
+// logEntryView shows an entry. Names are for those who may list what bears them.
+func (c *call) logEntryView(e push.LogEntry) logEntryView {
+	known := func(of push.ActorType, name string) *string {
+		if of == push.ActorUser && !c.caller.May(push.ScopeUsersRead) || of == push.ActorKey && !c.caller.May(push.ScopeKeysRead) {
+			return nil
+		}
+		return maybeText(name)
 	}
-	if e.Target != "" {
-		v.Target.ID = &e.Target
+	target := e.Action.Type()
+	return logEntryView{
+		ID: e.ID.String(), At: stamp(e.At), Actor: actorView{e.Actor.Type, maybeID(e.Actor.ID), known(e.Actor.Type, e.ActorName)}, Action: string(e.Action),
+		Target: targetView{target, maybeText(e.Target), known(push.ActorType(target), e.TargetName)}, Difference: e.Difference,
 	}
-	return v
 }
 
 // exportedEntry is an entry in an export.
@@ -63,9 +69,9 @@ type exportedEntry struct {
 
 // logLines are the entries of an export.
 var logLines = exported[exportedEntry]{
-	columns: []string{"id", "at", "actor_type", "actor_id", "action", "target_type", "target_id", "difference", "page_token"},
+	columns: []string{"id", "at", "actor_type", "actor_id", "actor_name", "action", "target_type", "target_id", "target_name", "difference", "page_token"},
 	cells: func(e *exportedEntry) []string {
-		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), e.Action, e.Target.Type, plainCell(orBlank(e.Target.ID)), string(e.Difference), e.PageToken}
+		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), plainCell(orBlank(e.Actor.Name)), e.Action, e.Target.Type, plainCell(orBlank(e.Target.ID)), plainCell(orBlank(e.Target.Name)), string(e.Difference), e.PageToken}
 	},
 }
 
@@ -138,7 +144,7 @@ func (a *api) listAuditLog(c *call) error {
 		return err
 	}
 	return c.compute(func() error {
-		v := auditLogView{Entries: viewsOf(page.Entries, logEntryViewOf)}
+		v := auditLogView{Entries: viewsOf(page.Entries, c.logEntryView)}
 		if page.Next != nil {
 			v.NextPageToken = pageToken(logPlaceOf(*page.Next), c.caller.Tenant, q.listName())
 		}
@@ -155,7 +161,7 @@ func (a *api) exportAuditLog(c *call) error {
 	list := q.listName()
 	lines := func(entries []push.LogEntry) []exportedEntry {
 		return viewsOf(entries, func(e push.LogEntry) exportedEntry {
-			return exportedEntry{logEntryViewOf(e), pageToken(logPlaceOf(push.LogPosition{At: e.At, ID: e.ID}), c.caller.Tenant, list)}
+			return exportedEntry{c.logEntryView(e), pageToken(logPlaceOf(push.LogPosition{At: e.At, ID: e.ID}), c.caller.Tenant, list)}
 		})
 	}
 	x := logLines
@@ -171,7 +177,7 @@ func (a *api) exportAuditLog(c *call) error {
 }
 
 func (a *api) auditLogRoutes(s *spec) []operation {
-	example := logEntryViewOf(exampleLogEntry())
+	example := (&call{caller: push.Caller{Scopes: push.Scopes}}).logEntryView(exampleLogEntry())
 	return []operation{{
 		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAuditLog,
 		summary: "List who did what",
@@ -192,7 +198,7 @@ func (a *api) auditLogRoutes(s *spec) []operation {
 func exampleLogEntry() push.LogEntry {
 	return push.LogEntry{
 		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: exampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(exampleID)},
-		Action: push.ActPushMove, Target: exampleOtherID,
+		ActorName: "back office", Action: push.ActPushMove, Target: exampleOtherID,
 		Difference: json.RawMessage(`{"send_at": {"from": "` + stamp(exampleTime(0)) + `", "to": "` + stamp(exampleTime(time.Hour)) + `"}}`),
 	}
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/csv"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -67,7 +68,7 @@ func TestAuditLog_List(t *testing.T) {
 				t.Errorf("%d in pages, %d in an export, want %d", len(ids), len(lines), tt.want)
 			}
 			if tt.want > 500 {
-				tt.query.Set("page_token", rows[tt.want/2][8])
+				tt.query.Set("page_token", rows[tt.want/2][10])
 				rest := b.send("GET", "/v1/audit-log/export?"+tt.query.Encode(), "").must(t, 200)
 				if n := strings.Count(rest.text, "\n"); n != tt.want-tt.want/2 {
 					t.Errorf("behind line %d there are %d", tt.want/2, n)
@@ -84,5 +85,54 @@ func TestAuditLog_List(t *testing.T) {
 		if r := b.send("GET", path+"?actor="+exampleID, "", "Authorization", "Bearer "+b.other).must(t, 200); strings.Contains(r.text, "target-") {
 			t.Errorf("another tenant sees %s", r.text)
 		}
+	}
+}
+
+// TestAuditLog_Names: each of 600 keys and 600 users has its name in pages and exports, for callers who may list them; and none has one of
+// another tenant.
+func TestAuditLog_Names(t *testing.T) {
+	b := setup(t)
+	testenv.Exec(t, b.url, `INSERT INTO api_keys (id, tenant_id, hash, scopes, name)
+		SELECT md5('key ' || n)::uuid, $1, sha256(convert_to(n::text, 'UTF8')), '{}', 'key ' || n FROM generate_series(1, 600) n`, b.tenant)
+	testenv.Exec(t, b.url, `INSERT INTO users (id, tenant_id, email, role, name)
+		SELECT md5('user ' || n)::uuid, $1, 'user-' || n || '@example.com', 'viewer', CASE n % 2 WHEN 0 THEN 'user ' || n ELSE '' END FROM generate_series(1, 600) n`, b.tenant)
+	testenv.Exec(t, b.url, `INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
+		SELECT $1, 'key', md5('key ' || n)::uuid, 'user.change', md5('user ' || n)::uuid, '{}' FROM generate_series(1, 600) n`, b.tenant)
+	want := map[string]string{}
+	for n := 1; n <= 600; n++ {
+		want[fmt.Sprint("key ", n)] = fmt.Sprint("user ", n)
+		if n%2 == 1 {
+			want[fmt.Sprint("key ", n)] = fmt.Sprintf("user-%d@example.com", n)
+		}
+	}
+	for token := "-"; token != ""; {
+		query := url.Values{"page_size": {"250"}, "actor_type": {"key"}, "action": {"user.change"}}
+		if token != "-" {
+			query.Set("page_token", token)
+		}
+		page := b.send("GET", "/v1/audit-log?"+query.Encode(), "").must(t, 200)
+		for i := range page.at(t, "entries").([]any) {
+			key, _ := page.at(t, "entries", i, "actor", "name").(string)
+			if user := page.at(t, "entries", i, "target", "name"); user == nil || user != want[key] {
+				t.Errorf("%q has changed %v, want %q", key, user, want[key])
+			}
+			delete(want, key)
+		}
+		token = page.at(t, "next_page_token").(string)
+	}
+	if len(want) != 0 {
+		t.Errorf("%d names are in no page", len(want))
+	}
+	_, lesser, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRecordsRead}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := b.send("GET", "/v1/audit-log?page_size=1&action=user.change", "", "Authorization", "Bearer "+lesser).must(t, 200)
+	if entry.at(t, "entries", 0, "actor", "name") != nil || entry.at(t, "entries", 0, "target", "name") != nil {
+		t.Errorf("names for a caller who may list neither keys nor users: %s", entry.text)
+	}
+	export := b.send("GET", "/v1/audit-log/export?action=user.change", "", "Accept", "text/csv").must(t, 200)
+	if !strings.Contains(export.text, ",key 17,user.change,user,") || !strings.Contains(export.text, ",user-17@example.com,") {
+		t.Errorf("an export without names: %.500s", export.text)
 	}
 }

@@ -96,11 +96,9 @@ func (a *api) availability(c *call) error {
 
 // checkSpan wants a stretch of time that a picture may show.
 func checkSpan(c *call, from, until time.Time, bad *fieldErrors) {
-	if len(bad.list) > 0 {
-		return
-	}
 	given := c.r.URL.Query().Get("until")
 	switch {
+	case !spanRead(bad):
 	case !until.After(from):
 		badParameter(bad, "until", "must be after from, "+stamp(from), given)
 	case until.Sub(from) > maxSpan:

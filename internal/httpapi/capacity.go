@@ -76,7 +76,7 @@ func (a *api) campaignCapacity(c *call) error {
 		q.until = q.from.Add(31 * 24 * time.Hour)
 	}
 	q.from, q.until = wholeHours(c, &bad, q.from, q.until)
-	if len(bad.list) == 0 && q.until.Sub(q.from) > maxSplitHours {
+	if spanRead(&bad) && q.until.Sub(q.from) > maxSplitHours {
 		badParameter(&bad, "until", "must be at most 62 days after from, "+stamp(q.from), c.r.URL.Query().Get("until"))
 	}
 	if err := bad.err(); err != nil {

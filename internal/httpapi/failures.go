@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -31,9 +30,9 @@ type failureGroupView struct {
 
 type failuresView struct {
 	Failures []failureGroupView `json:"failures" doc:"The groups, the largest first."`
-	From     string             `json:"from" format:"date-time" doc:"All with a send time from here on were looked at"`
+	From     string             `json:"from" format:"date-time" doc:"All with a send time from here on are counted"`
 	Until    string             `json:"until" format:"date-time" doc:"until here."`
-	Complete bool               `json:"complete" doc:"false: there are more than 100,000 pushes in the time, and from is later than was asked for. For the earlier ones, ask with until: this from."`
+	Complete bool               `json:"complete" doc:"false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than was asked for. For the earlier ones, ask with until: this from."`
 }
 
 func failureGroupViewOf(g push.FailureGroup) failureGroupView {
@@ -60,14 +59,7 @@ func (a *api) failures(c *call) error {
 	if q.From.IsZero() {
 		q.From = q.Until.Add(-7 * 24 * time.Hour)
 	}
-	if len(bad.list) == 0 {
-		switch given := c.r.URL.Query().Get("from"); {
-		case !q.From.Before(q.Until):
-			badParameter(&bad, "from", "must be before until, "+stamp(q.Until), given)
-		case q.Until.Sub(q.From) > maxSpan:
-			badParameter(&bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(q.Until)), given)
-		}
-	}
+	checkFrom(c, &bad, q.From, q.Until)
 	if err := bad.err(); err != nil {
 		return err
 	}
@@ -87,7 +79,7 @@ func (a *api) failureRoutes(s *spec) []operation {
 	return []operation{{
 		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.failures,
 		summary: "See what has failed, and why",
-		description: "Groups the pushes that have failed or expired by status, channel and reason. Of the time, the latest 100,000 pushes are looked at, whatever became of them: " +
+		description: "Groups the pushes that have failed or expired by status, channel and reason. The latest 100,000 of the time that have failed, expired or were canceled are looked at: " +
 			"from says how far that reaches. Each of them can be retried: POST /v1/pushes/{id}/retry.",
 		params: failuresParams.parameters(s), status: http.StatusOK, answer: "The groups.",
 		example: failuresView{[]failureGroupView{failureGroupViewOf(example)}, stamp(at.Add(-24 * time.Hour)), stamp(at.Add(24 * time.Hour)), true},

@@ -38,7 +38,7 @@ func (a *api) shadow(c *call) error {
 	if p.from.IsZero() {
 		p.from = p.until.Add(-24 * time.Hour)
 	}
-	if !p.from.Before(p.until) && len(bad.list) == 0 {
+	if spanRead(&bad) && !p.from.Before(p.until) {
 		badParameter(&bad, "until", "must be after from, "+stamp(p.from), stamp(p.until))
 	}
 	if err := bad.err(); err != nil {

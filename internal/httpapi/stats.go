@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 	"time"
@@ -89,15 +88,8 @@ var statsParams = table[statsQuery]{fields: []field[statsQuery]{
 
 // wholeHours widens a time to whole hours, or says what is wrong with it.
 func wholeHours(c *call, bad *fieldErrors, from, until time.Time) (time.Time, time.Time) {
-	given := c.r.URL.Query().Get("from")
 	from, until = from.UTC().Truncate(time.Hour), until.UTC().Add(time.Hour-1).Truncate(time.Hour)
-	switch {
-	case len(bad.list) > 0:
-	case !from.Before(until):
-		badParameter(bad, "from", "must be before until, "+stamp(until), given)
-	case until.Sub(from) > maxSpan:
-		badParameter(bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(until)), given)
-	}
+	checkFrom(c, bad, from, until)
 	return from, until
 }
 
@@ -187,7 +179,7 @@ func (a *api) ahead(c *call) error {
 		q.Until = q.From.Add(31 * 24 * time.Hour)
 	}
 	q.From, q.Until = wholeHours(c, &bad, q.From, q.Until)
-	if len(bad.list) == 0 && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
+	if spanRead(&bad) && !bad.has("query.group_by") && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
 		badParameter(&bad, "split_by", "must be left out by hour in more than 62 days", string(q.Split))
 	}
 	if err := bad.err(); err != nil {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -57,14 +56,7 @@ func (a *api) timeline(c *call) error {
 	who := c.recipientID(&bad)
 	until := cmp.Or(q.until, a.cfg.Now().Add(time.Second).UTC())
 	from := cmp.Or(q.from, until.Add(-maxSpan))
-	if len(bad.list) == 0 {
-		switch given := c.r.URL.Query().Get("from"); {
-		case !from.Before(until):
-			badParameter(&bad, "from", "must be before until, "+stamp(until), given)
-		case until.Sub(from) > maxSpan:
-			badParameter(&bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(until)), given)
-		}
-	}
+	checkFrom(c, &bad, from, until)
 	if err := bad.err(); err != nil {
 		return err
 	}

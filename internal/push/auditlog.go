@@ -16,6 +16,10 @@ type LogEntry struct {
 	Action     Action
 	Target     string          // the id of what was changed; "": of a recipient who was erased, or of none
 	Difference json.RawMessage // an object: of each member that has changed, its old and its new value, or that it has
+
+	// The names of the user or API key that acted, and of the one that was changed, as they are now; "": of something else, of one that is
+	// gone, or of a key without one. A user without a name has the address instead.
+	ActorName, TargetName string
 }
 
 // Action is what is done: the type of what it is done to, a dot, and a verb.

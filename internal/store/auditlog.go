@@ -89,15 +89,47 @@ func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter
 		tables := s.layouts.log().between(f.From, before.At)
 		slices.Reverse(tables)
 		for some := range slices.Chunk(tables, tablesAtOnce) {
-			if more, err := r.in(ctx, some); err != nil || !more {
-				page = r.page
+			if more, err := r.in(ctx, some); err != nil {
 				return err
+			} else if !more {
+				break
 			}
 		}
 		page = r.page
-		return nil
+		return addNames(ctx, c, tenant, page.Entries)
 	})
 	return page, err
+}
+
+// addNames adds the names of keys and users to entries.
+func addNames(ctx context.Context, c reader, tenant uuid.UUID, entries []push.LogEntry) error {
+	names := map[uuid.UUID]string{}
+	target := func(e *push.LogEntry) (id uuid.UUID) {
+		if of := push.ActorType(e.Action.Type()); of == push.ActorKey || of == push.ActorUser {
+			id, _ = uuid.Parse(e.Target)
+		}
+		return id
+	}
+	for i := range entries {
+		names[entries[i].Actor.ID], names[target(&entries[i])] = "", ""
+	}
+	ids := make([][16]byte, 0, len(names))
+	for id := range names {
+		ids = append(ids, id)
+	}
+	rows, _ := c.Query(ctx, `
+		SELECT id, name FROM api_keys WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+		UNION ALL SELECT id, CASE name WHEN '' THEN email ELSE name END FROM users WHERE tenant_id = $1 AND id = ANY ($2::uuid[])`, [16]byte(tenant), ids)
+	var (
+		id   uuid.UUID
+		name string
+	)
+	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &name}, func() error { names[id] = name; return nil })
+	for i := range entries {
+		e := &entries[i]
+		e.ActorName, e.TargetName = names[e.Actor.ID], names[target(e)]
+	}
+	return err
 }
 
 // logRead reads a page of the log.

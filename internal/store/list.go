@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 		scanned, bytes := 0, 0
 		for tables := range slices.Chunk(s.layouts.pushes().between(from, until), tablesAtOnce) {
 			left := limit - len(page.Pushes)
-			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(maxScanned-scanned, limit+1), tables)
+			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(maxScanned-scanned, limit+1), tables, s.layouts.freed())
 			if err != nil {
 				return err
 			}
@@ -66,11 +66,11 @@ func sizeOf(p push.Push) int { return len(p.Message) + len(p.Metadata) + 500 }
 
 // readList reads the page in some tables. It looks at most pushes, and at few where that does.
 func readList(
-	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string,
+	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string,
 ) (page push.Page, scanned int, err error) {
 	read := func(most int) error {
 		var last push.Position
-		q := listQuery(f, tenant, after, limit, most, tables)
+		q := listQuery(f, tenant, after, limit, most, tables, freed)
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		page.Pushes, page.Next, scanned, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
 		return err
@@ -117,8 +117,9 @@ var (
 
 // listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
 // in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
-// ended is found in live: all that was sent need not be walked past.
-func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
+// ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled, which the
+// condition freed holds for.
+func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string) pageQuery {
 	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
 		limit: limit, join: itsLive(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
@@ -149,6 +150,9 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if !until.IsZero() {
 		first, _, _ := strings.Cut(l.position, ",")
 		bounds = append(bounds, fmt.Sprintf(first+` < `+l.at, arg(until)))
+	}
+	if f.Recipient == "" && (f.Status == push.Failed || f.Status == push.Expired || f.Status == push.Canceled) {
+		bounds = append(bounds, freed)
 	}
 	fits := []string{l.fits}
 	if f.Channel != "" {

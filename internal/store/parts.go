@@ -138,6 +138,7 @@ const countSQL = `SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass
 // layout is how the tables are divided.
 type layout struct {
 	pushes, sends, keys, log parts
+	freed                    bool // the index pushes_freed is there
 	read                     time.Time
 }
 
@@ -154,6 +155,15 @@ type layouts struct{ last atomic.Pointer[layout] }
 func (l *layouts) pushes() parts { return l.last.Load().pushes }
 func (l *layouts) sends() parts  { return l.last.Load().sends }
 func (l *layouts) log() parts    { return l.last.Load().log }
+
+// freed is a condition on pushes p that gave their places back. Those have an index from migration 0071 on; without it, they lie
+// beside all others, and the condition is true of each.
+func (l *layouts) freed() string {
+	if l.last.Load().freed {
+		return `p.freed::int = 1`
+	}
+	return `true`
+}
 
 // fresh reads the layout on a connection that is in no transaction, if it is not known or too old.
 func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
@@ -172,6 +182,7 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		SELECT p.relname, substr(c.relname, length(p.relname) + 2)
 		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'), to_regclass('audit_log'))
+		UNION ALL SELECT 'pushes_freed', '' FROM pg_index WHERE indexrelid = to_regclass('pushes_freed') AND indisvalid
 		ORDER BY 1, 2`)
 	var parent, day string
 	_, err := pgx.ForEachRow(rows, []any{&parent, &day}, func() error {
@@ -183,6 +194,9 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 			p = &next.keys
 		case next.log.parent:
 			p = &next.log
+		case "pushes_freed":
+			next.freed = true
+			return nil
 		}
 		begin, err := time.Parse("20060102", day)
 		if err == nil && begin.Equal(p.begin(begin)) {

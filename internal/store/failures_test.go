@@ -1,0 +1,68 @@
+package store_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// sentAfter stores pushes that were sent, a second apart, in the table alone.
+func (b *bundle) sentAfter(t testing.TB, at time.Time, n int) {
+	t.Helper()
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
+		FROM generate_series(1, $3::int) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, at, n)
+}
+
+// TestFailures_AmongMany: what has failed is found, and listed, behind any number of pushes that were sent, and these are not read. A
+// database without the index, which the schema has once it is contracted, looks at the latest pushes.
+func TestFailures_AmongMany(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const others = 110_000
+	at := time.Now().Add(-48 * time.Hour).Truncate(time.Second)
+	b.sentAfter(t, at, 3)
+	b.exec(t, `UPDATE pushes SET status = 'failed', freed = true, last_error = 'bad' WHERE recipient IN ('r1', 'r2')`)
+	b.exec(t, `UPDATE pushes SET status = 'canceled', freed = true WHERE recipient = 'r3'`)
+	b.sentAfter(t, at.Add(time.Minute), others)
+	b.exec(t, `ANALYZE pushes`)
+	q := push.FailureQuery{From: at.Add(-time.Hour), Until: at.Add(48 * time.Hour)}
+	n := b.rowsRead(t, store.Config{}, func() {
+		f, err := b.Failures(t.Context(), b.tenant, q)
+		if err != nil || len(f.Groups) != 1 || f.Groups[0].Pushes != 2 || f.Groups[0].Reason != "bad" || !f.Since.Equal(q.From) {
+			t.Errorf("%+v, %v", f, err)
+		}
+		for status, want := range map[push.Status]int{push.Failed: 2, push.Canceled: 1, push.Expired: 0} {
+			page, err := b.List(t.Context(), b.tenant, push.Filter{Status: status, From: q.From}, push.Position{}, 50)
+			if err != nil || len(page.Pushes) != want || page.Next != nil {
+				t.Errorf("%s: %d pushes, next %v, %v", status, len(page.Pushes), page.Next, err)
+			}
+		}
+	})
+	if n > 500 {
+		t.Errorf("%d rows were read", n)
+	}
+	b.exec(t, `DROP INDEX pushes_freed`)
+	b.Store = openURL(t, b.url, store.Config{})
+	f, err := b.Failures(t.Context(), b.tenant, q)
+	if want := at.Add(time.Minute + (others-100_000+1)*time.Second); err != nil || len(f.Groups) != 0 || !f.Since.Equal(want) {
+		t.Errorf("without the index: %+v, want all since %s, %v", f, want, err)
+	}
+}
+
+// TestFinish_HotUpdates: that a push is sent changes no column of an index, so that no index is written.
+func TestFinish_HotUpdates(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i, read := range []string{`n_tup_upd`, `n_tup_hot_upd`} {
+		p := b.booked(t, fmt.Sprint("r", i), 0)
+		c := b.claimed(t, p)
+		if n := b.counted(t, store.Config{}, `SELECT sum(`+read+`)::int FROM pg_stat_user_tables WHERE relname ~ '^pushes'`, func() { b.finish(t, c, sent) }); n != 1 {
+			t.Errorf("%s: %d, want 1", read, n)
+		}
+		b.Store = openURL(t, b.url, store.Config{})
+	}
+}
