@@ -10,6 +10,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
+	"time"
 )
 
 // call is one call of the API.
@@ -40,6 +42,14 @@ func (c call) keyed(key string) call {
 		key = rand.Text()
 	}
 	c.header, c.repeat = http.Header{"Idempotency-Key": {key}}, true
+	return c
+}
+
+// asOf has a call refused if what it changes was changed at another time than this one; zero: it is not.
+func (c call) asOf(updatedAt time.Time) call {
+	if !updatedAt.IsZero() {
+		c.header = http.Header{"If-Match": {strconv.Quote(updatedAt.UTC().Format(time.RFC3339Nano))}}
+	}
 	return c
 }
 

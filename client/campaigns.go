@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"time"
 )
 
 // CreateCampaign makes a draft, which has no audience yet. With the same key and the same campaign, a second call returns
@@ -16,7 +17,13 @@ func (c *Client) CreateCampaign(ctx context.Context, key string, p NewCampaign) 
 // ChangeCampaign changes what is not nil in a draft; Null is the default. A campaign that was started is a *CampaignState,
 // as it is for every call that goes with another state.
 func (c *Client) ChangeCampaign(ctx context.Context, id string, to CampaignChange) (Campaign, error) {
-	return ask[Campaign](ctx, c, call{method: http.MethodPatch, path: path("campaigns", id), body: to, repeat: true})
+	return c.ChangeCampaignAsOf(ctx, id, time.Time{}, to)
+}
+
+// ChangeCampaignAsOf is ChangeCampaign for the draft as it was when it was last changed then: if somebody else has changed it since,
+// it fails with status 412 (stale-version), and nothing changes.
+func (c *Client) ChangeCampaignAsOf(ctx context.Context, id string, updatedAt time.Time, to CampaignChange) (Campaign, error) {
+	return ask[Campaign](ctx, c, call{method: http.MethodPatch, path: path("campaigns", id), body: to, repeat: true}.asOf(updatedAt))
 }
 
 // DeleteCampaign removes a draft. A repetition after a lost answer fails with status 404.
@@ -53,27 +60,33 @@ func (c *Client) PreviewLongest(ctx context.Context, id string) (Previews, error
 
 // StartCampaign starts a draft; once more does nothing more.
 func (c *Client) StartCampaign(ctx context.Context, id string) (Campaign, error) {
-	return c.turn(ctx, id, "start")
+	return c.turn(ctx, id, "start", time.Time{})
+}
+
+// StartCampaignAsOf is StartCampaign for the draft as it was when it was last changed then, as it was simulated, say: if somebody else
+// has changed it since, it fails with status 412 (stale-version), and nothing starts.
+func (c *Client) StartCampaignAsOf(ctx context.Context, id string, updatedAt time.Time) (Campaign, error) {
+	return c.turn(ctx, id, "start", updatedAt)
 }
 
 // PauseCampaign holds a campaign: from two seconds after the answer on, nothing begins to be sent. Once more does nothing
 // more.
 func (c *Client) PauseCampaign(ctx context.Context, id string) (Campaign, error) {
-	return c.turn(ctx, id, "pause")
+	return c.turn(ctx, id, "pause", time.Time{})
 }
 
 // ResumeCampaign has a campaign go on that was paused. Once more does nothing more.
 func (c *Client) ResumeCampaign(ctx context.Context, id string) (Campaign, error) {
-	return c.turn(ctx, id, "resume")
+	return c.turn(ctx, id, "resume", time.Time{})
 }
 
 // CancelCampaign ends a campaign, and gives back the places of what was not sent. Once more does nothing more.
 func (c *Client) CancelCampaign(ctx context.Context, id string) (Campaign, error) {
-	return c.turn(ctx, id, "cancel")
+	return c.turn(ctx, id, "cancel", time.Time{})
 }
 
-func (c *Client) turn(ctx context.Context, id, action string) (Campaign, error) {
-	return ask[Campaign](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, action), repeat: true})
+func (c *Client) turn(ctx context.Context, id, action string, updatedAt time.Time) (Campaign, error) {
+	return ask[Campaign](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, action), repeat: true}.asOf(updatedAt))
 }
 
 // CampaignRecipients lists the recipients of a campaign with what became of them; with an outcome, those of it.

@@ -25,7 +25,13 @@ func (c *Client) Schedules(ctx context.Context) iter.Seq2[Schedule, error] {
 
 // ChangeSchedule changes what is not nil.
 func (c *Client) ChangeSchedule(ctx context.Context, id string, to ScheduleChange) (Schedule, error) {
-	return ask[Schedule](ctx, c, call{method: http.MethodPatch, path: path("schedules", id), body: to, repeat: true})
+	return c.ChangeScheduleAsOf(ctx, id, time.Time{}, to)
+}
+
+// ChangeScheduleAsOf is ChangeSchedule for the schedule as it was when it was last changed then: if somebody else has changed it since,
+// it fails with status 412 (stale-version), and nothing changes.
+func (c *Client) ChangeScheduleAsOf(ctx context.Context, id string, updatedAt time.Time, to ScheduleChange) (Schedule, error) {
+	return ask[Schedule](ctx, c, call{method: http.MethodPatch, path: path("schedules", id), body: to, repeat: true}.asOf(updatedAt))
 }
 
 // DeleteSchedule removes a schedule. A repetition after a lost answer fails with status 404.

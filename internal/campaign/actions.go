@@ -11,12 +11,12 @@ import (
 
 // Act starts, pauses, resumes or cancels a campaign, and returns it as it is then. If that has been done before, it changes nothing. Workers
 // do the rest. From now on no recipient of a campaign that is paused or canceled is booked, and no attempt begins. A start
-// says what is not possible any more of what the draft says, with [invalid.FieldErrors]. Other errors are [push.ErrNotFound] and
-// [*push.CampaignStateError].
-func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction) (push.Campaign, error) {
+// says what is not possible any more of what the draft says, with [invalid.FieldErrors]. Other errors are [push.ErrNotFound],
+// [*push.CampaignStateError] and, of a campaign that was changed, [*push.StaleError].
+func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged) (push.Campaign, error) {
 	check := func(p push.Campaign) error {
-		if action != push.CampaignStart {
-			return nil
+		if err := unchanged.Check(p.UpdatedAt); err != nil || action != push.CampaignStart {
+			return err
 		}
 		return s.checkStart(p)
 	}

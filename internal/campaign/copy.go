@@ -25,7 +25,7 @@ func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, er
 	if err := s.store.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
 		return false, fmt.Errorf("copy campaign: %w", err)
 	}
-	_, err = s.Act(ctx, c.Tenant, c.ID, push.CampaignStart)
+	_, err = s.Act(ctx, c.Tenant, c.ID, push.CampaignStart, nil)
 	var (
 		state *push.CampaignStateError
 		wrong invalid.FieldErrors

@@ -186,7 +186,7 @@ func TestService_Act_States(t *testing.T) {
 	full := b.draft(1, campaign.Change{})
 	refused := func(c push.Campaign, action push.CampaignAction, want string) {
 		t.Helper()
-		_, err := b.Act(t.Context(), b.tenant, c.ID, action)
+		_, err := b.Act(t.Context(), b.tenant, c.ID, action, nil)
 		state, ok := errors.AsType[*push.CampaignStateError](err)
 		if !ok || state.Detail != want || state.Campaign.ID != c.ID {
 			t.Errorf("%s: %v, want %s", action, err, want)
@@ -203,7 +203,7 @@ func TestService_Act_States(t *testing.T) {
 	refused(full, push.CampaignResume, "the campaign is canceling; it can not be resumed")
 	past := b.draft(1, campaign.Change{})
 	b.exec(`UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes' WHERE id = $1`, past.ID)
-	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart); err == nil || b.read(past).Status != push.CampaignDraft {
+	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart, nil); err == nil || b.read(past).Status != push.CampaignDraft {
 		t.Errorf("a start in the past: %v", err)
 	}
 }

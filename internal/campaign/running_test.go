@@ -119,7 +119,7 @@ func (b *running) read(c push.Campaign) push.Campaign {
 
 func (b *running) act(c push.Campaign, action push.CampaignAction) push.Campaign {
 	b.t.Helper()
-	c, err := b.Act(b.t.Context(), b.tenant, c.ID, action)
+	c, err := b.Act(b.t.Context(), b.tenant, c.ID, action, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -102,8 +102,9 @@ func (s *Service) complete(c Change) Change {
 	return c
 }
 
-// Change changes a draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound] and [push.CampaignStateError].
-func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (push.Campaign, error) {
+// Change changes a draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError] and
+// [*push.StaleError].
+func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Campaign, error) {
 	c = s.complete(c)
 	var wrong invalid.FieldErrors
 	err := s.cfg.Computing.Do(ctx, tenant, func() error {
@@ -113,7 +114,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 	if err != nil {
 		return push.Campaign{}, fmt.Errorf("change campaign: %w", err)
 	}
-	return s.store.ChangeDraft(ctx, tenant, id, func(p push.Campaign) (push.Campaign, error) {
+	return s.store.ChangeDraft(ctx, tenant, id, unchanged, func(p push.Campaign) (push.Campaign, error) {
 		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
 	})
 }

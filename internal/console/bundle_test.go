@@ -205,6 +205,16 @@ var (
 // text is what a page says, for messages of tests.
 func (r reply) text() string { return lines.ReplaceAllString(tags.ReplaceAllString(r.Body, ""), "\n") }
 
+// hidden is the value of a hidden field, which is the first of that name.
+func hidden(t testing.TB, page reply, name string) string {
+	t.Helper()
+	found := regexp.MustCompile(`name="` + name + `" value="([^"]+)"`).FindStringSubmatch(page.Body)
+	if found == nil {
+		t.Fatalf("the page has no field %s:\n%s", name, page.text())
+	}
+	return found[1]
+}
+
 // submit books a push so far ahead.
 func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 	b.t.Helper()

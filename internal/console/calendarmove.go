@@ -58,9 +58,9 @@ func (p *page) saveMove() error {
 	if err != nil {
 		return v.again(err)
 	}
-	moved, err := p.api.ChangeCampaign(p.ctx(), v.ID, change)
+	moved, err := p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), change)
 	if err != nil {
-		return v.again(err)
+		return v.again(inBetween(err))
 	}
 	shown := planned(moved)
 	at := shown.From.In(p.Zones.Shown())

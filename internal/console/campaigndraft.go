@@ -13,6 +13,8 @@ type draftView struct {
 	Step string // empty: all of them
 	Form any    // of the step
 
+	Simulated string // when it was last changed before it was simulated; empty: nobody looked at a simulation
+
 	AskedChannel string // by the links above the message; empty: that of the draft
 	Channels     []client.Channel
 }

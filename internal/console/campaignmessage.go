@@ -120,10 +120,10 @@ func (p *page) changeMessage(v *draftView) error {
 	}
 	message, err := p.readMessageForm(v)
 	if err == nil {
-		_, err = p.api.ChangeCampaign(p.ctx(), v.ID, client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+		_, err = p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
 	}
 	if err != nil {
-		return p.againDraft(err, "message", v)
+		return p.againDraft(inBetween(err), "message", v)
 	}
 	next := "audience"
 	if v.Audience > 0 {

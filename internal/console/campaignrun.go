@@ -68,9 +68,6 @@ const progressEvery = 2 * time.Second
 // followCampaign streams how far a campaign is.
 func (p *page) followCampaign() error {
 	id := p.param("id")
-	if _, err := p.api.Campaign(p.ctx(), id); err != nil {
-		return err
-	}
 	return p.stream("campaign", "progress", progressEvery, func() (any, error) {
 		one, err := p.api.Campaign(p.ctx(), id)
 		return runningView{Campaign: one}, err

@@ -84,6 +84,7 @@ type ruleCount struct {
 
 // simulateDraft says what a start would do, as often as it is asked.
 func (p *page) simulateDraft(v *draftView) error {
+	v.Simulated = rfc3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
 	s, err := p.api.Simulate(p.ctx(), v.ID)
 	if err != nil {
 		return p.againDraft(err, "simulation", v)
@@ -117,16 +118,34 @@ func delayBars(delays []client.Delay) []histogramBar {
 func (s *simulationForm) Bars() []histogramBar { return delayBars(s.Delays) }
 
 // showStart asks for the number of recipients before a start.
-func (p *page) showStart(v *draftView) error { return p.showDraft("start", v) }
+func (p *page) showStart(v *draftView) error {
+	v.Simulated = p.query("simulated")
+	if at, err := time.Parse(time.RFC3339Nano, v.Simulated); err == nil && !at.Equal(v.UpdatedAt) {
+		return p.againDraft(changedSince(), "start", v)
+	}
+	return p.showDraft("start", v)
+}
 
-// startCampaign starts a draft, once the number of its recipients was typed.
+// changedSince says that a draft is not what was simulated.
+func changedSince() error {
+	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do")
+}
+
+// startCampaign starts a draft as it was shown, once the number of its recipients was typed.
 func (p *page) startCampaign(v *draftView) error {
+	shown := p.shownAt()
+	if !shown.IsZero() && !shown.Equal(v.UpdatedAt) {
+		return p.againDraft(changedSince(), "start", v)
+	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.form("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong faults
 		wrong.add("recipients", fmt.Errorf("the campaign has %s recipients: type this number, if they all are to get it. Nothing was started", number(v.Audience)))
 		return p.againDraft(wrong.problem(), "start", v)
 	}
-	one, err := p.api.StartCampaign(p.ctx(), v.ID)
+	one, err := p.api.StartCampaignAsOf(p.ctx(), v.ID, v.UpdatedAt)
+	if isStale(err) {
+		err = changedSince()
+	}
 	if err != nil {
 		return p.againDraft(err, "start", v)
 	}

@@ -27,10 +27,10 @@ func (p *page) showWhen(v *draftView) error { return p.showDraft("when", v) }
 func (p *page) changeWhen(v *draftView) error {
 	change, err := p.readWhen()
 	if err == nil {
-		_, err = p.api.ChangeCampaign(p.ctx(), v.ID, change)
+		_, err = p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), change)
 	}
 	if err != nil {
-		return p.againDraft(err, "when", v)
+		return p.againDraft(inBetween(err), "when", v)
 	}
 	return p.done("The time is kept. Next: what would happen.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }
@@ -75,8 +75,8 @@ func (p *page) takeStart(v *draftView) error {
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
 	}
-	if _, err := p.api.ChangeCampaign(p.ctx(), v.ID, client.CampaignChange{SendAt: at}); err != nil {
-		return err
+	if _, err := p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{SendAt: at}); err != nil {
+		return inBetween(err)
 	}
 	return p.done("The campaign has the new time, and was simulated again with it.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }

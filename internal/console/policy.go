@@ -196,7 +196,11 @@ func digest(draft client.NewPolicy) string {
 
 // deletePolicy goes back to the policy of the operator.
 func (p *page) deletePolicy() error {
-	made, err := p.api.DeletePolicy(p.ctx(), client.PolicyOptions{})
+	var seen client.PolicyOptions
+	if version, err := strconv.ParseInt(p.form("if_version"), 10, 64); err == nil {
+		seen.IfVersion = &version
+	}
+	made, err := p.api.DeletePolicy(p.ctx(), seen)
 	if err != nil {
 		return err
 	}

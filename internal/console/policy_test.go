@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/client"
 )
 
 // TestPolicy_Story: a draft is forecast before it can be saved; saving carries it on to what waits; another change in between is
@@ -43,4 +45,24 @@ func TestPolicy_Faults(t *testing.T) {
 	if page := b.get("/console/policy"); strings.Contains(page.Body, "soon") {
 		t.Error("a draft with faults was stored")
 	}
+}
+
+// TestPolicy_DeletedInBetween: going back to the operator's policy does not undo a version that was not shown.
+func TestPolicy_DeletedInBetween(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	put := func(limit int64) {
+		t.Helper()
+		if _, err := b.api.PutPolicy(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: limit, Window: "24h"}}}, client.PolicyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(1)
+	page := b.get("/console/policy")
+	_, form, _ := strings.Cut(page.Body, `action="/console/policy/delete"`)
+	seen := hidden(t, reply{Body: form}, "if_version")
+	put(2)
+	b.post("/console/policy/delete", "if_version", seen).has(t, 412, "version 2")
+	b.get("/console/policy").has(t, 200, "version 2", "your own")
+	b.follow(b.post("/console/policy/delete", "if_version", "2")).has(t, 200, "The operator’s policy is in force again")
 }

@@ -197,6 +197,7 @@ func (p *page) changeSchedule() error {
 		change client.ScheduleChange
 		wrong  faults
 		done   = "The schedule is changed."
+		shown  time.Time // zero: whatever was changed in between stays
 	)
 	switch p.form("do") {
 	case "pause":
@@ -207,6 +208,7 @@ func (p *page) changeSchedule() error {
 		change.Paused, done = &no, "The schedule goes on."
 	default:
 		name, cron, zone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
+		shown = p.shownAt()
 		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &zone, CatchUp: &catchUp, Until: client.Null}
 		if until := p.form("until"); until != "" {
 			at, err := p.readLocal(until)
@@ -216,14 +218,14 @@ func (p *page) changeSchedule() error {
 	}
 	err := wrong.problem()
 	if err == nil {
-		_, err = p.api.ChangeSchedule(p.ctx(), id, change)
+		_, err = p.api.ChangeScheduleAsOf(p.ctx(), id, shown, change)
 	}
 	if err != nil {
 		view, found := p.readSchedule(id)
 		if found != nil {
 			return found
 		}
-		return p.again(err, "schedule", view.title(), view)
+		return p.again(inBetween(err), "schedule", view.title(), view)
 	}
 	return p.done(done, p.Link("/schedules/"+id))
 }

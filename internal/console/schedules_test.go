@@ -57,3 +57,17 @@ func TestClockNote(t *testing.T) {
 		}
 	}
 }
+
+// TestSchedules_ChangedInBetween: a form does not undo what somebody else has changed since it was filled.
+func TestSchedules_ChangedInBetween(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	made := b.post("/console/schedules/new", "cron", "0 9 * * MON", "time_zone", "UTC", "push.recipient", "user-1", "push.title", "Good morning", "once", "one")
+	path, _, _ := strings.Cut(made.Header.Get("Location"), "?")
+	seen := hidden(t, b.get(path), "updated_at")
+	form := []string{"do", "change", "name", "Mine", "cron", "0 9 * * MON", "time_zone", "UTC", "catch_up", "skip"}
+	b.follow(b.post(path, "do", "change", "name", "Theirs", "cron", "0 10 * * TUE", "time_zone", "UTC", "catch_up", "skip", "updated_at", seen)).has(t, 200, "Theirs", "at 10:00, on Tuesday")
+	b.post(path, append(form, "updated_at", seen)...).has(t, 412, "Changed in between", "Somebody else has changed this", `value="Mine"`, "at 10:00, on Tuesday")
+	b.get(path).has(t, 200, "Schedule Theirs", "at 10:00, on Tuesday")
+	b.follow(b.post(path, append(form, "updated_at", hidden(t, b.get(path), "updated_at"))...)).has(t, 200, "Schedule Mine")
+}

@@ -42,22 +42,27 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 			Detail: "This page shows how things stand now, but does not follow them: too many pages do that already. Close some, or load it again later"}
 	}
 	defer place.Release()
-	p.sent = true
-	header, out := p.w.Header(), http.NewResponseController(p.w)
-	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
+	out := http.NewResponseController(p.w)
 	var last []byte
 	for began := time.Now(); time.Since(began) < streamTime; {
 		p.calls.forget()
 		if p.Main, err = view(); err != nil {
-			return nil // the browser comes again, and gets the error page then
+			if !p.sent {
+				return err
+			}
+			return nil // the browser comes again, and gets the error then
 		}
 		text, err := p.c.screens.draw(screen, part, p)
 		if err != nil {
 			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page can not be drawn", "screen", screen, "part", part, "error", err)
 			return nil
 		}
-		message := []byte(": nothing new\n\n")
+		if !p.sent {
+			p.sent = true
+			p.w.Header().Set("Content-Type", "text/event-stream")
+			p.w.Header().Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
+		}
+		message := []byte("event: still\n\n") // nothing new, but the page is followed
 		if !bytes.Equal(text, last) {
 			message, last = event(text), text
 		}

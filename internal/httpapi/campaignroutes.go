@@ -19,6 +19,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		params: []*huma.Param{idempotencyKey()}, body: campaignFields.body(s, exampleNewCampaign()),
 		status: http.StatusCreated, answer: "The draft.", example: draft, problems: []kind{tooManyCampaigns, keyReused},
 		finish: func(all map[string]*huma.Response) {
+			etagged("201")(all)
 			addHeader(all["201"], "Location", "The path of the campaign.")
 			addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the campaign.")
 		},
@@ -30,12 +31,12 @@ func (a *api) campaignRoutes(s *spec) []operation {
 	}, {
 		id: "get-campaign", method: http.MethodGet, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.getCampaign,
 		summary: "Read a campaign", description: "Answers with the campaign and its progress.", params: []*huma.Param{campaignID()},
-		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound}, finish: etagged("200"),
 	}, {
 		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.changeCampaign,
 		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed.",
-		params: []*huma.Param{campaignID()}, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
-		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState},
+		params: []*huma.Param{campaignID(), unchangedParam()}, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
+		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("200"),
 	}, {
 		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.deleteCampaign,
 		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail names them.",

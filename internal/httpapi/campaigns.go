@@ -107,12 +107,14 @@ func (a *api) createCampaign(c *call) error {
 		return noSuch("campaign", err)
 	}
 	v := campaignViewOf(p)
+	c.tag(p.UpdatedAt, err)
 	return a.created(c, campaignsPath+"/"+v.ID, replayed, v)
 }
 
 func (a *api) getCampaign(c *call) error {
 	return a.byID(c, "campaign", pageBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Campaigns.Campaign(ctx, tenant, id)
+		c.tag(p.UpdatedAt, err)
 		return campaignViewOf(p), err
 	})
 }
@@ -129,7 +131,7 @@ func (a *api) changeCampaign(c *call) error {
 		old push.Campaign
 	)
 	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
+	id, unchanged := c.pathID("id", &bad), c.ifUnchanged(&bad)
 	if len(bad.list) == 0 {
 		var err error
 		if old, err = a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id); err != nil {
@@ -140,10 +142,11 @@ func (a *api) changeCampaign(c *call) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, id, change)
+	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, id, change, unchanged)
 	if err != nil {
 		return noSuch("campaign", err)
 	}
+	c.tag(p.UpdatedAt, err)
 	return a.answer(c.w, http.StatusOK, campaignViewOf(p))
 }
 

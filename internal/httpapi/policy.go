@@ -2,10 +2,8 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/policy"
@@ -75,7 +73,7 @@ func (a *api) deletePolicy(c *call) error {
 // change reads what goes with a change beside its body.
 func (a *api) change(c *call, bad *fieldErrors) (p changeParams, change policy.Change) {
 	changeFields.readQuery(c.r, &p, bad)
-	return p, policy.Change{By: c.caller.Actor().ID.String(), If: c.ifMatch(bad), Apply: p.apply}
+	return p, policy.Change{By: c.caller.Actor().ID.String(), If: c.ifVersion(bad), Apply: p.apply}
 }
 
 func (a *api) changePolicy(c *call, p changeParams, change policy.Change) error {
@@ -100,35 +98,4 @@ func (a *api) forecast(c *call, change policy.Change) error {
 		return err
 	}
 	return a.answer(c.w, http.StatusOK, forecastViewOf(f))
-}
-
-// ifMatch reads the versions of which one must be in force; nil: any may be.
-func (c *call) ifMatch(bad *fieldErrors) []int64 {
-	var versions []int64
-	for _, tag := range strings.Split(strings.Join(c.r.Header["If-Match"], ","), ",") {
-		tag = strings.TrimSpace(tag)
-		if tag == "*" || tag == "" && len(c.r.Header["If-Match"]) == 0 {
-			return nil
-		}
-		plain, quoted := strings.TrimPrefix(tag, "W/"), false
-		if unquoted, ok := strings.CutPrefix(plain, `"`); ok && strings.HasSuffix(unquoted, `"`) {
-			plain, quoted = strings.TrimSuffix(unquoted, `"`), true
-		}
-		n, err := strconv.ParseUint(plain, 10, 63)
-		if err != nil && quoted && len(versions) < 100 {
-			versions = append(versions, -1) // the tag of something else
-			continue
-		}
-		if err != nil || len(versions) == 100 {
-			bad.add("header.If-Match", `must be the version of a policy, like "3"`, shown(printableASCII(tag)))
-			return nil
-		}
-		versions = append(versions, int64(n))
-	}
-	return versions
-}
-
-// ifMatchParam documents the header.
-func ifMatchParam() string {
-	return fmt.Sprintf("The version that the change is made for, like %q. If another one is in force, the answer is 412, and nothing changes.", "3")
 }

@@ -46,6 +46,7 @@ var (
 	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
+	staleVersion     = kind{"stale-version", 412, "Stale version", "Somebody else has changed what If-Match was said for; detail says when. Nothing was changed."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
 	tooManyBulk      = kind{"too-many-bulk-changes", 409, "Too many bulk changes", "The tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one."}
@@ -69,7 +70,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, stalePolicy, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -165,6 +166,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		full     *bulkhead.FullError
 		gone     *push.GoneError
 		stale    *policy.StaleError
+		outdated *push.StaleError
 		state    *push.CampaignStateError
 		replaced *push.ReplacedError
 	)
@@ -188,6 +190,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		return goneProblemOf(gone), true
 	case errors.As(err, &stale):
 		p := stalePolicy.because(stale.Error())
+		return &p, true
+	case errors.As(err, &outdated):
+		p := staleVersion.because(outdated.Error())
 		return &p, true
 	case errors.As(err, &state):
 		return &campaignProblem{campaignState.because(state.Detail), campaignViewOf(state.Campaign)}, true

@@ -18,6 +18,7 @@ func (a *api) scheduleRoutes(s *spec) []operation {
 		params: []*huma.Param{idempotencyKey()}, body: scheduleFields.body(s, exampleNewSchedule()),
 		status: http.StatusCreated, answer: "The schedule.", example: scheduleViewOf(exampleSchedule()), problems: []kind{notFound, tooManySchedules, keyReused},
 		finish: func(all map[string]*huma.Response) {
+			etagged("201")(all)
 			addHeader(all["201"], "Location", "The path of the schedule.")
 			addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the schedule.")
 		},
@@ -29,14 +30,14 @@ func (a *api) scheduleRoutes(s *spec) []operation {
 	}, {
 		id: "get-schedule", method: http.MethodGet, path: schedulesPath + "/{id}", tag: tagSchedules, scope: push.ScopeCampaignsRead, serve: a.getSchedule,
 		summary: "Read a schedule", description: "Answers with the schedule, also when it has ended.", params: []*huma.Param{scheduleID()},
-		status: http.StatusOK, answer: "The schedule.", example: scheduleViewOf(exampleSchedule()), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The schedule.", example: scheduleViewOf(exampleSchedule()), problems: []kind{notFound}, finish: etagged("200"),
 	}, {
 		id: "change-schedule", method: http.MethodPatch, path: schedulesPath + "/{id}", tag: tagSchedules, scope: push.ScopeCampaignsWrite, serve: a.changeSchedule,
 		summary: "Change a schedule",
 		description: "What is not sent stays as it is; a push replaces the whole pattern. What was due before the answer happens as the schedule was then; what is submitted after it is as the schedule is now. " +
 			"Occurrences of the time in which it was paused are skipped.",
-		params: []*huma.Param{scheduleID()}, body: scheduleChanges.body(s, map[string]any{"paused": true}),
-		status: http.StatusOK, answer: "The schedule.", example: scheduleViewOf(exampleSchedule()), problems: []kind{notFound},
+		params: []*huma.Param{scheduleID(), unchangedParam()}, body: scheduleChanges.body(s, map[string]any{"paused": true}),
+		status: http.StatusOK, answer: "The schedule.", example: scheduleViewOf(exampleSchedule()), problems: []kind{notFound, staleVersion}, finish: etagged("200"),
 	}, {
 		id: "delete-schedule", method: http.MethodDelete, path: schedulesPath + "/{id}", tag: tagSchedules, scope: push.ScopeCampaignsWrite, serve: a.deleteSchedule,
 		summary: "Delete a schedule", description: "After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs can not be read any more.",

@@ -113,12 +113,14 @@ func (a *api) createSchedule(c *call) error {
 		return noSuch("schedule", err)
 	}
 	v := scheduleViewOf(p)
+	c.tag(p.UpdatedAt, err)
 	return a.created(c, schedulesPath+"/"+v.ID, replayed, v)
 }
 
 func (a *api) getSchedule(c *call) error {
 	return a.byID(c, "schedule", pushBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Schedules.Schedule(ctx, tenant, id)
+		c.tag(p.UpdatedAt, err)
 		return scheduleViewOf(p), err
 	})
 }
@@ -132,7 +134,7 @@ func (a *api) deleteSchedule(c *call) error {
 func (a *api) changeSchedule(c *call) error {
 	var bad fieldErrors
 	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
+	id, unchanged := c.pathID("id", &bad), c.ifUnchanged(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
@@ -147,10 +149,11 @@ func (a *api) changeSchedule(c *call) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, id, change)
+	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, id, change, unchanged)
 	if err != nil {
 		return noSuch("schedule", err)
 	}
+	c.tag(p.UpdatedAt, err)
 	return a.answer(c.w, http.StatusOK, scheduleViewOf(p))
 }
 

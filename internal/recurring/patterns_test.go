@@ -48,7 +48,7 @@ func TestPatterns_Deleted(t *testing.T) {
 	}
 	refused(first.ID, second.ID)
 	other := b.pattern(push.CampaignDraft, 1)
-	if _, err := b.Change(t.Context(), b.tenant, first.ID, recurring.Change{Campaign: &other}); err != nil {
+	if _, err := b.Change(t.Context(), b.tenant, first.ID, recurring.Change{Campaign: &other}, nil); err != nil {
 		t.Fatal(err)
 	}
 	refused(second.ID)
@@ -81,7 +81,7 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 			return err
 		}},
 		{"change", `SELECT FROM schedules FOR UPDATE`, `%FROM schedules p%FOR NO KEY UPDATE%`, func(of uuid.UUID) error {
-			_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of})
+			_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of}, nil)
 			return err
 		}},
 	} {
@@ -124,7 +124,7 @@ func TestPatterns_GivenMeanwhile(t *testing.T) {
 	testenv.Check(t, err)
 	changed, deleted := make(chan error, 1), make(chan error, 1)
 	go func() {
-		_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of})
+		_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of}, nil)
 		changed <- err
 	}()
 	b.waiting(1, `UPDATE schedules%`)

@@ -146,7 +146,7 @@ func TestRunner_Again(t *testing.T) {
 	if len(first) != 1 {
 		t.Fatalf("%+v", first)
 	}
-	if _, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Pattern: &push.Pattern{Recipient: p.Pattern.Recipient, Message: json.RawMessage(`{"title":"other"}`)}}); err != nil {
+	if _, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Pattern: &push.Pattern{Recipient: p.Pattern.Recipient, Message: json.RawMessage(`{"title":"other"}`)}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	b.pass()

@@ -173,9 +173,9 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	return bad, nil
 }
 
-// Change changes a schedule. What was due before keeps to what the schedule was then. Its errors are [invalid.FieldErrors]
-// and [push.ErrNotFound].
-func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (push.Schedule, error) {
+// Change changes a schedule. What was due before keeps to what the schedule was then. Its errors are [invalid.FieldErrors],
+// [push.ErrNotFound] and [*push.StaleError].
+func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Schedule, error) {
 	old, err := s.store.Schedule(ctx, tenant, id)
 	if err != nil {
 		return old, err
@@ -187,7 +187,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change) (p
 	if err != nil {
 		return old, err
 	}
-	p, err := s.store.ChangeSchedule(ctx, tenant, id, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
+	p, err := s.store.ChangeSchedule(ctx, tenant, id, unchanged, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
 		var runs []push.Run
 		if c.moves() {
 			settled, past, err := settle(p, now, s.cfg.Kept)

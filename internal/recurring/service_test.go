@@ -19,7 +19,7 @@ import (
 
 func (b *bundle) change(p push.Schedule, c recurring.Change) push.Schedule {
 	b.t.Helper()
-	changed, err := b.Change(b.t.Context(), p.Tenant, p.ID, c)
+	changed, err := b.Change(b.t.Context(), p.Tenant, p.ID, c, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestChange_UnknownZone(t *testing.T) {
 	if next, err := b.Next(t.Context(), p.Tenant, p.ID, 3); err != nil || len(next) != 0 {
 		t.Errorf("%v, %v", next, err)
 	}
-	_, err := b.Change(t.Context(), p.Tenant, p.ID, recurring.Change{Cron: new("@hourly")})
+	_, err := b.Change(t.Context(), p.Tenant, p.ID, recurring.Change{Cron: new("@hourly")}, nil)
 	if wrong, ok := errors.AsType[invalid.FieldErrors](err); !ok || len(wrong) != 1 || wrong[0].Field != "time_zone" {
 		t.Errorf("an expression without a zone: %v", err)
 	}

@@ -199,14 +199,17 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 }
 
 // ChangeDraft changes a draft under its lock. change is given the campaign as it is, and returns it as it is to be, or an error, which
-// this returns. Other errors are [push.ErrNotFound] and [push.CampaignStateError].
-func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
+// this returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError] and, unless nothing changes, [*push.StaleError].
+func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if p, err = lockDraft(ctx, tx, tenant, id, "NO KEY UPDATE", "changed"); err != nil {
 				return err
 			}
 			changed, err := change(p)
+			if stale := unchanged.Check(p.UpdatedAt); stale != nil && len(campaignChanged(p, changed)) > 0 { // an earlier run may have made it
+				return stale
+			}
 			if err != nil {
 				return err
 			}

@@ -138,10 +138,10 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 // the change is not made yet: there are more occurrences before it.
 type ScheduleChange func(p push.Schedule, now time.Time) (changed push.Schedule, runs []push.Run, again bool)
 
-// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound], or [push.ErrNoPattern]. An occurrence
-// that is being submitted is waited for.
-func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change ScheduleChange) (p push.Schedule, err error) {
-	for again := true; again && err == nil; {
+// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound], [push.ErrNoPattern] or, unless nothing
+// changes, [*push.StaleError]. An occurrence that is being submitted is waited for.
+func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change ScheduleChange) (p push.Schedule, err error) {
+	for again := true; again && err == nil; unchanged = nil {
 		err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 				var now time.Time
@@ -153,7 +153,12 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 				}
 				var runs []push.Run
 				old := p
-				if p, runs, again = change(p, now); p.Campaign != old.Campaign {
+				p, runs, again = change(p, now)
+				d := scheduleChanged(old, p)
+				if stale := unchanged.Check(old.UpdatedAt); stale != nil && (again || len(d) > 0) { // an earlier run may have made it
+					return stale
+				}
+				if p.Campaign != old.Campaign {
 					if err := keepPattern(ctx, tx, &p); err != nil {
 						return err
 					}
@@ -163,7 +168,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, change
 				if err := queueSchedule(b, &p, now); err != nil {
 					return err
 				}
-				if d := scheduleChanged(old, p); len(d) > 0 {
+				if len(d) > 0 {
 					queueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
 				}
 				return tx.SendBatch(ctx, b).Close()

@@ -1,0 +1,34 @@
+package console
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// shownAt is when what a form changes was last changed, as the form was filled; zero: the form does not say.
+//
+//	<input type="hidden" name="updated_at" value="{{.Kept "updated_at" (.Machine .Main.UpdatedAt)}}">
+func (p *page) shownAt() time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, p.form("updated_at"))
+	return at
+}
+
+// inBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
+func inBetween(err error) error {
+	if isStale(err) {
+		return stale("Somebody else has changed this since the page was opened. Nothing was saved, and what you typed still stands here. Open the page again to see what there is now")
+	}
+	return err
+}
+
+func isStale(err error) bool {
+	var problem *client.Problem
+	return errors.As(err, &problem) && problem.Name() == "stale-version"
+}
+
+func stale(detail string) error {
+	return &client.Problem{Type: "urn:sendquota:problem:stale-version", Title: "Changed in between", Status: http.StatusPreconditionFailed, Detail: detail}
+}
