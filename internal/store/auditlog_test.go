@@ -146,3 +146,18 @@ func TestDropPartitions_AuditLog(t *testing.T) {
 		t.Errorf("%v, %v", dropped, err)
 	}
 }
+
+// TestErase_AfterOlder: whoever a program of the release before has erased, which leaves what the audit log says, is gone from there after
+// another erasure. It finds nothing else.
+func TestErase_AfterOlder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `INSERT INTO audit_log (tenant_id, actor, action, target, difference) VALUES ($1, 'system', 'recipient.put', 'anna', '{"time_zone": {"to": "Asia/Tokyo"}}')`, b.tenant)
+	e, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"})
+	if err != nil || e.Rows != 0 || e.Pushes != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if left := ask[int](t, b.db, `SELECT count(*) FROM audit_log WHERE target = 'anna' OR difference <> '{}'`); left != 0 {
+		t.Errorf("%d entries name the recipient", left)
+	}
+}
