@@ -110,7 +110,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.finishGroups = newLaneGroups(cfg.Lanes, func(f booking.Finish) int64 { return f.RecipientKey }, func() *groupcommit.Group[booking.Finish, bool] {
 		return &groupcommit.Group[booking.Finish, bool]{Run: s.finishTogether, MaxWeight: 500, Pause: finishPause, Alone: maybeOne, Observe: s.observe("finish")}
 	})
-	s.glanceGroups = newLaneGroups(cfg.Lanes, span.key, func() *groupcommit.Group[span, glance] {
+	s.glanceGroups = newLaneGroups(cfg.Lanes, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
 		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: lookPause, PauseFrom: lookCrowd, Alone: maybeOne, Observe: s.observe("look")}
 	})
 	return s, nil
