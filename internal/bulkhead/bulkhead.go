@@ -89,6 +89,22 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 	}
 }
 
+// TryAcquire is [Bulkhead.Acquire] for who does not wait: it is false if the tenant would have to.
+func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
+	units = min(units, b.each)
+	if units <= 0 {
+		return &Loan[K]{}, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	loan, lent := b.atOnce(key, units)
+	if !lent {
+		b.settle(loan.to)
+		return nil, false
+	}
+	return loan, true
+}
+
 // atOnce returns a loan for a tenant, and whether its units are lent: not where the tenant or others have to wait.
 func (b *Bulkhead[K]) atOnce(key K, units int64) (*Loan[K], bool) {
 	t := b.tenants[key]

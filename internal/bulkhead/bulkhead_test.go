@@ -54,6 +54,36 @@ func TestBulkhead_PartOfTenant(t *testing.T) {
 	})
 }
 
+// TestBulkhead_TryAcquire: it lends what is free, waits for nothing, passes nobody who waits, and leaves no tenant behind.
+func TestBulkhead_TryAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, got := New[string](10, 6), make(chan string, 10)
+		try := func(tenant string, units int64, want bool) *Loan[string] {
+			t.Helper()
+			l, ok := b.TryAcquire(tenant, units)
+			if ok != want {
+				t.Fatalf("%d for %s: %t, want %t", units, tenant, ok, want)
+			}
+			return l
+		}
+		greedy := try("a", 8, true) // 6, all that it may have
+		try("a", 1, false)
+		other := try("b", 3, true)
+		later(t, b, "c", 2, got)
+		try("d", 1, false) // c is before it
+		if _, known := b.tenants["d"]; known {
+			t.Error("a tenant that has and wants nothing is kept")
+		}
+		greedy.Release()
+		synctest.Wait()
+		if len(got) != 1 {
+			t.Error("c did not get what it waited for")
+		}
+		try("d", 1, true).Release()
+		other.Release()
+	})
+}
+
 // TestBulkhead_SeveralLeaveRoom: however many tenants take all that they can get, the
 // next one finds as much as each of them has.
 func TestBulkhead_SeveralLeaveRoom(t *testing.T) {

@@ -28,6 +28,9 @@ type Group[Req, Res any] struct {
 	// Pause is taken after every group, so that the next one is larger. It costs a lone call nothing, and one under
 	// load this much at most.
 	Pause time.Duration
+	// PauseFrom is how many requests a group must have for a Pause after it; 0: any number. So a caller that calls again and
+	// again, and nobody else does, waits for none.
+	PauseFrom int
 	// Alone reports whether one request may have caused an error for all: then each is run alone. nil: never.
 	Alone func(error) bool
 	// Observe gets the number of requests of each group. nil: ignored.
@@ -77,7 +80,7 @@ func (g *Group[Req, Res]) Go(req Req) bool {
 	g.wait(&call[Req, Res]{req: req})
 	if g.running < max(1, g.Parallel) {
 		g.running++
-		go g.work()
+		go g.work(g.PauseFrom)
 	}
 	return true
 }
@@ -121,23 +124,32 @@ func (g *Group[Req, Res]) end() {
 func (g *Group[Req, Res]) handOver() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.Pause > 0 || len(g.waiting) > 0 {
-		go g.work()
+	if g.pauseAfter(1) > 0 || len(g.waiting) > 0 {
+		go g.work(1)
 	} else {
 		g.end()
 	}
 }
 
-// work runs groups, each after a pause, until no call waits.
-func (g *Group[Req, Res]) work() {
+// work runs groups until no call waits. Before the first one there was one of so many requests.
+func (g *Group[Req, Res]) work(before int) {
 	for {
-		time.Sleep(g.Pause)
+		time.Sleep(g.pauseAfter(before))
 		calls := g.next()
 		if len(calls) == 0 {
 			return
 		}
 		g.run(calls)
+		before = len(calls)
 	}
+}
+
+// pauseAfter is the pause after a group of so many requests.
+func (g *Group[Req, Res]) pauseAfter(requests int) time.Duration {
+	if requests < g.PauseFrom {
+		return 0
+	}
+	return g.Pause
 }
 
 // next takes the calls of one group off the queue, or ends the worker.

@@ -225,6 +225,35 @@ func TestGroup_Pause(t *testing.T) {
 	})
 }
 
+// TestGroup_PauseFrom: a group of fewer requests is followed by no pause.
+func TestGroup_PauseFrom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := setup()
+		w.Pause, w.PauseFrom = time.Second, 2
+		began := time.Now()
+		w.call(t, 0)
+		w.call(t, 1) // alone in its group, behind one that is alone
+		w.proceed <- struct{}{}
+		synctest.Wait()
+		w.want(t, []int{0}, []int{1})
+		w.call(t, 2)
+		w.call(t, 3)
+		w.proceed <- struct{}{}
+		synctest.Wait()
+		w.want(t, []int{0}, []int{1}, []int{2, 3})
+		if took := time.Since(began); took != 0 {
+			t.Errorf("a lone call was followed by a pause of %s", took)
+		}
+		w.call(t, 4)
+		close(w.proceed)
+		synctest.Wait()
+		w.want(t, []int{0}, []int{1}, []int{2, 3})
+		time.Sleep(time.Second)
+		synctest.Wait()
+		w.want(t, []int{0}, []int{1}, []int{2, 3}, []int{4})
+	})
+}
+
 func TestGroup_Parallel(t *testing.T) {
 	for _, row := range []struct {
 		parallel, most int

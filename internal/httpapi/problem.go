@@ -154,11 +154,13 @@ func (e *aboutPush) Unwrap() error { return e.error }
 
 // problemOf turns an error into an answer. It is false if nobody foresaw the error: then its text is for the log only.
 func problemOf(err error) (p problemer, foreseen bool) {
+	if noPlace, ok := errors.AsType[*schedule.Refusal](err); ok { // the usual one
+		return quotaProblemOf(noPlace), true
+	}
 	var (
 		bad      *badRequest
 		batch    *refusedBatch
 		wrong    invalid.FieldErrors
-		noPlace  *schedule.Refusal
 		capped   *booking.Capped
 		unwanted *schedule.OptedOut
 		other    *refusal
@@ -180,8 +182,6 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		all := badRequest{}
 		all.addAll("body", fieldErrors{list: wrong})
 		return all.problem(), true
-	case errors.As(err, &noPlace):
-		return quotaProblemOf(noPlace), true
 	case errors.As(err, &unwanted):
 		return optOutProblemOf(unwanted), true
 	case errors.As(err, &capped):

@@ -44,20 +44,12 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o O
 		return
 	}
 	s.cfg.Refusals.count(tenant, &of)
-	if text, err := json.Marshal(of); err == nil {
-		s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, text)
-	}
+	s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, of.text())
 }
 
 // because notes why a push was refused. It reports whether it was, and not for its form.
 func (k *keptRefusal) because(err error) bool {
-	var (
-		refusal  *Refusal
-		unwanted *OptedOut
-		capped   *booking.Capped
-	)
-	switch {
-	case errors.As(err, &refusal):
+	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual one
 		k.Name = "quiet-hours"
 		for _, v := range refusal.Violations {
 			if k.Rules = append(k.Rules, v.Rule.Name); !v.Rule.Quiet {
@@ -70,6 +62,13 @@ func (k *keptRefusal) because(err error) bool {
 			}
 		}
 		k.Reason = refusedBy(k.Rules)
+		return true
+	}
+	var (
+		unwanted *OptedOut
+		capped   *booking.Capped
+	)
+	switch {
 	case errors.As(err, &unwanted):
 		k.Name, k.Reason = booking.OptedOutReason, booking.OptedOutReason
 	case errors.As(err, &capped):

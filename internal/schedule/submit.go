@@ -237,20 +237,20 @@ func (s *Service) observe(o Options, err error) {
 		s.metrics.Submitted("accepted", "")
 		return
 	}
-	var (
-		wrong   invalid.FieldErrors
-		refusal *Refusal
-		capped  *booking.Capped
-		form    badForm
-		gone    *push.GoneError
-
-		unwanted *OptedOut
-	)
-	switch {
-	case errors.As(err, &refusal):
+	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual one
 		for _, v := range refusal.Violations {
 			s.metrics.Submitted("refused", s.ruleLabel(v.Rule.Name))
 		}
+		return
+	}
+	var (
+		wrong    invalid.FieldErrors
+		capped   *booking.Capped
+		form     badForm
+		gone     *push.GoneError
+		unwanted *OptedOut
+	)
+	switch {
 	case errors.As(err, &unwanted):
 		s.metrics.Submitted("refused", booking.OptedOutReason)
 	case errors.As(err, &capped):

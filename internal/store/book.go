@@ -114,11 +114,14 @@ func (s *Store) bookSingle(
 	if s.neighbours.Several() {
 		weight = singlesAlone / singlesBeside
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
-	defer cancel()
-	place, err := places.Acquire(ctx, o.Tenant(), weight)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	place, lent := places.TryAcquire(o.Tenant(), weight) // as nearly always: no timer is needed then
+	if !lent {
+		ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+		defer cancel()
+		var err error
+		if place, err = places.Acquire(ctx, o.Tenant(), weight); err != nil {
+			return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+		}
 	}
 	defer place.Release()
 	return book(o)

@@ -82,7 +82,7 @@ func (s *Store) newBookingRead(orders []order, rerun bool, most int) *bookingRea
 		}
 	}
 	for _, sp := range r.spans {
-		r.locks = append(r.locks, sp.key())
+		r.locks = append(r.locks, sp.key)
 	}
 	slices.Sort(r.locks)
 	r.locks = slices.Compact(r.locks)
@@ -94,7 +94,7 @@ func (r *bookingRead) add(recipient quota.Recipient, v quota.View, most int, kin
 	i, known := r.at[recipient]
 	if !known {
 		r.at[recipient] = len(r.spans)
-		r.spans = append(r.spans, span{recipient: recipient, view: v, most: most, kinds: kinds, uses: 1})
+		r.spans = append(r.spans, span{recipient: recipient, key: push.RecipientKey(recipient.Tenant, recipient.ID), view: v, most: most, kinds: kinds, uses: 1})
 		return true
 	}
 	r.spans[i].uses++

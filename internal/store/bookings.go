@@ -19,6 +19,7 @@ import (
 // span asks for a recipient's bookings strictly within a view, and for one more than so many at most; 0: for all.
 type span struct {
 	recipient quota.Recipient
+	key       int64      // the recipient's
 	view      quota.View // without bookings until they are read
 	most      int
 	kinds     bool          // what sort of push each booking is of is read, too
@@ -27,8 +28,6 @@ type span struct {
 	known     bool          // nothing has to be read
 	keep      bool          // its view outlives the transaction
 }
-
-func (s span) key() int64 { return push.RecipientKey(s.recipient.Tenant, s.recipient.ID) }
 
 // statusNow is the state of a booking p. In the table, too, it is sending while programs of the release before are at work.
 func statusNow(shard string) string {
@@ -98,7 +97,7 @@ func (r spansIn) queue(b *pgx.Batch, spans []span) {
 	)
 	for i, at := range r.spans {
 		sp := spans[at]
-		keys[i], tenants[i], recipients[i] = sp.key(), sp.recipient.Tenant, sp.recipient.ID
+		keys[i], tenants[i], recipients[i] = sp.key, sp.recipient.Tenant, sp.recipient.ID
 		since[i], until[i] = sp.view.From, sp.view.Until
 		if sp.most > 0 {
 			most[i] = new(int64(sp.most) + 1)
@@ -149,7 +148,7 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Term
 	if err := ctx.Err(); err != nil || s.crowds.knows(r) {
 		return nil, booking.Standing{}, false, err
 	}
-	g, err := s.glanceGroups.Do(span{recipient: r, view: quota.View{From: from, Until: until}, most: sharedRows, file: file})
+	g, err := s.glanceGroups.Do(span{recipient: r, key: push.RecipientKey(r.Tenant, r.ID), view: quota.View{From: from, Until: until}, most: sharedRows, file: file})
 	return g.held, g.of, err == nil && len(g.held) <= sharedRows, err
 }
 
@@ -171,7 +170,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 			known := terms.use(&s.terms, sp.recipient.Tenant)
 			seen[i].of.Terms = known.or(sp.file)
 			if sp.kinds = !seen[i].of.Terms.Plain(); known.described {
-				people.add(sp.recipient.Tenant, sp.key())
+				people.add(sp.recipient.Tenant, sp.key)
 			}
 		}
 		pushes := s.layouts.pushes()

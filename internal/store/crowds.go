@@ -123,7 +123,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead, l
 	for _, i := range held.spans {
 		sp := &r.spans[i]
 		sp.keep = true
-		v, ok := s.take(sp.recipient, held.versions[sp.key()], sp.kinds)
+		v, ok := s.take(sp.recipient, held.versions[sp.key], sp.kinds)
 		if sp.known = ok && !v.From.After(sp.view.From) && !v.Until.Before(sp.view.Until); sp.known {
 			sp.view = v
 			continue
@@ -137,7 +137,7 @@ func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *bookingRead, l
 func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead, locks locking) error {
 	keys := make([]int64, len(h.spans))
 	for n, i := range h.spans {
-		keys[n] = r.spans[i].key()
+		keys[n] = r.spans[i].key
 	}
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
@@ -209,10 +209,10 @@ func (s *crowds) keep(h *heldCrowds, r *bookingRead) {
 			s.mu.Lock()
 			s.drop(sp.recipient)
 			s.mu.Unlock()
-		case h.changed[sp.key()]:
+		case h.changed[sp.key]:
 			s.put(sp.recipient, crowd{})
 		default:
-			s.put(sp.recipient, crowd{view: view, version: h.versions[sp.key()], kinds: sp.kinds})
+			s.put(sp.recipient, crowd{view: view, version: h.versions[sp.key], kinds: sp.kinds})
 		}
 	}
 }

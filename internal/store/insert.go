@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -46,23 +47,39 @@ const insertText = `
 // queueInsert stores the granted pushes.
 func queueInsert(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 	for table, order := range byTable(granted, func(g booking.Grant) string { return pushes.at(g.Push.SendAt) }) {
+		keys := byRecipientKey(granted, order)
 		if slices.ContainsFunc(order, func(i int) bool { return granted[i].First != nil }) {
-			b.Queue(insertRetriesSQL.sql(table), append(insertArgs(granted, order), retryArgs(granted, order)...)...)
+			b.Queue(insertRetriesSQL.sql(table), append(insertArgs(granted, order, keys), retryArgs(granted, order)...)...)
 			continue
 		}
-		b.Queue(insertSQL.sql(table), insertArgs(granted, order)...)
+		b.Queue(insertSQL.sql(table), insertArgs(granted, order, keys)...)
 	}
 	queueRetried(b, granted, pushes)
 	queueAccepted(b, granted)
 }
 
-// insertArgs turns some of the grants into one array per column.
-func insertArgs(granted []booking.Grant, order []int) []any {
-	keys := make([]int64, len(order))
+// byRecipientKey puts grants in the order of their recipients' keys, which it returns. Two indexes begin with the key: their pages are
+// touched in the order in which they lie. Pushes of one recipient stay in their order.
+func byRecipientKey(granted []booking.Grant, order []int) (keys []int64) {
+	type keyed struct {
+		key int64
+		at  int
+	}
+	all := make([]keyed, len(order))
 	for i, at := range order {
 		p := &granted[at].Push
-		keys[i] = push.RecipientKey(p.Tenant, p.Recipient)
+		all[i] = keyed{push.RecipientKey(p.Tenant, p.Recipient), at}
 	}
+	slices.SortFunc(all, func(a, b keyed) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.at, b.at)) })
+	keys = make([]int64, len(all))
+	for i, k := range all {
+		keys[i], order[i] = k.key, k.at
+	}
+	return keys
+}
+
+// insertArgs turns some of the grants, which are for recipients with these keys, into one array per column.
+func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 	of := func(value func(p *push.Push) any) column {
 		return column{len(order), func(i int) any { return value(&granted[order[i]].Push) }}
 	}
