@@ -36,6 +36,9 @@ func OpenCSV(text io.Reader) (*CSVFile, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(bad.list) > 0 && bad.list[0].Message == errEncoding.Error() {
+		return nil, errors.New("the first line is not in UTF-8; save the list as “CSV UTF-8”, and choose it again")
+	}
 	if len(bad.list) > 0 {
 		return nil, errors.New("the first line " + bad.list[0].Message)
 	}
