@@ -117,3 +117,20 @@ func TestCampaign_SkippedTime(t *testing.T) {
 		t.Errorf("%q", v.Skipped())
 	}
 }
+
+// TestCampaign_ListFaultNames: the summary names the fields of a list as people read them, and leads to them.
+func TestCampaign_ListFaultNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := b.draftPath("message.title", "Hi")
+	for want, page := range map[string]reply{
+		`<a href="#f-look">List, as CSV</a>`:           b.upload(at+"/audience/columns", "PK\x03\x04"),
+		`<a href="#f-columns">Columns of the list</a>`: b.upload(at+"/audience", "a\n1\n", "header[0]", "a", "as[0]", "variable", "name[0]", "a"),
+		`<a href="#f-as%5b1%5d">Column “Vorname”</a>`:  b.upload(at+"/audience", "a,Vorname\n1,2\n", "header[0]", "a", "as[0]", "recipient", "header[1]", "Vorname", "as[1]", "variable", "name[1]", ""),
+		`<a href="#f-file">The same file</a>`:          b.upload(at+"/audience", "b\n1\n", "header[0]", "a", "as[0]", "recipient"),
+	} {
+		if !strings.Contains(page.summary(), want) {
+			t.Errorf("the summary lacks %s:\n%s", want, page.summary())
+		}
+	}
+}
