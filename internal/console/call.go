@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -34,6 +35,15 @@ type Call struct {
 	Body         string // JSON; of an upload, a word about it
 	Status       int
 	Headers      []string // that it needs besides the key: name and value
+	Before       string   `json:",omitempty"` // what comes before it in a shell
+}
+
+type uploadKey struct{}
+
+// withUpload returns a context for an upload of another file than the user has: before is what makes it in a shell, or says of what, and
+// body is what curl reads then.
+func withUpload(ctx context.Context, before, body string) context.Context {
+	return context.WithValue(ctx, uploadKey{}, Call{Before: before, Body: body})
 }
 
 // RoundTrip has the API serve a request. The answer can be read while the API still writes it.
@@ -49,7 +59,9 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := t.note(Call{Method: r.Method, Path: r.URL.RequestURI(), Body: body, Headers: neededHeaders(r.Header)})
+	made, _ := r.Context().Value(uploadKey{}).(Call)
+	made.Method, made.Path, made.Body, made.Headers = r.Method, r.URL.RequestURI(), cmp.Or(made.Body, body), neededHeaders(r.Header)
+	at := t.note(made)
 	from, to := io.Pipe()
 	a := &inProcessAnswer{page: t.w, header: http.Header{}, body: to, begun: make(chan struct{})}
 	unwatch := context.AfterFunc(r.Context(), func() { _ = from.CloseWithError(context.Cause(r.Context())) }) // nobody reads on
@@ -136,7 +148,7 @@ func (t *inProcess) statusOf(path string) int {
 
 // Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
 func (c Call) Curl(address string) string {
-	line := "curl -sS "
+	line := c.Before + "curl -sS "
 	if c.Method != http.MethodGet {
 		line += "-X " + c.Method + " "
 	}
@@ -144,10 +156,10 @@ func (c Call) Curl(address string) string {
 	for _, header := range c.Headers {
 		line += " \\\n  -H " + quoteShell(header)
 	}
-	switch c.Body {
-	case "":
-	case "@file":
-		line += " \\\n  --data-binary @file"
+	switch {
+	case c.Body == "":
+	case c.Body[0] == '@' && c.Body != leftOut:
+		line += " \\\n  --data-binary " + c.Body
 	default:
 		line += " \\\n  -d " + quoteShell(c.Body)
 	}

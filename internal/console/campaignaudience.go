@@ -21,6 +21,8 @@ type audienceForm struct {
 	Columns *columnForm      // of the file that was looked at; nil: none was
 	Result  *client.Audience // of the file that was sent, if it has bad lines
 	Zones   *client.Import   // the same, of its time zones
+
+	BadLines, BadZones badLines // as they are in the file
 }
 
 // mostFields bounds the fields of a form beside its file, in number and in bytes.
@@ -107,7 +109,7 @@ func (p *page) putAudience(v *draftView) error {
 		err = unreadable(errors.New("show its columns first"))
 	}
 	if err == nil {
-		form.Result, form.Zones, err = p.sendAudience(v.ID, file, form.Columns)
+		err = p.sendAudience(v.ID, file, form)
 	}
 	if err != nil && file != nil {
 		p.drop(file)
@@ -158,24 +160,38 @@ func (p *page) readUpload() (*multipart.Part, error) {
 }
 
 // sendAudience sends the lines of a file, and the time zones in it to the recipients, at the same time: nothing is kept here.
-func (p *page) sendAudience(id string, file io.Reader, columns *columnForm) (*client.Audience, *client.Import, error) {
+func (p *page) sendAudience(id string, file io.Reader, form *audienceForm) error {
 	var zones *zoneImport
+	columns := form.Columns
 	if columns.Zones && columns.of(asZone) >= 0 && columns.of(asRecipient) >= 0 {
 		zones = p.importZones(columns)
 		file = io.TeeReader(file, zones)
 	}
-	opened, err := openCSV(file, columns)
+	opened, before, body, err := openCSV(file, columns)
 	if err != nil {
 		zones.drop(err)
-		return nil, nil, err
+		return err
 	}
-	all, err := p.api.PutAudience(p.ctx(), id, opened, client.CSV)
+	list := &utf8Reader{in: opened, line: 1}
+	form.BadLines = badLines{}
+	ctx := httpapi.WithBadLines(withUpload(p.ctx(), before, body), form.BadLines.take)
+	all, err := p.api.PutAudience(ctx, id, list, client.CSV)
+	if list.wrong != nil {
+		err = list.wrong
+		if zones != nil {
+			err = fmt.Errorf("%w; time zones above that line may be kept already", err)
+		}
+		err = unreadable(err)
+	}
 	if err != nil {
 		zones.drop(err)
-		return nil, nil, fileFaults(err)
+		return fileFaults(err)
 	}
-	kept, err := zones.end()
-	return &all, kept, err
+	form.Result = &all
+	if form.Zones, err = zones.end(); zones != nil {
+		form.BadZones = zones.bad
+	}
+	return err
 }
 
 // fileFaults puts what is wrong with the whole file to its field.
@@ -193,16 +209,19 @@ func fileFaults(err error) error {
 
 // badLines gives the bad lines, which the form has, as a file.
 func (p *page) badLines() error {
-	lines, messages := p.r.PostForm["line"], p.r.PostForm["message"]
+	lines, messages, texts := p.r.PostForm["line"], p.r.PostForm["message"], p.r.PostForm["text"]
 	p.attach("text/csv; charset=utf-8", "bad-lines.csv")
 	out := csv.NewWriter(p.w)
-	_ = out.Write([]string{"line", "message"}) // a browser that went away needs no file
-	for i := range lines[:min(len(lines), len(messages))] {
+	_ = out.Write([]string{"line", "message", "the line as it is in the list"}) // a browser that went away needs no file
+	for i := range lines[:min(len(lines), len(messages), len(texts))] {
 		n, err := strconv.Atoi(lines[i])
 		if err != nil {
 			continue
 		}
-		_ = out.Write([]string{fmt.Sprint(n), plainCell(messages[i])})
+		_ = out.Write([]string{fmt.Sprint(n), plainCell(messages[i]), plainCell(texts[i])})
+	}
+	if all, err := strconv.ParseInt(p.form("all"), 10, 64); err == nil && all > int64(len(lines)) {
+		_ = out.Write([]string{"", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad line", "bad lines")), ""})
 	}
 	out.Flush()
 	return nil

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"net/url"
@@ -56,8 +57,15 @@ const (
 
 // lookAt reads the columns of the beginning of a file, and guesses what they are. zones says whether time zones can be kept.
 func lookAt(text io.Reader, kind string, zones bool) (*columnForm, error) {
-	file, err := httpapi.OpenCSV(io.LimitReader(text, sampleBytes))
+	sample, err := io.ReadAll(io.LimitReader(text, sampleBytes))
 	if err != nil {
+		return nil, err
+	}
+	file, err := httpapi.OpenCSV(bytes.NewReader(sample))
+	if err != nil {
+		return nil, err
+	}
+	if err := validSample(sample); err != nil {
 		return nil, err
 	}
 	form := &columnForm{Zones: zones}

@@ -165,10 +165,12 @@ func TestCampaign_BadLines(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "name[0]", "", "header[1]", "tz", "as[1]", "time_zone", "name[1]", ""}
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
-	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cells, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ")
-	file := b.post(at+"/audience/bad-lines", "line", "3", "message", "has 1 cells, and the header 2", "line", "4", "message", "=recipient: must not be empty")
-	file.has(t, 200, "line,message\n3,\"has 1 cells, and the header 2\"\n4,'=recipient")
+	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cells, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
+	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cells, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
+	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cells, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
+	bad := strings.Repeat(",x\n", 150)
+	b.upload(at+"/audience", "id,tz\na,UTC\n"+bad, choice...).has(t, 200, "Download the first 100 of 150 as CSV", `name="all" value="150"`)
 }
 
 // TestCampaign_ListFaults: what is wrong with a list as a whole is said at its place, and the audience stays as it was.
@@ -209,7 +211,7 @@ func TestCampaign_ListFaults(t *testing.T) {
 		many = append(many, "x", "y")
 	}
 	b.upload(at+"/audience", "a\n", many...).has(t, 413, "A file may have 500 columns")
-	b.get(at+"/audience").has(t, 200, "has <strong>1</strong> recipients")
+	b.get(at+"/audience").has(t, 200, "has <strong>1</strong> recipient.")
 }
 
 // TestCampaign_MessageFaults: what is wrong stands at its field, and what was typed stays.

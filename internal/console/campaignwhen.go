@@ -2,8 +2,10 @@ package console
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // When is how a draft's time is chosen: start, at or local.
@@ -22,6 +24,20 @@ func (v *draftView) Defers() bool { return v.OnConflict == client.CampaignOnConf
 
 // showWhen shows when a draft is sent.
 func (p *page) showWhen(v *draftView) error { return p.showDraft("when", v) }
+
+// Skipped says that the clocks of the zone that all have leave the draft's time out, and when it is sent then; empty: they show it.
+func (v *draftView) Skipped() string {
+	local, err := zone.ParseLocal(v.LocalTime)
+	in := loadZone(v.TimeZone)
+	if err != nil || in == nil || v.TimeZone == "" {
+		return ""
+	}
+	at := zone.Instant(local, in)
+	if zone.Shown(at, in).Equal(local) {
+		return ""
+	}
+	return fmt.Sprintf("The clocks in %s are set forward over %s: it is sent at once after that, at %s.", v.TimeZone, local.Format("15:04 on 2 Jan 2006"), at.In(in).Format("15:04 -07:00"))
+}
 
 // changeWhen changes when a draft is sent.
 func (p *page) changeWhen(v *draftView) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/sendquota/sendquota/client"
@@ -18,20 +19,23 @@ type zoneImport struct {
 	done chan struct{}
 	made client.Import
 	err  error
+	bad  badLines
 }
 
 // importZones begins an import of the time zones of a file.
 func (p *page) importZones(columns *columnForm) *zoneImport {
 	from, in := io.Pipe()
 	lines, out := io.Pipe()
-	z := &zoneImport{in: in, done: make(chan struct{})}
+	z := &zoneImport{in: in, done: make(chan struct{}), bad: badLines{}}
+	recipient, zone := columns.Columns[columns.of(asRecipient)].Header, columns.Columns[columns.of(asZone)].Header
+	ctx := withUpload(p.ctx(), "# zones.csv has the first line recipient,time_zone, and of your list the columns "+quoteShell(oneLine(recipient))+" and "+quoteShell(oneLine(zone))+"\n", "@zones.csv")
 	go func() {
 		_ = out.CloseWithError(writeZones(out, from, columns))
 		_, _ = io.Copy(io.Discard, from) // the audience is read on, whatever becomes of the zones
 	}()
 	go func() {
 		defer close(z.done)
-		z.made, z.err = p.api.ImportRecipients(p.ctx(), lines, client.CSV)
+		z.made, z.err = p.api.ImportRecipients(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
 		_ = lines.CloseWithError(errors.New("the import has ended"))
 	}()
 	return z
@@ -98,14 +102,22 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 // oneLine is a cell without line breaks.
 func oneLine(cell string) string { return strings.Join(strings.Fields(cell), " ") }
 
-// openCSV opens a file, its columns called as was chosen.
-func openCSV(file io.Reader, columns *columnForm) (io.Reader, error) {
-	opened, err := httpapi.OpenCSV(file)
+// openCSV opens a file, its columns called as was chosen, and says what makes the same in a shell: nothing does, where they are called so
+// already.
+func openCSV(file io.Reader, columns *columnForm) (opened io.Reader, before, body string, err error) {
+	list, err := httpapi.OpenCSV(file)
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, "", "", unreadable(err)
 	}
-	if err := columns.check(opened.Columns); err != nil {
-		return nil, err
+	if err := columns.check(list.Columns); err != nil {
+		return nil, "", "", err
 	}
-	return opened.Renamed(columns.names()), nil
+	names := columns.names()
+	if slices.Equal(names, list.Columns) {
+		return list.Renamed(names), "", "@" + listName, nil
+	}
+	return list.Renamed(names), list.RenamedBy(listName, names) + " |\n", "@-", nil
 }
+
+// listName is how calls in a shell name the list that the user has.
+const listName = "your-list.csv"

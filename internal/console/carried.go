@@ -30,6 +30,9 @@ const (
 // leftOut takes the place of a body that is not carried: curl reads it from a file.
 const leftOut = "@body.json"
 
+// leftOutList is the same of a list.
+const leftOutList = "@body.csv"
+
 // carry hands what was done to the next page, with what an earlier page has handed on, which nobody has seen yet.
 func (p *page) carry() {
 	c := p.carried
@@ -78,9 +81,13 @@ func (c carried) pack() string {
 		}
 		longest := 0
 		for i := range c.Calls {
-			if len(c.Calls[i].Body) > len(c.Calls[longest].Body) {
+			if len(c.Calls[i].Before+c.Calls[i].Body) > len(c.Calls[longest].Before+c.Calls[longest].Body) {
 				longest = i
 			}
+		}
+		if c.Calls[longest].Before != "" {
+			c.Calls[longest].Before, c.Calls[longest].Body = "", leftOutList
+			continue
 		}
 		if len(c.Calls[longest].Body) > len(leftOut) {
 			c.Calls[longest].Body = leftOut
@@ -105,7 +112,7 @@ func (c carried) text() string {
 
 // secret reports whether a body of JSON has a member whose name says that it is a secret. One that can not be read may have one.
 func secret(body string) bool {
-	if body == "" || body == "@file" {
+	if body == "" || body[0] == '@' {
 		return false
 	}
 	in := jsontext.NewDecoder(strings.NewReader(body))

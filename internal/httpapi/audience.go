@@ -162,7 +162,7 @@ func (x *audience) line() error {
 		readAgain(text, func(r *reader) { readAudienceLine(r, &l, &found) })
 	}
 	if len(found.list) > 0 {
-		x.reject(number, found)
+		x.reject(number, text, found)
 		return nil
 	}
 	return x.upload.Add(x.ctx, l, len(text))

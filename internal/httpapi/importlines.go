@@ -25,6 +25,8 @@ type lineReader struct {
 	next   int    // the number of the line that comes next
 	buf    []byte
 
+	utf16, returns bool // what the text is in; and that its lines end as those of an old spreadsheet do
+
 	whole func(record []byte) bool // whether several lines are a record; nil: they are
 
 	read, again int // bytes
@@ -34,6 +36,7 @@ type lineReader struct {
 func newLineReader(in io.Reader, quotes bool) *lineReader {
 	r := bufio.NewReaderSize(in, maxImportLine)
 	mark, _ := r.Peek(3)
+	utf16 := bytes.HasPrefix(mark, []byte("\xFF\xFE")) || bytes.HasPrefix(mark, []byte("\xFE\xFF"))
 	switch {
 	case bytes.HasPrefix(mark, []byte("\xEF\xBB\xBF")):
 		_, _ = r.Discard(3)
@@ -44,10 +47,11 @@ func newLineReader(in io.Reader, quotes bool) *lineReader {
 		_, _ = r.Discard(2)
 		r = bufio.NewReaderSize(&utf16Reader{in: r, order: binary.BigEndian}, maxImportLine)
 	}
+	returns := false
 	if first, _ := r.Peek(maxImportLine); bytes.IndexByte(first, '\r') >= 0 && bytes.IndexByte(first, '\n') < 0 { // of an old spreadsheet
-		r = bufio.NewReaderSize(lineEnds{r}, maxImportLine)
+		r, returns = bufio.NewReaderSize(lineEnds{r}, maxImportLine), true
 	}
-	return &lineReader{in: r, quotes: quotes, next: 1}
+	return &lineReader{in: r, quotes: quotes, next: 1, utf16: utf16, returns: returns}
 }
 
 // line returns the next line, or record, without its end, the number of its beginning, and whether it is too long: then it is not

@@ -35,7 +35,7 @@ func (x *recipientImport) line() error {
 		found.add("", "is invalid", nil)
 	}
 	if len(found.list) > 0 {
-		x.reject(number, found)
+		x.reject(number, text, found)
 		return nil
 	}
 	return x.add(d.Description, len(text))

@@ -104,9 +104,12 @@ func (f *lineFile) record(found *fieldErrors) (text []byte, number int, err erro
 }
 
 // reject notes a line that is not stored.
-func (f *lineFile) reject(number int, found fieldErrors) {
+func (f *lineFile) reject(number int, text []byte, found fieldErrors) {
 	if f.rejected++; len(f.faults) == mostFaults {
 		return
+	}
+	if take, ok := f.ctx.Value(badLineKey{}).(func(int, []byte)); ok {
+		take(number, text)
 	}
 	const told = 5
 	var message strings.Builder
