@@ -51,7 +51,12 @@ func (p *page) Said(text string) string {
 		}
 		return part[1] + exactly(d)
 	})
-	text = machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] })
+	return machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] })
+}
+
+// sentence is Said of a text that stands by itself.
+func (p *page) sentence(text string) string {
+	text = p.Said(text)
 	if ofThings.MatchString(text) {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -94,7 +99,7 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 	case problem.Name() == "forbidden":
 		said.Detail = p.forbiddenWords(problem.Detail)
 	default:
-		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.Said(problem.Detail)
+		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.sentence(problem.Detail)
 	}
 	return &said
 }
@@ -165,7 +170,7 @@ var scopeIn = regexp.MustCompile(`the scopes? ([a-z]+:[a-z]+)`)
 func (p *page) forbiddenWords(detail string) string {
 	found := scopeIn.FindStringSubmatch(detail)
 	if found == nil {
-		return p.Said(detail)
+		return p.sentence(detail)
 	}
 	var may []string
 	for _, role := range user.Roles {
@@ -174,7 +179,7 @@ func (p *page) forbiddenWords(detail string) string {
 		}
 	}
 	if len(may) == 0 || slices.Contains(may, p.Visitor.Role+"s") {
-		return p.Said(detail)
+		return "Your role, " + p.Visitor.Role + ", may not do this. An admin can give you another role."
 	}
 	list := may[len(may)-1]
 	if len(may) > 1 {

@@ -22,7 +22,7 @@ func TestSaid_Words(t *testing.T) {
 		"1 send within 1m0s of 2026-11-24T07:00:00+01:00 (rule a)":                   "1 send within 1 min of 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h (rule a)",
 		"must be at least 1h30m0s (not 24h0m0s, 90s)":                                "must be at least 1 h 30 min (not 1 d, 1 min 30 s)",
 		"user-5s has no address":                                                     "user-5s has no address",
-		"this is the last admin of the tenant that is not disabled":                  "This is the last admin of the team that is not disabled",
+		"this is the last admin of the tenant that is not disabled":                  "this is the last admin of the team that is not disabled",
 	} {
 		if got := p.Said(text); got != want {
 			t.Errorf("%q is said as\n%q, want\n%q", text, got, want)

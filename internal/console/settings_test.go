@@ -34,7 +34,7 @@ func TestSettings_Keys(t *testing.T) {
 	if page := b.get("/console/settings/keys"); strings.Contains(page.Body, "Make the key") || strings.Contains(page.Body, "/settings/webhooks") {
 		t.Error("a viewer is offered to make keys")
 	}
-	b.post("/console/settings/keys", "scopes", "pushes:read").has(t, 403, "keys:write")
+	b.post("/console/settings/keys", "scopes", "pushes:read").has(t, 403, "may not do this")
 }
 
 // TestSettings_Webhooks: a webhook is made, tested, given another secret and deleted.
