@@ -71,7 +71,7 @@ func TestPush_Submit(t *testing.T) {
 		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+rfc3339(free)+`"`, `value="Hello"`)
 	b.post("/console/pushes/new", append(fields, "submit", "message", "null")...).has(t, 422, "fault-message", `value="Hello"`)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/pushes/new").has(t, 403, "pushes:write")
+	b.get("/console/pushes/new").has(t, 403, "may not do this")
 }
 
 // TestPush_Move says first whether a time is free, and moves only when told to.

@@ -96,8 +96,8 @@ func TestUsers_Roles(t *testing.T) {
 		t.Error("roles are offered with scopes that the giver lacks")
 	}
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/settings/users").has(t, 403, "users:read")
-	b.get("/console/settings/sessions").has(t, 403, "users:read")
+	b.get("/console/settings/users").has(t, 403, "may not do this")
+	b.get("/console/settings/sessions").has(t, 403, "may not do this")
 }
 
 // TestSessions: a user sees where it is signed in, and signs out in one browser, and in all. An admin does so for others.
