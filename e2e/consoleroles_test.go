@@ -54,14 +54,14 @@ func TestConsole_Viewer(t *testing.T) {
 		"/schedules/new": "campaigns:write",
 	} {
 		w.visit("/console"+page, 403)
-		w.shown("[role=alert]", "your role, viewer, may not do this: it lacks the scope "+scope)
+		w.shown("[role=alert]", "Your role, viewer, may not do this; "+holders(scope))
 	}
 	w.screen("")
 	for path, scope := range map[string]string{
 		"/pushes/" + one.ID + "/cancel": "pushes:write", "/policy": "policy:write", "/settings/keys": "keys:write", "/settings/users": "users:write", "/campaigns/" + campaign.ID + "/delete": "campaigns:draft",
 	} {
 		answer := eval[string](w, fmt.Sprintf(`fetch("/console%s", {method: "POST", body: new URLSearchParams({})}).then(async r => r.status + " " + await r.text())`, path))
-		if !strings.HasPrefix(answer, "403 ") || !strings.Contains(answer, "it lacks the scope "+scope) {
+		if !strings.HasPrefix(answer, "403 ") || !strings.Contains(answer, "Your role, viewer, may not do this; "+holders(scope)) {
 			t.Errorf("%s: %.200s", path, answer)
 		}
 	}
@@ -87,5 +87,16 @@ func TestConsole_Editor(t *testing.T) {
 	w.screen("")
 	w.expect("status of 403")
 	w.visit("/console/campaigns/"+campaign.ID+"/start", 403)
-	w.shown("[role=alert]", "your role, editor, may not do this: it lacks the scope campaigns:write")
+	w.shown("[role=alert]", "Your role, editor, may not do this; senders and admins may.")
+}
+
+// holders are the roles that have a scope, as a page says them.
+func holders(scope string) string {
+	switch scope {
+	case "campaigns:draft", "policy:write":
+		return "editors, senders and admins may."
+	case "pushes:write", "campaigns:write":
+		return "senders and admins may."
+	}
+	return "admins may."
 }

@@ -62,7 +62,7 @@ func TestAuditLog_Story(t *testing.T) {
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	b.get("/console/proof/log").has(t, 200, "key ", "push "+one.ID)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/proof/log").has(t, 403, "records:read")
+	b.get("/console/proof/log").has(t, 403, "may not do this")
 }
 
 // TestChanges: values are shown, moments with their zone and distance, and where there are none, what has changed.

@@ -251,7 +251,7 @@ func TestCampaign_Roles(t *testing.T) {
 	}
 	b.get(at+"/preview").has(t, 200)
 	for _, path := range []string{at + "/message", at + "/start", "/console/campaigns/" + one.ID + "/pause", "/console/campaigns/" + one.ID + "/cancel"} {
-		b.post(path).has(t, 403, "your role, viewer")
+		b.post(path).has(t, 403, "Your role, viewer")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestCampaign_Editor(t *testing.T) {
 	if page.has(t, 200, "Change the time"); strings.Contains(page.Body, "On to the start") || strings.Contains(page.Body, at+`/start"`) {
 		t.Error("an editor is offered the start")
 	}
-	b.post(at+"/start", "recipients", "1").has(t, 403, "your role, editor")
+	b.post(at+"/start", "recipients", "1").has(t, 403, "Your role, editor")
 }
 
 // TestCampaign_BetterStart: a better start, as the simulation has found it, becomes the time of the draft.

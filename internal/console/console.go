@@ -102,8 +102,7 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 		p := c.newPage(w, r, who)
 		defer p.recover()
 		if scope != "" && !p.May(scope) {
-			p.fail(&client.Problem{Title: "Forbidden", Status: http.StatusForbidden,
-				Detail: "your role, " + who.Role + ", may not do this: it lacks the scope " + scope + ". An admin can give you another role"})
+			p.fail(p.notForRole(scope))
 			return
 		}
 		if r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {

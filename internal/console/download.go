@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 
@@ -10,8 +11,12 @@ import (
 // export hands rows on as a file while they are read: as CSV, or as NDJSON where the URL asks for that. The name has no ending.
 func (p *page) export(name string, open func(client.Format) (io.ReadCloser, error)) error {
 	format, media, ending := client.CSV, "text/csv; charset=utf-8", ".csv"
-	if p.query("format") == "ndjson" {
+	switch asked := p.query("format"); asked {
+	case "", "csv":
+	case "ndjson":
 		format, media, ending = client.NDJSON, string(client.NDJSON), ".ndjson"
+	default:
+		return &client.Problem{Title: "There is no such format", Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("A file can be had as csv or as ndjson, not as %q.", asked)}
 	}
 	rows, err := open(format)
 	if err != nil {

@@ -37,7 +37,7 @@ func TestFailures_RetryGroup(t *testing.T) {
 	if page := b.get(path); !strings.Contains(page.Body, "knows nobody") || strings.Contains(page.Body, "retry of all") {
 		t.Error("a viewer is offered a retry")
 	}
-	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "pushes:write")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "may not do this")
 }
 
 // TestFailures_Meaning: a reason without words of its own still says what to do.

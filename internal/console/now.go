@@ -49,7 +49,7 @@ func (p *page) standing() (*nowView, error) {
 	var problem *client.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable:
-		view.Unknown = problem.Detail
+		view.Unknown = p.Said(problem.Detail)
 		return view, nil
 	case err != nil:
 		return nil, err

@@ -45,7 +45,7 @@ func TestNow(t *testing.T) {
 		t.Errorf("who may not read pushes sees the channels: %d", page.Status)
 	}
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/now").has(t, 403, "records:read")
+	b.get("/console/now").has(t, 403, "may not do this")
 }
 
 // TestNow_Live streams the part that changes.

@@ -93,7 +93,7 @@ func (p *page) again(err error, screen, title string, view any) error {
 }
 
 func (p *page) setProblem(problem *client.Problem, err error) {
-	p.Problem, p.Faults, p.Place, p.Form = problem, nil, client.NoPlace{}, false
+	p.Problem, p.Faults, p.Place, p.Form = p.saidProblem(problem, err), nil, client.NoPlace{}, false
 	var (
 		invalid *client.Invalid
 		full    *client.QuotaExceeded
@@ -102,6 +102,9 @@ func (p *page) setProblem(problem *client.Problem, err error) {
 	switch {
 	case errors.As(err, &invalid):
 		p.Faults = byField(invalid.Errors)
+		for name, text := range p.Faults {
+			p.Faults[name] = p.Said(text)
+		}
 	case errors.As(err, &full):
 		p.Place = full.NoPlace
 	case errors.As(err, &quiet):
@@ -147,6 +150,9 @@ func asError(v any) error { return fmt.Errorf("%v", v) }
 func (p *page) fail(err error) {
 	if p.sent {
 		panic(http.ErrAbortHandler) // half of an answer must not be taken for a whole one
+	}
+	if none := p.noSuchThing(err); none != nil {
+		err = none
 	}
 	var problem *client.Problem
 	if !errors.As(err, &problem) {

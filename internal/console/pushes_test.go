@@ -27,7 +27,7 @@ func TestPushes_ListAndCancel(t *testing.T) {
 	b.get("/console/pushes/"+one.ID).has(t, 200)
 	b.get("/console/pushes?status=nonsense&from=never").has(t, 422, "never", "no time")
 	b.get("/console/pushes?status=nonsense").has(t, 422, "status")
-	b.get("/console/pushes/"+one.ID[:8]).has(t, 422)
+	b.get("/console/pushes/"+one.ID[:8]).has(t, 404, "There is no such push")
 	b.get("/console/nothing").has(t, 404, "leads nowhere")
 }
 
@@ -42,7 +42,7 @@ func TestPage_Roles(t *testing.T) {
 	if strings.Contains(page.Body, "Cancel this push") || strings.Contains(page.Body, `"/console/policy"`) {
 		t.Error("a viewer is offered more than to look")
 	}
-	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "your role, viewer", "pushes:write")
+	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer", "may not do this")
 	b.who.Role = ""
 	if r := b.get("/console/pushes?status=failed"); r.Status != 303 || r.Header.Get("Location") != "/console/sign-in?to=%2Fconsole%2Fpushes%3Fstatus%3Dfailed" {
 		t.Errorf("%d %s", r.Status, r.Header)
@@ -71,7 +71,7 @@ func TestPush_Submit(t *testing.T) {
 		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+rfc3339(free)+`"`, `value="Hello"`)
 	b.post("/console/pushes/new", append(fields, "submit", "message", "null")...).has(t, 422, "fault-message", `value="Hello"`)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/pushes/new").has(t, 403, "pushes:write")
+	b.get("/console/pushes/new").has(t, 403, "may not do this")
 }
 
 // TestPush_Move says first whether a time is free, and moves only when told to.

@@ -105,7 +105,7 @@ func TestRecipient_Submit(t *testing.T) {
 	b := setup(t)
 	b.bookHour("user-1", noon())
 	path, blocked, free := "/console/recipients/user-1/submit?tz=utc&scale=day", noon().Add(30*time.Minute).Format("2006-01-02T15:04:05"), noon().Add(2*time.Hour).Format("2006-01-02T15:04:05")
-	b.post(path, "send_at", blocked, "message.title", "Typed & kept", "channel", "push").has(t, 409, "Typed & kept", "already has 5 sends", `value="`+blocked+`"`, "“Number 5”")
+	b.post(path, "send_at", blocked, "message.title", "Typed & kept", "channel", "push").has(t, 409, "Typed & kept", "The rule per-hour is full: 5 in any 1 h", `value="`+blocked+`"`, "“Number 5”")
 	b.post(path, "send_at", "tomorrow", "message", "{", "channel", "push", "message.body", "Kept").has(t, 422, "is no time", "no JSON object", `value="tomorrow"`, `value="Kept"`)
 	b.post(path, "send_at", "2020-01-01T09:00", "channel", "push", "message.title", "x").has(t, 422, "must not be more than a minute in the past", `id="fault-send_at"`)
 	b.post(path, "send_at", free, "do", "check", "channel", "push", "message.title", "x").has(t, 200, "It would be booked for", "Nothing was booked yet.")
@@ -206,7 +206,7 @@ func TestRecipient_Roles(t *testing.T) {
 		}
 	}
 	for _, form := range []string{"submit", "move", "cancel"} {
-		b.post("/console/recipients/user-1/"+form+"?move="+one.ID+"&cancel="+one.ID).has(t, 403, "pushes:write")
+		b.post("/console/recipients/user-1/"+form+"?move="+one.ID+"&cancel="+one.ID).has(t, 403, "may not do this")
 	}
 	b.who.Caller.Scopes = []string{push.ScopeQuota}
 	b.get("/console/recipients/user-1?at="+rfc3339(noon())).has(t, 200, "5 hold a place here", "mark-scheduled")

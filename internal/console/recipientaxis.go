@@ -80,7 +80,7 @@ func describePush(one client.Push) string {
 	if one.Category != "" {
 		words = append(words, one.Category)
 	}
-	return strings.Join(append(words, "by "+one.Channel), " ")
+	return strings.Join(append(words, "on channel "+one.Channel), " ")
 }
 
 // axisData is what the script of the axis needs to know. Times are seconds since 1970.

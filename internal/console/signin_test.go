@@ -279,7 +279,7 @@ func TestSignIn_ChangesAtOnce(t *testing.T) {
 	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
 		t.Fatal(err)
 	}
-	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "your role, viewer, may not do this")
+	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer, may not do this")
 	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}

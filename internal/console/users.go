@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 
@@ -40,6 +41,10 @@ func (p *page) createUser() error {
 		return err
 	}
 	if failed != nil {
+		var problem *client.Problem
+		if errors.As(failed, &problem) && problem.Name() == "email-taken" {
+			failed = &client.Invalid{Problem: *problem, Errors: []client.Fault{{Location: "body.email", Message: "another user of the team has this e-mail address"}}}
+		}
 		return p.again(failed, "settingsusers", "Users", view)
 	}
 	view.Made, p.r.PostForm = &made, nil // the form is for another one

@@ -19,6 +19,7 @@ const maxFilling = 20
 type whyView struct {
 	Campaigns []client.Campaign // to choose from, the newest first
 	Asked     bool
+	Untimed   bool // no time was given: the answer is about now
 
 	Sentence string
 	At       time.Time // that the sentence is about
@@ -71,6 +72,8 @@ func (p *page) why() error {
 	if v := p.query("at"); v != "" {
 		at, err = p.readLocal(v)
 		wrong.add("at", err)
+	} else {
+		view.Untimed = true
 	}
 	if err := wrong.problem(); err != nil {
 		return p.again(err, "why", "Why was this person not sent?", view)

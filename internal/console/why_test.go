@@ -57,6 +57,9 @@ func TestWhy_Time(t *testing.T) {
 	}
 	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Submit a push then")
 	ask("anna", one.SendAt).has(t, 200, "it is scheduled, and its time has not come")
+	ask("nobody", one.SendAt).has(t, 200, "Nothing is known of nobody: no push for this id is kept")
+	b.submit("later", 5*time.Hour)
+	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now, and", "Give the time at which")
 	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push then")
 	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
 	in, err := time.LoadLocation("Asia/Tokyo")

@@ -2,7 +2,9 @@ package console
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -86,6 +88,7 @@ func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.who}, "page_size": {"100"}}, &refusals); err != nil {
 		return err
 	}
+	refused := len(refusals.Refusals) > 0
 	tried := slices.DeleteFunc(refusals.Refusals, func(r client.Refusal) bool { return wanted(r).Sub(at).Abs() > nearMiss })
 	nearest := func(t time.Time) time.Duration { return t.Sub(at).Abs() }
 	slices.SortStableFunc(pushes.Pushes, func(a, b client.Push) int { return int(nearest(a.SendAt) - nearest(b.SendAt)) })
@@ -99,6 +102,11 @@ func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 			a.ofPush(one, "")
 		}
 		return err
+	}
+	if !refused {
+		if known, err := a.anything(ctx); err != nil || !known {
+			return err
+		}
 	}
 	return a.nobodyTried(ctx, at)
 }
@@ -124,9 +132,35 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 	return a.fill(ctx, wanted(r), r.Channel, r.Category, r.Rules, conflictsOf(r))
 }
 
+// anything reports whether anything is known of the person. Where nothing is, that is the answer.
+func (a *answerWhy) anything(ctx context.Context) (bool, error) {
+	var pushes client.PushesPage
+	if err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.who}, "page_size": {"1"}}, &pushes); err != nil || len(pushes.Pushes) > 0 {
+		return true, err
+	}
+	_, err := a.api.Recipient(ctx, a.who)
+	var problem *client.Problem
+	switch {
+	case err == nil, errors.As(err, &problem) && problem.Status == http.StatusForbidden:
+		return true, nil
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		a.At = time.Time{}
+		a.Sentence = fmt.Sprintf("Nothing is known of %s: no push for this id is kept, none was refused, and nobody has described the person. See whether the id is written as your programs write it.", a.who)
+		return false, nil
+	}
+	return false, err
+}
+
 // nobodyTried says whether there would have been a place.
 func (a *answerWhy) nobodyTried(ctx context.Context, at time.Time) error {
-	a.Sentence = fmt.Sprintf("Nothing was booked for %s within an hour of that time, and nothing was refused that is still known.", a.who)
+	when := "that time"
+	if a.Untimed {
+		when = "now"
+	}
+	a.Sentence = fmt.Sprintf("Nothing was booked for %s within an hour of %s, and nothing was refused that is still known.", a.who, when)
+	if a.Untimed {
+		a.Sentence += " Give the time at which they should have got something, or the campaign, to ask about another one."
+	}
 	if at.Before(a.now) {
 		return nil
 	}

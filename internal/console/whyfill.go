@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -37,8 +36,7 @@ func later(a, b time.Time) time.Time {
 // violated shows rules as a check found them.
 func (a *answerWhy) violated(ctx context.Context, all []client.Violation) {
 	for _, v := range all {
-		words := fmt.Sprintf("%d in any %s", v.Limit, span(time.Duration(v.WindowSeconds*float64(time.Second))))
-		a.Rules = append(a.Rules, filledRule{Name: v.Rule, Words: words, Filling: a.fillings(ctx, v.Conflicts), Omitted: v.ConflictsOmitted + int64(max(0, len(v.Conflicts)-maxFilling))})
+		a.Rules = append(a.Rules, filledRule{Name: v.Rule, Words: ruleWords(v), Filling: a.fillings(ctx, v.Conflicts), Omitted: v.ConflictsOmitted + int64(max(0, len(v.Conflicts)-maxFilling))})
 	}
 }
 

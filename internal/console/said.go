@@ -1,0 +1,234 @@
+package console
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// What the API answers is written for programs. This file has the console say it to people.
+
+var (
+	machineTime     = regexp.MustCompile(`(it is now )?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
+	machineDuration = regexp.MustCompile(`(^|[\s(])((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s)\b`)
+	machineName     = regexp.MustCompile(`\b(?:send_at|expires_at|retry_at|local_time|time_zone|on_conflict|the tenant)\b`)
+	ofThings        = regexp.MustCompile(`^(the|this|your|another|an|too|no|only) `) // and not of an id, which stays as it is
+)
+
+var machineNames = map[string]string{
+	"send_at": "the send time", "expires_at": "the time it expires", "retry_at": "the time of the retry", "local_time": "the local time",
+	"time_zone": "the time zone", "on_conflict": "what is done without a place", "the tenant": "the team",
+}
+
+// Said is a text of the API for people: its times are by the clocks of the zone that the page shows and say how far away they are, its
+// durations have words for their units, and its fields are called what they are.
+func (p *page) Said(text string) string {
+	text = machineTime.ReplaceAllStringFunc(text, func(found string) string {
+		at, isNow := strings.CutPrefix(found, "it is now ")
+		t, err := time.Parse(time.RFC3339Nano, at)
+		if err != nil {
+			return found
+		}
+		clocks, named, away := written(t, p.Zones.Shown(), p.Now())
+		if isNow {
+			return "it is now " + clocks + " " + named
+		}
+		return clocks + " " + named + ", " + away
+	})
+	text = machineDuration.ReplaceAllStringFunc(text, func(found string) string {
+		part := machineDuration.FindStringSubmatch(found)
+		d, err := time.ParseDuration(part[2])
+		if err != nil {
+			return found
+		}
+		return part[1] + exactly(d)
+	})
+	return machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] })
+}
+
+// sentence is Said of a text that stands by itself.
+func (p *page) sentence(text string) string {
+	text = p.Said(text)
+	if ofThings.MatchString(text) {
+		return strings.ToUpper(text[:1]) + text[1:]
+	}
+	return text
+}
+
+// exactly is a duration in all its units.
+func exactly(d time.Duration) string {
+	var parts []string
+	for _, unit := range []struct {
+		size time.Duration
+		name string
+	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
+		if n := d / unit.size; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, unit.name))
+		}
+		d %= unit.size
+	}
+	if len(parts) == 0 {
+		return "0 s"
+	}
+	return strings.Join(parts, " ")
+}
+
+// saidProblem is a problem of the API with its detail for people: of what the quota refuses, from what the answer says of the rules.
+func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
+	var (
+		said  = *problem
+		full  *client.QuotaExceeded
+		quiet *client.QuietHours
+		opted *client.OptedOut
+	)
+	switch {
+	case errors.As(err, &full):
+		said.Detail = p.noPlaceWords(full.NoPlace, false)
+	case errors.As(err, &quiet):
+		said.Detail = p.noPlaceWords(quiet.NoPlace, true)
+	case errors.As(err, &opted):
+		said.Detail = optedOutWords(opted.OptedOut)
+	case problem.Name() == "forbidden":
+		said.Detail = p.forbiddenWords(problem.Detail)
+	default:
+		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.sentence(problem.Detail)
+	}
+	return &said
+}
+
+// mostTold is how many of the sends that fill a rule a sentence names.
+const mostTold = 3
+
+// noPlaceWords says which rules leave no place, and which sends fill them.
+func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
+	var all []string
+	for _, v := range place.Violations {
+		taken := int64(len(v.Conflicts)) + v.ConflictsOmitted
+		text := ""
+		switch {
+		case quiet:
+			text = because("quiet-hours", []string{v.Rule})
+		case v.Limit == 0:
+			text = "the rule " + v.Rule + " allows nothing, or has quiet hours then"
+		default:
+			text = because("quota-exceeded", []string{v.Rule}) + ": " + ruleWords(v)
+			var times []string
+			for _, c := range v.Conflicts[:min(len(v.Conflicts), mostTold)] {
+				times = append(times, p.plainTime(c.SendAt))
+			}
+			if more := taken - int64(len(times)); more > 0 && len(times) > 0 {
+				times = append(times, number(more)+" more")
+			}
+			if len(times) > 0 {
+				text += ", and there are sends already: " + strings.Join(times, "; ")
+			}
+			if taken < v.Limit {
+				text += "; the other places are reserved for another category"
+			}
+		}
+		text = strings.Replace(text, " was ", " is ", 1)
+		all = append(all, strings.ToUpper(text[:1])+text[1:]+".")
+	}
+	return strings.Join(all, " ")
+}
+
+// ruleWords is what a rule allows, such as 5 in any 1 h.
+func ruleWords(v client.Violation) string {
+	return fmt.Sprintf("%d in any %s", v.Limit, exactly(time.Duration(v.WindowSeconds*float64(time.Second))))
+}
+
+func optedOutWords(o client.OptOuts) string {
+	var of []string
+	for _, c := range o.Channels {
+		of = append(of, "the channel "+c)
+	}
+	for _, c := range o.Categories {
+		of = append(of, "the category "+c)
+	}
+	if o.All || len(of) == 0 {
+		of = []string{"all pushes"}
+	}
+	return "The person has opted out of " + strings.Join(of, " and of ") + "."
+}
+
+// notForRole is the answer to a user whose role lacks a scope.
+func (p *page) notForRole(scope string) *client.Problem {
+	return &client.Problem{Type: "urn:sendquota:problem:forbidden", Title: "Forbidden", Status: http.StatusForbidden, Detail: "the scope " + scope}
+}
+
+var scopeIn = regexp.MustCompile(`the scopes? ([a-z]+:[a-z]+)`)
+
+// forbiddenWords says which roles may do what a scope is needed for.
+func (p *page) forbiddenWords(detail string) string {
+	found := scopeIn.FindStringSubmatch(detail)
+	if found == nil {
+		return p.sentence(detail)
+	}
+	var may []string
+	for _, role := range user.Roles {
+		if holder := (push.Caller{Scopes: role.Scopes()}); holder.May(found[1]) {
+			may = append(may, string(role)+"s")
+		}
+	}
+	if len(may) == 0 || slices.Contains(may, p.Visitor.Role+"s") {
+		return "Your role, " + p.Visitor.Role + ", may not do this. An admin can give you another role."
+	}
+	list := may[len(may)-1]
+	if len(may) > 1 {
+		list = strings.Join(may[:len(may)-1], ", ") + " and " + list
+	}
+	return "Your role, " + p.Visitor.Role + ", may not do this; " + list + " may. An admin can give you another role."
+}
+
+// things are what the pages below an address are about.
+var things = map[string]string{
+	"pushes": "push", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change",
+}
+
+// noSuchThing is the answer to an address whose id can be none: nothing has it. It is nil for any other error.
+func (p *page) noSuchThing(err error) *client.Problem {
+	var invalid *client.Invalid
+	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 || slices.ContainsFunc(invalid.Errors, func(f client.Fault) bool { return !strings.HasPrefix(f.Location, "path.") }) {
+		return nil
+	}
+	what := "thing"
+	for _, part := range strings.Split(p.r.URL.Path, "/") {
+		if thing := things[part]; thing != "" {
+			what = thing
+		}
+	}
+	return &client.Problem{Title: "There is no such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
+		Detail: "Nothing has the id of this address. Perhaps it was not copied whole."}
+}
+
+// scopeWords are what a key with a scope may do.
+var scopeWords = map[string]string{
+	push.ScopeWrite:           "submit, move, cancel and retry pushes",
+	push.ScopeRead:            "see pushes and what became of them",
+	push.ScopeQuota:           "ask when there is a place for a person",
+	push.ScopeLimits:          "use the rate limits for other things than pushes",
+	push.ScopeHooks:           "make, change and test webhooks, and see what they were sent",
+	push.ScopeRecipientsRead:  "see what is known of people, with their addresses and opt-outs",
+	push.ScopeRecipientsWrite: "describe, change and forget people",
+	push.ScopePolicyRead:      "see the rules of the policy",
+	push.ScopePolicyWrite:     "change the rules of the policy",
+	push.ScopeCampaignsRead:   "see campaigns and schedules",
+	push.ScopeCampaignsDraft:  "draft campaigns, but not start them",
+	push.ScopeCampaignsWrite:  "start, move and cancel campaigns; change schedules",
+	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and who did what",
+	push.ScopeKeysRead:        "see API keys, without their secrets",
+	push.ScopeKeysWrite:       "make and revoke API keys",
+	push.ScopeUsersRead:       "see the users of the console",
+	push.ScopeUsersWrite:      "make, change and remove users",
+}
+
+// ScopeWords says what a scope allows.
+func (p *page) ScopeWords(scope string) string { return scopeWords[scope] }

@@ -1,0 +1,113 @@
+package console
+
+import (
+	"io/fs"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestSaid_Words: times, durations and names of fields in texts of the API are written as people read them, and ids stay as they are.
+func TestSaid_Words(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
+	p := &page{Zones: zones{Mine: loadZone("Europe/Berlin")}, c: &console{cfg: Config{Now: func() time.Time { return now }}}}
+	for text, want := range map[string]string{
+		"must not be before send_at, 2026-11-24T05:30:00Z":                           "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min",
+		"must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z": "must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)",
+		"1 send within 1m0s of 2026-11-24T07:00:00+01:00 (rule a)":                   "1 send within 1 min of 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h (rule a)",
+		"must be at least 1h30m0s (not 24h0m0s, 90s)":                                "must be at least 1 h 30 min (not 1 d, 1 min 30 s)",
+		"user-5s has no address":                                                     "user-5s has no address",
+		"this is the last admin of the tenant that is not disabled":                  "this is the last admin of the team that is not disabled",
+	} {
+		if got := p.Said(text); got != want {
+			t.Errorf("%q is said as\n%q, want\n%q", text, got, want)
+		}
+	}
+}
+
+// TestSaid_Problems: why a form is refused is told by the clocks of the zone that was chosen, and in words of people.
+func TestSaid_Problems(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("lea", time.Hour)
+	clocks := one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02 15:04:05") + " Asia/Tokyo (+09:00), in "
+	b.cookies[zoneCookie] = "Asia/Tokyo"
+	full := b.post("/console/pushes/new", "recipient", "lea", "channel", "push", "send_at", one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02T15:04:05"), "message.title", "Hi")
+	full.has(t, 409, "The rule per-minute is full: 1 in any 1 min, and there are sends already: "+clocks)
+	past := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
+	past.has(t, 422, "must not be more than a minute in the past")
+	if _, err := b.api.PutRecipient(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
+		t.Fatal(err)
+	}
+	out := b.post("/console/pushes/new", "recipient", "out", "channel", "push", "message.title", "Hi")
+	out.has(t, 409, "The person has opted out of all pushes.")
+	for name, r := range map[string]reply{"full": full, "past": past, "out": out} {
+		if found := regexp.MustCompile(`\dT\d\d:\d\d:\d\dZ|1m0s|send_at, `).FindString(anyTag.ReplaceAllString(r.summary(), "") + strings.Join(regexp.MustCompile(`class="fault"[^<]*`).FindAllString(r.Body, -1), "")); found != "" {
+			t.Errorf("%s: a time is raw: %q", name, found)
+		}
+	}
+	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Perhaps it was not copied whole")
+	b.get("/console/campaigns/abc").has(t, 404, "There is no such campaign")
+	b.get("/console/proof/log/export?format=xml").has(t, 422, "There is no such format", "csv or as ndjson")
+}
+
+// TestSaid_Forbidden: who may not open a page reads who may.
+func TestSaid_Forbidden(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "viewer", []string{push.ScopeRead, push.ScopeQuota, push.ScopeCampaignsRead}
+	r := b.get("/console/campaigns/new")
+	r.has(t, 403, "Your role, viewer, may not do this; editors, senders and admins may. An admin can give you another role.")
+	if strings.Contains(r.Body, "campaigns:draft") {
+		t.Error("the page names a scope")
+	}
+	b.get("/console/settings/keys").has(t, 403, "viewer, may not do this")
+}
+
+// TestSaid_Scopes: the form of a key says of each scope what it allows.
+func TestSaid_Scopes(t *testing.T) {
+	t.Parallel()
+	form := setup(t).get("/console/settings/keys")
+	for _, scope := range push.Scopes {
+		if scopeWords[scope] == "" {
+			t.Errorf("the scope %s has no words", scope)
+		}
+		form.has(t, 200, "> "+scope+`</label> <span class="hint">`+scopeWords[scope]+"</span>")
+	}
+}
+
+// TestTimeFields_Zone: each field for a time says whose clocks it means.
+func TestTimeFields_Zone(t *testing.T) {
+	t.Parallel()
+	names, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := 0
+	for _, name := range names {
+		text, err := fs.ReadFile(templateFiles, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := string(text); ; fields++ {
+			before, after, found := strings.Cut(rest, "datetime-local")
+			if !found {
+				break
+			}
+			start := max(strings.LastIndex(before, `{{template "field"`), strings.LastIndex(before, "<label"))
+			end, _, _ := strings.Cut(after, "\n")
+			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".Zones.Shown") && !strings.Contains(field, "of their clocks") {
+				t.Errorf("%s: a field does not say its zone: %s", name, field)
+			}
+			rest = after
+		}
+	}
+	if fields < 15 {
+		t.Errorf("%d fields were looked at", fields)
+	}
+}
