@@ -81,8 +81,8 @@ type retriesView struct {
 	Try       bool        // nothing is booked: it is a preview
 	Looked    int
 	Accepted  int
-	Again     int // were retried before
-	Twice     int // of the accepted ones, may arrive twice
+	Again     int           // were retried before
+	Twice     int           // of the accepted ones, may arrive twice
 	Shortest  time.Duration // lifetime of the accepted ones, after their send times
 	Ends      time.Time     // of the lifetime that ends first; zero: none was accepted
 	Refused   []reasonCount
