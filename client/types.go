@@ -1102,8 +1102,14 @@ type FailureGroup struct {
 	Pushes            int64 `json:"pushes"`
 
 	// Reason Their last_error. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists them with this reason.
-	Reason string             `json:"reason"`
-	Status FailureGroupStatus `json:"status"`
+	Reason string `json:"reason"`
+
+	// Retried Of them, those that were retried, whatever became of it: they stay in the group. A retry that was retried in turn does not count, as the first push of all does.
+	Retried int64 `json:"retried"`
+
+	// Retries Of them, those that are retries themselves.
+	Retries int64              `json:"retries"`
+	Status  FailureGroupStatus `json:"status"`
 }
 
 // FailureGroupStatus defines model for FailureGroup.Status.

@@ -46,6 +46,19 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestReadme_Packages: the table of folders in the README has every package.
+func TestReadme_Packages(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range imports(t) {
+		if _, err := os.Stat(name); err == nil && !strings.Contains(string(page), "`internal/"+name+"`") {
+			t.Errorf("the table of folders lacks internal/%s", name)
+		}
+	}
+}
+
 // TestImports_NoCycle: arrows of the table point down only.
 func TestImports_NoCycle(t *testing.T) {
 	allowed := readTable(t, "may import")

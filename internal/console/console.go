@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -122,9 +123,15 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 const longestForm = 1 << 20
 
 // signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks
-// for, has the script go there.
+// for, has the script go there. After a form, it is back to the page of the form, as the browser tells it: what was typed is lost.
 func signInFirst(w http.ResponseWriter, r *http.Request) {
 	to := signInPath
+	if r.Method == http.MethodPost {
+		to += "?lost=yes"
+		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+			to += "&to=" + queryEscape(from.RequestURI())
+		}
+	}
 	if r.Method == http.MethodGet && r.Header.Get("HX-Request") == "" {
 		to += "?to=" + queryEscape(r.URL.RequestURI())
 	}

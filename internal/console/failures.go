@@ -20,6 +20,9 @@ const (
 	retryCalls = 4
 )
 
+// shortLife is what a busy provider, a pause or a worker that starts anew takes up easily.
+const shortLife = 5 * time.Minute
+
 // failuresView are the groups of what has failed.
 type failuresView struct {
 	client.Failures
@@ -78,8 +81,10 @@ type retriesView struct {
 	Try       bool        // nothing is booked: it is a preview
 	Looked    int
 	Accepted  int
-	Again     int // were retried before
-	Twice     int // of the accepted ones, may arrive twice
+	Again     int           // were retried before
+	Twice     int           // of the accepted ones, may arrive twice
+	Shortest  time.Duration // lifetime of the accepted ones, after their send times
+	Ends      time.Time     // of the lifetime that ends first; zero: none was accepted
 	Refused   []reasonCount
 	NextToken string // of the next step; empty: all were looked at
 }
@@ -130,6 +135,9 @@ func (v *retriesView) resume(p *page) {
 	if began, err := time.Parse(time.RFC3339Nano, p.form("began")); err == nil {
 		v.Began = began
 	}
+	if ends, err := time.Parse(time.RFC3339Nano, p.form("ends")); err == nil {
+		v.Ends, v.Shortest = ends, time.Duration(count("shortest"))
+	}
 	v.Looked, v.Accepted, v.Again, v.Twice = count("looked"), count("accepted"), count("again"), count("twice")
 	for _, one := range p.r.PostForm["refused"] {
 		n, reason, _ := strings.Cut(one, " ")
@@ -169,10 +177,7 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 			case err == nil && p.calls.statusOf("/v1/pushes/"+one.ID+"/retry") == http.StatusOK: // 201: it is a new one, or would be
 				v.Again++
 			case err == nil:
-				v.Accepted++
-				if retry.PossiblyDelivered {
-					v.Twice++
-				}
+				v.accept(retry)
 			case errors.As(err, &problem) && (problem.Status == http.StatusConflict || problem.Status == http.StatusUnprocessableEntity):
 				v.refuse(reasonOf(err))
 			default:
@@ -184,6 +189,24 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 	slices.SortFunc(v.Refused, func(a, b reasonCount) int { return cmp.Or(b.Pushes-a.Pushes, cmp.Compare(a.Reason, b.Reason)) })
 	return fatal
 }
+
+// accept counts a retry, and notes how long it lives.
+func (v *retriesView) accept(retry client.Push) {
+	lives := retry.ExpiresAt.Sub(retry.SendAt)
+	if v.Accepted == 0 || lives < v.Shortest {
+		v.Shortest = lives
+	}
+	if v.Accepted == 0 || retry.ExpiresAt.Before(v.Ends) {
+		v.Ends = retry.ExpiresAt
+	}
+	v.Accepted++
+	if retry.PossiblyDelivered {
+		v.Twice++
+	}
+}
+
+// Short reports whether retries live so short that they may well expire again.
+func (v *retriesView) Short() bool { return v.Accepted > 0 && v.Shortest < shortLife }
 
 // refuse counts a refusal.
 func (v *retriesView) refuse(reason string) {

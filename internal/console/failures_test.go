@@ -31,7 +31,8 @@ func TestFailures_RetryGroup(t *testing.T) {
 	if again := b.post("/console/failures/retry", append(fields, "")...); strings.Contains(again.Body, "Retried before") {
 		t.Error("the preview has booked something")
 	}
-	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>2", "1: no place: per-minute", "Back to the failures")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>2", "1: no place: per-minute", "Live until", "1 d after the send time", "Back to the failures")
+	b.get(path).has(t, 200, "2 of them were retried", "No retry has ended in this way so far")
 	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>0", "2: these are left as they are")
 	b.who.Caller.Scopes = []string{push.ScopeRead, push.ScopeRecordsRead}
 	if page := b.get(path); !strings.Contains(page.Body, "knows nobody") || strings.Contains(page.Body, "retry of all") {

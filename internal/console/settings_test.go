@@ -58,7 +58,7 @@ func TestSettings_Channels(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.get("/console/settings/channels").has(t, 200, "No worker has told of it of late", "at most 90 per", "Send a test message through sms")
-	b.post("/console/settings/channels", "channel", "sms", "recipient", "", "to", "+4512345678").has(t, 422, "recipient", "+4512345678")
+	b.post("/console/settings/channels", "channel", "sms", "recipient", "", "to", "+4512345678").has(t, 422, `<a href="#r-sms">`, `id="fault-recipient"`, "+4512345678")
 	b.follow(b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "1")).has(t, 200, "is on its way", "Push for me")
 	b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "2").has(t, 409, "per-minute")
 }

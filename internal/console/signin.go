@@ -133,10 +133,11 @@ func (s *SignIn) plain(p *page, err error) error {
 type signInView struct {
 	To, Team string
 	Provider bool
+	Lost     bool // a form was sent when the session had ended
 }
 
 func (s *SignIn) view(p *page) signInView {
-	return signInView{To: safePath(p.r.Form.Get("to")), Team: p.r.Form.Get("team"), Provider: s.provider != nil}
+	return signInView{To: safePath(p.r.Form.Get("to")), Team: p.r.Form.Get("team"), Provider: s.provider != nil, Lost: p.r.Form.Get("lost") != ""}
 }
 
 func (s *SignIn) signInForm(p *page) error {
@@ -178,6 +179,9 @@ func (s *SignIn) signIn(p *page) error {
 	}
 	if err := s.begin(p.r, u, phc); err != nil {
 		return orWrong(err)
+	}
+	if p.form("lost") != "" {
+		p.Notice = "You are signed in again. What you typed before was not saved."
 	}
 	return p.redirect(safePath(p.form("to")))
 }

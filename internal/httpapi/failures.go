@@ -26,6 +26,8 @@ type failureGroupView struct {
 	FirstSendAt       string      `json:"first_send_at" format:"date-time" doc:"The earliest send time of them."`
 	LastSendAt        string      `json:"last_send_at" format:"date-time"`
 	PossiblyDelivered int         `json:"possibly_delivered" doc:"Of them, those of which an attempt ended with an unknown outcome."`
+	Retried           int         `json:"retried" doc:"Of them, those that were retried, whatever became of it: they stay in the group. A retry that was retried in turn does not count, as the first push of all does."`
+	Retries           int         `json:"retries" doc:"Of them, those that are retries themselves."`
 }
 
 type failuresView struct {
@@ -36,7 +38,7 @@ type failuresView struct {
 }
 
 func failureGroupViewOf(g push.FailureGroup) failureGroupView {
-	return failureGroupView{g.Status, g.Channel, g.Reason, g.Pushes, stamp(g.First), stamp(g.Last), g.PossiblyDelivered}
+	return failureGroupView{g.Status, g.Channel, g.Reason, g.Pushes, stamp(g.First), stamp(g.Last), g.PossiblyDelivered, g.Retried, g.Retries}
 }
 
 var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]{
@@ -75,7 +77,7 @@ func (a *api) failures(c *call) error {
 
 func (a *api) failureRoutes(s *spec) []operation {
 	at := exampleTime(0)
-	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour)}
+	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour), Retried: 8, Retries: 1}
 	return []operation{{
 		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.failures,
 		summary: "See what has failed, and why",

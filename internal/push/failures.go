@@ -20,6 +20,7 @@ type FailureGroup struct {
 	Pushes            int
 	First, Last       time.Time // of their send times
 	PossiblyDelivered int       // of them
+	Retried, Retries  int       // of them, those that were retried, and those that are retries themselves
 }
 
 // Failures are the groups, the largest first.
@@ -32,6 +33,8 @@ type Failures struct {
 func (g *FailureGroup) Add(other FailureGroup) {
 	g.Pushes += other.Pushes
 	g.PossiblyDelivered += other.PossiblyDelivered
+	g.Retried += other.Retried
+	g.Retries += other.Retries
 	if other.First.Before(g.First) {
 		g.First = other.First
 	}

@@ -22,12 +22,12 @@ const failuresScanned = 100_000
 // how many it has looked at and the earliest send time of these.
 const failuresSQL = `
 	WITH scanned AS MATERIALIZED (
-		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
+		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.retry_latest, p.retry_of, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
 		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND {freed} ORDER BY p.send_at DESC, p.id DESC LIMIT $6
 	)
-	SELECT '', '', '', count(*), min(send_at), NULL, 0 FROM scanned
+	SELECT '', '', '', count(*), min(send_at), NULL, 0, 0, 0 FROM scanned
 	UNION ALL
-	SELECT status, channel, last_error, count(*), min(send_at), max(send_at), count(*) FILTER (WHERE possibly_delivered)
+	SELECT status, channel, last_error, count(*), min(send_at), max(send_at), count(*) FILTER (WHERE possibly_delivered), count(retry_latest), count(retry_of)
 	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
 
 // Failures groups a tenant's pushes that have failed or expired. It looks at the latest 100,000 pushes of the time that gave their places
@@ -51,7 +51,7 @@ func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQu
 				g     push.FailureGroup
 				since time.Time
 			)
-			_, err := pgx.ForEachRow(rows, []any{(*string)(&g.Status), &g.Channel, &g.Reason, &g.Pushes, (*zeronull.Timestamptz)(&g.First), (*zeronull.Timestamptz)(&g.Last), &g.PossiblyDelivered}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{(*string)(&g.Status), &g.Channel, &g.Reason, &g.Pushes, (*zeronull.Timestamptz)(&g.First), (*zeronull.Timestamptz)(&g.Last), &g.PossiblyDelivered, &g.Retried, &g.Retries}, func() error {
 				if g.Status == "" {
 					left, since = left-g.Pushes, g.First
 					return nil

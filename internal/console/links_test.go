@@ -1,0 +1,52 @@
+package console
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+var hrefs = regexp.MustCompile(`<a [^>]*href="(/console[^"#]*)`)
+
+// TestLinks_MayBeOpened: no page leads somebody to a page that the role may not open.
+func TestLinks_MayBeOpened(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.failedAll(1)
+	one := b.submit("anna", time.Hour)
+	b.startCampaign("Winter sale", time.Now().Add(2*time.Hour), "recipient\nbert\n")
+	draft, err := b.api.CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Autumn sale", SendAt: time.Now().Add(3 * time.Hour), Message: client.Message{"title": "Hi"}})
+	if err == nil {
+		_, err = b.api.PutAudience(t.Context(), draft.ID, strings.NewReader("recipient\nanna\n"), client.CSV)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, role := range []user.Role{user.Viewer, user.Editor} {
+		b.who.Role, b.who.Caller.Scopes = string(role), role.Scopes()
+		seen, open := map[string]bool{}, []string{"/console/now", "/console/pushes/" + one.ID, "/console/recipients/anna"}
+		for len(open) > 0 && len(seen) < 100 {
+			path := open[0]
+			open = open[1:]
+			page, _, _ := strings.Cut(path, "?")
+			if seen[page] || strings.HasSuffix(page, "/export") {
+				continue
+			}
+			seen[page] = true
+			answer := b.get(path)
+			if answer.Status == 403 {
+				t.Errorf("a link leads the %s to %s", role, path)
+			}
+			for _, href := range hrefs.FindAllStringSubmatch(answer.Body, -1) {
+				open = append(open, href[1])
+			}
+		}
+		if !seen["/console/campaigns/"+draft.ID+"/preview"] {
+			t.Error("the preview of the draft was not opened")
+		}
+	}
+}
