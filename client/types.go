@@ -386,6 +386,14 @@ const (
 	UserChangeRoleViewer UserChangeRole = "viewer"
 )
 
+// Defines values for ViolationPer.
+const (
+	ViolationPerDay   ViolationPer = "day"
+	ViolationPerHour  ViolationPer = "hour"
+	ViolationPerMonth ViolationPer = "month"
+	ViolationPerWeek  ViolationPer = "week"
+)
+
 // Defines values for WebhookStatus.
 const (
 	WebhookStatusDisabled WebhookStatus = "disabled"
@@ -2840,13 +2848,19 @@ type Violation struct {
 	Conflicts []Conflict `json:"conflicts"`
 
 	// ConflictsOmitted How many more there are.
-	ConflictsOmitted int64  `json:"conflicts_omitted,omitempty,omitzero"`
-	Limit            int64  `json:"limit"`
-	Rule             string `json:"rule"`
+	ConflictsOmitted int64 `json:"conflicts_omitted,omitempty,omitzero"`
+	Limit            int64 `json:"limit"`
+
+	// Per Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none.
+	Per  ViolationPer `json:"per,omitempty,omitzero"`
+	Rule string       `json:"rule"`
 
 	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that the time lies in.
 	WindowSeconds float64 `json:"window_seconds"`
 }
+
+// ViolationPer Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none.
+type ViolationPer string
 
 // WaitingPushes defines model for WaitingPushes.
 type WaitingPushes struct {

@@ -79,6 +79,7 @@ type retriesView struct {
 	Filter    []formField // the group
 	Began     time.Time   // the first step: what was made since is not looked at, or retries that fail at once would be retried for ever
 	Try       bool        // nothing is booked: it is a preview
+	Until     time.Time   // when all retries expire; zero: each lives as long as its push did
 	Looked    int
 	Accepted  int
 	Again     int           // were retried before
@@ -110,6 +111,12 @@ func (p *page) retryFailures() error {
 		query.Set("page_token", token)
 		view.resume(p)
 	}
+	until, err := p.retriesUntil()
+	if err != nil {
+		view.Try = true
+		return p.again(err, "failuresretry", "Retry failures", view)
+	}
+	view.Until = until
 	var found client.PushesPage
 	if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
 		return err
@@ -124,6 +131,19 @@ func (p *page) retryFailures() error {
 		title = "What a retry would do"
 	}
 	return p.show("failuresretry", title, view)
+}
+
+// retriesUntil is when the form has retries expire; zero: it does not say.
+func (p *page) retriesUntil() (at time.Time, err error) {
+	if p.form("expires_at") == "" {
+		return at, nil
+	}
+	var bad faults
+	if at, err = p.formTime("expires_at"); err == nil && !at.After(p.Now()) {
+		err = errors.New("must be in the future")
+	}
+	bad.add("expires_at", err)
+	return at, bad.problem()
 }
 
 // resume takes over what earlier steps have counted.
@@ -155,7 +175,7 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 		fatal error
 		turn  = make(chan struct{}, retryCalls)
 	)
-	how := client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
+	how := client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict")), ExpiresAt: v.Until}
 	for _, one := range pushes {
 		turn <- struct{}{}
 		wg.Go(func() {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -96,6 +97,24 @@ func TestFailures_Steps(t *testing.T) {
 	next.has(t, 200, "201 looked at.", "Would be accepted")
 	if stepFields(next.Body) != nil {
 		t.Error("there is a step after the last one")
+	}
+}
+
+// TestFailures_Until: retries of a group live until the time that is chosen, in each step.
+func TestFailures_Until(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.failedAll(retryStep + 1)
+	group := []string{"status", "failed", "reason", "gone", "on_conflict", "defer", "expires_at"}
+	b.post("/console/failures/retry", append(group, "2020-01-01T09:00", "do", "retry")...).has(t, 422, "fault-expires_at", "must be in the future", "0 looked at", `value="2020-01-01T09:00"`)
+	b.post("/console/failures/retry", append(group, "soon")...).has(t, 422, "fault-expires_at")
+	until := time.Now().Add(5 * time.Hour).Truncate(time.Second).UTC()
+	page := b.post("/console/failures/retry?tz=utc", append(group, until.Format("2006-01-02T15:04:05"), "do", "retry")...)
+	page.has(t, 200, "200 looked at so far")
+	page = b.post("/console/failures/retry?tz=Asia%2FTokyo", stepFields(page.Body)...)
+	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201")
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE retry_of IS NOT NULL AND expires_at = '`+until.Format(time.RFC3339)+`'`); n != retryStep+1 {
+		t.Errorf("%d retries live until then", n)
 	}
 }
 

@@ -125,14 +125,16 @@ func (p *page) retryOnePush() error {
 	}
 	p.takeNextFree("retry_at")
 	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
-	if v := p.form("retry_at"); v != "" {
-		at, err := p.formTime("retry_at")
-		if err != nil {
-			var bad faults
-			bad.add("retry_at", err)
-			return p.pushAgain(bad.problem(), nil)
+	var bad faults
+	for name, at := range map[string]*time.Time{"retry_at": &how.SendAt, "expires_at": &how.ExpiresAt} {
+		if p.form(name) != "" {
+			var err error
+			*at, err = p.formTime(name)
+			bad.add(name, err)
 		}
-		how.SendAt = at
+	}
+	if err := bad.problem(); err != nil {
+		return p.pushAgain(err, nil)
 	}
 	if p.form("do") != "retry" {
 		checked, err := p.api.ValidateRetry(p.ctx(), id, how)

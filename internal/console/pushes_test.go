@@ -150,7 +150,10 @@ func TestPush_Retry(t *testing.T) {
 	b.follow(b.post(path, "do", "retry")).has(t, 200, "This is the retry", "Retry of", one.ID)
 	b.post(path, "do", "check").has(t, 200, "It was retried before")
 	b.post("/console/pushes/"+b.failed("user-2", "the provider answered 404").ID+"/retry", "do", "check", "retry_at", "2020-01-01T09:00").has(t, 422, "fault-retry_at", "in the past", `value="2020-01-01T09:00"`)
-	b.post(path, "do", "check", "retry_at", "never").has(t, 422, "fault-retry_at")
+	b.post(path, "do", "check", "retry_at", "never", "expires_at", "later").has(t, 422, "fault-retry_at", "fault-expires_at")
+	until := time.Now().Add(3 * time.Hour).Truncate(time.Second).UTC()
+	other := b.failed("user-3", "the provider answered 404").ID
+	b.follow(b.post("/console/pushes/"+other+"/retry?tz=utc", "do", "retry", "expires_at", until.Format("2006-01-02T15:04:05"))).has(t, 200, "This is the retry", until.Format("2006-01-02 15:04:05"))
 }
 
 // failed is a push that has failed for a reason.

@@ -140,8 +140,11 @@ func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
 	return strings.Join(all, " ")
 }
 
-// ruleWords is what a rule allows, such as 5 in any 1 h.
+// ruleWords is what a rule allows, such as 5 in any 1 h, or 1 in each day.
 func ruleWords(v client.Violation) string {
+	if v.Per != "" {
+		return fmt.Sprintf("%d in each %s", v.Limit, v.Per)
+	}
 	return fmt.Sprintf("%d in any %s", v.Limit, exactly(time.Duration(v.WindowSeconds*float64(time.Second))))
 }
 

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"fmt"
 	"io/fs"
 	"regexp"
 	"strings"
@@ -54,6 +56,28 @@ func TestSaid_Problems(t *testing.T) {
 	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Perhaps it was not copied whole")
 	b.get("/console/campaigns/abc").has(t, 404, "There is no such campaign")
 	b.get("/console/proof/log/export?format=xml").has(t, 422, "There is no such format", "csv or as ndjson")
+}
+
+// TestSaid_Rules: a rule of a calendar counts in its hours, days, weeks or months, and another one in any window.
+func TestSaid_Rules(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for rule, want := range map[string]string{
+		`"window":"24h"`:                    "The rule seldom is full: 1 in any 1 d, ",
+		`"per":"day"`:                       "The rule seldom is full: 1 in each day, ",
+		`"per":"week","zone":"recipient"`:   "The rule seldom is full: 1 in each week, ",
+		`"per":"month","zone":"Asia/Tokyo"`: "The rule seldom is full: 1 in each month, ",
+	} {
+		var policy client.NewPolicy
+		if err := json.Unmarshal([]byte(`{"rules":[{"name":"seldom","limit":1,`+rule+`}]}`), &policy); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.api.PutPolicy(t.Context(), policy, client.PolicyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		one := b.submit(fmt.Sprint("lea-", len(rule)), time.Hour)
+		b.post("/console/pushes/new", "recipient", one.Recipient, "channel", "push", "send_at", one.SendAt.UTC().Format("2006-01-02T15:04:05"), "message.title", "Hi", "tz", "utc").has(t, 409, want)
+	}
 }
 
 // TestSaid_Forbidden: who may not open a page reads who may.

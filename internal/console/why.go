@@ -32,7 +32,7 @@ type whyView struct {
 
 // filledRule is a rule that leaves no place, with what fills it.
 type filledRule struct {
-	Name    string
+	Name    string // of several rules together: joined
 	Words   string // such as 5 in any 1 h; empty: the rule is not known any more
 	Filling []filling
 	Omitted int64

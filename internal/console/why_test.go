@@ -78,3 +78,27 @@ func TestWhy_Time(t *testing.T) {
 		t.Errorf("%d: an answer without a question", page.Status)
 	}
 }
+
+// TestWhy_Rules: where two rules together have refused somebody, and the time has passed, each send that was in the way is told once.
+func TestWhy_Rules(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var ids []string
+	for _, in := range []time.Duration{30 * time.Second, 2 * time.Minute, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute} {
+		ids = append(ids, b.submit("anna", in).ID)
+	}
+	at := time.Now()
+	if _, err := b.api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}}); err == nil {
+		t.Fatal("the sixth push of an hour is accepted")
+	}
+	if err := b.refused.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page := b.get("/console/why?" + url.Values{"recipient": {"anna"}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
+	page.has(t, 200, "because the rules per-minute and per-hour were full", "<h2>per-minute and per-hour</h2>")
+	for _, id := range ids {
+		if n := strings.Count(page.Body, `href="/console/pushes/`+id); n != 1 {
+			t.Errorf("a send that was in the way is told %d times", n)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -20,8 +21,8 @@ func (a *answerWhy) fill(ctx context.Context, at time.Time, channel, category st
 		a.violated(ctx, check.Violations)
 		return nil
 	}
-	for _, name := range rules {
-		a.Rules = append(a.Rules, filledRule{Name: name, Filling: a.fillings(ctx, noted)})
+	if len(rules) > 0 { // what was noted does not say which of them each send fills
+		a.Rules = []filledRule{{Name: strings.Join(rules, " and "), Filling: a.fillings(ctx, noted), Omitted: int64(max(0, len(noted)-maxFilling))}}
 	}
 	return nil
 }

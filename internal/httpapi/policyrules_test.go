@@ -148,7 +148,7 @@ func TestCalendarRules(t *testing.T) {
 					if got.status != one.want {
 						t.Errorf("%s: at %s: %d, want %d: %s", who, one.at, got.status, one.want, got.text)
 					}
-					if got.status == 409 && (got.at(t, "next_available_at") != rfc(next) || got.at(t, "violations", 0, "window_seconds") != next.Sub(first).Seconds()) {
+					if got.status == 409 && (got.at(t, "next_available_at") != rfc(next) || got.at(t, "violations", 0, "window_seconds") != next.Sub(first).Seconds() || got.at(t, "violations", 0, "per") != "day") {
 						t.Errorf("%s: at %s: refused with %s", who, one.at, got.text)
 					}
 				}

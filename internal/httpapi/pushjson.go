@@ -107,6 +107,7 @@ func (v *violationView) appendJSON(b []byte) []byte {
 	b = appendText(b, `{"rule":`, v.Rule)
 	b = strconv.AppendInt(append(b, `,"limit":`...), int64(v.Limit), 10)
 	b = strconv.AppendFloat(append(b, `,"window_seconds":`...), v.WindowSeconds, 'f', -1, 64)
+	b = appendSome(b, `,"per":`, v.Per)
 	b = appendAll(append(b, `,"conflicts":`...), v.Conflicts, (*conflictView).appendJSON)
 	if v.Omitted != 0 {
 		b = strconv.AppendInt(append(b, `,"conflicts_omitted":`...), int64(v.Omitted), 10)

@@ -50,7 +50,7 @@ func TestAppendJSON(t *testing.T) {
 		for i := range p.Violations {
 			p.Violations[i] = violationView{
 				Rule: text.Draw(t, "rule"), Limit: i, WindowSeconds: 0.5, Conflicts: make([]conflictView, rapid.IntRange(0, 2).Draw(t, "conflicts")),
-				Omitted: rapid.IntRange(0, 1).Draw(t, "omitted"),
+				Omitted: rapid.IntRange(0, 1).Draw(t, "omitted"), Per: rapid.SampledFrom([]string{"", "week"}).Draw(t, "per"),
 			}
 			for j := range p.Violations[i].Conflicts {
 				p.Violations[i].Conflicts[j] = conflictView{ID: text.Draw(t, "id"), SendAt: text.Draw(t, "send_at")}

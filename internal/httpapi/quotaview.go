@@ -7,6 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // violationView is a rule without a place left.
@@ -14,6 +15,7 @@ type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
 	WindowSeconds float64        `json:"window_seconds" doc:"How long the window is; of a rule with per, and of quiet hours, the period that the time lies in."`
+	Per           string         `json:"per,omitempty" enum:"hour,day,week,month" doc:"Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none."`
 	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0, and quiet hours, have none."`
 	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
 }
@@ -77,6 +79,10 @@ func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Sec
 func violationViews(violations []quota.Violation, at time.Time) []violationView {
 	return viewsOf(violations, func(v quota.Violation) violationView {
 		conflicts := viewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: stamp(b.At)} })
-		return violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: windowSeconds(v.Rule, at), Conflicts: conflicts, Omitted: v.Omitted}
+		view := violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: windowSeconds(v.Rule, at), Conflicts: conflicts, Omitted: v.Omitted}
+		if calendar, ok := v.Rule.Periods.(zone.Calendar); ok {
+			view.Per = calendar.Unit.String()
+		}
+		return view
 	})
 }

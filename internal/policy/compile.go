@@ -102,8 +102,7 @@ func (c *compiler) window(at string, r Rule) time.Duration {
 
 // calendar reads what a rule of a calendar has.
 func (c *compiler) calendar(at string, r Rule, of *rule) {
-	units := map[string]zone.Unit{"hour": zone.Hour, "day": zone.Day, "week": zone.Week, "month": zone.Month}
-	unit, ok := units[r.Per]
+	unit, ok := zone.ParseUnit(r.Per)
 	if !ok {
 		c.bad.Add(at+".per", r.Per, "must be hour, day, week or month")
 	}

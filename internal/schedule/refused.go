@@ -56,8 +56,8 @@ func (k *keptRefusal) because(err error) bool {
 				k.Name = "quota-exceeded"
 			}
 			for _, b := range v.Conflicts {
-				if len(k.Conflicts) < keptConflicts {
-					k.Conflicts = append(k.Conflicts, conflict{b.ID, b.At.UTC()})
+				if c := (conflict{b.ID, b.At.UTC()}); len(k.Conflicts) < keptConflicts && !slices.Contains(k.Conflicts, c) {
+					k.Conflicts = append(k.Conflicts, c)
 				}
 			}
 		}

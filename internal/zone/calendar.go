@@ -1,6 +1,9 @@
 package zone
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Unit is the length of a calendar's buckets.
 type Unit int
@@ -12,6 +15,17 @@ const (
 	Week
 	Month
 )
+
+var unitNames = []string{"hour", "day", "week", "month"}
+
+// String is the unit's name, such as day.
+func (u Unit) String() string { return unitNames[u] }
+
+// ParseUnit finds a unit by its name. It reports whether there is one.
+func ParseUnit(name string) (Unit, bool) {
+	i := slices.Index(unitNames, name)
+	return Unit(max(i, 0)), i >= 0
+}
 
 // Calendar divides all time into buckets: the hours, days, weeks or months of a zone. They are half-open: a bucket
 // begins where the one before it ends.
