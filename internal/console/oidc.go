@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -37,8 +38,8 @@ type provider struct {
 	cfg      OIDC
 	redirect string
 
-	mu    sync.Mutex
-	known *oidc.Provider
+	asking singleflight.Group // whoever wants to sign in meanwhile waits for the same answer
+	known  atomic.Pointer[oidc.Provider]
 }
 
 func newProvider(cfg OIDC, redirect string) *provider {
@@ -55,20 +56,30 @@ func (v *provider) context(ctx context.Context) context.Context {
 }
 
 // client is the console as the provider knows it.
-func (v *provider) client() (*oauth2.Config, *oidc.Provider, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.known == nil {
-		found, err := oidc.NewProvider(v.context(context.Background()), v.cfg.Issuer) // which keeps the context, for its keys
-		if err != nil {
-			return nil, nil, fmt.Errorf("ask the OIDC provider: %w", err)
+func (v *provider) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, error) {
+	known := v.known.Load()
+	if known == nil {
+		asked := v.asking.DoChan("", func() (any, error) {
+			found, err := oidc.NewProvider(v.context(context.Background()), v.cfg.Issuer) // which keeps the context, for its keys
+			if err == nil {
+				v.known.Store(found)
+			}
+			return found, err
+		})
+		select {
+		case answer := <-asked:
+			if answer.Err != nil {
+				return nil, nil, fmt.Errorf("ask the OIDC provider: %w", answer.Err)
+			}
+			known = answer.Val.(*oidc.Provider)
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("ask the OIDC provider: %w", ctx.Err())
 		}
-		v.known = found
 	}
 	return &oauth2.Config{
-		ClientID: v.cfg.ClientID, ClientSecret: v.cfg.ClientSecret, Endpoint: v.known.Endpoint(), RedirectURL: v.redirect,
+		ClientID: v.cfg.ClientID, ClientSecret: v.cfg.ClientSecret, Endpoint: known.Endpoint(), RedirectURL: v.redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email"},
-	}, v.known, nil
+	}, known, nil
 }
 
 // away is what a browser keeps while it is at the provider. It has to bring it back: so nobody can finish what another one began.
@@ -103,7 +114,7 @@ func (s *SignIn) goToProvider(p *page) error {
 	if s.provider == nil {
 		return noProvider
 	}
-	config, _, err := s.provider.client()
+	config, _, err := s.provider.client(p.ctx())
 	if err != nil {
 		s.cfg.Log.ErrorContext(p.ctx(), "the OIDC provider does not answer", "error", err)
 		return providerAway
@@ -196,7 +207,7 @@ type claims struct {
 
 // whoIs gets and checks the id token for a code.
 func (v *provider) whoIs(ctx context.Context, code string, a away) (e user.External, err error) {
-	config, known, err := v.client()
+	config, known, err := v.client(ctx)
 	if err != nil {
 		return e, err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type opened struct {
 	session user.Session
 	user    user.User
 	found   bool
+	address string
 	follows bool // the request is that of a page that follows by itself: nobody has opened anything
 }
 
@@ -78,7 +80,7 @@ func (s *SignIn) wrap(h http.Handler) http.Handler {
 			h.ServeHTTP(w, r)
 			return
 		}
-		pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openedKey{}, &opened{follows: strings.HasSuffix(r.URL.Path, "/live")})))
+		pages.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), openedKey{}, &opened{address: s.cfg.Address(r), follows: strings.HasSuffix(r.URL.Path, "/live")})))
 	})
 }
 
@@ -121,17 +123,38 @@ func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, er
 	if len(token) != tokenLength {
 		return nil, false, nil // no question for what is no token
 	}
-	session, u, data, err := o.s.store.FindSession(ctx, user.HashSession(token))
+	to := openedOf(ctx)
+	if to == nil {
+		to = &opened{}
+	}
+	session, u, data, err := o.s.findSession(ctx, to.address, user.HashSession(token))
 	if errors.Is(err, push.ErrNotFound) || err == nil && len(data) == 0 { // without data, signing in was not finished
 		return nil, false, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
-	if to := openedOf(ctx); to != nil {
-		to.session, to.user, to.found = session, u, true
-	}
+	to.session, to.user, to.found = session, u, true
 	return data, true, nil
+}
+
+// The lookups of sessions, all together and for one address, and how long one waits for its turn.
+const (
+	maxLookups    = 8
+	addressesPart = maxLookups / 4
+	lookupTime    = 5 * time.Second
+)
+
+// findSession reads a session in the turn of the browser's address: whoever makes cookies up takes no more of Postgres.
+func (s *SignIn) findSession(ctx context.Context, address string, hash [32]byte) (v user.Session, u user.User, data []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	lookup, err := s.lookups.Acquire(ctx, address, 1)
+	if err != nil {
+		return v, u, nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+	}
+	defer lookup.Release()
+	return s.store.FindSession(ctx, hash)
 }
 
 // CommitCtx is part of [scs.CtxStore]. Sessions begin in begin; where this fails, the session only ends sooner.

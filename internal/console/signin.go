@@ -60,6 +60,7 @@ type SignIn struct {
 	store     signInStore
 	cfg       SignInConfig
 	sessions  *scs.SessionManager
+	lookups   *bulkhead.Bulkhead[string] // of sessions, by the browser's address
 	passwords *user.Passwords
 	provider  *provider // nil: there is none
 }
@@ -74,7 +75,7 @@ func NewSignIn(store signInStore, cfg SignInConfig) *SignIn {
 	if cfg.Address == nil {
 		cfg.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
-	s := &SignIn{store: store, cfg: cfg, passwords: user.NewPasswords()}
+	s := &SignIn{store: store, cfg: cfg, lookups: bulkhead.New[string](maxLookups, addressesPart), passwords: user.NewPasswords()}
 	s.sessions = s.newSessions()
 	if cfg.OIDC.Issuer != "" {
 		s.provider = newProvider(cfg.OIDC, cfg.PublicURL+callbackPath)

@@ -1,0 +1,100 @@
+package console
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// slowStore has the lookups of sessions that nobody has take as long as the test wants.
+type slowStore struct {
+	signInStore
+	known   [32]byte
+	asking  atomic.Int64
+	proceed chan struct{}
+}
+
+func (s *slowStore) FindSession(ctx context.Context, hash [32]byte) (user.Session, user.User, []byte, error) {
+	if hash != s.known {
+		s.asking.Add(1)
+		<-s.proceed
+	}
+	return s.signInStore.FindSession(ctx, hash)
+}
+
+// TestSignIn_MadeUpCookies: whoever makes cookies up has their part of the lookups, and keeps nobody else from working.
+func TestSignIn_MadeUpCookies(t *testing.T) {
+	b := setupSignIn(t, SignInConfig{})
+	b.person("ada@example.com", user.Viewer, goodPassword)
+	b.enter("ada@example.com", goodPassword)
+	token := b.cookies["sendquota"]
+	slow := &slowStore{signInStore: b.signIn.store, known: user.HashSession(token), proceed: make(chan struct{})}
+	b.signIn.store = slow
+	b.signIn.cfg.Address = func(r *http.Request) string { return r.RemoteAddr }
+	ask := func(address, token string) int {
+		r := httptest.NewRequest("GET", "/console/pushes", nil)
+		r.RemoteAddr = address
+		r.AddCookie(&http.Cookie{Name: "sendquota", Value: token})
+		w := httptest.NewRecorder()
+		b.console.ServeHTTP(w, r)
+		return w.Code
+	}
+	var strangers sync.WaitGroup
+	for range 50 {
+		strangers.Go(func() { ask("192.0.2.66", strings.Repeat("x", tokenLength)) })
+	}
+	testenv.Until(t, time.Millisecond, "strangers have their part", func() bool { return slow.asking.Load() == addressesPart })
+	began := time.Now()
+	for range 10 {
+		if code := ask("192.0.2.1", token); code != http.StatusOK {
+			t.Fatalf("who has signed in gets %d", code)
+		}
+	}
+	if took := time.Since(began); took > lookupTime/2 {
+		t.Errorf("who has signed in waits: 10 pages took %s", took)
+	}
+	if n := slow.asking.Load(); n != addressesPart {
+		t.Errorf("%d lookups of one address at a time, want %d", n, addressesPart)
+	}
+	close(slow.proceed)
+	strangers.Wait()
+}
+
+// TestOIDC_Silent: who wants to sign in at a provider that is silent waits for one question of its, however many want to.
+func TestOIDC_Silent(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	const patience = 500 * time.Millisecond
+	b := setupSignIn(t, SignInConfig{PublicURL: "http://localhost", OIDC: OIDC{Issuer: "http://" + silent.Addr().String(), ClientID: "sq", Tenant: "acme", HTTP: &http.Client{Timeout: patience}}})
+	b.person("ada@example.com", user.Viewer, goodPassword)
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			w := httptest.NewRecorder()
+			if b.console.ServeHTTP(w, httptest.NewRequest("GET", oidcPath, nil)); w.Code != http.StatusBadGateway {
+				t.Errorf("%d, want that the provider does not answer", w.Code)
+			}
+		})
+	}
+	b.enter("ada@example.com", goodPassword)
+	if !b.inside() {
+		t.Error("nobody can sign in with a password")
+	}
+	all.Wait()
+	if took := time.Since(began); took > 10*patience {
+		t.Errorf("50 who want to sign in waited for %s", took)
+	}
+}
