@@ -71,6 +71,20 @@ func TestReady(t *testing.T) {
 	if got := stateOf(t, openURL(t, u.String(), store.Config{MaxConns: 1})); got != "not_writable" {
 		t.Errorf("a role that may only read: %s", got)
 	}
+	b.exec(t, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+role)
+	writer := openURL(t, u.String(), store.Config{MaxConns: 1})
+	if got := stateOf(t, writer); got != "ok" {
+		t.Errorf("a role that may write: %s", got)
+	}
+	tables := ask[[]string](t, b.db, `SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+		AND relname NOT IN ('goose_db_version', 'tenants', 'installation', 'partitioning') AND relname NOT LIKE '%\_beside'`) // these are of sendquota migrate
+	for _, table := range tables {
+		b.exec(t, `REVOKE INSERT ON `+table+` FROM `+role)
+		if got := stateOf(t, writer); got != "not_writable" {
+			t.Errorf("a role that may not insert into %s: %s", table, got)
+		}
+		b.exec(t, `GRANT INSERT ON `+table+` TO `+role)
+	}
 	b.exec(t, `DROP TABLE goose_db_version`)
 	if got := stateOf(t, fresh()); got != "not_migrated" {
 		t.Errorf("an empty database: %s", got)
