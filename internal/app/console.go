@@ -19,7 +19,7 @@ func (a *App) handlers() (api, pages http.Handler) {
 	if !c.Enabled {
 		return api, nil
 	}
-	settings := console.Config{Log: a.log, Stopping: a.stopping.Load}
+	settings := console.Config{Log: a.log, Stopping: a.stopping.Load, Computing: a.computing}
 	if c.Addr != "" {
 		settings.APIAddress = a.cfg.APIURL() // where the browser found the page, the API is not
 	}

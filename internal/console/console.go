@@ -18,9 +18,10 @@ import (
 
 // Config is what a console may be told. The zero value is useful.
 type Config struct {
-	Log      *slog.Logger     // nil: silent
-	Now      func() time.Time // nil: time.Now
-	Stopping func() bool      // whether the program is about to stop: streams end then; nil: it never is
+	Log       *slog.Logger                   // nil: silent
+	Now       func() time.Time               // nil: time.Now
+	Computing *bulkhead.Computing[uuid.UUID] // has turns at drawing pages; nil: there is always one
+	Stopping  func() bool                    // whether the program is about to stop: streams end then; nil: it never is
 
 	// APIAddress is where programs find the API, such as https://api.example.com, for the drawer of calls; empty: where the
 	// request for the page went.

@@ -5,12 +5,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -97,4 +101,38 @@ func TestOIDC_Silent(t *testing.T) {
 	if took := time.Since(began); took > 10*patience {
 		t.Errorf("50 who want to sign in waited for %s", took)
 	}
+}
+
+// TestPage_Turns: pages are drawn in the turns of their tenant, and other tenants' work holds none up.
+func TestPage_Turns(t *testing.T) {
+	b := setup(t)
+	computing := bulkhead.NewComputing[uuid.UUID](nil)
+	b.console = New(b.handler, b.who, Config{Computing: computing})
+	// hold keeps all turns of a tenant until the test lets go.
+	hold := func(tenant uuid.UUID) (release func()) {
+		var all sync.WaitGroup
+		held, let, turns := make(chan bool), make(chan bool), runtime.GOMAXPROCS(0)
+		for range turns {
+			all.Go(func() {
+				_ = computing.Do(t.Context(), tenant, func() error { held <- true; <-let; return nil })
+			})
+		}
+		for range turns {
+			<-held
+		}
+		return func() { close(let); all.Wait() }
+	}
+	release := hold(uuid.New())
+	b.get("/console/pushes").has(t, 200, "Pushes")
+	release()
+	release = hold(b.tenant)
+	drawn := make(chan bool)
+	go func() { b.get("/console/pushes"); close(drawn) }()
+	select {
+	case <-drawn:
+		t.Error("a page is drawn beside all that its tenant may compute")
+	case <-time.After(200 * time.Millisecond):
+	}
+	release()
+	<-drawn
 }

@@ -114,7 +114,7 @@ func (p *page) setProblem(problem *client.Problem, err error) {
 
 func (p *page) send(status int, screen, title string, view any) error {
 	p.Title, p.Main = title, view
-	main, err := p.c.screens.draw(screen, "main", p)
+	main, err := p.draw(screen, "main")
 	if err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (p *page) fragment(screen, part string, view any) error {
 
 // execute draws before it sends: an error of a template leaves no half page.
 func (p *page) execute(status int, screen, part string) error {
-	text, err := p.c.screens.draw(screen, part, p)
+	text, err := p.draw(screen, part)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/assets"
 )
@@ -113,4 +115,17 @@ func dict(pairs ...any) (map[string]any, error) {
 		m[fmt.Sprint(pairs[i])] = pairs[i+1]
 	}
 	return m, nil
+}
+
+// draw draws a part of a screen in the turn of the visitor's tenant: the month of a calendar keeps a processor busy for tens of
+// milliseconds.
+func (p *page) draw(screen, part string) (text []byte, err error) {
+	if p.Visitor.Caller.Tenant == uuid.Nil { // nobody has signed in: what is shown is short
+		return p.c.screens.draw(screen, part, p)
+	}
+	err = p.c.cfg.Computing.Do(p.ctx(), p.Visitor.Caller.Tenant, func() error {
+		text, err = p.c.screens.draw(screen, part, p)
+		return err
+	})
+	return text, err
 }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 	"time"
 
@@ -34,10 +33,8 @@ func newStreams() *bulkhead.Bulkhead[uuid.UUID] {
 //
 //	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
 func (p *page) stream(screen, part string, every time.Duration, view func() (any, error)) error {
-	now, cancel := context.WithCancel(p.ctx())
-	cancel() // a stream that has to wait is not opened
-	place, err := p.c.streams.Acquire(now, p.Visitor.Caller.Tenant, 1)
-	if err != nil {
+	place, free := p.c.streams.TryAcquire(p.Visitor.Caller.Tenant, 1)
+	if !free {
 		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
 			Detail: "This page shows how things stand now, but does not follow them: too many pages do that already. Close some, or load it again later"}
 	}
@@ -46,13 +43,17 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 	var last []byte
 	for began := time.Now(); time.Since(began) < streamTime; {
 		p.calls.forget()
+		var err error
 		if p.Main, err = view(); err != nil {
 			if !p.sent {
 				return err
 			}
 			return nil // the browser comes again, and gets the error then
 		}
-		text, err := p.c.screens.draw(screen, part, p)
+		text, err := p.draw(screen, part)
+		if p.ctx().Err() != nil {
+			return nil
+		}
 		if err != nil {
 			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page can not be drawn", "screen", screen, "part", part, "error", err)
 			return nil
