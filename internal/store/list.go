@@ -45,9 +45,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 				return nil
 			}
 			page.Pushes, page.Next = append(page.Pushes, part.Pushes...), part.Next
-			for _, p := range part.Pushes {
-				bytes += sizeOf(p)
-			}
+			bytes += sizeOf(part.Pushes)
 			scanned += n
 			if n := len(page.Pushes); page.Next == nil && bytes >= maxPageBytes {
 				page.Next = new(positionOf(page.Pushes[n-1]))
@@ -61,22 +59,28 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 	return page, err
 }
 
-// sizeOf is how many bytes of a page a push takes.
-func sizeOf(p push.Push) int { return len(p.Message) + len(p.Metadata) + 500 }
+// sizeOf is how many bytes of a page pushes take.
+func sizeOf(pushes []push.Push) (n int) {
+	for _, p := range pushes {
+		n += len(p.Message) + len(p.Metadata) + 500
+	}
+	return n
+}
 
-// readList reads the page in some tables. It looks at most pushes, and at few where that does.
+// readList reads the page in some tables. It looks at few pushes where that does: at the most only if many of those before did not fit
+// the filter.
 func readList(
 	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string,
 ) (page push.Page, scanned int, err error) {
-	read := func(most int) error {
+	for _, looks := range []int{2 * limit, 10 * limit, most} {
+		looks = min(looks, most)
 		var last push.Position
-		q := listQuery(f, tenant, after, limit, most, tables, freed)
+		q := listQuery(f, tenant, after, limit, looks, tables, freed)
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		page.Pushes, page.Next, scanned, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
-		return err
-	}
-	if err := read(min(most, 10*limit)); err == nil && scannedOn(page) {
-		return page, scanned, read(most)
+		if err != nil || !short(page, limit) || looks == most {
+			break
+		}
 	}
 	return page, scanned, err
 }
@@ -97,10 +101,9 @@ func (s *Store) certain(ctx context.Context, c reader, from, until time.Time) er
 
 func positionOf(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
 
-// scannedOn reports whether a page ends where the scan did, and not with its last push: more may fit behind.
-func scannedOn(page push.Page) bool {
-	n := len(page.Pushes)
-	return page.Next != nil && (n == 0 || *page.Next != positionOf(page.Pushes[n-1]))
+// short reports whether a page ends where the scan did: it has room, and more may fit behind.
+func short(page push.Page, limit int) bool {
+	return page.Next != nil && len(page.Pushes) < limit && sizeOf(page.Pushes) < maxPageBytes
 }
 
 // listed is where a list finds pushes p in its order, and how their send times and ids are written there.
@@ -122,7 +125,7 @@ var (
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string) pageQuery {
 	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
-		limit: limit, join: itsLive(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, join: itsAttempt(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {

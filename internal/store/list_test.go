@@ -212,11 +212,13 @@ func TestList_Waiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.exec(t, `UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() WHERE push_id = $1`, all[70].ID)
+	sending := all[70] // whose time has come
+	b.exec(t, `UPDATE pushes SET send_at = date_trunc('second', now()) WHERE id = $1`, sending.ID)
+	b.exec(t, `UPDATE live SET send_at = date_trunc('second', now()), phase = 2, token = gen_random_uuid(), started_at = now() WHERE push_id = $1`, sending.ID)
 	all, _ = b.listAll(t, push.Filter{}, 50)
 	for _, f := range []push.Filter{
 		{Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Scheduled, Channel: "sms"}, {Status: push.Scheduled, Category: "marketing"},
-		{Status: push.Sending, Category: all[70].Category, Channel: all[70].Channel}, {Status: push.Scheduled, From: all[80].SendAt, Until: all[100].SendAt},
+		{Status: push.Sending, Category: sending.Category, Channel: sending.Channel}, {Status: push.Scheduled, From: all[80].SendAt, Until: all[100].SendAt},
 		{Status: push.Scheduled, Recipient: all[90].Recipient},
 	} {
 		var want []uuid.UUID

@@ -24,6 +24,18 @@ func itsLive(shard string) string {
 	return `LEFT JOIN live l ON l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
 }
 
+// itsAttempt is itsLive for a push that is only shown: it looks for the row where an attempt may be under way, and not where the push
+// has ended or its time has not come. Each look is at a page of its own, which Postgres may have to read. While no attempt is under
+// way, pushes has all that live has.
+func itsAttempt(shard string) string {
+	return `LEFT JOIN LATERAL (
+		SELECT token, attempts, started_at FROM live l
+		WHERE p.status IN ('scheduled', 'sending') AND p.send_at <= statement_timestamp()
+			AND l.shard = ` + shard + ` AND l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id
+		OFFSET 0 -- keeps the first conditions where they cost nothing
+	) l ON true`
+}
+
 // underWay says of a push p that an attempt is.
 func underWay(shard string) string {
 	return `EXISTS (
