@@ -39,11 +39,11 @@ func BenchmarkSubmits(b *testing.B) {
 	slack := make([]byte, 64<<20) // the programs have it, too: a small heap would be collected all the time
 	defer runtime.KeepAlive(slack)
 	var recipients atomic.Int64
-	post := func(b *testing.B, path, body string) {
+	post := func(b *testing.B, path, body string, want int) {
 		r := httptest.NewRequest("POST", path, strings.NewReader(body))
 		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer " + key}}
 		w := &lastStatus{discard: discard{header: http.Header{}}}
-		if h.ServeHTTP(w, r); w.status >= 300 {
+		if h.ServeHTTP(w, r); w.status != want {
 			b.Error(w.status)
 		}
 	}
@@ -64,13 +64,19 @@ func BenchmarkSubmits(b *testing.B) {
 			b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/1000/float64(pushes*b.N), "cpu-µs/push")
 		}
 	}
-	b.Run("single", run(1, func(b *testing.B) { post(b, submitPath, request(recipients.Add(1))) }))
+	b.Run("single", run(1, func(b *testing.B) { post(b, submitPath, request(recipients.Add(1)), 201) }))
+	again := request(0)
+	var refused atomic.Int64
+	b.Run("refused", run(1, func(b *testing.B) { // recipients whose place for this time is taken, as their last push has found
+		n := refused.Add(1)
+		post(b, submitPath, strings.Replace(again, `"r0"`, fmt.Sprintf(`"refused-%d"`, n%1000), 1), map[bool]int{true: 201, false: 409}[n <= 1000])
+	}))
 	b.Run("batch of 1000", run(1000, func(b *testing.B) {
 		members := make([]string, 1000)
 		for i := range members {
 			members[i] = request(recipients.Add(1))
 		}
-		post(b, "/v1/pushes/batch", `{"pushes":[`+strings.Join(members, ",")+`]}`)
+		post(b, "/v1/pushes/batch", `{"pushes":[`+strings.Join(members, ",")+`]}`, 200)
 	}))
 }
 

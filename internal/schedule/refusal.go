@@ -3,6 +3,7 @@ package schedule
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,19 +39,20 @@ func reason(v quota.Violation, at time.Time) string {
 	case v.Rule.Limit == 0:
 		return fmt.Sprintf("may not be sent anything (rule %s has limit 0)", v.Rule.Name)
 	}
-	n, sends := max(0, v.Rule.Limit-v.Rule.Reserved), "sends"
+	n, sends := max(0, v.Rule.Limit-v.Rule.Reserved), " sends"
 	if n == 1 {
-		sends = "send"
+		sends = " send"
 	}
-	has := fmt.Sprintf("already has %d %s", n, sends)
+	has := "already has " + strconv.Itoa(n) + sends // not by fmt: each refused submit has one
 	if v.Rule.Reserved > 0 {
 		has += fmt.Sprintf(", and %d of the %d places are reserved for another category,", min(v.Rule.Reserved, v.Rule.Limit), v.Rule.Limit)
 	}
+	rule := " (rule " + v.Rule.Name + ")"
 	if v.Rule.Periods != nil {
 		from, until, _ := v.Rule.Periods.Around(at)
-		return fmt.Sprintf("%s from %s until %s (rule %s)", has, from.Format(time.RFC3339), until.Format(time.RFC3339), v.Rule.Name)
+		return has + " from " + from.Format(time.RFC3339) + " until " + until.Format(time.RFC3339) + rule
 	}
-	return fmt.Sprintf("%s within %s of %s (rule %s)", has, v.Rule.Window, at.Format(time.RFC3339), v.Rule.Name)
+	return has + " within " + v.Rule.Window.String() + " of " + at.Format(time.RFC3339) + rule
 }
 
 // OptedOut is a push that its recipient does not want.

@@ -87,23 +87,29 @@ func tablesOf(spans []span, pushes parts) (reads []spansIn) {
 
 // queue asks for the bookings.
 func (r spansIn) queue(b *pgx.Batch, spans []span) {
-	n := len(r.spans)
-	var (
-		keys         = make([]int64, n)
-		tenants      = make([][16]byte, n)
-		recipients   = make([]string, n)
-		since, until = make([]time.Time, n), make([]time.Time, n)
-		most         = make([]*int64, n) // null: all
-	)
+	keys := make([]int64, len(r.spans))
 	for i, at := range r.spans {
-		sp := spans[at]
-		keys[i], tenants[i], recipients[i] = sp.key, sp.recipient.Tenant, sp.recipient.ID
-		since[i], until[i] = sp.view.From, sp.view.Until
-		if sp.most > 0 {
-			most[i] = new(int64(sp.most) + 1)
-		}
+		keys[i] = spans[at].key
 	}
-	b.Queue(in(withKinds(bookingsSQL, r.kinds), "{pushes}", r.table), keys, tenants, recipients, since, until, most, shardsOf(keys...))
+	of := func(value func(sp *span) any) column {
+		return column{len(r.spans), func(i int) any { return value(&spans[r.spans[i]]) }}
+	}
+	b.Queue(in(withKinds(bookingsSQL, r.kinds), "{pushes}", r.table),
+		keys,
+		of(func(sp *span) any { return (*uuidValue)(&sp.recipient.Tenant) }),
+		of(func(sp *span) any { return (*textValue)(&sp.recipient.ID) }),
+		of(func(sp *span) any { return (*timeValue)(&sp.view.From) }),
+		of(func(sp *span) any { return (*timeValue)(&sp.view.Until) }),
+		of(func(sp *span) any { return sp.limit() }),
+		shardsOf(keys...))
+}
+
+// limit is how many bookings are read at most; null: all.
+func (sp *span) limit() any {
+	if sp.most == 0 {
+		return nil
+	}
+	return int64(sp.most) + 1
 }
 
 // collect adds the bookings to those of each span.

@@ -25,7 +25,7 @@ const (
 	claimPause  = 4 * time.Millisecond
 	finishPause = 20 * time.Millisecond
 	bookPause   = 2 * time.Millisecond
-	lookPause   = 2 * time.Millisecond // after looks for at least lookCrowd callers: one that looks again and again waits for none
+	lookPause   = 4 * time.Millisecond // after looks for at least lookCrowd callers: one that looks again and again waits for none
 	lookCrowd   = 4
 )
 
