@@ -62,6 +62,8 @@ func BenchmarkClaimFinish(b *testing.B) {
 	}
 	var n atomic.Int64
 	b.SetParallelism(128)
+	const logged = `SELECT (pg_current_wal_lsn() - '0/0')::bigint`
+	before := ask[int64](b, s.db, logged)
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
@@ -75,5 +77,6 @@ func BenchmarkClaimFinish(b *testing.B) {
 			}
 		}
 	})
+	b.ReportMetric(float64(ask[int64](b, s.db, logged)-before)/float64(b.N), "WAL-B/push")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pushes/s")
 }
