@@ -69,6 +69,41 @@ func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 	b.audit(t, threeRules)
 }
 
+// TestIdempotencyKey_WhileMoved: a request is repeated while its push is moved to other weeks and back. Each answer has the push.
+func TestIdempotencyKey_WhileMoved(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := keyed(b.tenant, "anna", "k", "body", time.Hour)
+	p := book(t, b.Store, threeRules, d).Push
+	moved := make(chan error, 1)
+	go func() {
+		for n := range 60 {
+			if err := b.move(b.Store, p, monday(1+n%3)); err != nil {
+				moved <- err
+				return
+			}
+		}
+		moved <- nil
+	}()
+	for repeated := 0; ; repeated++ {
+		if v := book(t, b.Store, threeRules, d); v.Outcome != booking.Replayed || v.Push.ID != p.ID {
+			t.Fatalf("%+v", v)
+		}
+		if got, err := b.Push(t.Context(), b.tenant, p.ID); err != nil || got.ID != p.ID {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		select {
+		case err := <-moved:
+			if err != nil || repeated < 10 {
+				t.Fatalf("%v, repeated %d times", err, repeated)
+			}
+			b.audit(t, threeRules)
+			return
+		default:
+		}
+	}
+}
+
 // TestIdempotencyKey_WrongClock: a program whose clock is wrong by weeks knows the keys all the same.
 func TestIdempotencyKey_WrongClock(t *testing.T) {
 	t.Parallel()
