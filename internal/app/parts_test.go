@@ -38,6 +38,24 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
+// TestRedisClients_Sizes: the queue has as many connections as the settings say, and each other part as many, but 16 at most.
+func TestRedisClients_Sizes(t *testing.T) {
+	for connections, want := range map[int][2]int{0: {64, 16}, 8: {8, 8}, 10_000: {10_000, 16}} {
+		c, err := openRedis("redis://127.0.0.1:1", connections)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, part := range []redis.UniversalClient{c.queue, c.cache, c.callerLimits, c.tenantLimits, c.pace} {
+			if got := part.(*redis.Client).Options().PoolSize; got != want[min(i, 1)] {
+				t.Errorf("%d: part %d has %d", connections, i, got)
+			}
+		}
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestRedisClients_Kinds: every form of REDIS_URL makes the client that it needs, for every part.
 func TestRedisClients_Kinds(t *testing.T) {
 	for url, want := range map[config.Secret]string{

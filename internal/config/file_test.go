@@ -251,6 +251,21 @@ delivery:
 			`2: retention.pushes: "23h59m": must be at least the longest window of the policy, which is 24h, or 0`,
 			`2: retention.sends: "1ns": must be at least the longest window of the policy, which is 24h, or 0`,
 		}},
+		{"retention below a month of the calendar", "policy: {rules: [{name: m, limit: 1, per: month}]}\nretention: {pushes: 744h, sends: 0}\n", []string{
+			`2: retention.pushes: "744h": must be at least the longest window of the policy, which is 770h, or 0`,
+		}},
+		{"retention in nonsense", "retention: {pushes: -1h, sends: forever, audit_log: 30, events: 1h}\n", []string{
+			`1: retention.pushes: "-1h": must be a duration of at least 0s, written like 500ms, 90s or 24h`,
+			`1: retention.sends: "forever": must be a duration of at least 0s, written like 500ms, 90s or 24h`,
+			`1: retention.audit_log: 30: must be a duration of at least 0s, written like 500ms, 90s or 24h`,
+			`1: retention.events: is not a setting; allowed: pushes, sends, audit_log`,
+		}},
+		{"pools in nonsense", "database: {max_connections: 7, read_connections: 0, read_timeout: 1ms}\nredis: {max_connections: many}\n", []string{
+			`1: database.max_connections: 7: must be a whole number from 8 to 1000`,
+			`1: database.read_connections: 0: must be a whole number from 1 to 1000`,
+			`1: database.read_timeout: "1ms": must be a duration from 100ms to 1m, written like 500ms, 90s or 24h`,
+			`2: redis.max_connections: "many": must be a whole number from 8 to 10000`,
+		}},
 		{"API limits that can not be kept, or are there twice", `api_limits:
   per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm: token_bucket, limit: 5, per: 1s, burst: 5}]
   per_ip: [{algorithm: token_bucket, limit: 5, per: 1s},

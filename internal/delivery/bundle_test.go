@@ -131,11 +131,22 @@ var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
 func setup(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{Channels: []string{"log", "sms"}})
+	return setupOn(t, open(t, testenv.Postgres(t), 1), policy)
+}
+
+// open opens a store that divides the shards into so many lanes.
+func open(t testing.TB, url string, lanes int) *store.Store {
+	t.Helper()
+	st, err := store.Open(t.Context(), url, store.Config{Channels: []string{"log", "sms"}, Lanes: lanes})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(st.Close)
+	return st
+}
+
+func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {
+	t.Helper()
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, waker: &wakes{}, tenant: tenant(t, st)}
 	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), b.waker, quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // Many wake-ups at once, for all lanes, send each push once, and each recipient's in order.
@@ -47,6 +49,46 @@ func TestHandle_ManyWakeUps(t *testing.T) {
 		t.Errorf("%d were sent", n)
 	}
 	d.audit(t, nil)
+}
+
+// TestHandle_OtherLanes: while delivery.lanes is changed, workers that divide the shards in one way follow wake-ups for lanes of the
+// others. Each push is sent once.
+func TestHandle_OtherLanes(t *testing.T) {
+	t.Parallel()
+	for _, n := range [][2]int{{4, 16}, {16, 4}, {4, 256}, {256, 4}} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			url := testenv.Postgres(t)
+			d := setupOn(t, open(t, url, n[0]), nil)
+			other := delivery.New(open(t, url, n[1]), d.cache, channels(t, d.provider), d.waker, quiet, d.metrics, delivery.Config{Lease: 20 * time.Second, Concurrency: 2})
+			const recipients, each = 50, 2
+			for i := range recipients {
+				for at := range each {
+					d.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(time.Duration(at-10)*time.Second))
+				}
+			}
+			var all sync.WaitGroup
+			handle := func(w *delivery.Worker, lanes []push.Lane) {
+				for _, l := range lanes {
+					all.Go(func() {
+						if err := w.Handle(t.Context(), push.WakeUp{Lane: l}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+			}
+			handle(other, push.Lanes(n[0]))
+			handle(d.Worker, push.Lanes(n[1])[:n[1]/2])
+			all.Wait()
+			d.sentEventually(t, recipients*each)
+			d.Settle()
+			other.Settle()
+			if n := len(d.all()); n != recipients*each {
+				t.Errorf("%d were sent", n)
+			}
+			d.audit(t, nil)
+		})
+	}
 }
 
 // A handler sends what is in its lane only.

@@ -46,8 +46,8 @@ const erasureLoggedSQL = `
 
 // queueLogged records the erasure.
 func (e *erasure) queueLogged(ctx context.Context, b *pgx.Batch) {
-	now := time.Now()
-	sql := in(erasureLoggedSQL, "{audit_log}", e.layouts.log().all(now.Add(-5*time.Minute-clockGap), now.Add(clockGap))...)
+	since, until := e.layouts.now()
+	sql := in(erasureLoggedSQL, "{audit_log}", e.layouts.log().all(since.Add(-5*time.Minute-clockGap), until.Add(clockGap))...)
 	b.Queue(sql, append([]any{[16]byte(e.entry)}, recordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
 }
 

@@ -113,7 +113,8 @@ const sendsAtOnce = 16
 func (e *erasure) sends(ctx context.Context) error {
 	tables := []string{daysOfSends.parent}
 	if s := e.layouts.sends(); s.others == 0 {
-		tables = s.between(time.Time{}, time.Now().Add(clockGap))
+		_, now := e.layouts.now()
+		tables = s.between(time.Time{}, now.Add(clockGap))
 	}
 	for some := range slices.Chunk(tables, sendsAtOnce) {
 		rows := 0

@@ -43,3 +43,8 @@ func (s *Store) CampaignStat(ctx context.Context, tenant, campaign uuid.UUID) (n
 
 // LateBucket is the bucket of an interval, in SQL.
 var LateBucket = lateBucket
+
+// PoolSizes are how many connections there may be, for changes and for reads.
+func (s *Store) PoolSizes() (changes, reads int32) {
+	return s.pool.Config().MaxConns, s.readPool.Config().MaxConns
+}

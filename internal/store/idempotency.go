@@ -19,13 +19,13 @@ const keyedSQL = `
 	SELECT idempotency_id, member, hash, tenant_id, push_id
 	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
 
-// keyedTables names the tables in which the keys are that are known now, by clocks that may be apart.
+// keyedTables names the tables in which the keys are that are known now.
 func (l *layouts) keyedTables() string {
-	now := time.Now()
-	return in(keyedSQL, "{idempotency}", l.last.Load().keys.all(now.Add(-keyTime-clockGap), now.Add(clockGap))...)
+	since, until := l.now()
+	return in(keyedSQL, "{idempotency}", l.last.Load().keys.all(since.Add(-keyTime-clockGap), until.Add(clockGap))...)
 }
 
-// clockGap is by how much our clock and that of Postgres are apart at most.
+// clockGap is by how much Postgres' clock may be apart at most from what is known of it: it may jump, as in a failover.
 const clockGap = time.Hour
 
 func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,6 +67,68 @@ func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 	b.audit(t, threeRules)
+}
+
+// TestIdempotencyKey_WhileMoved: a request is repeated while its push is moved to other weeks and back. Each answer has the push.
+func TestIdempotencyKey_WhileMoved(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	d := keyed(b.tenant, "anna", "k", "body", time.Hour)
+	p := book(t, b.Store, threeRules, d).Push
+	moved := make(chan error, 1)
+	go func() {
+		for n := range 60 {
+			if err := b.move(b.Store, p, monday(1+n%3)); err != nil {
+				moved <- err
+				return
+			}
+		}
+		moved <- nil
+	}()
+	for repeated := 0; ; repeated++ {
+		if v := book(t, b.Store, threeRules, d); v.Outcome != booking.Replayed || v.Push.ID != p.ID {
+			t.Fatalf("%+v", v)
+		}
+		if got, err := b.Push(t.Context(), b.tenant, p.ID); err != nil || got.ID != p.ID {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		select {
+		case err := <-moved:
+			if err != nil || repeated < 10 {
+				t.Fatalf("%v, repeated %d times", err, repeated)
+			}
+			b.audit(t, threeRules)
+			return
+		default:
+		}
+	}
+}
+
+// TestIdempotencyKey_WrongClock: a program whose clock is wrong by weeks knows the keys all the same.
+func TestIdempotencyKey_WrongClock(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for name, ahead := range map[string]time.Duration{"behind": -8 * 24 * time.Hour, "ahead": 40 * 24 * time.Hour} {
+		if v := book(t, b.Store, threeRules, keyed(b.tenant, name, name, "body", time.Hour)); v.Outcome != booking.Booked {
+			t.Fatalf("%s: %+v", name, v)
+		}
+		url, at := b.url, time.Now().Add(ahead)
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Until(at)) // by the clock of the bubble, which stands still while Postgres works
+			st, err := store.Open(t.Context(), url, store.Config{Lanes: *lanes})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer time.Sleep(time.Second) // so that what gathers for commits ends
+			defer st.Close()
+			if v := book(t, st, threeRules, keyed(b.tenant, name, name, "body", time.Hour)); v.Outcome != booking.Replayed {
+				t.Errorf("%s: %+v", name, v)
+			}
+			if made, err := st.Keyed(t.Context(), b.tenant, keyed(b.tenant, name, name, "body", 0).Push.IdempotencyID); err != nil || len(made) != 1 {
+				t.Errorf("%s: %+v, %v", name, made, err)
+			}
+		})
+	}
 }
 
 // TestIdempotencyKey_NoPartition: whoever makes partitions ahead was away for long. A key is booked all the same.

@@ -149,15 +149,20 @@ func (d *dropping) run(ctx context.Context) error {
 			continue // it was made by hand
 		}
 		before := now.Add(-d.kept)
-		if !p.marked && (d.kept == 0 || begin.Add(d.table.step).After(before)) {
-			continue
-		}
-		if !p.pending && p.attached {
-			needed, err := d.needed(ctx, p.name, before)
-			if err != nil {
-				return err
+		switch {
+		case p.pending && !p.marked:
+			continue // an operator detaches it
+		case p.attached && !p.pending:
+			needed := d.kept == 0 || begin.Add(d.table.step).After(before)
+			if !needed {
+				if needed, err = d.needed(ctx, p.name, before); err != nil {
+					return err
+				}
 			}
 			if needed {
+				if err := d.unmark(ctx, p); err != nil {
+					return err
+				}
 				continue
 			}
 		}
@@ -222,6 +227,14 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 		}
 	}
 	return d.exec(ctx, `DROP TABLE IF EXISTS `+part)
+}
+
+// unmark takes the mark from a partition that was to be dropped, and is to be kept for longer now.
+func (d *dropping) unmark(ctx context.Context, p partition) error {
+	if !p.marked {
+		return nil
+	}
+	return d.explain(ctx, d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS NULL`, pgx.Identifier{p.name}.Sanitize())))
 }
 
 func (d *dropping) exec(ctx context.Context, sql string) error {

@@ -141,7 +141,6 @@ func TestDropPartitions(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Forever: what is kept for ever is kept; keys are not.
 // TestDropPartitions_OwnPolicy: what a tenant's own policy looks back at is kept for as long.
 func TestDropPartitions_OwnPolicy(t *testing.T) {
 	t.Parallel()
@@ -164,6 +163,7 @@ func TestDropPartitions_OwnPolicy(t *testing.T) {
 	}
 }
 
+// TestDropPartitions_Forever: what is kept for ever is kept; keys are not.
 func TestDropPartitions_Forever(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -196,6 +196,32 @@ func TestDropPartitions_Key(t *testing.T) {
 	b.audit(t, nil)
 }
 
+// halfDetach has detaching a partition of pushes interrupted.
+func (b *bundle) halfDetach(t testing.TB, name string) {
+	t.Helper()
+	reader := connect(t, b.url)
+	if _, err := reader.Exec(t.Context(), `BEGIN; SELECT count(*) FROM pushes`); err != nil {
+		t.Fatal(err)
+	}
+	killed := connect(t, b.url)
+	pid := killed.PgConn().PID()
+	failed := make(chan error)
+	go func() {
+		_, err := killed.Exec(context.Background(), `ALTER TABLE pushes DETACH PARTITION `+name+` CONCURRENTLY`)
+		failed <- err
+	}()
+	eventually(t, "it is half detached", func() bool {
+		return ask[bool](t, b.watch, `SELECT inhdetachpending FROM pg_inherits WHERE inhrelid = $1::text::regclass`, name)
+	})
+	b.exec(t, `SELECT pg_terminate_backend($1)`, pid)
+	if err := <-failed; err == nil {
+		t.Fatal("it did not wait for the reader")
+	}
+	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDropPartitions_Killed: a worker is killed after any step. The next one goes on. A partition that an operator has
 // detached stays.
 func TestDropPartitions_Killed(t *testing.T) {
@@ -209,27 +235,7 @@ func TestDropPartitions_Killed(t *testing.T) {
 	for _, name := range []string{detached, taken} {
 		b.exec(t, `ALTER TABLE pushes DETACH PARTITION `+name+` CONCURRENTLY`)
 	}
-	reader := connect(t, b.url)
-	if _, err := reader.Exec(t.Context(), `BEGIN; SELECT count(*) FROM pushes`); err != nil {
-		t.Fatal(err)
-	}
-	killed := connect(t, b.url)
-	pid := killed.PgConn().PID()
-	failed := make(chan error)
-	go func() {
-		_, err := killed.Exec(context.Background(), `ALTER TABLE pushes DETACH PARTITION `+pending+` CONCURRENTLY`)
-		failed <- err
-	}()
-	eventually(t, "it is half detached", func() bool {
-		return ask[bool](t, b.watch, `SELECT inhdetachpending FROM pg_inherits WHERE inhrelid = $1::text::regclass`, pending)
-	})
-	b.exec(t, `SELECT pg_terminate_backend($1)`, pid)
-	if err := <-failed; err == nil {
-		t.Fatal("it did not wait for the reader")
-	}
-	if _, err := reader.Exec(t.Context(), `COMMIT`); err != nil {
-		t.Fatal(err)
-	}
+	b.halfDetach(t, pending)
 	dropped := b.drop(t)
 	for _, name := range []string{marked, detached, pending} {
 		if !slices.Contains(dropped, name) {
@@ -241,6 +247,64 @@ func TestDropPartitions_Killed(t *testing.T) {
 	}
 	if again := b.drop(t); len(again) != 0 {
 		t.Errorf("dropped again: %v", again)
+	}
+}
+
+// TestDropPartitions_KeptForLonger: a worker is killed before it detaches partitions, and they are to be kept for longer then, by the
+// settings or by a tenant's policy. They stay, also if an operator detaches them later.
+func TestDropPartitions_KeptForLonger(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.old(t)
+	b.ago(t, "anna", push.Sent, 104*day)
+	all := []string{weekOf("pushes", 104*day), dayOf(104 * day)}
+	mark := func() {
+		t.Helper()
+		for _, name := range all {
+			b.exec(t, `COMMENT ON TABLE `+name+` IS 'sendquota drops this partition'`)
+		}
+	}
+	for name, keep := range map[string]func() booking.Kept{
+		"for ever": func() booking.Kept { return booking.Kept{} },
+		"a policy": func() booking.Kept {
+			d := &policy.Document{Rules: []policy.Rule{{Name: "long", Limit: new(1), Window: "4800h"}}}
+			if _, _, err := b.ChangePolicy(t.Context(), b.tenant, policy.Change{Document: d, By: "test"}); err != nil {
+				t.Fatal(err)
+			}
+			return kept
+		},
+	} {
+		mark()
+		dropped, err := b.DropPartitions(t.Context(), keep())
+		if err != nil || slices.ContainsFunc(all, func(name string) bool { return slices.Contains(dropped, name) }) {
+			t.Fatalf("%s: dropped %v, %v", name, dropped, err)
+		}
+	}
+	b.exec(t, `ALTER TABLE pushes DETACH PARTITION `+all[0]+` CONCURRENTLY`)
+	b.exec(t, `ALTER TABLE sends DETACH PARTITION `+all[1]+` CONCURRENTLY`)
+	if dropped := b.drop(t); slices.ContainsFunc(all, func(name string) bool { return slices.Contains(dropped, name) }) {
+		t.Errorf("dropped what an operator has detached: %v", dropped)
+	}
+}
+
+// TestDropPartitions_HalfDetached: an operator's detaching is interrupted. That partition is left alone, and the error says what to do.
+func TestDropPartitions_HalfDetached(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.old(t)
+	theirs := weekOf("pushes", 170*day)
+	b.halfDetach(t, theirs)
+	dropped, err := b.DropPartitions(t.Context(), kept)
+	if err == nil || !strings.Contains(err.Error(), theirs) || slices.Contains(dropped, theirs) || !slices.Contains(b.partitions(t), theirs) {
+		t.Errorf("dropped %v, %v", dropped, err)
+	}
+	if made, err := b.MakePartitions(t.Context()); err != nil {
+		t.Errorf("made %d, %v", made, err)
+	}
+	b.at(t, b.Store, "anna", monday(150), nil)
+	b.exec(t, `ALTER TABLE pushes DETACH PARTITION `+theirs+` FINALIZE`)
+	if dropped := b.drop(t); len(dropped) == 0 || slices.Contains(dropped, theirs) {
+		t.Errorf("finalized: dropped %v", dropped)
 	}
 }
 

@@ -140,6 +140,7 @@ type layout struct {
 	pushes, sends, keys, log parts
 	freed                    bool // the index pushes_freed is there
 	read                     time.Time
+	asked, now               time.Time // by our clock and by that of Postgres, when they were read
 }
 
 // layoutTime is for how long a layout is believed that no error contradicts, and plainTime for how long one without
@@ -155,6 +156,17 @@ type layouts struct{ last atomic.Pointer[layout] }
 func (l *layouts) pushes() parts { return l.last.Load().pushes }
 func (l *layouts) sends() parts  { return l.last.Load().sends }
 func (l *layouts) log() parts    { return l.last.Load().log }
+
+// now is between what times it is by Postgres' clock, if that has not jumped. Ours may be wrong; and what measures how much time has passed stands
+// still while a machine sleeps.
+func (l *layouts) now() (since, until time.Time) {
+	last, ours := l.last.Load(), time.Now()
+	theirs := last.now.Add(ours.Sub(last.asked))
+	if ours.Before(theirs) {
+		return ours, theirs
+	}
+	return theirs, ours
+}
 
 // freed is a condition on pushes p that gave their places back. Those have an index from migration 0071 on; without it, they lie
 // beside all others, and the condition is true of each.
@@ -177,15 +189,16 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		}
 	}
 	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys},
-		log: parts{partitioned: weeksOfLog}, read: time.Now()}
+		log: parts{partitioned: weeksOfLog}}
 	rows, _ := c.Query(ctx, `
-		SELECT p.relname, substr(c.relname, length(p.relname) + 2)
+		SELECT p.relname, substr(c.relname, length(p.relname) + 2), clock_timestamp()
 		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'), to_regclass('audit_log'))
-		UNION ALL SELECT 'pushes_freed', '' FROM pg_index WHERE indexrelid = to_regclass('pushes_freed') AND indisvalid
+		UNION ALL SELECT 'pushes_freed', '', clock_timestamp() FROM pg_index WHERE indexrelid = to_regclass('pushes_freed') AND indisvalid
+		UNION ALL SELECT '', '', clock_timestamp()
 		ORDER BY 1, 2`)
 	var parent, day string
-	_, err := pgx.ForEachRow(rows, []any{&parent, &day}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&parent, &day, &next.now}, func() error {
 		p := &next.pushes
 		switch parent {
 		case next.sends.parent:
@@ -197,6 +210,8 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		case "pushes_freed":
 			next.freed = true
 			return nil
+		case "":
+			return nil
 		}
 		begin, err := time.Parse("20060102", day)
 		if err == nil && begin.Equal(p.begin(begin)) {
@@ -207,6 +222,8 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		return nil
 	})
 	if err == nil {
+		next.asked = time.Now()
+		next.read = next.asked
 		l.last.Store(next)
 	}
 	return err

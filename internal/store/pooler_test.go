@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -273,6 +274,47 @@ func TestPooler_Reads(t *testing.T) {
 			t.Errorf("%d tenants: a read has written", n)
 		}
 	})
+}
+
+// TestPooler_Partitions: through a pooler, too, partitions are made and dropped, while programs work, and statements that were prepared
+// for those that are gone harm nobody.
+func TestPooler_Partitions(t *testing.T) {
+	t.Parallel()
+	for name, settings := range poolers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
+			p.exec(t, `GRANT `+ask[string](t, p.db, `SELECT current_user::text`)+` TO `+p.role)
+			var (
+				working sync.WaitGroup
+				stop    atomic.Bool
+			)
+			for i := range 3 {
+				working.Go(func() {
+					for round := 0; !stop.Load(); round++ {
+						if err := p.life(t.Context(), fmt.Sprintf("r%d-%d", i, round), func(push.Push) {}); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			for range 3 {
+				p.old(t)
+				p.exec(t, `DROP TABLE IF EXISTS `+weekOf("pushes", -30*7*day))
+				if made, err := p.MakePartitions(t.Context()); err != nil || made == 0 {
+					t.Errorf("made %d, %v", made, err)
+				}
+				eventually(t, "all is dropped", func() bool { // each step waits for ten seconds at most
+					dropped, err := p.DropPartitions(t.Context(), kept)
+					return err == nil && len(dropped) > 0 && !slices.Contains(p.partitions(t), weekOf("pushes", 150*day))
+				})
+			}
+			stop.Store(true)
+			working.Wait()
+			p.audit(t, oneAMinute)
+		})
+	}
 }
 
 // TestPooler_Restarted: while PgBouncer is killed again and again, what was acknowledged is kept, all errors are

@@ -267,3 +267,16 @@ func (b *bundle) sendsRead(t *testing.T, f push.SendFilter) {
 		t.Errorf("%d attempts, %v", len(page.Sends), err)
 	}
 }
+
+// TestStore_WritesInLife: in a usual life, a push is written twice, its attempt once, and its row in live is inserted, claimed and removed.
+func TestStore_WritesInLife(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const writes = `SELECT sum(n_tup_ins)::int * 100 + sum(n_tup_upd)::int * 10 + sum(n_tup_del)::int FROM pg_stat_user_tables WHERE relname ~ `
+	for table, want := range map[string]int{"^pushes_": 110, "^sends_": 100, "^live$": 111} {
+		if n := b.counted(t, store.Config{}, writes+`'`+table+`'`, func() { b.finish(t, b.claimed(t, b.booked(t, "life of "+table, 0)), sent) }); n != want {
+			t.Errorf("%s: %03d inserts, updates and deletes, want %03d", table, n, want)
+		}
+		b.Store = openURL(t, b.url, store.Config{})
+	}
+}

@@ -60,3 +60,15 @@ func book(t testing.TB, st *store.Store, policy quota.Policy, d booking.Draft) b
 	}
 	return v[0]
 }
+
+// TestOpen_PoolSizes: the pools are as large as the settings say.
+func TestOpen_PoolSizes(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	for cfg, want := range map[[2]int][2]int32{{0, 0}: {16, 8}, {9, 3}: {9, 3}, {1000, 1}: {1000, 1}} {
+		changes, reads := openURL(t, url, store.Config{MaxConns: cfg[0], ReadConns: cfg[1]}).PoolSizes()
+		if got := [2]int32{changes, reads}; got != want {
+			t.Errorf("%v: %v, want %v", cfg, got, want)
+		}
+	}
+}
