@@ -47,7 +47,7 @@ func measureArming(l *lab) {
 		l.stop(w)
 	}
 	l.report.add(row{
-		measurement: l.report.measuring, Name: fmt.Sprintf("Arming %s, all due within the horizon, by %d workers", strings.ReplaceAll(count(float64(pushes)), " ", ","), armingWorkers),
+		measurement: l.report.measuring, Name: fmt.Sprintf("arming %s, all due within the horizon, by %d workers", strings.ReplaceAll(count(float64(pushes)), " ", ","), armingWorkers),
 		Ours: fmt.Sprintf("%s, %s wake-ups", took.Round(10*time.Millisecond), count(float64(wakeUps))), Theirs: "—", Wanted: "≤ 15 s", OK: yes(took <= 15*time.Second),
 	})
 }

@@ -37,7 +37,7 @@ func measureLateness(l *lab) {
 	late := s.late(arrivals)
 	p99 := testenv.Quantile(late, 0.99)
 	l.report.add(row{
-		measurement: l.report.measuring, Name: fmt.Sprintf("Lateness at 1,000 a second, for %d s", seconds), Ours: lateness(late), Theirs: "—",
+		measurement: l.report.measuring, Name: fmt.Sprintf("lateness at 1,000 a second, for %d s", seconds), Ours: lateness(late), Theirs: "—",
 		Wanted: "p99 ≤ 100 ms", OK: yes(p99 <= 100*time.Millisecond),
 	})
 	s.proveExact("lateness", seconds*batchSize)

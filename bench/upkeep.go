@@ -57,7 +57,7 @@ func measureUpkeep(l *lab) {
 		busy := s.upkeep()
 		all := max(0, busy.worker-idle.worker) + max(0, busy.redis-idle.redis) + busy.postgres + expiry.sum() + audit.sum()
 		l.report.add(row{
-			measurement: l.report.measuring, Name: fmt.Sprintf("Upkeep of a worker alone, %s due that wait and %s in flight", count(float64(due)), count(float64(inFlight))),
+			measurement: l.report.measuring, Name: fmt.Sprintf("upkeep of a worker alone, %s due that wait and %s in flight", count(float64(due)), count(float64(inFlight))),
 			Ours: fmt.Sprintf("loops %s, looks at all that is due %s, audit %s", busy, expiry, audit), Theirs: fmt.Sprintf("nothing due: %s", idle),
 			Ratio: fmt.Sprintf("%.1f %% of a core", all), Wanted: "≤ 2 %", OK: yes(all <= 2),
 		})
