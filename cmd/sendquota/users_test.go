@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -130,19 +131,44 @@ func TestDemoAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var last string
-	for range 2 {
-		token, err := demoAdmin(t.Context(), st, tenant)
-		if err != nil || token == last {
-			t.Fatalf("%q, %v", token, err)
+	invited := func(want string) invitation {
+		t.Helper()
+		got, err := demoAdmin(t.Context(), st, tenant)
+		if err != nil || got.email != want || (got.token == "") != (want == "") {
+			t.Fatalf("%+v, %v", got, err)
 		}
-		last = token
+		return got
 	}
-	if _, err := st.SetPassword(t.Context(), user.HashLink(last), "$a"); err != nil {
+	first, last := invited(demoEmail), invited(demoEmail)
+	if first == last {
+		t.Errorf("%+v", last)
+	}
+	// Another admin can sign in, so nobody needs a link, whoever else has not used one.
+	token, link := user.NewLink()
+	bea, err := st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "bea@x", Role: user.Admin, Link: link})
+	if err != nil {
 		t.Fatal(err)
 	}
-	token, err := demoAdmin(t.Context(), st, tenant)
-	if users, listErr := st.Users(t.Context(), tenant); token != "" || err != nil || listErr != nil || len(users) != 1 {
-		t.Errorf("%q, %v, %d users", token, err, len(users))
+	if _, err := st.SetPassword(t.Context(), user.HashLink(token), "$a"); err != nil {
+		t.Fatal(err)
 	}
+	invited("")
+	change := func(id uuid.UUID, c user.Change) {
+		t.Helper()
+		if _, err := st.ChangeUser(t.Context(), tenant, id, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(bea.ID, user.Change{Disabled: new(true)})
+	last = invited(demoEmail)
+	ada, err := st.UserByLink(t.Context(), user.HashLink(last.token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The link is told to be that of the admin whose it is.
+	if _, err = st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "cy@x", Role: user.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	change(ada.ID, user.Change{Role: new(user.Viewer)})
+	invited("cy@x")
 }
