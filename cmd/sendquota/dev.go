@@ -184,12 +184,10 @@ func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (st
 	return key, os.WriteFile(path, []byte(key), 0o600)
 }
 
-// invite says how to sign in to the console.
+// invite says how to sign in to the console, of an API that listens at addr.
 func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
-	at := cfg.Console.PublicURL
-	if at == "" {
-		at = "http://" + addr
-	}
+	cfg.Addr = addr // where it listens indeed
+	at := cfg.ConsoleURL()
 	if admin.token == "" {
 		fmt.Fprintf(w, "The console is at %s/console\n\n", at)
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
@@ -171,4 +172,26 @@ func TestDemoAdmin(t *testing.T) {
 	}
 	change(ada.ID, user.Change{Role: new(user.Viewer)})
 	invited("cy@x")
+}
+
+// TestInvite: the link leads to where the console is served.
+func TestInvite(t *testing.T) {
+	for _, row := range []struct{ public, addr, want string }{
+		{"", "", "http://127.0.0.1:4711"},
+		{"", "127.0.0.1:4712", "http://127.0.0.1:4712"},
+		{"https://c.example.com", "127.0.0.1:4712", "https://c.example.com"},
+	} {
+		var (
+			cfg config.Config
+			out strings.Builder
+		)
+		cfg.Addr, cfg.Console.PublicURL, cfg.Console.Addr = "127.0.0.1:0", row.public, row.addr
+		invite(&out, cfg, "127.0.0.1:4711", invitation{"ada@x", "token"})
+		invite(&out, cfg, "127.0.0.1:4711", invitation{})
+		for _, want := range []string{"for ada@x\n", row.want + "/console/set-password/token\n", "is at " + row.want + "/console\n"} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%+v: %s", row, out.String())
+			}
+		}
+	}
 }
