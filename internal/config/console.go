@@ -92,6 +92,15 @@ func (c *Config) ConsoleURL() string {
 // APIURL is where programs on this machine find the API.
 func (c *Config) APIURL() string { return urlOf(c.Addr) }
 
+// ShownAPIURL is where the console says that programs find the API; "": where its pages are. A proxy that ends TLS in front of both
+// does not tell that it does: a call that is copied from a page must not send a key without encryption.
+func (c *Config) ShownAPIURL() string {
+	if c.Console.Addr != "" {
+		return c.APIURL() // where the browser found the page, the API is not
+	}
+	return c.Console.PublicURL
+}
+
 // urlOf is the URL of an address to listen on; "" if it is none.
 func urlOf(address string) string {
 	host, port, err := net.SplitHostPort(address)
