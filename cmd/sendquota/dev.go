@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
@@ -73,7 +74,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Contract: true, Tell: tell}); err != nil {
 		return err
 	}
-	key, link, err := c.demo(ctx, cfg)
+	key, admin, err := c.demo(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 				return err
 			}
 			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept)
-			invite(os.Stdout, cfg, addr, link)
+			invite(os.Stdout, cfg, addr, admin)
 		case <-ctx.Done():
 		}
 		return nil
@@ -119,44 +120,49 @@ func (c dev) runsAlready() error {
 	return fmt.Errorf("sendquota runs already, at http://%s, with its data in %s; %s", addr, c.Dir, elsewhere)
 }
 
-// demo returns a key of the demo tenant, and the token of a link for its first admin.
-func (c dev) demo(ctx context.Context, cfg config.Config) (key, link string, err error) {
+// demo returns a key of the demo tenant, and an invitation of its first admin.
+func (c dev) demo(ctx context.Context, cfg config.Config) (key string, admin invitation, err error) {
 	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
 	if err != nil {
-		return "", "", err
+		return "", admin, err
 	}
 	defer st.Close()
 	tenant, _, err := st.CreateTenant(ctx, "demo")
 	if err != nil {
-		return "", "", err
+		return "", admin, err
 	}
 	if key, err = c.demoKey(ctx, st, tenant); err != nil {
-		return "", "", err
+		return "", admin, err
 	}
-	link, err = demoAdmin(ctx, st, tenant)
-	return key, link, err
+	admin, err = demoAdmin(ctx, st, tenant)
+	return key, admin, err
 }
 
-// demoAdmin returns the token of a link for the admin of the demo tenant, who is made if there is none; "" if somebody can sign
-// in as one already.
-func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (token string, err error) {
+// invitation is a link with which an admin of the demo tenant sets a password; the zero value: there is none.
+type invitation struct{ email, token string }
+
+// demoAdmin returns an invitation of an admin of the demo tenant, who is made if there is none; none if somebody can sign in as
+// one already, or if the demo's own user was made something else.
+func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (invitation, error) {
 	users, err := st.Users(ctx, tenant)
 	if err != nil {
-		return "", err
+		return invitation{}, err
+	}
+	users = slices.DeleteFunc(users, func(u user.User) bool { return u.Role != user.Admin || u.DisabledAt != nil })
+	if slices.ContainsFunc(users, func(u user.User) bool { return u.HasPassword || u.External }) {
+		return invitation{}, nil
 	}
 	token, link := user.NewLink()
-	for _, u := range users {
-		switch {
-		case u.Role != user.Admin || u.DisabledAt != nil:
-		case u.HasPassword || u.External:
-			return "", nil
-		default:
-			_, err = st.LinkUser(ctx, tenant, u.ID, link)
-			return token, err
-		}
+	var u user.User
+	if len(users) > 0 {
+		u, err = st.LinkUser(ctx, tenant, users[0].ID, link)
+	} else {
+		u, err = st.CreateUser(ctx, user.New{Tenant: tenant, Email: demoEmail, Name: "Admin", Role: user.Admin, Link: link})
 	}
-	_, err = st.CreateUser(ctx, user.New{Tenant: tenant, Email: demoEmail, Name: "Admin", Role: user.Admin, Link: link})
-	return token, err
+	if errors.Is(err, user.ErrEmailTaken) {
+		return invitation{}, nil
+	}
+	return invitation{u.Email, token}, err
 }
 
 // demoEmail is with what the first admin of the demo tenant signs in.
@@ -178,17 +184,15 @@ func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (st
 	return key, os.WriteFile(path, []byte(key), 0o600)
 }
 
-// invite says how to sign in to the console.
-func invite(w io.Writer, cfg config.Config, addr, link string) {
-	at := cfg.Console.PublicURL
-	if at == "" {
-		at = "http://" + addr
-	}
-	if link == "" {
+// invite says how to sign in to the console, of an API that listens at addr.
+func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
+	cfg.Addr = addr // where it listens indeed
+	at := cfg.ConsoleURL()
+	if admin.token == "" {
 		fmt.Fprintf(w, "The console is at %s/console\n\n", at)
 		return
 	}
-	fmt.Fprintf(w, "The console: open this once, and choose a password for %s\n\n  %s%s%s\n\n", demoEmail, at, user.LinkPath, link)
+	fmt.Fprintf(w, "The console: open this once, and choose a password for %s\n\n  %s%s%s\n\n", admin.email, at, user.LinkPath, admin.token)
 }
 
 func welcome(w *os.File, addr, key, logPath, channel string, kept bool) {

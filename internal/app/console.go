@@ -19,14 +19,10 @@ func (a *App) handlers() (api, pages http.Handler) {
 	if !c.Enabled {
 		return api, nil
 	}
-	settings := console.Config{Log: a.log, Stopping: a.stopping.Load, Computing: a.computing}
-	if c.Addr != "" {
-		settings.APIAddress = a.cfg.APIURL() // where the browser found the page, the API is not
-	}
 	pages = console.New(api, console.NewSignIn(a.store, console.SignInConfig{
 		Log: a.log, PublicURL: a.cfg.ConsoleURL(), Lifetime: c.SessionLifetime, Idle: c.SessionIdle,
 		Limiter: a.callerLimits.Limiter, Address: a.callerLimits.ClientAddress, OIDC: a.oidc, MaxUsers: c.MaxUsersPerTenant,
-	}), settings)
+	}), console.Config{Log: a.log, Stopping: a.stopping.Load, Computing: a.computing, APIAddress: a.cfg.ShownAPIURL()})
 	if c.Addr != "" {
 		return api, toConsole(pages)
 	}

@@ -34,7 +34,7 @@ type OIDC struct {
 func (c *Console) settings(t *strictyaml.Table) {
 	t.Bool("enabled", "false", "whether the API serves the console, the pages for people, at /console; `sendquota dev` always does so", &c.Enabled)
 	t.String("addr", optional, "where the console listens alone, host:port; without it, where the API does", &c.Addr, checkAddress)
-	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
+	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the calls that pages show, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
 	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1m to 8760h", &c.SessionLifetime, time.Minute, 8760*time.Hour)
 	t.Duration("session_idle", "2h", "after how long without a page being opened, 1m to 8760h, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
 	t.Int("max_users_per_tenant", "100", "users with which a tenant can not make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
@@ -91,6 +91,15 @@ func (c *Config) ConsoleURL() string {
 
 // APIURL is where programs on this machine find the API.
 func (c *Config) APIURL() string { return urlOf(c.Addr) }
+
+// ShownAPIURL is where the console says that programs find the API; "": where its pages are. A proxy that ends TLS in front of both
+// does not tell that it does: a call that is copied from a page must not send a key without encryption.
+func (c *Config) ShownAPIURL() string {
+	if c.Console.Addr != "" {
+		return c.APIURL() // where the browser found the page, the API is not
+	}
+	return c.Console.PublicURL
+}
 
 // urlOf is the URL of an address to listen on; "" if it is none.
 func urlOf(address string) string {

@@ -90,3 +90,15 @@ func TestConfig_ConsoleURL(t *testing.T) {
 		}
 	}
 }
+
+func TestConfig_ShownAPIURL(t *testing.T) {
+	for want, c := range map[string]Config{
+		"":                      {Addr: ":80"},
+		"http://localhost:80":   {Addr: ":80", Console: Console{Addr: ":81", PublicURL: "https://c.example.com"}},
+		"https://c.example.com": {Addr: ":80", Console: Console{PublicURL: "https://c.example.com"}},
+	} {
+		if got := c.ShownAPIURL(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -64,13 +64,16 @@ func (p *page) LogExport(format string) string {
 }
 
 // TargetLink is the page of what was changed; empty: it has none that this role can open.
-func (p *page) TargetLink(t client.Target) string {
+func (p *page) TargetLink(e client.LogEntry) string {
+	t := e.Target
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
 		"recipient": {"/recipients/", push.ScopeQuota}, "webhook": {"/settings/webhooks/", push.ScopeHooks}, "user": {"/settings/users/", push.ScopeUsersRead},
 	}[t.Type]
 	switch {
 	case t.ID == "":
+	case push.Action(e.Action) == push.ActPolicyReset && p.May(push.ScopePolicyRead):
+		return p.Link("/policy") // this version is the operator's policy, and can not be loaded
 	case t.Type == "policy" && p.May(push.ScopePolicyRead):
 		return p.Link("/policy", "version", t.ID)
 	case where.path != "" && p.May(where.scope):

@@ -70,7 +70,7 @@ func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
 	c := &console{cfg: cfg, api: api, auth: auth, screens: parseScreens(), streams: newStreams()}
 	router := chi.NewMux()
 	c.routes(router)
-	return http.NewCrossOriginProtection().Handler(harden(auth.wrap(router)))
+	return harden(http.NewCrossOriginProtection().Handler(auth.wrap(router)))
 }
 
 // harden sets the headers of every page: it may load and ask for what this program serves, and nothing else.

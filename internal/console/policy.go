@@ -55,9 +55,12 @@ func (p *page) policy() error {
 	}
 	draft := asNew(view.InForce)
 	if text := p.query("version"); text != "" {
-		old, found := versionOf(view.Versions.Versions, text)
+		old, found, err := p.findVersion(&view.Versions, text)
+		if err != nil {
+			return err
+		}
 		if !found {
-			return &client.Problem{Title: "There is no such version", Status: 404, Detail: "Version " + text + " is not among those of this page"}
+			return &client.Problem{Title: "There is no such version", Status: 404, Detail: "There is no version " + text + " that can be loaded"}
 		}
 		draft, view.Loaded = old.document(), old.Version
 	}
@@ -83,17 +86,39 @@ func (p *page) readPolicy() (*policyView, error) {
 		return nil, err
 	}
 	view.Shadow = shadow.Rules
-	query := url.Values{"page_size": {"50"}}
-	if token := p.query("page_token"); token != "" {
-		query.Set("page_token", token)
-	}
-	if err := p.api.Get(p.ctx(), "/v1/policy/versions", query, &view.Versions); err != nil {
+	if err := p.readVersions(&view.Versions, p.query("page_token")); err != nil {
 		return nil, err
 	}
 	if len(view.Versions.Versions) > 0 {
 		view.names, err = p.names()
 	}
 	return view, err
+}
+
+// readVersions reads a page of versions; without a token the first.
+func (p *page) readVersions(to *client.PolicyVersionsPage, token string) error {
+	query := url.Values{"page_size": {"50"}}
+	if token != "" {
+		query.Set("page_token", token)
+	}
+	*to = client.PolicyVersionsPage{}
+	return p.api.Get(p.ctx(), "/v1/policy/versions", query, to)
+}
+
+// findVersion finds a version that can be loaded, and reads on to the page on which it is: the audit log leads to old ones, too.
+func (p *page) findVersion(page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
+	wanted, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return v, false, nil
+	}
+	for {
+		if v, found = versionOf(page.Versions, number); found || page.NextPageToken == "" || len(page.Versions) == 0 || page.Versions[len(page.Versions)-1].Version <= wanted {
+			return v, found, nil
+		}
+		if err := p.readVersions(page, page.NextPageToken); err != nil {
+			return v, false, err
+		}
+	}
 }
 
 // edit puts a document into the editor, with empty rows behind it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -65,4 +66,28 @@ func TestPolicy_DeletedInBetween(t *testing.T) {
 	b.post("/console/policy/delete", "if_version", seen).has(t, 412, "version 2")
 	b.get("/console/policy").has(t, 200, "version 2", "your own")
 	b.follow(b.post("/console/policy/delete", "if_version", "2")).has(t, 200, "The operator’s policy is in force again")
+}
+
+// TestPolicy_LinkedByLog: the audit log leads to each version that can be loaded, however old, and else to the policy.
+func TestPolicy_LinkedByLog(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 51 {
+		if _, err := b.api.PutPolicy(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: int64(i + 1), Window: "24h"}}}, client.PolicyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.follow(b.post("/console/policy/delete", "if_version", "51")).has(t, 200)
+	for _, filter := range []string{"?action=policy.reset", "?action=policy.change&target=1", "?action=policy.change&target=51"} {
+		page := b.get("/console/proof/log" + filter)
+		link := regexp.MustCompile(`href="(/console/policy\?[^"]*|/console/policy)">\d+<`).FindStringSubmatch(page.Body)
+		if link == nil {
+			t.Fatalf("%s: there is no link: %s", filter, page.text())
+		}
+		b.get(html.UnescapeString(link[1])).has(t, 200)
+	}
+	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
+	for _, none := range []string{"0", "52", "53", "one"} { // 52 is the operator's
+		b.get("/console/policy?version="+none).has(t, 404, "There is no version "+none)
+	}
 }

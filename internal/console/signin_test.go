@@ -322,8 +322,8 @@ func TestSignIn_CrossOrigin(t *testing.T) {
 	for _, path := range []string{signInPath, signOutPath, user.LinkPath + "x"} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, nil)
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
-		if got := b.send(r); got.Status != 403 {
-			t.Errorf("%s: %d", path, got.Status)
+		if got := b.send(r); got.Status != 403 || !strings.Contains(got.Header.Get("Content-Security-Policy"), "default-src 'none'") || got.Header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: %d, %v", path, got.Status, got.Header)
 		}
 	}
 }

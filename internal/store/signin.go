@@ -85,7 +85,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 }
 
 // ExternalUser returns the user whom an OIDC provider vouches for, with the role that it gives: the provider's word counts,
-// also for the last admin. One who comes for the first time is made, or is the one who has this email, if the provider has
+// also for the last admin; another role ends a link that was not used. One who comes for the first time is made, or is the one who has this email, if the provider has
 // verified it; else that is [user.ErrEmailTaken]. The user may be disabled, [user.ErrDisabled], and the tenant may have as
 // many as it may, [user.ErrTooMany].
 func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User, err error) {
@@ -110,6 +110,8 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 		_, err = tx.Exec(ctx, `
 			INSERT INTO users (id, tenant_id, email, name, role, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, issuer = excluded.issuer, subject = excluded.subject,
+				link_hash = CASE WHEN users.role = excluded.role THEN users.link_hash END,
+				link_expires_at = CASE WHEN users.role = excluded.role THEN users.link_expires_at END,
 				email = CASE WHEN EXISTS (SELECT FROM users o WHERE o.tenant_id = $2 AND o.email = $3) THEN users.email ELSE excluded.email END`,
 			[16]byte(id), [16]byte(e.Tenant), e.Email, e.Name, e.Role, e.Issuer, e.Subject)
 		if err != nil {

@@ -160,12 +160,16 @@ func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change use
 	return u, nil
 }
 
-// userDifference shows what a user may do, and that the names differ: these are personal.
+// userDifference shows what a user may do, who vouches for the user, and that the names differ: these are personal.
 func userDifference(from, to user.User) difference {
 	d := difference{}
 	d.show("role", from.Role, to.Role)
 	d.show("disabled", from.DisabledAt != nil, to.DisabledAt != nil)
+	d.show("external", from.External, to.External)
 	d.hide("name", from.Name, to.Name)
+	if from.Email != "" { // the user was there
+		d.hide("email", from.Email, to.Email)
+	}
 	return d
 }
 

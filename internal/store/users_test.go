@@ -3,6 +3,7 @@ package store_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -328,11 +329,19 @@ func TestExternalUser(t *testing.T) {
 	if u, err := b.ExternalUser(ctx, e); err != nil || u.ID != ada.ID || u.Role != user.Viewer || u.Email != "ada@new" || u.Name != "Ada L" {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change" {
+	e.Email = "ada@newer" // with which the user signs in, if there is a password
+	if _, err := b.ExternalUser(ctx, e); err != nil {
+		t.Error(err)
+	}
+	e.Email = "ada@new"
+	if _, err := b.ExternalUser(ctx, e); err != nil {
+		t.Error(err)
+	}
+	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change user.change user.change" {
 		t.Errorf("the audit log has %s", log)
 	}
 	// A user who is there already is taken over with a verified address only.
-	bea, _ := b.newUser(t, "bea@x", user.Editor)
+	bea, link := b.newUser(t, "bea@x", user.Editor)
 	e2 := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s2", Email: "bea@x", Role: user.Sender, Most: 3}
 	if _, err := b.ExternalUser(ctx, e2); !errors.Is(err, user.ErrEmailTaken) {
 		t.Errorf("%v", err)
@@ -340,6 +349,13 @@ func TestExternalUser(t *testing.T) {
 	e2.EmailVerified = true
 	if u, err := b.ExternalUser(ctx, e2); err != nil || u.ID != bea.ID || u.Role != user.Sender || !u.External {
 		t.Errorf("%+v, %v", u, err)
+	}
+	if d := ask[string](t, b.db, `SELECT difference::text FROM audit_log ORDER BY created_at DESC LIMIT 1`); !strings.Contains(d, `"external": {"to": true`) {
+		t.Errorf("the audit log does not tell that the provider vouches for the user: %s", d)
+	}
+	// A link that was made for a lesser role does not open a mightier one.
+	if _, err := b.UserByLink(ctx, link); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the link for an editor opens a sender: %v", err)
 	}
 	// One who belongs to another subject is not, verified or not; and a known one keeps the email if another has the new one.
 	if _, err := b.ExternalUser(ctx, user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s3", Email: "bea@x", EmailVerified: true, Role: user.Admin}); !errors.Is(err, user.ErrEmailTaken) {
