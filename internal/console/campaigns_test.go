@@ -230,6 +230,14 @@ func TestCampaign_MessageFaults(t *testing.T) {
 	b.post(at+"/when", "when", "at", "send_at", "2020-01-01T00:00", "spread", "90h").has(t, 422, `id="fault-send_at"`, `id="fault-spread"`)
 	b.post(at+"/when", "when", "local", "local_time", "", "time_zone", "Mars/X").has(t, 422, `id="fault-local_time"`)
 	b.post(at+"/when", "when", "local", "local_time", time.Now().Add(48*time.Hour).Format("2006-01-02T15:04"), "time_zone", "Mars/X").has(t, 422, `id="fault-time_zone"`, `value="Mars/X"`, `value="local" checked`)
+	soon := time.Now().Add(48 * time.Hour).Format("2006-01-02T15:04")
+	b.post(at+"/when", "when", "start", "send_at", soon).has(t, 422, `id="fault-send_at"`, "at the same moment for all", `value="`+soon+`"`)
+	b.post(at+"/when", "when", "at", "send_at", soon, "local_time", soon).has(t, 422, `id="fault-local_time"`)
+	for _, choice := range []string{"at", "start"} { // what the draft had does not mind another choice
+		if kept := b.post(at+"/when", "when", choice, "send_at", soon); kept.Status != 303 {
+			t.Errorf("%s: %d %s", choice, kept.Status, kept.text())
+		}
+	}
 	b.get(at+"/simulation").has(t, 409)
 	b.post(at+"/start", "recipients", "0").has(t, 422)
 	b.follow(b.post(at+"/delete")).has(t, 200, "The draft is deleted")
