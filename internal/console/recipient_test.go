@@ -96,6 +96,8 @@ func TestRecipient_Zones(t *testing.T) {
 			t.Errorf("booked at %s, want the second half past two; %v", one.SendAt, err)
 		}
 	}
+	done = b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(30*time.Minute)), "channel", "push", "message.title", "Hi")
+	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
 }
 
 // TestRecipient_Submit: a form that is not accepted keeps what was typed and says why; one that is only checked books nothing; one
