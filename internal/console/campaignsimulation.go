@@ -128,7 +128,7 @@ func (p *page) showStart(v *draftView) error {
 
 // changedSince says that a draft is not what was simulated.
 func changedSince() error {
-	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do")
+	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do.")
 }
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
