@@ -87,6 +87,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.tabTo("[data-do=next]")
 	w.press(kb.Enter)
 	cursor(at(10, 10)) // an hour after the first of the two
+	w.keeps(map[string]string{"#f-kind-cursor": at(10, 10).Format("2006-01-02T15:04")})
 	w.press(kb.Enter)
 	cursor(at(13, 1))
 	w.tabTo("[data-do=previous]")
@@ -96,6 +97,26 @@ func TestConsole_AxisKeys(t *testing.T) {
 	cursor(at(8, 40))
 	w.press(kb.Enter)
 	cursor(at(-2, 0).Add(-time.Second)) // before the night: on another axis
+
+	// On a narrow screen the drawing follows the cursor, which is seen from the beginning.
+	seen := `(() => {
+		const box = document.querySelector(".axis-box").getBoundingClientRect(), handle = document.querySelector(".cursor-handle").getBoundingClientRect()
+		return handle.left >= box.left && handle.right <= box.right
+	})()`
+	w.size(320, 640)
+	w.visit(axis + "&cursor=" + at(20, 0).UTC().Format(time.RFC3339))
+	w.shown(".cursor-handle")
+	w.until(seen)
+	w.tabTo(".cursor-handle")
+	for range 8 {
+		w.press(kb.PageDown)
+		w.until(seen)
+	}
+	w.size(1280, 800)
+
+	// A page that stays open goes on to say how far its times are away.
+	eval[string](w, `document.querySelector("td time").dateTime = new Date(Date.now() + 20.5 * 86400 * 1000).toISOString()`)
+	w.until(`document.querySelector("td time .distance").textContent === "in 20 d"`)
 
 	// Somebody else is faster.
 	w.visit(axis + "&cursor=" + at(10, 10).UTC().Format(time.RFC3339))

@@ -98,6 +98,6 @@ func TestConsole_CampaignFaults(t *testing.T) {
 	w.screen("")
 	w.visit("/console/campaigns/" + id + "?tz=utc")
 	w.said("Hi {{ first_name }}")
-	w.said("at an instant")
+	w.said("at one moment")
 	w.screen("campaign-draft")
 }

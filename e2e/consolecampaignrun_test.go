@@ -83,7 +83,7 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	w.shown("h1", "Cancel Winter sale?")
 	w.said("30 recipients would not get the message any more.")
 	w.said("30 of them have a place in their quota: it is given back, and others can use it.")
-	w.said("10 were sent it already. Their places stay taken.")
+	w.said("10 have been sent it. Their places stay taken.")
 	w.screen("campaign-cancel")
 	w.click("a", "Leave it as it is")
 	status("running")

@@ -102,7 +102,7 @@ func (v *moveView) again(why error) error {
 // clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
 func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
-	if err != nil || v.Field(at) != written {
+	if err != nil || !stillShows(written, v.Field(at)) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
 			at = at.UTC().Add(furthestAhead)
 		}

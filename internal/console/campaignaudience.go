@@ -119,7 +119,7 @@ func (p *page) putAudience(v *draftView) error {
 	}
 	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
-		done += " " + counted(form.Result.Duplicates, "line names somebody", "lines name people") + " who came before: the first line counts."
+		done += " " + counted(form.Result.Duplicates, "line repeats a recipient", "lines repeat a recipient") + " of an earlier line: the earlier line counts."
 	}
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
 		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))

@@ -40,7 +40,7 @@ func (v *draftView) Steps() []draftStep {
 	}
 	switch {
 	case !v.SendAt.IsZero():
-		steps[3].Done = "at an instant"
+		steps[3].Done = "at one moment"
 	case v.LocalTime != "":
 		steps[3].Done = "by local time"
 	}

@@ -77,7 +77,7 @@ func (p *page) followCampaign() error {
 // pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
 func (p *page) pauseCampaign() error {
 	one, err := p.api.PauseCampaign(p.ctx(), p.param("id"))
-	return p.acted(one, err, "The campaign is paused: in two seconds nothing more begins to be sent. Who has a place keeps it.")
+	return p.acted(one, err, "The campaign is paused: in two seconds nothing more begins to be sent. Recipients with a place keep it.")
 }
 
 func (p *page) resumeCampaign() error {

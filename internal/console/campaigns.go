@@ -6,6 +6,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // draftScope is what users need to draft campaigns, and startScope to have them sent.
@@ -60,13 +61,25 @@ func (p *page) CampaignTime(c client.Campaign) template.HTML {
 	case !c.SendAt.IsZero():
 		return p.Time(c.SendAt)
 	case c.LocalTime != "" && c.TimeZone != "":
-		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " in " + c.TimeZone))
+		return p.oneZone(c)
 	case c.LocalTime != "":
 		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " where each person lives"))
 	case !c.StartedAt.IsZero():
 		return p.Time(c.StartedAt)
 	}
 	return "as soon as it is started"
+}
+
+// oneZone is the time of a campaign that all get when the clocks of one zone show it: with how far it is away, if it can be told.
+func (p *page) oneZone(c client.Campaign) template.HTML {
+	local, err := zone.ParseLocal(c.LocalTime)
+	in := loadZone(c.TimeZone)
+	if err != nil || in == nil {
+		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " in " + c.TimeZone))
+	}
+	at := zone.Instant(local, in)
+	clocks, named, away := written(at, in, p.Now())
+	return timeElement(at, clocks, named, away)
 }
 
 // localWords is a time of clocks as people write it.

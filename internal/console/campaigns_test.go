@@ -104,7 +104,7 @@ func TestCampaign_Story(t *testing.T) {
 	}
 	choice := []string{"header[0]", "Customer ID", "as[0]", "recipient", "name[0]", "", "header[1]", "First name", "as[1]", "variable", "name[1]", "first_name",
 		"header[2]", "city", "as[2]", "variable", "name[2]", "city", "header[3]", "Zone", "as[3]", "time_zone", "name[3]", "", "header[4]", "internal", "as[4]", "nothing", "name[4]", "internal"}
-	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 line names somebody who came before", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
+	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 line repeats a recipient of an earlier line", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
 	if anna, err := b.api.Recipient(t.Context(), "anna"); err != nil || anna.TimeZone != "Asia/Tokyo" {
 		t.Errorf("anna's zone is %q, %v", anna.TimeZone, err)
 	}
@@ -118,8 +118,11 @@ func TestCampaign_Story(t *testing.T) {
 	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).
 		has(t, 200, "accepted, at their time", `<div class="figure">3</div>accepted`)
 	b.get(at+"/when?tz=utc").has(t, 200, start.Format("2006-01-02T15:04:05"), `value="at" checked`, `value="4h"`)
+	b.follow(b.post(at+"/when?tz=utc", "when", "local", "local_time", start.Add(50*time.Hour).Format("2006-01-02T15:04:05"), "time_zone", "Africa/Nairobi")).has(t, 200, "If nothing else is submitted")
+	b.get(at).has(t, 200, start.Add(50*time.Hour).Format("2006-01-02 15:04:05"), "Africa/Nairobi (+03:00)", `<span class="distance">in 2 d`)
+	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).has(t, 200, "accepted, at their time")
 	b.submit("anna", time.Until(start))
-	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>deferred`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better starts", "Start then")
+	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>deferred`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better starts", "within a day from the time that you chose", "Start then")
 	b.post(at+"/start", "recipients", "4").has(t, 422, "the campaign has 3 recipients", "Nothing was started", `value="4"`)
 	started := b.post(at+"/start", "recipients", " 3 ")
 	b.pass()
@@ -147,7 +150,7 @@ func TestCampaign_PauseAndCancel(t *testing.T) {
 		t.Error("what is paused can be paused")
 	}
 	b.follow(b.post(at+"/resume")).has(t, 200, "The campaign goes on")
-	b.get(at+"/cancel").has(t, 200, "3</strong> recipients would not get the message", "3</strong> of them have a place", "0</strong> were sent it already")
+	b.get(at+"/cancel").has(t, 200, "3</strong> recipients would not get the message", "3</strong> of them have a place", "0</strong> have been sent it")
 	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it any more, and 3 places are given back")
 	b.pass()
 	b.get(at).has(t, 200, "status-canceled", "The campaign was canceled: 3 recipients do not get it")
@@ -227,6 +230,14 @@ func TestCampaign_MessageFaults(t *testing.T) {
 	b.post(at+"/when", "when", "at", "send_at", "2020-01-01T00:00", "spread", "90h").has(t, 422, `id="fault-send_at"`, `id="fault-spread"`)
 	b.post(at+"/when", "when", "local", "local_time", "", "time_zone", "Mars/X").has(t, 422, `id="fault-local_time"`)
 	b.post(at+"/when", "when", "local", "local_time", time.Now().Add(48*time.Hour).Format("2006-01-02T15:04"), "time_zone", "Mars/X").has(t, 422, `id="fault-time_zone"`, `value="Mars/X"`, `value="local" checked`)
+	soon := time.Now().Add(48 * time.Hour).Format("2006-01-02T15:04")
+	b.post(at+"/when", "when", "start", "send_at", soon).has(t, 422, `id="fault-send_at"`, "at the same moment for all", `value="`+soon+`"`)
+	b.post(at+"/when", "when", "at", "send_at", soon, "local_time", soon).has(t, 422, `id="fault-local_time"`)
+	for _, choice := range []string{"at", "start"} { // what the draft had does not mind another choice
+		if kept := b.post(at+"/when", "when", choice, "send_at", soon); kept.Status != 303 {
+			t.Errorf("%s: %d %s", choice, kept.Status, kept.text())
+		}
+	}
 	b.get(at+"/simulation").has(t, 409)
 	b.post(at+"/start", "recipients", "0").has(t, 422)
 	b.follow(b.post(at+"/delete")).has(t, 200, "The draft is deleted")

@@ -128,7 +128,7 @@ func (p *page) showStart(v *draftView) error {
 
 // changedSince says that a draft is not what was simulated.
 func changedSince() error {
-	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do")
+	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do.")
 }
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
@@ -139,7 +139,7 @@ func (p *page) startCampaign(v *draftView) error {
 	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.form("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong faults
-		wrong.add("recipients", fmt.Errorf("the campaign has %s recipients: type this number, if they all are to get it. Nothing was started", number(v.Audience)))
+		wrong.add("recipients", fmt.Errorf("the campaign has %s: type this number, if all are to get it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
 		return p.againDraft(wrong.problem(), "start", v)
 	}
 	one, err := p.api.StartCampaignAsOf(p.ctx(), v.ID, v.UpdatedAt)

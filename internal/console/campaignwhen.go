@@ -41,7 +41,7 @@ func (v *draftView) Skipped() string {
 
 // changeWhen changes when a draft is sent.
 func (p *page) changeWhen(v *draftView) error {
-	change, err := p.readWhen()
+	change, err := p.readWhen(v)
 	if err == nil {
 		_, err = p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), change)
 	}
@@ -52,8 +52,9 @@ func (p *page) changeWhen(v *draftView) error {
 }
 
 // readWhen reads the form. What is empty goes back to its default.
-func (p *page) readWhen() (client.CampaignChange, error) {
+func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 	var wrong faults
+	p.unusedTimes(v, &wrong)
 	c := client.CampaignChange{
 		SendAt: client.Null, LocalTime: client.Null, TimeZone: client.Null, Latest: client.Null,
 		Spread: orNull(p.form("spread")), OnConflict: orNull(p.form("on_conflict")), ExpiresAfter: orNull(p.form("expires_after")),
@@ -75,6 +76,18 @@ func (p *page) readWhen() (client.CampaignChange, error) {
 		c.Latest = at
 	}
 	return c, wrong.problem()
+}
+
+// unusedTimes are times that were typed beside a choice that does not use them: nobody should start a campaign at once who has typed when.
+// What stands in a field because the draft has it is no such time.
+func (p *page) unusedTimes(v *draftView, wrong *faults) {
+	at, local := p.form("send_at"), p.form("local_time")
+	if p.form("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
+		wrong.add("send_at", errors.New("this time is not used yet: choose “at the same moment for all” above it, or empty the field"))
+	}
+	if p.form("when") != "local" && local != "" && !stillShows(local, v.LocalTime) {
+		wrong.add("local_time", errors.New("this time is not used yet: choose “when the clocks where each person lives show a time” above it, or empty the field"))
+	}
 }
 
 // orNull is a text for a change: an empty one removes what is there.

@@ -89,13 +89,15 @@ func TestRecipient_Zones(t *testing.T) {
 	}
 	r := b.get("/console/recipients/user-1?tz=recipient&scale=6h&cursor=" + rfc3339(sunday.Add(90*time.Minute)))
 	r.has(t, 200, "clocks back 1 h", "02:00 +02:00", "02:00 +01:00", "02:30:00 <span class=\"zone\">Europe/Berlin (+01:00)", "sms: +4912345", "Recipient’s: Europe/Berlin")
-	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30:00", "send_at_exact", rfc3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
+	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
 	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+01:00)")
 	for one, err := range b.api.Pushes(t.Context(), client.PushFilter{Recipient: "user-1"}) {
 		if err != nil || !one.SendAt.Equal(sunday.Add(90*time.Minute)) {
 			t.Errorf("booked at %s, want the second half past two; %v", one.SendAt, err)
 		}
 	}
+	done = b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(30*time.Minute)), "channel", "push", "message.title", "Hi")
+	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
 }
 
 // TestRecipient_Submit: a form that is not accepted keeps what was typed and says why; one that is only checked books nothing; one

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -13,10 +14,15 @@ import (
 // clocks show twice is the one that was meant.
 func (p *page) formTime(name string) (time.Time, error) {
 	written := p.form(name)
-	if exact, err := time.Parse(time.RFC3339Nano, p.form(name+"_exact")); err == nil && p.Local(exact) == written {
+	if exact, err := time.Parse(time.RFC3339Nano, p.form(name+"_exact")); err == nil && stillShows(written, p.Local(exact)) {
 		return exact, nil
 	}
 	return p.readLocal(written)
+}
+
+// stillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
+func stillShows(written, given string) bool {
+	return written == given || written == strings.TrimSuffix(given, ":00")
 }
 
 // takeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is

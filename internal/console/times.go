@@ -112,6 +112,11 @@ func (p *page) Time(t time.Time) template.HTML {
 		return "–"
 	}
 	clocks, named, away := written(t, p.Zones.Shown(), p.Now())
+	return timeElement(t, clocks, named, away)
+}
+
+// timeElement marks up a moment as it is written.
+func timeElement(t time.Time, clocks, named, away string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s <span class="zone">%s</span> <span class="distance">%s</span></time>`,
 		t.UTC().Format(time.RFC3339Nano), clocks, template.HTMLEscapeString(named), away))
 }

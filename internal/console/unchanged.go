@@ -19,7 +19,7 @@ func (p *page) shownAt() time.Time {
 // inBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
 func inBetween(err error) error {
 	if isStale(err) {
-		return stale("Somebody else has changed this since the page was opened. Nothing was saved, and what you typed still stands here. Open the page again to see what there is now")
+		return stale("Somebody else has changed this since the page was opened. Nothing was saved, and what you typed still stands here. Open the page again to see what there is now.")
 	}
 	return err
 }

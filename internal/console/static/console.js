@@ -1,3 +1,5 @@
+import { distance } from "./distance.js";
+
 // Tells the server the zone of this browser, so that "mine" means it; the server draws all times.
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = document.cookie.split("; ").includes(`sendquota_tz=${zone}`);
@@ -5,6 +7,16 @@ if (zone && !known) {
   document.cookie = `sendquota_tz=${zone}; path=/console; max-age=31536000; samesite=strict`;
   if (document.cookie.includes("sendquota_tz=") && document.querySelector("time")) location.reload();
 }
+
+// How far times are away is told anew while a page stays open; but not in what is read out when it changes.
+setInterval(() => {
+  if (document.hidden) return;
+  for (const away of document.querySelectorAll("time > .distance")) {
+    if (away.closest("[role=status], [role=alert], [aria-live]")) continue;
+    const text = distance(Math.floor(Date.parse(away.parentElement.dateTime) / 1000));
+    if (away.textContent !== text) away.textContent = text;
+  }
+}, 10_000);
 
 // On a narrow screen the menu begins closed.
 const menu = document.querySelector("details.menu");

@@ -1,6 +1,8 @@
 // <time-axis> lets people walk along the axis that the server has drawn: its cursor stands at free times only, and says what is in
 // the way at others. Everything that it does can be done without it, by the links and forms of the page. Times are seconds since 1970.
 
+import { distance } from "./distance.js";
+
 // Axis is what is known of a stretch of time: what is free, and what each rule blocks.
 class Axis {
   constructor(known, data) {
@@ -94,21 +96,6 @@ class Clock {
   }
 }
 
-// distance says how far a time is away.
-function distance(t) {
-  const seconds = t - Math.floor(Date.now() / 1000), far = Math.abs(seconds);
-  if (far === 0) return "now";
-  return seconds < 0 ? `${span(far)} ago` : `in ${span(far)}`;
-}
-
-function span(s) {
-  if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min`;
-  const [large, name, small, smallName] = s < 86400 ? [3600, "h", 60, "min"] : [86400, "d", 3600, "h"];
-  const rest = Math.floor((s % large) / small);
-  return `${Math.floor(s / large)} ${name}` + (rest > 0 && s < 10 * large ? ` ${rest} ${smallName}` : "");
-}
-
 const iso = (t) => new Date(t * 1000).toISOString().replace(".000Z", "Z");
 
 function element(name, properties, ...children) {
@@ -132,6 +119,7 @@ customElements.define("time-axis", class extends HTMLElement {
     this.addEventListener("click", (e) => this.button(e));
     for (const link of this.querySelectorAll('[data-do="choose"]')) this.chooseByKey(link);
     this.show();
+    this.reveal();
   }
 
   addHandle() {
@@ -172,7 +160,7 @@ customElements.define("time-axis", class extends HTMLElement {
   }
 
   // go moves the cursor to a wanted time, or to a free one that snap finds, and says what was in the way.
-  go(wanted, snap) {
+  go(wanted, snap, reveal = true) {
     const t = Math.min(Math.max(wanted, this.data.from), this.data.until - 1), to = snap(t);
     if (to === null) {
       this.say(t, t < this.data.now && this.known.inTheWay(t).length === 0 ? "This is in the past, and nothing is free here." : "Nothing is free in this direction on this axis.");
@@ -180,7 +168,15 @@ customElements.define("time-axis", class extends HTMLElement {
     }
     this.cursor = to;
     this.show(t);
+    if (reveal) this.reveal();
     history.replaceState(history.state, "", this.address({ cursor: iso(to) }));
+  }
+
+  // reveal has the cursor seen where the drawing is wider than the screen.
+  reveal() {
+    if (this.cursor === null) return;
+    const box = this.querySelector(".axis-box"), at = this.x(this.cursor) / this.width * box.scrollWidth, edge = box.clientWidth / 8;
+    if (at < box.scrollLeft + edge || at > box.scrollLeft + box.clientWidth - edge) box.scrollLeft = at - box.clientWidth / 2;
   }
 
   // show shows where the cursor stands, and why it does not stand at a time that was wanted.
@@ -193,11 +189,12 @@ customElements.define("time-axis", class extends HTMLElement {
     this.handle.setAttribute("aria-valuenow", t);
     this.handle.setAttribute("aria-valuetext", `${this.clock.text(t)}, ${this.known.isFree(t) ? "free" : "not free"}`);
     this.querySelector("[data-cursor]")?.replaceChildren(this.time(t));
-    for (const name of ["send_at", "move_to"]) {
+    for (const name of ["kind-cursor", "send_at", "move_to"]) {
       const field = document.getElementById(`f-${name}`);
       if (field === null || wanted === undefined) continue;
       field.value = this.clock.local(t);
-      field.form.elements[`${name}_exact`].value = iso(t);
+      const exact = field.form.elements[`${name}_exact`];
+      if (exact) exact.value = iso(t);
     }
     if (wanted !== undefined) this.say(wanted);
   }
@@ -294,7 +291,7 @@ customElements.define("time-axis", class extends HTMLElement {
     const id = e.target.closest("[data-push]")?.dataset.push;
     if (id === undefined) this.handle.focus({ preventScroll: true });
     const drag = id === undefined ? null : this.drag(id);
-    const move = (moved) => drag === null ? this.go(this.timeAt(moved), (t) => this.known.nearest(t)) : drag.to(this.timeAt(moved));
+    const move = (moved) => drag === null ? this.go(this.timeAt(moved), (t) => this.known.nearest(t), false) : drag.to(this.timeAt(moved));
     const target = e.currentTarget;
     target.setPointerCapture(e.pointerId);
     const end = (ended) => {
