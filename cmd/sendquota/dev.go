@@ -180,9 +180,9 @@ func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (st
 
 // invite says how to sign in to the console.
 func invite(w io.Writer, cfg config.Config, addr, link string) {
-	at := cfg.Console.PublicURL
-	if at == "" {
-		at = "http://" + addr
+	at := "http://" + addr
+	if cfg.Console.PublicURL != "" || cfg.Console.Addr != "" { // the API's address does not serve it
+		at = cfg.ConsoleURL()
 	}
 	if link == "" {
 		fmt.Fprintf(w, "The console is at %s/console\n\n", at)
