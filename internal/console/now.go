@@ -188,7 +188,7 @@ var queueWords = map[client.StatusQueue]string{
 func (v *nowView) ChannelWords(c client.Channel) string { return channelWords[c.State] }
 
 // Per is the time span of a channel's throughput in words.
-func (v *nowView) Per(c client.Channel) string {
+func (p *page) Per(c client.Channel) string {
 	d, err := time.ParseDuration(c.Throughput.Per)
 	if err != nil {
 		return c.Throughput.Per
