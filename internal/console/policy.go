@@ -130,7 +130,7 @@ func (p *page) savePolicy() error {
 	}
 	made, err := p.api.PutPolicy(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
 	if err != nil {
-		return p.again(atRows(err, rows), "policy", "Policy", view.edit(draft, rows))
+		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
 	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is in force.", p.Link("/policy", "operation", made.Operation))
 }

@@ -28,7 +28,7 @@ func TestPolicy_Story(t *testing.T) {
 	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All pushes that wait fit")
 	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)
 	b.follow(saved).has(t, 200, "Version 1 of the policy is in force", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
-	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412)
+	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Somebody else has changed this", "Open the page again", "In force: version 1", `value="daily"`)
 	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
 	b.get("/console/policy?version=7").has(t, 404)
 	b.follow(b.post("/console/policy/delete")).has(t, 200, "The operator’s policy is in force again", "back to the operator’s policy")
