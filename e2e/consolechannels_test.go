@@ -33,7 +33,7 @@ func TestConsole_Channels(t *testing.T) {
 	says := func(card, words string) string {
 		return fmt.Sprintf("document.querySelector(%q).innerText.includes(%q)", card, words)
 	}
-	w.reload(says(push, "It works.") + "&&" + says(push, "12 delivered") + "&&" + says(sms, "Its provider is down") + "&&" + says(sms, "12 of your pushes are due"))
+	w.reload(says(push, "It works.") + "&&" + says(push, "12 delivered") + "&&" + says(sms, "Its provider is down") + "&&" + says(sms, "12 of your pushes"))
 	w.screen("settings-channels")
 
 	w.tabTo(push + " summary")

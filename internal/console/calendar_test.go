@@ -61,7 +61,9 @@ func TestCalendar_Month(t *testing.T) {
 	b.get("/console/calendar?tz=utc&split=channel"+day).has(t, 200, "<h3>push: 7</h3>", "<h3>sms: 2</h3>", `id="heat-2-title">sms<`)
 	b.get("/console/calendar?tz=utc&split=campaign"+day).has(t, 200, "<h3>Without a campaign: 5</h3>", "<h3>Winter sale: 4</h3>", "split_by=campaign")
 	b.get("/console/calendar?tz=utc&channel=sms&view=week"+day).has(t, 200, "<h2>Week from ", "2 pushes are booked")
-	b.get("/console/calendar?tz=utc&campaign="+one.ID+day).has(t, 200, "Only of the campaign Winter sale.", "4 pushes are booked")
+	b.get("/console/calendar?tz=utc&campaign="+one.ID+day).has(t, 200, "Only of the campaign Winter sale.", "4 pushes are booked", "Only what the filter shows is compared")
+	draft := b.draft(client.NewCampaign{Name: "Spring sale", SendAt: at}, "recipient\na\n")
+	b.get("/console/calendar?tz=utc&audience="+draft.ID+day).has(t, 200, `<input type="hidden" name="audience" value="`+draft.ID+`">`)
 	b.get("/console/calendar?tz=utc&at=2020-02").has(t, 200, "February 2020", "0 pushes are booked")
 	b.get("/console/calendar?campaign=nonsense").has(t, 422, "campaign: must be a UUID")
 	if later := linkOf(t, r, "Later"); !strings.Contains(later, "at="+time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, time.UTC).Format("2006-01-02")) {

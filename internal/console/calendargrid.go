@@ -83,6 +83,8 @@ func (d calendarDay) Odd() string {
 		return ""
 	case length%time.Hour == 0:
 		return fmt.Sprintf("%d h", length/time.Hour)
+	case length%time.Hour == 30*time.Minute:
+		return fmt.Sprintf("%d½ h", length/time.Hour)
 	default:
 		return fmt.Sprintf("%d h %d min", length/time.Hour, length%time.Hour/time.Minute)
 	}

@@ -63,7 +63,7 @@ func TestHeatMap_Days(t *testing.T) {
 	}{
 		{"Europe/Berlin", "2026-10-25", 25, "25 h"}, {"Europe/Berlin", "2026-03-29", 23, "23 h"}, {"Europe/Berlin", "2026-10-24", 24, ""},
 		{"America/New_York", "2026-11-01", 25, "25 h"}, {"Asia/Kolkata", "2026-10-25", 24, ""}, {"America/Santiago", "2026-09-06", 23, "23 h"},
-		{"Australia/Lord_Howe", "2026-10-04", 23, "23 h 30 min"}, {"Australia/Lord_Howe", "2026-04-05", 25, "24 h 30 min"}, {"UTC", "2026-10-25", 24, ""},
+		{"Australia/Lord_Howe", "2026-10-04", 23, "23½ h"}, {"Australia/Lord_Howe", "2026-04-05", 25, "24½ h"}, {"UTC", "2026-10-25", 24, ""},
 	} {
 		in := loadZone(row.zone)
 		m := heatOf(calendarMonth, row.day, in)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // The measures of a heat map, in units of its viewBox.
@@ -71,6 +72,11 @@ func (m *heatMap) cell(add func(string, ...any), c hourCell, x, top, width int) 
 		class, text := "heat-"+strconv.FormatInt(m.Level(c.N), 10), shortNumber(c.N)
 		if c.Over {
 			class, text = class+" over", "▲"+text
+		}
+		if width < heatColumn && utf8.RuneCountInString(text) > 2 { // the next one stands there; the title has the number
+			if text = ""; c.Over {
+				text = "▲"
+			}
 		}
 		add(`<g class="%s"><title>%s %s: %s%s</title><rect x="%d" y="%d" width="%d" height="%d"/><text x="%d" y="%d">%s</text></g>`,
 			class, c.From.Format("2006-01-02"), c.Clock(), number(c.N), m.Suffix, x, top, width-1, heatRow-2, x+width/2, top+14, text)

@@ -56,8 +56,13 @@ var failureMeanings = []struct {
 	{"unregistered", failureMeaning{"The provider knows nobody under this address any more.", "Take the address off the person. A retry fails again while the address is the same."}},
 	{"unsubscribed", failureMeaning{"The person has told the provider to take nothing from this sender.", "Note the opt-out of the person. Do not retry."}},
 	{"credential", failureMeaning{"The provider does not accept the channel’s credentials.", "Ask an operator to mend them, and retry then."}},
+	{"429", tooFast},
+	{"too many requests", tooFast},
+	{"too fast", tooFast},
 	{"no answer", failureMeaning{"The provider did not answer in time, so it is not known whether it took the message.", "Retry if a message that arrives twice does no harm."}},
 }
+
+var tooFast = failureMeaning{"The provider takes no more messages at this speed.", "Ask an operator for a lower speed of the channel, and retry then."}
 
 func meaningOf(g client.FailureGroup) failureMeaning {
 	for _, m := range failureMeanings {
@@ -70,8 +75,12 @@ func meaningOf(g client.FailureGroup) failureMeaning {
 		return failureMeaning{"Its time had run out before the message could be sent: it waited for a place, a pause, a provider or a worker.", "See on the page Now whether that is over. Retry what is still of use."}
 	case g.PossiblyDelivered > 0:
 		return failureMeaning{"Attempts broke off after the message was handed over: some may have arrived.", "Retry if a message that arrives twice does no harm."}
+	case strings.Contains(g.Reason, "no connection"):
+		return failureMeaning{"The provider could not be reached, and all attempts were used up.", "See on the page Now whether the channel works again, and retry then."}
+	case strings.HasPrefix(g.Reason, "gave up after "):
+		return failureMeaning{"All attempts were used up, and the provider did not take the message.", "Mend what the reason names, and retry then."}
 	}
-	return failureMeaning{"The provider refused the message for good, or all attempts were used up.", "Mend what the reason names, and retry then."}
+	return failureMeaning{"The provider refused the message for good.", "Mend what the reason names, and retry then."}
 }
 
 // retriesView is how far a retry of a group has come, or what it would do.

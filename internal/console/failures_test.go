@@ -45,11 +45,14 @@ func TestFailures_RetryGroup(t *testing.T) {
 // TestFailures_Meaning: a reason without words of its own still says what to do.
 func TestFailures_Meaning(t *testing.T) {
 	for want, g := range map[string]client.FailureGroup{
-		"knows nobody":     {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
-		"time had run out": {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
-		"does not exist":   {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
-		"may have arrived": {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
-		"refused":          {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
+		"knows nobody":                 {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
+		"time had run out":             {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
+		"does not exist":               {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
+		"may have arrived":             {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
+		"refused the message for good": {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
+		"could not be reached":         {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: no connection: connection refused"},
+		"used up":                      {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 400"},
+		"at this speed":                {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 429 Too Many Requests"},
 	} {
 		if got := meaningOf(g); !strings.Contains(got.Means, want) || got.Do == "" {
 			t.Errorf("%s: %+v", g.Reason, got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -127,21 +128,31 @@ func (v *nowView) Summary() summary {
 	case v.Status.Status == client.StatusStatusStopping:
 		return summary{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
 	case v.Postgres != client.StatusPostgresOk:
-		return summary{"open", "Nothing is accepted or sent at the moment: " + postgresWords[v.Postgres]}
+		return summary{"open", "Nothing is accepted or sent at the moment: " + about("Postgres", postgresWords[v.Postgres])}
 	case v.Workers == 0:
 		return summary{"open", "Nothing is sent at the moment: no worker has told of itself in the last 30 seconds."}
 	case v.Queue == client.StatusQueueOverdue:
 		return summary{"paused", "Something has been due for too long: the channels below may say why."}
 	case v.Redis != client.StatusRedisOk:
-		return summary{"paused", "Everything is sent, though a little slower: " + redisWords[v.Redis]}
+		return summary{"paused", "Everything is sent, though a little slower: " + about("Redis", redisWords[v.Redis])}
 	}
+	var down []string
 	for _, c := range v.Channels {
 		if c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused {
-			return summary{"paused", "The channel " + c.Name + " takes no messages at the moment; everything else works."}
+			down = append(down, c.Name)
 		}
+	}
+	switch n := len(down); {
+	case n == 1:
+		return summary{"paused", "The channel " + down[0] + " takes no messages at the moment; everything else works."}
+	case n > 1:
+		return summary{"paused", "The channels " + strings.Join(down[:n-1], ", ") + " and " + down[n-1] + " take no messages at the moment; everything else works."}
 	}
 	return summary{"ok", "Everything works."}
 }
+
+// about names a server in what is said of it.
+func about(name, words string) string { return name + strings.TrimPrefix(words, "It") }
 
 // summary is a sentence with the look of a status.
 type summary struct{ Look, Sentence string }
@@ -158,13 +169,13 @@ var postgresWords = map[client.StatusPostgres]string{
 	client.StatusPostgresUnreachable: "It can not be reached. Nothing that was accepted is lost.",
 	client.StatusPostgresReadOnly:    "It is a standby, which takes no writes. An operator has to connect the programs to the primary.",
 	client.StatusPostgresNotMigrated: "It lacks a migration of this release. An operator has to run “sendquota migrate”.",
-	client.StatusPostgresNotWritable: "The programs may not write. An operator has to give their role the rights.",
+	client.StatusPostgresNotWritable: "It lets the programs write nothing. An operator has to give their role the rights.",
 }
 
 var redisWords = map[client.StatusRedis]string{
 	client.StatusRedisOk:          "It answers, and wakes the workers on time.",
 	client.StatusRedisUnreachable: "It can not be reached. The workers look for what is due in Postgres meanwhile, and callers’ speed limits are not kept.",
-	client.StatusRedisQueueBroken: "A queue in it is paused or damaged. The workers look for what is due in Postgres meanwhile.",
+	client.StatusRedisQueueBroken: "It has a queue that is paused or damaged. The workers look for what is due in Postgres meanwhile.",
 }
 
 var queueWords = map[client.StatusQueue]string{
@@ -177,7 +188,7 @@ var queueWords = map[client.StatusQueue]string{
 func (v *nowView) ChannelWords(c client.Channel) string { return channelWords[c.State] }
 
 // Per is the time span of a channel's throughput in words.
-func (v *nowView) Per(c client.Channel) string {
+func (p *page) Per(c client.Channel) string {
 	d, err := time.ParseDuration(c.Throughput.Per)
 	if err != nil {
 		return c.Throughput.Per

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -36,7 +37,7 @@ func TestNow(t *testing.T) {
 	var page reply
 	testenv.Until(t, 50*time.Millisecond, "the status and the channels are counted again", func() bool {
 		page = b.get("/console/now?tz=utc")
-		return strings.Contains(page.Body, "messages are due") && strings.Contains(page.Body, "The breaker is open") && strings.Contains(page.Body, "99 of 100")
+		return strings.Contains(page.Body, "message is due and not sent yet. It was promised for") && strings.Contains(page.Body, "The breaker is open") && strings.Contains(page.Body, "99 of 100")
 	})
 	page.has(t, 200, "1 min ago", "push takes no messages", "1.2 s", "2.5 s", "99 of 100", "The breaker is open", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unknown", "at most 90 in 1 min", `"delivered":[`, "1 at work",
 		"It answers, and keeps everything")
@@ -79,21 +80,35 @@ func TestNow_Words(t *testing.T) {
 	}
 	well := client.Status{Status: client.StatusStatusReady, Postgres: client.StatusPostgresOk, Redis: client.StatusRedisOk, Queue: client.StatusQueueOk, Workers: 1}
 	for want, change := range map[string]func(*nowView){
-		"Everything works": func(*nowView) {},
-		"does not answer":  func(v *nowView) { v.Unknown = "unavailable" },
-		"about to stop":    func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
-		"It is a standby":  func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
-		"no worker":        func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
-		"due for too long": func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
+		"Everything works":              func(*nowView) {},
+		"does not answer":               func(v *nowView) { v.Unknown = "unavailable" },
+		"about to stop":                 func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
+		"moment: Postgres is a standby": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
+		"no worker":                     func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
+		"due for too long":              func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
 		"sms takes no messages": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing}}
 		},
-		"a little slower: It can": func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
+		"push, mail and sms take no messages": func(v *nowView) {
+			for _, name := range []string{"push", "mail", "sms"} {
+				v.Channels = append(v.Channels, client.Channel{Name: name, State: client.ChannelStatePaused})
+			}
+		},
+		"a little slower: Redis can": func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
 	} {
 		v := &nowView{Status: well}
 		change(v)
 		if got := v.Summary(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "Everything works") {
 			t.Errorf("%+v, want %q", got, want)
+		}
+	}
+}
+
+// TestNow_Servers: what is said of a server begins so that its name can stand there.
+func TestNow_Servers(t *testing.T) {
+	for _, words := range slices.Concat(slices.Collect(maps.Values(postgresWords)), slices.Collect(maps.Values(redisWords))) {
+		if !strings.HasPrefix(words, "It ") {
+			t.Error(words)
 		}
 	}
 }

@@ -212,6 +212,14 @@ func (p *page) Value(name string) string {
 	return p.r.URL.Query().Get(name)
 }
 
+// Typed is what a field was filled with, even with nothing; what is stored, if the form that was sent does not have it.
+func (p *page) Typed(name string, stored any) any {
+	if p.r.PostForm.Has(name) {
+		return p.r.PostForm.Get(name)
+	}
+	return stored
+}
+
 // Fault is what is wrong with a field of the form; empty: nothing.
 func (p *page) Fault(name string) string { return p.Faults[name] }
 

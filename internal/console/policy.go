@@ -64,7 +64,7 @@ func (p *page) policy() error {
 		}
 		draft, view.Loaded = old.document(), old.Version
 	}
-	return p.show("policy", "Policy", view.edit(draft))
+	return p.show("policy", "Policy", view.edit(draft, categoryRows(draft.Categories)))
 }
 
 // readPolicy reads what stands around the editor.
@@ -122,11 +122,11 @@ func (p *page) findVersion(page *client.PolicyVersionsPage, number string) (v pa
 }
 
 // edit puts a document into the editor, with empty rows behind it.
-func (v *policyView) edit(draft client.NewPolicy) *policyView {
+func (v *policyView) edit(draft client.NewPolicy, categories []categoryRow) *policyView {
 	v.NewPolicy = draft
 	v.Rules = append(v.Rules, client.NewRule{}, client.NewRule{})
 	v.QuietHours = append(v.QuietHours, client.NewQuietHours{})
-	v.CategoryRows = append(categoryRows(draft.Categories), categoryRow{})
+	v.CategoryRows = append(categories, categoryRow{})
 	return v
 }
 
@@ -136,18 +136,18 @@ func (p *page) savePolicy() error {
 	if err != nil {
 		return err
 	}
-	draft, err := readPolicyForm(p.r.PostForm)
+	draft, rows, err := readPolicyForm(p.r.PostForm)
 	if err != nil {
-		return p.again(err, "policy", "Policy", view.edit(draft))
+		return p.again(err, "policy", "Policy", view.edit(draft, rows))
 	}
 	sum := digest(draft)
 	if p.form("do") != "save" || p.form("forecast_of") != sum {
 		forecast, err := p.api.ForecastPolicy(p.ctx(), draft)
 		if err != nil {
-			return p.again(err, "policy", "Policy", view.edit(draft))
+			return p.again(atRows(err, rows), "policy", "Policy", view.edit(draft, rows))
 		}
 		view.Forecast, view.ForecastOf = &forecast, sum
-		return p.show("policy", "Policy", view.edit(draft))
+		return p.show("policy", "Policy", view.edit(draft, rows))
 	}
 	version, err := strconv.ParseInt(p.form("if_version"), 10, 64)
 	if err != nil {
@@ -155,18 +155,18 @@ func (p *page) savePolicy() error {
 	}
 	made, err := p.api.PutPolicy(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
 	if err != nil {
-		return p.again(err, "policy", "Policy", view.edit(draft))
+		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
 	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is in force.", p.Link("/policy", "operation", made.Operation))
 }
 
 // readPolicyForm reads the editor. Rows that are all empty are left out, and their fields are named as the API names their places.
-func readPolicyForm(form url.Values) (client.NewPolicy, error) {
+func readPolicyForm(form url.Values) (client.NewPolicy, []categoryRow, error) {
 	var wrong faults
 	d := client.NewPolicy{DefaultZone: form.Get("default_zone")}
 	for i := range rowsOf(form, "rules") {
 		at := func(field string) string { return form.Get(row("rules", i) + field) }
-		if at("name")+at("limit")+at("window")+at("per") == "" {
+		if at("name")+at("limit")+at("window")+at("per")+at("week_start")+at("zone")+at("channels")+at("categories")+at("shadow") == "" {
 			continue
 		}
 		limit, err := strconv.ParseInt(at("limit"), 10, 64)
@@ -180,7 +180,7 @@ func readPolicyForm(form url.Values) (client.NewPolicy, error) {
 	}
 	for i := range rowsOf(form, "quiet_hours") {
 		at := func(field string) string { return form.Get(row("quiet_hours", i) + field) }
-		if at("name")+at("from")+at("until") == "" {
+		if at("name")+at("from")+at("until")+at("days")+at("zone")+at("action")+at("channels")+at("categories") == "" {
 			continue
 		}
 		d.QuietHours = append(d.QuietHours, client.NewQuietHours{
@@ -188,25 +188,9 @@ func readPolicyForm(form url.Values) (client.NewPolicy, error) {
 			Days: words(at("days")), Channels: words(at("channels")), Categories: words(at("categories")),
 		})
 	}
-	for i := range rowsOf(form, "categories") {
-		at := func(field string) string { return form.Get(row("categories", i) + field) }
-		name := at("name")
-		if name == "" {
-			continue
-		}
-		reserve, err := readReserve(at("reserve"))
-		wrong.add("categories."+name+".reserve", err)
-		c := client.NewCategory{Bypass: at("bypass") != "", Reserve: reserve}
-		if at("free") != "" {
-			no := false
-			c.Counts = &no
-		}
-		if d.Categories == nil {
-			d.Categories = map[string]client.NewCategory{}
-		}
-		d.Categories[name] = c
-	}
-	return d, wrong.problem()
+	var rows []categoryRow
+	d.Categories, rows = readCategories(form, &wrong)
+	return d, rows, wrong.problem()
 }
 
 // digest tells drafts apart.

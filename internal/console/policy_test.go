@@ -29,7 +29,7 @@ func TestPolicy_Story(t *testing.T) {
 	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All pushes that wait fit")
 	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)
 	b.follow(saved).has(t, 200, "Version 1 of the policy is in force", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
-	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412)
+	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Somebody else has changed this", "Open the page again", "In force: version 1", `value="daily"`)
 	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
 	b.get("/console/policy?version=7").has(t, 404)
 	b.follow(b.post("/console/policy/delete")).has(t, 200, "The operator’s policy is in force again", "back to the operator’s policy")
@@ -42,7 +42,14 @@ func TestPolicy_Faults(t *testing.T) {
 	page := b.post("/console/policy", "if_version", "0", "rules[0].name", "", "rules[0].limit", "", "rules[1].name", "Bad Name", "rules[1].limit", "-4", "rules[1].window", "soon", "default_zone", "Mars/X", "do", "forecast")
 	page.has(t, 422, `id="fault-rules[0].name"`, `id="fault-rules[0].limit"`, `id="fault-rules[0].window"`, `id="fault-default_zone"`, `value="Bad Name"`, `value="soon"`)
 	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "many", "categories[0].name", "c", "categories[0].reserve", "per-day", "do", "forecast").
-		has(t, 422, "must be a whole number", "such as per-day=2")
+		has(t, 422, "must be a whole number", "such as per-day=2", `id="fault-categories[0].reserve"`, `value="per-day"`)
+	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "rules[1].name", "", "rules[1].zone", "Europe/Berlin",
+		"quiet_hours[0].name", "", "quiet_hours[0].days", "sat", "categories[0].name", "b", "categories[0].reserve", "c=1", "categories[1].name", "", "categories[1].reserve", "a=1", "do", "forecast").
+		has(t, 422, `id="fault-rules[1].limit"`, `value="Europe/Berlin"`, `value="sat"`, `id="fault-categories[1].name"`, `value="a=1"`)
+	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "categories[0].name", "z", "categories[0].reserve", "c=1", "categories[1].name", "b", "do", "forecast").
+		has(t, 422, `id="fault-categories[0].reserve"`, "c: there is no rule of this name")
+	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "categories[0].name", "b", "categories[1].name", "b", "categories[1].bypass", "yes", "do", "forecast").
+		has(t, 422, `id="fault-categories[1].name"`, "stands there twice")
 	if page := b.get("/console/policy"); strings.Contains(page.Body, "soon") {
 		t.Error("a draft with faults was stored")
 	}

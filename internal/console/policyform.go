@@ -53,6 +53,54 @@ func readReserve(text string) (map[string]int, error) {
 	return all, nil
 }
 
+// readCategories reads the rows of categories, and returns them as they were typed, too.
+func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCategory, rows []categoryRow) {
+	for i := range rowsOf(form, "categories") {
+		at := func(field string) string { return strings.TrimSpace(form.Get(row("categories", i) + field)) }
+		r := categoryRow{at("name"), at("bypass") != "", at("free") != "", at("reserve")}
+		if r == (categoryRow{}) {
+			continue
+		}
+		place := row("categories", len(rows))
+		rows = append(rows, r)
+		reserve, err := readReserve(r.Reserve)
+		wrong.add(place+"reserve", err)
+		c := client.NewCategory{Bypass: r.Bypass, Reserve: reserve}
+		if r.Free {
+			no := false
+			c.Counts = &no
+		}
+		switch _, twice := all[r.Name]; {
+		case r.Name == "":
+			wrong.add(place+"name", errors.New("is required"))
+		case twice:
+			wrong.add(place+"name", errors.New("stands there twice"))
+		case all == nil:
+			all = map[string]client.NewCategory{r.Name: c}
+		default:
+			all[r.Name] = c
+		}
+	}
+	return all, rows
+}
+
+// atRows has what the API finds wrong with the places of a category stand at its row: it names categories, and the editor numbers
+// them.
+func atRows(err error, rows []categoryRow) error {
+	var invalid *client.Invalid
+	if !errors.As(err, &invalid) {
+		return err
+	}
+	for i, f := range invalid.Errors {
+		for n, r := range rows {
+			if rule, is := strings.CutPrefix(fieldOf(f.Location), "categories."+r.Name+".reserve."); is {
+				invalid.Errors[i].Location, invalid.Errors[i].Message = row("categories", n)+"reserve", rule+": "+f.Message
+			}
+		}
+	}
+	return err
+}
+
 func categoryRows(all map[string]client.NewCategory) []categoryRow {
 	var rows []categoryRow
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // schedulesView is the list of schedules.
@@ -76,7 +77,7 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 	if err != nil {
 		return nil, err
 	}
-	view.Next = nextOf(times, loadZone(view.TimeZone), p.Now())
+	view.Next = nextOf(view.Cron, times, loadZone(view.TimeZone), p.Now())
 	query := url.Values{"page_size": {"20"}}
 	if token := p.query("page_token"); token != "" {
 		query.Set("page_token", token)
@@ -84,38 +85,55 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 	return view, p.api.Get(p.ctx(), "/v1/schedules/"+pathPart(id)+"/runs", query, &view.Runs)
 }
 
-// nextOf says of times what the clocks of a zone show then, and what is special about them.
-func nextOf(times []time.Time, in *time.Location, now time.Time) []nextRun {
+// nextOf says of the times of an expression what the clocks of a zone show then, and what is special about them.
+func nextOf(cron string, times []time.Time, in *time.Location, now time.Time) []nextRun {
 	if in == nil {
 		in = time.UTC
 	}
 	before := now
 	var all []nextRun
 	for _, at := range times {
-		all = append(all, nextRun{at, at.In(in).Format("Mon 2 Jan 2006, 15:04 -07:00"), clockNote(before.In(in), at.In(in))})
+		all = append(all, nextRun{at, at.In(in).Format("Mon 2 Jan 2006, 15:04 -07:00"), clockNote(cron, before.In(in), at.In(in))})
 		before = at
 	}
 	return all
 }
 
-// clockNote says what is special about a time, as clocks are set: the moment itself, or that summer time began or ended since the
-// one before.
-func clockNote(before, at time.Time) string {
+// clockNote says what is special about a time of an expression, as clocks are set: the moment itself, or that summer time began or
+// ended since the one before.
+func clockNote(cron string, before, at time.Time) string {
 	_, now := at.Zone()
 	_, justBefore := at.Add(-time.Second).Zone()
 	_, soon := at.Add(3 * time.Hour).Zone()
 	_, earlier := before.Zone()
+	byClocks := !strings.HasPrefix(cron, "@every")
 	switch {
-	case now > justBefore:
+	case now > justBefore && byClocks && !happens(cron, zone.Shown(at, at.Location())):
 		return "The clocks are set forward at this moment: a time that they leave out happens now."
-	case soon < now && repeats(at, now-soon):
-		return "The clocks are set back soon after, and show this time twice. It happens once, at the first."
+	case now > justBefore:
+		return "The clocks are set forward at this moment."
+	case soon < now && byClocks && repeats(at, now-soon):
+		text := "The clocks are set back soon after, and show this time twice. It happens "
+		if happens(cron, at.Add(time.Duration(now-soon)*time.Second)) {
+			return text + "both times."
+		}
+		return text + "once, at the first."
 	case now > earlier:
 		return "The clocks were set forward since the time before."
 	case now < earlier:
 		return "The clocks were set back since the time before."
 	}
 	return ""
+}
+
+// happens reports whether a moment is one of an expression.
+func happens(cron string, at time.Time) bool {
+	times, err := recurrence.Parse(cron, at.Location(), at)
+	if err != nil {
+		return false
+	}
+	next, ok := times.Next(at.Add(-time.Second))
+	return ok && next.Equal(at)
 }
 
 // repeats reports whether clocks that are set back by so many seconds show a time again.
@@ -207,9 +225,9 @@ func (p *page) changeSchedule() error {
 		no := false
 		change.Paused, done = &no, "The schedule goes on."
 	default:
-		name, cron, zone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
+		name, cron, timeZone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
 		shown = p.shownAt()
-		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &zone, CatchUp: &catchUp, Until: client.Null}
+		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &timeZone, CatchUp: &catchUp, Until: client.Null}
 		if until := p.form("until"); until != "" {
 			at, err := p.readLocal(until)
 			wrong.add("until", err)

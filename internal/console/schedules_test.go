@@ -27,7 +27,8 @@ func TestSchedules_Story(t *testing.T) {
 	b.follow(b.post(path, "do", "resume")).has(t, 200, "The schedule goes on")
 	b.follow(b.post(path, "do", "change", "name", "Evening", "cron", "0 18 * * *", "time_zone", "Asia/Tokyo", "catch_up", "last", "until", "2099-01-01T00:00")).
 		has(t, 200, "at 18:00", "Asia/Tokyo", "sent late", "2099-01-01")
-	b.post(path, "do", "change", "cron", "never", "time_zone", "Asia/Tokyo", "catch_up", "skip").has(t, 422, "cron", `value="never"`)
+	b.post(path, "do", "change", "name", "", "cron", "never", "time_zone", "Asia/Tokyo", "catch_up", "skip", "until", "").
+		has(t, 422, "cron", `value="never"`, `name="name" type="text" value=""`, `name="until" type="datetime-local" value=""`, `<option value="last">`)
 	b.get("/console/schedules").has(t, 200, "Evening", "at 18:00, Asia/Tokyo")
 	b.follow(b.post(path+"/delete")).has(t, 200, "The schedule is deleted")
 	b.get(path).has(t, 404)
@@ -44,16 +45,21 @@ func TestClockNote(t *testing.T) {
 		}
 		return moment.In(berlin)
 	}
-	for _, c := range []struct{ before, at, want string }{
-		{"2026-03-27T08:00:00Z", "2026-03-28T08:00:00Z", ""},
-		{"2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "set forward since"},
-		{"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "leave out"},
-		{"2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "twice"},
-		{"2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "set back since"},
-		{"2026-10-23T22:30:00Z", "2026-10-24T22:30:00Z", ""},
+	for _, c := range []struct{ cron, before, at, want string }{
+		{"0 9 * * *", "2026-03-27T08:00:00Z", "2026-03-28T08:00:00Z", ""},
+		{"0 9 * * *", "2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "set forward since"},
+		{"30 2 * * *", "2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "at this moment: a time that they leave out"},
+		{"0 3 * * *", "2026-03-28T02:00:00Z", "2026-03-29T01:00:00Z", "set forward at this moment."}, // three o'clock is not left out
+		{"@every 1h", "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z", "set forward at this moment."},
+		{"30 2 * * *", "2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "twice. It happens once, at the first."},
+		{"30 * * * *", "2026-10-24T23:30:00Z", "2026-10-25T00:30:00Z", "twice. It happens both times."},
+		{"30 * * * *", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "set back since"},
+		{"@every 1h", "2026-10-24T23:30:00Z", "2026-10-25T00:30:00Z", ""},
+		{"0 9 * * *", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "set back since"},
+		{"30 0 * * *", "2026-10-23T22:30:00Z", "2026-10-24T22:30:00Z", ""},
 	} {
-		if note := clockNote(at(c.before), at(c.at)); c.want == "" && note != "" || !strings.Contains(note, c.want) {
-			t.Errorf("%s after %s: %q, want %q", c.at, c.before, note, c.want)
+		if note := clockNote(c.cron, at(c.before), at(c.at)); c.want == "" && note != "" || !strings.Contains(note, c.want) {
+			t.Errorf("%s, %s after %s: %q, want %q", c.cron, c.at, c.before, note, c.want)
 		}
 	}
 }

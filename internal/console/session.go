@@ -12,6 +12,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -48,12 +49,15 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 	m.Lifetime, m.IdleTimeout = s.cfg.Lifetime, s.cfg.Idle
 	m.Cookie.Name, m.Cookie.Secure = s.cookieName("sendquota"), s.secure()
 	m.Cookie.Path, m.Cookie.HttpOnly, m.Cookie.SameSite = "/", true, http.SameSiteLaxMode
-	m.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) {
-		s.cfg.Log.ErrorContext(r.Context(), "a session can not be read", "error", err)
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "The database did not answer in time. Try again in a moment.", http.StatusServiceUnavailable)
-	}
 	return m
+}
+
+// unreadable answers a request whose session can not be read: Postgres, which has the sessions, does not answer.
+func (s *SignIn) unreadable(c *console, w http.ResponseWriter, r *http.Request, err error) {
+	s.cfg.Log.ErrorContext(r.Context(), "a session can not be read", "error", err)
+	w.Header().Set("Retry-After", "1")
+	c.newPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not answer", Status: http.StatusServiceUnavailable,
+		Detail: "Nothing that was accepted is lost, and sending goes on when it answers again. Try again in a moment."})
 }
 
 // secure reports whether browsers come over https.

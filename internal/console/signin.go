@@ -93,6 +93,7 @@ const (
 // mount adds the pages, which are open to everybody.
 func (s *SignIn) mount(r chi.Router, c *console) {
 	open := func(h handler) http.HandlerFunc { return s.open(c, h) }
+	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(c, w, r, err) }
 	r.Get(signInPath, open(s.signInForm))
 	r.Post(signInPath, open(s.signIn))
 	r.Post(signOutPath, open(s.signOut))

@@ -331,7 +331,17 @@ func TestSignIn_CrossOrigin(t *testing.T) {
 // TestSignIn_Postgres: without it nobody signs in, and a page says so.
 func TestSignIn_PostgresDown(t *testing.T) {
 	b := setupSignIn(t, SignInConfig{})
+	b.person("eve@x", user.Viewer, goodPassword)
+	b.enter("eve@x", goodPassword)
+	if !b.inside() {
+		t.Fatal("nobody is signed in")
+	}
 	b.store.Close()
+	page := b.get(homePath)
+	page.has(t, 503, "<h1>The database does not answer</h1>", "Nothing that was accepted is lost", `href="/console/now"`)
+	if page.Header.Get("Retry-After") == "" || page.Header.Get("Content-Security-Policy") == "" || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
+		t.Errorf("%v", page.Header)
+	}
 	b.enter("ada@x", goodPassword)
 	r := b.enter("ada@x", goodPassword)
 	if r.Status < 500 || strings.Contains(r.Body, "pool") {

@@ -26,7 +26,7 @@ func inBetween(err error) error {
 
 func isStale(err error) bool {
 	var problem *client.Problem
-	return errors.As(err, &problem) && problem.Name() == "stale-version"
+	return errors.As(err, &problem) && (problem.Name() == "stale-version" || problem.Name() == "stale-policy")
 }
 
 func stale(detail string) error {

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"errors"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -32,10 +34,23 @@ func (p *page) createWebhook() error {
 		return err
 	}
 	if failed != nil {
-		return p.again(failed, "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
+		return p.again(atEvents(failed), "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
 	}
 	p.r.PostForm = nil // the form is for another one
 	return p.show("settingswebhooks", "Webhooks", &webhooksView{all, &hook})
+}
+
+// atEvents has what the API finds wrong with one of the events stand at the field that has all of them.
+func atEvents(err error) error {
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) {
+		for i := range invalid.Errors {
+			if strings.HasPrefix(fieldOf(invalid.Errors[i].Location), "events[") {
+				invalid.Errors[i].Location = "events"
+			}
+		}
+	}
+	return err
 }
 
 // webhookView is one webhook with what was sent to it.
@@ -51,7 +66,7 @@ func (p *page) readWebhook() (*webhookView, error) {
 	view := &webhookView{Statuses: []client.DeliveryStatus{client.DeliveryStatusWaiting, client.DeliveryStatusSending, client.DeliveryStatusDelivered, client.DeliveryStatusFailed}}
 	var err error
 	if view.Webhook, err = p.api.Webhook(p.ctx(), id); err != nil {
-		return nil, err
+		return view, err
 	}
 	query := url.Values{"page_size": {"50"}}
 	for _, name := range []string{"status", "event", "push", "page_token"} {
@@ -64,7 +79,10 @@ func (p *page) readWebhook() (*webhookView, error) {
 
 func (p *page) webhook() error {
 	view, err := p.readWebhook()
-	if err != nil {
+	switch {
+	case err != nil && view.ID != "": // the filter is wrong
+		return p.again(err, "settingswebhook", "Webhook", view)
+	case err != nil:
 		return err
 	}
 	return p.show("settingswebhook", "Webhook", view)
