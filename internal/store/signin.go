@@ -106,10 +106,10 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 		if err != nil {
 			return err
 		}
-		// The email follows the provider, unless another user has it.
+		// The name follows the provider, if that tells one; and the email, unless another user has it.
 		_, err = tx.Exec(ctx, `
 			INSERT INTO users (id, tenant_id, email, name, role, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (id) DO UPDATE SET name = excluded.name, role = excluded.role, issuer = excluded.issuer, subject = excluded.subject,
+			ON CONFLICT (id) DO UPDATE SET name = coalesce(nullif(excluded.name, ''), users.name), role = excluded.role, issuer = excluded.issuer, subject = excluded.subject,
 				link_hash = CASE WHEN users.role = excluded.role THEN users.link_hash END,
 				link_expires_at = CASE WHEN users.role = excluded.role THEN users.link_expires_at END,
 				email = CASE WHEN EXISTS (SELECT FROM users o WHERE o.tenant_id = $2 AND o.email = $3) THEN users.email ELSE excluded.email END`,

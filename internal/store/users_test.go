@@ -347,7 +347,7 @@ func TestExternalUser(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	e2.EmailVerified = true
-	if u, err := b.ExternalUser(ctx, e2); err != nil || u.ID != bea.ID || u.Role != user.Sender || !u.External {
+	if u, err := b.ExternalUser(ctx, e2); err != nil || u.ID != bea.ID || u.Role != user.Sender || !u.External || u.Name != bea.Name {
 		t.Errorf("%+v, %v", u, err)
 	}
 	if d := ask[string](t, b.db, `SELECT difference::text FROM audit_log ORDER BY created_at DESC LIMIT 1`); !strings.Contains(d, `"external": {"to": true`) {
