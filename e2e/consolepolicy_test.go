@@ -90,7 +90,8 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	testenv.Check(t, err)
 	w.expect("status of 412")
 	save()
-	w.shown("[role=alert]", "version 4")
+	w.shown("[role=alert]", "Somebody else has changed this")
+	w.said("In force: version 4")
 	if typed := eval[string](w, `document.querySelector("[id='rules[0].limit']").value`); typed != "5" {
 		t.Errorf("of what was typed is left %q", typed)
 	}

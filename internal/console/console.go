@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"mime"
 	"net/http"
 	"net/url"
 	"time"
@@ -107,7 +108,7 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 			p.fail(p.notForRole(scope))
 			return
 		}
-		if r.Method == http.MethodPost && r.Header.Get("Content-Type") == "application/x-www-form-urlencoded" {
+		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind == "application/x-www-form-urlencoded" {
 			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 			if err := r.ParseForm(); err != nil {
 				p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form can not be read: " + err.Error()})

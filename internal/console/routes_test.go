@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -27,4 +28,13 @@ func TestRoutes_Pages(t *testing.T) {
 	}
 	slices.Sort(pages)
 	golden(t, "pages.txt", strings.Join(pages, ""))
+}
+
+// TestServe_Charset: a form is read also if a script sends it, which names the character set.
+func TestServe_Charset(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/console/schedules/new", strings.NewReader("cron=never"))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded;charset=UTF-8")
+	b.send(r).has(t, 422, `value="never"`)
 }
