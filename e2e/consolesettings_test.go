@@ -44,16 +44,20 @@ func TestConsole_Keys(t *testing.T) {
 	w.said("This is the new API key")
 	w.screen("settings-keys")
 	key := w.text("pre.secret")
+	copying := func(setting browser.PermissionSetting) {
+		chrome := chromedp.FromContext(w.ctx)
+		_, err := cdp.Call(w.ctx, chrome.Browser, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: setting, BrowserContextID: chrome.BrowserContextID,
+		})
+		testenv.Check(t, err)
+	}
+	copying(browser.PermissionSettingDenied)
 	w.click("main button", "Copy")
-	w.shown("main button", "Selected") // this browser lets no page copy
+	w.shown("main button", "Selected")
 	if selected := eval[string](w, "getSelection().toString()"); selected != key {
 		t.Errorf("%q is selected", selected)
 	}
-	chrome := chromedp.FromContext(w.ctx)
-	_, err := cdp.Call(w.ctx, chrome.Browser, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "clipboard-write"}, Setting: browser.PermissionSettingGranted, BrowserContextID: chrome.BrowserContextID,
-	})
-	testenv.Check(t, err)
+	copying(browser.PermissionSettingGranted)
 	w.click("main button", "Selected")
 	w.shown("main button", "Copied")
 	w.click("summary", "As API call")
