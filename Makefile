@@ -34,8 +34,8 @@ assets: ## Fetch the files of others that the locks name, with npm
 
 .PHONY: test
 test: ## Run all tests, on real Postgres and Redis of their own
-	$(GO) test $(RACE) -timeout 10m ./...
-	$(GO) test $(RACE) -timeout 10m ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256 # the shape of a database that is spread over servers
+	$(GO) test $(RACE) -timeout 20m ./...
+	$(GO) test $(RACE) -timeout 20m ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256 # the shape of a database that is spread over servers
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
