@@ -25,7 +25,7 @@ const (
 	claimPause  = 4 * time.Millisecond
 	finishPause = 20 * time.Millisecond
 	bookPause   = 2 * time.Millisecond
-	lookPause   = 4 * time.Millisecond // after looks for at least lookCrowd callers: one that looks again and again waits for none
+	lookPause   = 2 * time.Millisecond // after looks for at least lookCrowd callers: one that looks again and again waits for none
 	lookCrowd   = 4
 )
 
@@ -110,7 +110,11 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.finishGroups = newLaneGroups(cfg.Lanes, func(f booking.Finish) int64 { return f.RecipientKey }, func() *groupcommit.Group[booking.Finish, bool] {
 		return &groupcommit.Group[booking.Finish, bool]{Run: s.finishTogether, MaxWeight: 500, Pause: finishPause, Alone: maybeOne, Observe: s.observe("finish")}
 	})
-	s.glanceGroups = newLaneGroups(cfg.Lanes, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
+	looks := 1 // they lock nothing, and so are about all lanes together, unless each is a shard
+	if s.byShard() {
+		looks = cfg.Lanes
+	}
+	s.glanceGroups = newLaneGroups(looks, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
 		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: lookPause, PauseFrom: lookCrowd, Alone: maybeOne, Observe: s.observe("look")}
 	})
 	return s, nil
