@@ -67,8 +67,7 @@ func sizeOf(pushes []push.Push) (n int) {
 	return n
 }
 
-// readList reads the page in some tables. It looks at few pushes where that does: at the most only if many of those before did not fit
-// the filter.
+// readList reads the page in some tables. It looks at few pushes first, and at more, up to most, while too few of them fit the filter.
 func readList(
 	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string,
 ) (page push.Page, scanned int, err error) {
