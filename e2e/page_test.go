@@ -51,7 +51,7 @@ func (w *window) visit(path string, status ...int64) {
 	}
 }
 
-// until waits until an expression of JavaScript is true. While a page gives way to the next, nothing is.
+// until waits until an expression of JavaScript is true. While a page gives way to the next, or is not read to its end, nothing is.
 func (w *window) until(js string) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
@@ -59,7 +59,7 @@ func (w *window) until(js string) {
 	var err error
 	for {
 		var holds bool
-		if holds, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("!!("+js+")")); holds {
+		if holds, err = chromedp.Run(ctx, chromedp.Evaluate[bool]("document.readyState === 'complete' && !!("+js+")")); holds {
 			return
 		}
 		select {

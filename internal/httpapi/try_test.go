@@ -35,8 +35,9 @@ func TestTryPage_Hardened(t *testing.T) {
 		if got := r.header.Get("Cache-Control"); got != "no-store" {
 			t.Errorf("Cache-Control is %q", got)
 		}
+		page := strings.Replace(r.text, `<link rel="icon" href="data:,">`, "", 1) // which keeps the browser from asking for one
 		for _, bad := range []string{`<script(>| type="module">)`, `\sstyle=`, `\son[a-z]+=`, `<(img|link|iframe|form|base|style)\b`, `(src|href)="?(https?:)?//`} {
-			if found := regexp.MustCompile(bad).FindString(r.text); found != "" {
+			if found := regexp.MustCompile(bad).FindString(page); found != "" {
 				t.Errorf("the page has %q", found)
 			}
 		}

@@ -36,8 +36,8 @@ func TestStats_RowsRead(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.forgeYear(t)
-	until := time.Now().UTC().Add(time.Hour).Truncate(time.Hour)
-	q := push.StatsQuery{By: push.ByDay, From: until.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: until}
+	now := time.Now().UTC()
+	q := push.StatsQuery{By: push.ByDay, From: now.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: now.Truncate(time.Hour).Add(time.Hour)}
 	before := ask[int](t, b.db, `SELECT pg_stat_get_tuples_returned('stats_pkey'::regclass)::int`)
 	stats, err := b.Stats(t.Context(), b.tenant, q)
 	if err != nil || len(stats.Groups) < 366 {
