@@ -72,7 +72,7 @@ func (c Config) postgresSettings() []string {
 	settings := []string{
 		"listen_addresses=127.0.0.1",
 		"unix_socket_directories=", // none: its folder would need an owner, a name, a sweep
-		"max_connections=300",
+		"max_connections=1000",     // tests start several programs each, and as many tests run at a time as there are processors
 		fmt.Sprintf("shared_buffers=%dMB", cmp.Or(c.SharedBuffers, 128)),
 		// A test that drops or truncates many partitions takes many locks.
 		"max_locks_per_transaction=256",

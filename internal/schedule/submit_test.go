@@ -113,9 +113,9 @@ func TestSubmit_Wakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	woken("the move back")
-	batch := []schedule.Member{{Request: request(2 * time.Minute)}, {Request: request(0)}}
+	batch := []schedule.Member{{Request: request(0)}, {Request: request(0)}}
 	batch[0].Request.Recipient, batch[1].Request.Recipient = "dora", "emil"
-	batch[1].Request.SendAt = time.Now()
+	batch[0].Request.SendAt, batch[1].Request.SendAt = time.Now().Add(2*time.Minute), time.Now()
 	if err := b.SubmitBatch(t.Context(), b.tenant, batch, false, schedule.Options{}); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,8 @@ func sizeOf(pushes []push.Push) (n int) {
 	return n
 }
 
-// readList reads the page in some tables. It looks at few pushes first, and at more, up to most, while too few of them fit the filter.
+// readList reads the page in some tables. It looks at few pushes first, and at more, up to most, until it is known whether more than a
+// page of them fit the filter.
 func readList(
 	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string,
 ) (page push.Page, scanned int, err error) {
@@ -76,8 +77,10 @@ func readList(
 		var last push.Position
 		q := listQuery(f, tenant, after, limit, looks, tables, freed)
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		page.Pushes, page.Next, scanned, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
-		if err != nil || !short(page, limit) || looks == most {
+		var seen sight
+		page.Pushes, page.Next, seen, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
+		scanned = seen.scanned
+		if err != nil || scanned < looks || seen.fitting > len(page.Pushes) || looks == most {
 			break
 		}
 	}
@@ -99,11 +102,6 @@ func (s *Store) certain(ctx context.Context, c reader, from, until time.Time) er
 }
 
 func positionOf(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
-
-// short reports whether a page ends where the scan did: it has room, and more may fit behind.
-func short(page push.Page, limit int) bool {
-	return page.Next != nil && len(page.Pushes) < limit && sizeOf(page.Pushes) < maxPageBytes
-}
 
 // listed is where a list finds pushes p in its order, and how their send times and ids are written there.
 type listed struct{ source, fits, position, at, id string }

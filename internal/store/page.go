@@ -52,13 +52,15 @@ func (q pageQuery) sql() string {
 		q.scanned, q.position, q.backward, q.size, q.order, items, q.columns, maxPageBytes, q.join)
 }
 
+// sight is what was seen for a page: the rows that were scanned, and how many of them fit, of which one more than a page has is counted.
+type sight struct{ scanned, fitting int }
+
 // collectPage reads the items of a page with scan, and into the fields of last the position of the last row that was
 // scanned. The next page begins behind the last item, whose position is then put into last, or else behind that row;
 // or the list ends.
-func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, scanned int, err error) {
+func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, seen sight, err error) {
 	defer rows.Close()
-	var fitting int
-	rest := append(append([]any{&scanned}, fields...), &fitting)
+	rest := append(append([]any{&seen.scanned}, fields...), &seen.fitting)
 	for rows.Next() {
 		if rows.RawValues()[0] == nil { // there is no item
 			err = rows.Scan(append(make([]any, len(rows.RawValues())-len(rest)), rest...)...)
@@ -68,15 +70,15 @@ func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, po
 			items = append(items, item)
 		}
 		if err != nil {
-			return nil, nil, 0, err
+			return nil, nil, sight{}, err
 		}
 	}
 	items = items[:min(len(items), q.limit)]
 	switch {
-	case len(items) < fitting:
+	case len(items) < seen.fitting:
 		*last = position(items[len(items)-1])
-	case scanned < q.scan:
+	case seen.scanned < q.scan:
 		last = nil
 	}
-	return items, last, scanned, rows.Err()
+	return items, last, seen, rows.Err()
 }

@@ -120,6 +120,19 @@ func TestList_ReadsFew(t *testing.T) {
 	}
 }
 
+// TestList_FullLastPage: a page that holds all that fits is the last one, though other pushes lie behind it.
+func TestList_FullLastPage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE WHEN i < 3 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
+		FROM generate_series(1, 100) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
+	page, err := b.List(t.Context(), b.tenant, push.Filter{Channel: "sms"}, push.Position{}, 2)
+	if err != nil || len(page.Pushes) != 2 || page.Next != nil {
+		t.Errorf("%d pushes, next %v, %v", len(page.Pushes), page.Next, err)
+	}
+}
+
 // TestList_ReadsInOneTable: what is on a page is read where it was found or, if that was elsewhere, in the table of its week alone:
 // of pushes over five weeks, none is looked for by its id more than once. In live only the one whose time has come is looked for.
 func TestList_ReadsInOneTable(t *testing.T) {
