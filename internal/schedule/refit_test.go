@@ -37,7 +37,7 @@ func setupRefit(t *testing.T, seed uint64, recipients, pushes int) *refitBundle 
 	random := rand.New(rand.NewPCG(seed, 1))
 	var members []schedule.Member
 	for range pushes {
-		r := request(10*time.Minute + time.Duration(random.IntN(3*24*3600))*time.Second)
+		r := request(time.Hour + time.Duration(random.IntN(3*24*3600))*time.Second)
 		r.Recipient, r.Category = fmt.Sprintf("user-%d", random.IntN(recipients)), []string{"", "marketing", "free"}[random.IntN(3)]
 		if random.IntN(10) == 0 {
 			r.ExpiresAt = r.SendAt.Add(time.Minute)

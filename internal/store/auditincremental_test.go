@@ -242,7 +242,7 @@ func TestAuditPass_Resume(t *testing.T) {
 	b := setup(t)
 	want := map[uuid.UUID]int{}
 	for i := range 30 {
-		p := b.booked(t, fmt.Sprint("anna ", i), time.Duration(i)*40*time.Minute+time.Minute)
+		p := b.booked(t, fmt.Sprint("anna ", i), time.Duration(i)*40*time.Minute+time.Hour)
 		b.exec(t, `UPDATE pushes SET next_at = send_at - interval '1 second' WHERE id = $1`, p.ID)
 		want[p.ID] = 1
 	}

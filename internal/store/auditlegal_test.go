@@ -138,7 +138,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	},
 	"put off by what was sent before, and moved": func(t *testing.T, b *bundle, p push.Push, step func()) {
 		b.finish(t, b.claimed(t, p), sent)
-		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, time.Minute)).Push
+		later := book(t, b.Store, perMinute, draft(b.tenant, p.Recipient, p.SendAt.Sub(began)+time.Minute)).Push
 		b.exec(t, `UPDATE pushes SET send_at = send_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE recipient = $1`, p.Recipient) // as if both were late
 		if c := b.claim(t, p.Recipient, perMinute); c.Outcome != booking.PutOff {
 			t.Fatalf("%+v", c)
@@ -180,7 +180,7 @@ func TestAudit_NoFindings(t *testing.T) {
 		}
 	}
 	for life, live := range lives {
-		p := b.booked(t, life, 0)
+		p := b.booked(t, life, time.Since(began).Truncate(time.Second))
 		step(life)()
 		live(t, b, p, step(life))
 		step(life)()
@@ -198,7 +198,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}
 	o := booking.Order{}
 	for i := range 80 {
-		o.Drafts = append(o.Drafts, draft(b.tenant, fmt.Sprint("recipient ", i%4), 0))
+		o.Drafts = append(o.Drafts, draft(b.tenant, fmt.Sprint("recipient ", i%4), time.Since(began).Truncate(time.Second)))
 	}
 	if _, err := b.Book(t.Context(), o); err != nil {
 		t.Fatal(err)

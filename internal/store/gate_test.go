@@ -99,7 +99,7 @@ func TestGate_BeyondExpiry(t *testing.T) {
 			b := setup(t)
 			b.attempted(t, b.tenant, "anna", push.Delivered, time.Second, 0)
 			d := draft(b.tenant, "anna", 0)
-			d.Push.TTL = 10 * time.Minute
+			d.Push.TTL = 40 * time.Minute
 			p := book(t, b.Store, nil, d).Push
 			if c := b.claim(t, "anna", policy); c.Outcome != booking.PutOff || !c.Push.NextAt.Equal(p.ExpiresAt) || !b.read(t, p).NextAt.Equal(p.ExpiresAt) {
 				t.Fatalf("%+v", c)

@@ -39,7 +39,7 @@ func TestGate_QuietHours(t *testing.T) {
 		of   *time.Location
 		ttl  time.Duration
 	}{
-		"of all": {"UTC", time.UTC, 24 * time.Hour}, "of the recipient": {"recipient", kolkata, 24 * time.Hour}, "until it expires": {"UTC", time.UTC, 10 * time.Minute},
+		"of all": {"UTC", time.UTC, 24 * time.Hour}, "of the recipient": {"recipient", kolkata, 24 * time.Hour}, "until it expires": {"UTC", time.UTC, 40 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,6 +113,7 @@ func TestIdempotencyKey_WrongClock(t *testing.T) {
 			t.Fatalf("%s: %+v", name, v)
 		}
 		url, at := b.url, time.Now().Add(ahead)
+		again := keyed(b.tenant, name, name, "body", time.Hour) // not within: the ids of all tests would follow that clock
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(at)) // by the clock of the bubble, which stands still while Postgres works
 			st, err := store.Open(t.Context(), url, store.Config{Lanes: *lanes})
@@ -121,10 +122,10 @@ func TestIdempotencyKey_WrongClock(t *testing.T) {
 			}
 			defer time.Sleep(time.Second) // so that what gathers for commits ends
 			defer st.Close()
-			if v := book(t, st, threeRules, keyed(b.tenant, name, name, "body", time.Hour)); v.Outcome != booking.Replayed {
+			if v := book(t, st, threeRules, again); v.Outcome != booking.Replayed {
 				t.Errorf("%s: %+v", name, v)
 			}
-			if made, err := st.Keyed(t.Context(), b.tenant, keyed(b.tenant, name, name, "body", 0).Push.IdempotencyID); err != nil || len(made) != 1 {
+			if made, err := st.Keyed(t.Context(), b.tenant, again.Push.IdempotencyID); err != nil || len(made) != 1 {
 				t.Errorf("%s: %+v, %v", name, made, err)
 			}
 		})

@@ -108,7 +108,7 @@ func TestBook_MovedDraft(t *testing.T) {
 func TestBook_Show(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	early, far := b.booked(t, "anna", time.Minute), b.booked(t, "anna", 300*24*time.Hour)
+	early, far := b.booked(t, "anna", 2*time.Hour), b.booked(t, "anna", 300*24*time.Hour)
 	d := draft(b.tenant, "anna", 10*time.Hour)
 	d.Show = true
 	v := book(t, b.Store, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, d)
