@@ -171,42 +171,51 @@ func TestStore_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	st := openURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", store.Config{Timeout: 500 * time.Millisecond})
 	p := draft(uuid.New(), "anna", time.Hour).Push
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // no method waits until its caller gives up
-	t.Cleanup(cancel)
-	for name, call := range map[string]func() error{
-		"book": func() error { _, err := st.Book(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}}); return err },
-		"reschedule": func() error {
+	for name, call := range map[string]func(ctx context.Context) error{
+		"book": func(ctx context.Context) error {
+			_, err := st.Book(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}})
+			return err
+		},
+		"reschedule": func(ctx context.Context) error {
 			_, err := st.Reschedule(ctx, booking.Order{Drafts: []booking.Draft{{Push: p}}})
 			return err
 		},
-		"cancel": func() error { _, err := st.Cancel(ctx, p.Tenant, p.ID); return err },
-		"claim":  func() error { _, err := st.Claim(ctx, booking.ClaimOrder{}); return err },
-		"finish": func() error { _, err := st.Finish(ctx, booking.Finish{}); return err },
-		"push":   func() error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
-		"list":   func() error { _, err := st.List(ctx, p.Tenant, push.Filter{}, push.Position{}, 1); return err },
-		"bookings": func() error {
+		"cancel": func(ctx context.Context) error { _, err := st.Cancel(ctx, p.Tenant, p.ID); return err },
+		"claim":  func(ctx context.Context) error { _, err := st.Claim(ctx, booking.ClaimOrder{}); return err },
+		"finish": func(ctx context.Context) error { _, err := st.Finish(ctx, booking.Finish{}); return err },
+		"push":   func(ctx context.Context) error { _, err := st.Push(ctx, p.Tenant, p.ID); return err },
+		"list": func(ctx context.Context) error {
+			_, err := st.List(ctx, p.Tenant, push.Filter{}, push.Position{}, 1)
+			return err
+		},
+		"bookings": func(ctx context.Context) error {
 			_, _, err := st.Bookings(ctx, quota.Recipient{}, began, began, booking.MaxRead, false)
 			return err
 		},
-		"claim all": func() error { _, err := st.ClaimAll(ctx, make([]booking.ClaimOrder, 1)); return err },
-		"due":       func() error { _, _, err := st.Due(ctx, everyDue(1)); return err },
-		"ahead":     func() error { _, err := st.Ahead(ctx, push.Lanes(1)[0], time.Time{}, time.Minute); return err },
-		"own": func() error {
+		"claim all": func(ctx context.Context) error { _, err := st.ClaimAll(ctx, make([]booking.ClaimOrder, 1)); return err },
+		"due":       func(ctx context.Context) error { _, _, err := st.Due(ctx, everyDue(1)); return err },
+		"ahead": func(ctx context.Context) error {
+			_, err := st.Ahead(ctx, push.Lanes(1)[0], time.Time{}, time.Minute)
+			return err
+		},
+		"own": func(ctx context.Context) error {
 			_, err := st.OwnLanes(ctx, uuid.New(), push.Lanes(1), time.Minute)
 			return err
 		},
-		"leave":   func() error { return st.LeaveLanes(ctx, uuid.New()) },
-		"expire":  func() error { _, err := st.Expire(ctx, push.Lanes(1), 1); return err },
-		"lost":    func() error { _, err := st.Lost(ctx, push.Lanes(1), 1); return err },
-		"backlog": func() error { _, _, err := st.Backlog(ctx); return err },
-		"overdue": func() error { _, err := st.Overdue(ctx); return err },
-		"key":     func() error { _, err := st.Key(ctx, [32]byte{}); return err },
-		"tenant":  func() error { _, err := st.Tenant(ctx, "acme"); return err },
-		"ready":   func() error { return st.Ready(ctx) },
+		"leave":   func(ctx context.Context) error { return st.LeaveLanes(ctx, uuid.New()) },
+		"expire":  func(ctx context.Context) error { _, err := st.Expire(ctx, push.Lanes(1), 1); return err },
+		"lost":    func(ctx context.Context) error { _, err := st.Lost(ctx, push.Lanes(1), 1); return err },
+		"backlog": func(ctx context.Context) error { _, _, err := st.Backlog(ctx); return err },
+		"overdue": func(ctx context.Context) error { _, err := st.Overdue(ctx); return err },
+		"key":     func(ctx context.Context) error { _, err := st.Key(ctx, [32]byte{}); return err },
+		"tenant":  func(ctx context.Context) error { _, err := st.Tenant(ctx, "acme"); return err },
+		"ready":   func(ctx context.Context) error { return st.Ready(ctx) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := call(); !errors.Is(err, push.ErrUnavailable) || ctx.Err() != nil {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // no method waits until its caller gives up
+			defer cancel()
+			if err := call(ctx); !errors.Is(err, push.ErrUnavailable) || ctx.Err() != nil {
 				t.Errorf("%v", err)
 			}
 		})
