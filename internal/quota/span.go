@@ -30,11 +30,13 @@ func ceil(t time.Time) time.Time {
 	return t.Add(Second - 1).Truncate(Second)
 }
 
-// FreeSpans returns the seconds of a span that no interval covers, by time. Between two of them something is blocked.
+// FreeSpans returns the seconds of a span that no interval covers, by time. Between two of them at least one is blocked.
 func FreeSpans(blocked []Interval, of Span) (free []Span) {
-	taken := make([]Span, len(blocked))
-	for i := range blocked {
-		taken[i] = blocked[i].Seconds()
+	taken := make([]Span, 0, len(blocked))
+	for _, i := range blocked {
+		if s := i.Seconds(); s.Until.IsZero() || s.From.Before(s.Until) { // some lie between two seconds
+			taken = append(taken, s)
+		}
 	}
 	slices.SortFunc(taken, func(a, b Span) int { return a.From.Compare(b.From) })
 	at := of.From

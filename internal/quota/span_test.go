@@ -44,6 +44,15 @@ func TestFreeSpans_Oracle(t *testing.T) {
 	}
 }
 
+// TestFreeSpans_BetweenSeconds: what is blocked between two seconds divides nothing.
+func TestFreeSpans_BetweenSeconds(t *testing.T) {
+	of := quota.Span{From: noon, Until: noon.Add(time.Minute)}
+	between := quota.Interval{From: noon.Add(time.Second), Until: noon.Add(2 * time.Second)}
+	if got := quota.FreeSpans([]quota.Interval{between}, of); len(got) != 1 || got[0] != of {
+		t.Errorf("%v, want %v", got, of)
+	}
+}
+
 // TestSeconds_Ends: what is open leaves its first second free, what is closed does not, and fractions are rounded up.
 func TestSeconds_Ends(t *testing.T) {
 	at := func(d time.Duration) time.Time { return noon.Add(d) }
