@@ -80,7 +80,8 @@ func (c *call) act() {
 }
 
 // miss answers a request for which there is no path or no method. Below /v1 it counts like any other, against its
-// address and against its key if that is known, but needs none: what paths there are is no secret.
+// address and against its key if that is known, but needs none: what paths there are is no secret. All who ask for such paths take
+// turns, as one tenant would.
 func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	limits := &a.cfg.Callers
 	var tooFast error
@@ -95,7 +96,15 @@ func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	if found := (*refusal)(nil); errors.As(tooFast, &found) && found.kind == rateLimited {
 		answer = found
 	}
-	a.fail(rec, r, answer)
+	noTurn := a.cfg.Computing.Do(r.Context(), uuid.Nil, func() error {
+		a.fail(rec, r, answer)
+		a.finish(rec)
+		_ = http.NewResponseController(rec).Flush() // within the turn: to write the answer takes the most of it
+		return nil
+	})
+	if noTurn != nil {
+		a.fail(rec, r, &refusal{kind: rateLimited, detail: "too many requests for what does not exist are under way", header: http.Header{"Retry-After": {"1"}}})
+	}
 }
 
 // limit asks the limits that concern a request, or charges them, says in its answer how they stand, and refuses it if
