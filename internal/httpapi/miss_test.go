@@ -14,7 +14,10 @@ import (
 func TestMiss_TakesTurns(t *testing.T) {
 	t.Parallel()
 	computing := bulkhead.NewComputing[uuid.UUID](nil)
-	a := New(nil, everything{}, Config{Computing: computing, RequestTimeout: 50 * time.Millisecond})
+	with := func(patience time.Duration) *api {
+		return New(nil, everything{}, Config{Computing: computing, RequestTimeout: patience}).(*api)
+	}
+	hasty, a := with(50*time.Millisecond), with(time.Minute)
 	busy, over := make(chan struct{}), make(chan struct{})
 	for range runtime.GOMAXPROCS(0) {
 		go func() {
@@ -23,9 +26,9 @@ func TestMiss_TakesTurns(t *testing.T) {
 		<-busy
 	}
 	for _, path := range []string{"/no/such/path", "/v1/no/such/path"} {
-		ask(t, a, "GET", path, "").must(t, 429, "rate-limited")
+		ask(t, hasty, "GET", path, "").must(t, 429, "rate-limited")
 	}
-	ask(t, a, "DELETE", "/docs", "").must(t, 429, "rate-limited")
+	ask(t, hasty, "DELETE", "/docs", "").must(t, 429, "rate-limited")
 	ask(t, a, "GET", "/docs", "").must(t, 200)
 	close(over)
 	for range 100 {
