@@ -74,7 +74,6 @@ func (a *api) finish(rec *responseRecorder) {
 		return
 	}
 	e := rec.answer
-	rec.answer = nil
 	rec.memory.Shrink(int64(len(e.text)))
 	rec.setHeader("Content-Type", rec.answerType)
 	rec.setHeader("Content-Length", strconv.Itoa(len(e.text)))

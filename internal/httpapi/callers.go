@@ -96,16 +96,16 @@ func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	if found := (*refusal)(nil); errors.As(tooFast, &found) && found.kind == rateLimited {
 		answer = found
 	}
-	noTurn := a.cfg.Computing.Do(r.Context(), uuid.Nil, func() error {
-		a.fail(rec, r, answer)
-		a.finish(rec)
-		_ = http.NewResponseController(rec).Flush() // within the turn: to write the answer takes the most of it
-		return nil
-	})
+	// Within the turn nothing is read or written: a connection may be as slow as its caller likes.
+	noTurn := a.cfg.Computing.Do(r.Context(), uuid.Nil, func() error { time.Sleep(missPause); return nil })
 	if noTurn != nil {
-		a.fail(rec, r, &refusal{kind: rateLimited, detail: "too many requests for what does not exist are under way", header: http.Header{"Retry-After": {"1"}}})
+		answer = &refusal{kind: rateLimited, detail: "too many requests for what does not exist are under way", header: http.Header{"Retry-After": {"1"}}}
 	}
+	a.fail(rec, r, answer)
 }
+
+// missPause is how long each keeps its turn: with it, a processor answers a thousand a second at most.
+const missPause = time.Millisecond
 
 // limit asks the limits that concern a request, or charges them, says in its answer how they stand, and refuses it if
 // one of them does.

@@ -1,6 +1,9 @@
 package httpapi
 
 import (
+	"fmt"
+	"net"
+	"net/http/httptest"
 	"runtime"
 	"testing"
 	"time"
@@ -35,4 +38,25 @@ func TestMiss_TakesTurns(t *testing.T) {
 		ask(t, a, "GET", "/no/such/path", "").must(t, 404, "not-found")
 	}
 	ask(t, a, "DELETE", "/docs", "").must(t, 405, "method-not-allowed")
+}
+
+// TestMiss_SlowCallers: callers that send no body, and read no answer, keep no turn.
+func TestMiss_SlowCallers(t *testing.T) {
+	t.Parallel()
+	a := New(nil, everything{}, Config{Computing: bulkhead.NewComputing[uuid.UUID](nil), RequestTimeout: time.Minute}).(*api)
+	s := httptest.NewServer(a)
+	t.Cleanup(s.Close)
+	for range 4 * runtime.GOMAXPROCS(0) {
+		slow, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = slow.Close() })
+		if _, err := fmt.Fprint(slow, "POST /no/such/path HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 {
+		ask(t, a, "GET", "/no/such/path", "").must(t, 404, "not-found")
+	}
 }
