@@ -54,7 +54,7 @@ func (e *erasure) queueLogged(ctx context.Context, b *pgx.Batch) {
 // log erases the recipient from the entries until now.
 func (e *erasure) log(ctx context.Context) error {
 	tables := []string{weeksOfLog.parent}
-	if l := e.layouts.log(); l.others == 0 {
+	if l := e.layouts.log(); len(l.others) == 0 {
 		tables = l.between(time.Time{}, e.until)
 	}
 	for some := range slices.Chunk(tables, tablesAtOnce) {

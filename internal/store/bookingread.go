@@ -139,7 +139,7 @@ func (r *bookingRead) start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 		b.Queue(s.layouts.keyedTables(), r.requests)
 	}
 	if !r.complete() {
-		b.Queue(countSQL)
+		b.Queue(completeSQL, r.pushes.names())
 	}
 	for from := 0; from < len(r.spans); {
 		n := r.portion(from)
@@ -223,11 +223,11 @@ func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {
 		}
 	}
 	if !r.complete() {
-		var n int
-		if err := r.results.QueryRow().Scan(&n); err != nil {
+		var complete bool
+		if err := r.results.QueryRow().Scan(&complete); err != nil {
 			return s, err
 		}
-		if n != r.pushes.count() {
+		if !complete {
 			return s, errStale
 		}
 	}

@@ -187,7 +187,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 			people.queue(s, b)
 		}
 		if !certain {
-			b.Queue(countSQL)
+			b.Queue(completeSQL, pushes.names())
 		}
 		for _, r := range reads {
 			r.queue(b, spans)
@@ -200,8 +200,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 			err = cmp.Or(err, people.collect(rows))
 		}
 		if !certain {
-			var n int
-			if err = cmp.Or(err, res.QueryRow().Scan(&n)); err == nil && n != pushes.count() {
+			if err = cmp.Or(err, res.QueryRow().Scan(&certain)); err == nil && !certain {
 				err = errStale
 			}
 		}

@@ -160,7 +160,7 @@ func (s *Store) within(ctx context.Context, part *part, tenant uuid.UUID, do fun
 func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	for earlier, tries := 0, 0; ; earlier++ {
+	for earlier, tries, changes := 0, 0, 0; ; earlier++ {
 		err := onConn(ctx, pool, func(c *pgxpool.Conn) error {
 			if err := s.layouts.fresh(ctx, c); err != nil {
 				return err
@@ -177,14 +177,21 @@ func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error
 				continue
 			}
 		}
-		if err == nil || tries == 4 || !s.layouts.mend(err) && !parted && !again(err) {
+		changed := repartitioned(err) && changes < 25
+		if err == nil || tries == 4 && !changed || !s.layouts.mend(err) && !parted && !again(err) {
 			return classify(err)
+		}
+		wait := 20 * time.Millisecond
+		if changed {
+			changes++ // many partitions may be dropped, one soon after another
+		} else {
+			wait <<= 2 * tries
+			tries++
 		}
 		select {
 		case <-ctx.Done():
 			return classify(err)
-		case <-time.After(20 * time.Millisecond << (2 * tries)):
-			tries++
+		case <-time.After(wait):
 		}
 	}
 }

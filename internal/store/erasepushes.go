@@ -26,7 +26,7 @@ func (e *erasure) pushes(ctx context.Context) error {
 
 // tables are those of pushes.
 func (e *erasure) tables() []string {
-	if p := e.layouts.pushes(); p.others == 0 {
+	if p := e.layouts.pushes(); len(p.others) == 0 {
 		return p.between(time.Time{}, booking.EndOfTime)
 	}
 	return []string{weeksOfPushes.parent}
@@ -112,7 +112,7 @@ const sendsAtOnce = 16
 // sends erases the attempts.
 func (e *erasure) sends(ctx context.Context) error {
 	tables := []string{daysOfSends.parent}
-	if s := e.layouts.sends(); s.others == 0 {
+	if s := e.layouts.sends(); len(s.others) == 0 {
 		_, now := e.layouts.now()
 		tables = s.between(time.Time{}, now.Add(clockGap))
 	}

@@ -93,9 +93,9 @@ func (s *Store) certain(ctx context.Context, c reader, from, until time.Time) er
 	if pushes.covers(from, until) {
 		return nil
 	}
-	rows, _ := c.Query(ctx, countSQL)
-	n, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
-	if err == nil && n != pushes.count() {
+	rows, _ := c.Query(ctx, completeSQL, pushes.names())
+	complete, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	if err == nil && !complete {
 		err = errStale
 	}
 	return err

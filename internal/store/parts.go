@@ -55,10 +55,10 @@ func (p partitioned) span(tables []string) (begin, end time.Time, divided bool) 
 type parts struct {
 	partitioned
 	begins []time.Time // in order; none: it is a plain table
-	others int         // partitions that were attached by hand, and are found by no name
+	others []string    // partitions that were attached by hand, and are found by no name
 }
 
-// errStale: the layout was read before a partition was made that may be needed.
+// errStale: the layout was read before a partition was made that may be needed. See [layouts.mend].
 var errStale = errors.New("the tables have other partitions than were known")
 
 // divided reports whether the table has partitions.
@@ -105,8 +105,14 @@ func (p parts) coverAll(spans []span) bool {
 	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.covers(sp.view.From, sp.view.Until) })
 }
 
-// count is how many partitions there were.
-func (p parts) count() int { return len(p.begins) + p.others }
+// names lists all partitions that there were.
+func (p parts) names() []string {
+	names := slices.Clone(p.others)
+	for _, begin := range p.begins {
+		names = append(names, p.name(begin))
+	}
+	return names
+}
 
 // all lists the tables that hold what has a time from one to another: the parent, if it is not certain which they are.
 func (p parts) all(from, until time.Time) []string {
@@ -132,8 +138,9 @@ func byTable[T any](rows []T, table func(T) string) iter.Seq2[string, []int] {
 	}
 }
 
-// countSQL counts the partitions of pushes that there are.
-const countSQL = `SELECT count(*) FROM pg_inherits WHERE inhparent = to_regclass('pushes')`
+// completeSQL reports whether pushes has no partition but those with the names $1. That some were dropped does not matter.
+const completeSQL = `SELECT NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+	WHERE i.inhparent = to_regclass('pushes') AND c.relname <> ALL ($1::text[]))`
 
 // layout is how the tables are divided.
 type layout struct {
@@ -191,14 +198,14 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys},
 		log: parts{partitioned: weeksOfLog}}
 	rows, _ := c.Query(ctx, `
-		SELECT p.relname, substr(c.relname, length(p.relname) + 2), clock_timestamp()
+		SELECT p.relname, c.relname, clock_timestamp()
 		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'), to_regclass('audit_log'))
 		UNION ALL SELECT 'pushes_freed', '', clock_timestamp() FROM pg_index WHERE indexrelid = to_regclass('pushes_freed') AND indisvalid
 		UNION ALL SELECT '', '', clock_timestamp()
 		ORDER BY 1, 2`)
-	var parent, day string
-	_, err := pgx.ForEachRow(rows, []any{&parent, &day, &next.now}, func() error {
+	var parent, name string
+	_, err := pgx.ForEachRow(rows, []any{&parent, &name, &next.now}, func() error {
 		p := &next.pushes
 		switch parent {
 		case next.sends.parent:
@@ -213,11 +220,11 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		case "":
 			return nil
 		}
-		begin, err := time.Parse("20060102", day)
+		begin, err := time.Parse(p.parent+"_20060102", name)
 		if err == nil && begin.Equal(p.begin(begin)) {
 			p.begins = append(p.begins, begin)
 		} else {
-			p.others++
+			p.others = append(p.others, name)
 		}
 		return nil
 	})
@@ -229,9 +236,12 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 	return err
 }
 
+// repartitioned reports whether an error says that a partition was made or dropped after the layout was read.
+func repartitioned(err error) bool { return hasCode(err, undefinedTable) || errors.Is(err, errStale) }
+
 // mend has the layout read again after an error that says that it has changed.
 func (l *layouts) mend(err error) (mended bool) {
-	mended = hasCode(err, undefinedTable, outOfLocks) || errors.Is(err, errStale)
+	mended = repartitioned(err) || hasCode(err, outOfLocks)
 	if mended {
 		l.forget()
 	}

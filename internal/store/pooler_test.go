@@ -283,7 +283,7 @@ func TestPooler_Partitions(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
+			p := setupPooled(t, store.Config{Lanes: 1, Timeout: time.Minute}, settings...)
 			p.exec(t, `GRANT `+ask[string](t, p.db, `SELECT current_user::text`)+` TO `+p.role)
 			var (
 				working sync.WaitGroup
