@@ -83,7 +83,9 @@ func TestRedisSentinel_MasterLost(t *testing.T) {
 func TestRedisCluster_Burst(t *testing.T) {
 	t.Parallel()
 	const pushes, paced = 1000, 30
-	b := setupCluster(t, oneEndpoint, strings.Replace(clusterConfig, "arm_lease: 2s, redis_patience: 1s", "arm_lease: 10m, redis_patience: 10m", 1))
+	b := setupCluster(t, oneEndpoint, strings.NewReplacer(
+		"arm_lease: 2s, redis_patience: 1s", "arm_lease: 10m, redis_patience: 10m", "timeout: 2s", "timeout: 1m", "lease: 4s", "lease: 2m", // however busy the machine is
+	).Replace(clusterConfig))
 	b.StartAPI()
 	worker := b.startWatchedWorker()
 	due := time.Now().Add(6 * time.Second).Truncate(time.Second)
