@@ -52,15 +52,26 @@ type bundle struct {
 	shadows *schedule.Shadows
 	refused *schedule.Refusals
 
-	mu    sync.Mutex
-	ahead time.Duration // of the real clock
+	mu     sync.Mutex
+	ahead  time.Duration // of the real clock
+	frozen time.Time     // what the clock shows while it stands still
 }
 
 // now is the bundle's clock.
 func (b *bundle) now() time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if !b.frozen.IsZero() {
+		return b.frozen.Add(b.ahead)
+	}
 	return time.Now().Add(b.ahead)
+}
+
+// freeze has the clock stand still, but for advance.
+func (b *bundle) freeze() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.frozen = time.Now()
 }
 
 func (b *bundle) advance(d time.Duration) {

@@ -53,7 +53,7 @@ func TestCallerLimits(t *testing.T) {
 		t.Run(string(algorithm), func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			limit := ratelimit.Limit{Algorithm: algorithm, Limit: 2, Per: 2 * time.Second}
+			limit := ratelimit.Limit{Algorithm: algorithm, Limit: 2, Per: 10 * time.Second}
 			if algorithm == ratelimit.LeakyBucket {
 				limit.Burst = 2
 			}
@@ -61,7 +61,7 @@ func TestCallerLimits(t *testing.T) {
 			for left := 1; left >= 0; left-- {
 				r := b.from("192.0.2.1:1")
 				policy, standing := r.Header().Get("RateLimit-Policy"), r.Header().Get("RateLimit")
-				if r.Code != 200 || policy != `"per-ip";q=100;w=3600, "per-key";q=2;w=2` {
+				if r.Code != 200 || policy != `"per-ip";q=100;w=3600, "per-key";q=2;w=10` {
 					t.Fatalf("%d, policy %s", r.Code, policy)
 				}
 				if !strings.HasPrefix(standing, `"per-ip";r=`+strconv.Itoa(98+left)+`;t=3600, "per-key";r=`+strconv.Itoa(left)+";t=") {
@@ -70,8 +70,8 @@ func TestCallerLimits(t *testing.T) {
 			}
 			r := b.from("192.0.2.1:1")
 			after, _ := strconv.Atoi(r.Header().Get("Retry-After"))
-			if r.Code != 429 || after < 1 || after > 3 || !strings.Contains(r.Body.String(), `"type":"urn:sendquota:problem:rate-limited"`) ||
-				!strings.Contains(r.Body.String(), "per-key (2 requests per 2s)") {
+			if r.Code != 429 || after < 1 || after > 15 || !strings.Contains(r.Body.String(), `"type":"urn:sendquota:problem:rate-limited"`) ||
+				!strings.Contains(r.Body.String(), "per-key (2 requests per 10s)") {
 				t.Fatalf("%d, Retry-After %d: %s", r.Code, after, r.Body)
 			}
 			if standing := r.Header().Get("RateLimit"); !strings.HasPrefix(standing, `"per-ip";r=98`) {

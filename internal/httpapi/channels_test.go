@@ -14,6 +14,7 @@ import (
 // TestChannels lists what is configured, how the workers see it, and what waits of the tenant's own.
 func TestChannels(t *testing.T) {
 	b := setup(t)
+	b.freeze()
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{

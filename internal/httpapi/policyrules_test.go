@@ -174,6 +174,7 @@ func TestShadowRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.advance(2 * time.Minute)
+	minute := b.now().UTC().Truncate(time.Minute)
 	b.send("POST", "/v1/pushes", pushBody("dora", soon, `,"channel":"sms"`), "Idempotency-Key", "k").must(t, 201)
 	b.send("POST", "/v1/pushes", pushBody("dora", soon, `,"channel":"sms"`), "Idempotency-Key", "k").must(t, 201)
 	for range 2 {
@@ -185,7 +186,6 @@ func TestShadowRules(t *testing.T) {
 	if want := "[map[category: rule:sms would_refuse:1] map[category:marketing rule:sms would_refuse:1] map[category: rule:trial would_refuse:1] map[category:marketing rule:trial would_refuse:2]]"; fmt.Sprint(got.at(t, "rules")) != want {
 		t.Errorf("%v\nwant %s", got.at(t, "rules"), want)
 	}
-	minute := b.now().UTC().Truncate(time.Minute)
 	if got := b.send("GET", "/v1/policy/shadow?from="+rfc(minute), "").must(t, 200); fmt.Sprint(got.at(t, "rules")) != "[map[category: rule:sms would_refuse:1]]" {
 		t.Errorf("of the last minute: %s", got.text)
 	}

@@ -161,7 +161,7 @@ func TestSimulate_Turns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer place.Release()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // its key has to be looked up before
 	defer cancel()
 	r := httptest.NewRequest("POST", "/v1/campaigns/"+id+"/simulate", nil).WithContext(ctx)
 	r.Header.Set("Authorization", "Bearer "+b.key)

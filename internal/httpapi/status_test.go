@@ -13,6 +13,7 @@ import (
 // TestStatus tells how the servers are, and what waits and was tried of the tenant's own; it counts once a second.
 func TestStatus(t *testing.T) {
 	b := setup(t)
+	b.freeze()
 	got := b.send("GET", "/v1/status", "").must(t, 200)
 	if got.at(t, "status") != "ready" || got.at(t, "postgres") != "ok" || got.at(t, "redis") != "ok" || got.at(t, "queue") != "ok" || got.at(t, "workers") != 0.0 ||
 		got.at(t, "waiting", "oldest_send_at") != nil || got.at(t, "attempts", "late_ms_p50") != nil || len(got.at(t, "minutes").([]any)) != 0 || got.at(t, "complete") != true {
