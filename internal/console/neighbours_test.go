@@ -57,14 +57,10 @@ func TestSignIn_MadeUpCookies(t *testing.T) {
 		strangers.Go(func() { ask("192.0.2.66", strings.Repeat("x", tokenLength)) })
 	}
 	testenv.Until(t, time.Millisecond, "strangers have their part", func() bool { return slow.asking.Load() == addressesPart })
-	began := time.Now()
-	for range 10 {
+	for range 10 { // who waits for the strangers gets an error in the end
 		if code := ask("192.0.2.1", token); code != http.StatusOK {
 			t.Fatalf("who has signed in gets %d", code)
 		}
-	}
-	if took := time.Since(began); took > lookupTime/2 {
-		t.Errorf("who has signed in waits: 10 pages took %s", took)
 	}
 	if n := slow.asking.Load(); n != addressesPart {
 		t.Errorf("%d lookups of one address at a time, want %d", n, addressesPart)
@@ -80,12 +76,16 @@ func TestOIDC_Silent(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	const patience = 500 * time.Millisecond
-	b := setupSignIn(t, SignInConfig{PublicURL: "http://localhost", OIDC: OIDC{Issuer: "http://" + silent.Addr().String(), ClientID: "sq", Tenant: "acme", HTTP: &http.Client{Timeout: patience}}})
+	var asked atomic.Int64
+	counting := roundTripper(func(r *http.Request) (*http.Response, error) {
+		asked.Add(1)
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	b := setupSignIn(t, SignInConfig{PublicURL: "http://localhost", OIDC: OIDC{Issuer: "http://" + silent.Addr().String(), ClientID: "sq", Tenant: "acme", HTTP: &http.Client{Transport: counting, Timeout: time.Second}}})
 	b.person("ada@example.com", user.Viewer, goodPassword)
-	began := time.Now()
+	const many = 50
 	var all sync.WaitGroup
-	for range 50 {
+	for range many {
 		all.Go(func() {
 			w := httptest.NewRecorder()
 			if b.console.ServeHTTP(w, httptest.NewRequest("GET", oidcPath, nil)); w.Code != http.StatusBadGateway {
@@ -98,10 +98,14 @@ func TestOIDC_Silent(t *testing.T) {
 		t.Error("nobody can sign in with a password")
 	}
 	all.Wait()
-	if took := time.Since(began); took > 10*patience {
-		t.Errorf("50 who want to sign in waited for %s", took)
+	if n := asked.Load(); n == 0 || n > many/2 { // on a busy machine, some come when a question is over
+		t.Errorf("%d who want to sign in asked the provider %d times", many, n)
 	}
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestPage_Turns: pages are drawn in the turns of their tenant, and other tenants' work holds none up.
 func TestPage_Turns(t *testing.T) {
