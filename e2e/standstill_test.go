@@ -150,7 +150,8 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	api, worker := b.StartAPI(), b.startWatchedWorker()
+	api := b.StartAPI()
+	b.stop(b.startWatchedWorker().Process) // before anything is due
 	submit := func(recipient string, more object) string {
 		body := object{"recipient": recipient, "message": object{}, "send_at": time.Now().Add(4 * time.Second).Format(time.RFC3339)}
 		maps.Copy(body, more)
@@ -163,7 +164,6 @@ func TestChannel_Removed(t *testing.T) {
 	patient := submit("anna", nil)
 	brief := submit("bert", object{"expires_at": time.Now().Add(7 * time.Second).Format(time.RFC3339)})
 	b.stop(api)
-	b.stop(worker.Process)
 	b.configure("  push: {", "  other: {")
 	b.StartAPI()
 	away := b.Start("worker")
