@@ -192,7 +192,7 @@ func TestChannel_Removed(t *testing.T) {
 func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	t.Parallel()
 	p := newOwnPostgres(t)
-	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})
+	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 30s", "lease: 2m, arm_lease: 2s", 1)})
 	b.Env = append(b.Env, "DATABASE_URL="+p.service)
 	b.StartAPI()
 	worker := b.startWatchedWorker()
