@@ -77,6 +77,7 @@ func TestStore_OneShard(t *testing.T) {
 		{"a recipient with no free time for days", func() { b.workFull(t, recipient) }, "push.scheduled 2"},
 		{"an Idempotency-Key", func() { b.workKeyed(t, recipient) }, "push.scheduled 2"},
 		{"a batch", func() { b.workBatch(t, recipient) }, "push.scheduled 3"},
+		{"lists", func() { b.workLists(t, recipient) }, ""},
 		{"a retry", func() { b.workRetry(t, recipient) }, "push.failed 1, push.scheduled 2"},
 		{"a campaign", func() { b.workCampaign(t, campaign, lane) }, "push.scheduled 2"},
 		{"an opt-out", func() {
@@ -259,6 +260,20 @@ func (b *bundle) workBatch(t *testing.T, recipient string) {
 	}
 	if v, err := b.Book(t.Context(), o); err != nil || outcomes(v)[booking.Booked] != 3 {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// workLists lists what is kept of a recipient, whole and by filters.
+func (b *bundle) workLists(t *testing.T, recipient string) {
+	t.Helper()
+	for _, f := range []push.Filter{{}, {Channel: "log"}, {Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Sent}, {Status: push.Failed, Reason: "bad"}} {
+		f.Recipient, f.From = recipient, began.Add(-time.Hour)
+		if page, err := b.List(t.Context(), b.tenant, f, push.Position{}, 100); err != nil || len(page.Pushes) == 0 && f.Status != push.Sending {
+			t.Errorf("%+v: %+v, %v", f, page, err)
+		}
+	}
+	if page, err := b.Sends(t.Context(), b.tenant, push.SendFilter{Recipient: recipient, From: began.Add(-time.Hour)}, push.SendPosition{}, 100); err != nil || len(page.Sends) == 0 {
+		t.Errorf("%+v, %v", page, err)
 	}
 }
 
