@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
 // Partitions are made before they are needed, and dropped when all that is in them is kept for long enough. A table without
@@ -35,6 +36,7 @@ func (s *Store) MakePartitions(ctx context.Context) (made int, err error) {
 			if err := c.QueryRow(ctx, `SELECT make_partitions($1, now(), now() + $2::interval)`, a.table.parent, a.until).Scan(&n); err != nil {
 				return err
 			}
+			failpoint.Hit(failpoint.PartitionsMade)
 			made += n
 		}
 		return nil
@@ -216,6 +218,7 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 		if err := d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS '%s'`, part, onItsWay)); err != nil {
 			return d.explain(ctx, err)
 		}
+		failpoint.Hit(failpoint.PartitionMarked)
 	}
 	if p.attached {
 		how := "CONCURRENTLY"
@@ -225,8 +228,13 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 		if err := d.exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s %s`, table, part, how)); err != nil {
 			return d.explain(ctx, err)
 		}
+		failpoint.Hit(failpoint.PartitionDetached)
 	}
-	return d.exec(ctx, `DROP TABLE IF EXISTS `+part)
+	if err := d.exec(ctx, `DROP TABLE IF EXISTS `+part); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.PartitionDropped)
+	return nil
 }
 
 // unmark takes the mark from a partition that was to be dropped, and is to be kept for longer now.
