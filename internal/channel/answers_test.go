@@ -81,8 +81,8 @@ func providerAnswers() []row {
 		{"500 with a body that drips", hangs("HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\n"), unknown, long},
 
 		{"101", answers(101, "", "Connection: upgrade", "Upgrade: x"), unknown, long},
-		{"hangs", hangs(""), unknown, time.Second},
-		{"hangs within the head", hangs("HTTP/1.1 200 OK\r\nContent-"), unknown, time.Second},
+		{"hangs", hangs(""), unknown, brief},
+		{"hangs within the head", hangs("HTTP/1.1 200 OK\r\nContent-"), unknown, brief},
 		{"resets", resets, unknown, long},
 		{"drops", drops, unknown, long},
 		{"hangs up without reading", nil, unknown, long},

@@ -62,7 +62,7 @@ func TestDocs_Statuses(t *testing.T) {
 		return all
 	}
 	soon := []behavior{answers(408, "", "Retry-After: 7"), answers(425, "", "Retry-After: 7"), answers(429, "", "Retry-After: 7"), answers(503, "", "Retry-After: 7")}
-	const long, short = 20 * time.Second, time.Second // for providers that answer, and that hang
+	const long, short = ample, brief // for providers that answer, and that hang
 	cases := map[string]struct {
 		outcome   string
 		timeout   time.Duration
@@ -135,7 +135,7 @@ func TestDocs_CodeOutcomes(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			var now atomic.Pointer[behavior]
-			c, _ := s.start(t, row{behavior: func(conn *net.TCPConn, r received, stop <-chan struct{}) bool { return (*now.Load())(conn, r, stop) }}, testConnection(20*time.Second))
+			c, _ := s.start(t, row{behavior: func(conn *net.TCPConn, r received, stop <-chan struct{}) bool { return (*now.Load())(conn, r, stop) }}, testConnection(ample))
 			table := map[string]map[string]meaning{"sms": twilioCodes(), "fcm": fcmCodes(), "apns": apnsReasons()}[s.name]
 			for code, m := range table { // which TestDocsListTheCodes holds to the docs
 				for _, status := range []int{400, 401, 403, 404, 410, 429, 500, 502, 503, 504} {
@@ -183,9 +183,9 @@ func TestDocs_Email(t *testing.T) {
 		for _, script := range cases[row] {
 			t.Run(row, func(t *testing.T) {
 				t.Parallel()
-				timeout := 20 * time.Second
+				timeout := ample
 				if strings.Contains(fmt.Sprint(script), mailHangs) {
-					timeout = 4 * time.Second
+					timeout = 2 * brief
 				}
 				server := newMailServer(t, mailSetup{script: script})
 				r := newTestEmail(t, server, EmailConfig{Connection: testConnection(timeout)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)

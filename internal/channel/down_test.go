@@ -9,8 +9,8 @@ import (
 // other pushes, although it may be tried again.
 func TestChannels_Down(t *testing.T) {
 	t.Parallel()
-	fate := func(t *testing.T, s subject, b behavior) Result {
-		c, _ := s.start(t, row{name: "down", behavior: b}, testConnection(time.Second))
+	fate := func(t *testing.T, s subject, b behavior, timeout time.Duration) Result {
+		c, _ := s.start(t, row{name: "down", behavior: b}, testConnection(timeout))
 		return c.Send(t.Context(), s.push(), 1)
 	}
 	for _, s := range subjects() {
@@ -28,7 +28,11 @@ func TestChannels_Down(t *testing.T) {
 		} {
 			t.Run(s.name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				if got := fate(t, s, tt.behavior); got.Down != tt.down {
+				timeout := ample
+				if name == "hangs" {
+					timeout = brief
+				}
+				if got := fate(t, s, tt.behavior, timeout); got.Down != tt.down {
 					t.Errorf("%+v", got)
 				}
 			})
@@ -43,14 +47,14 @@ func TestChannels_Down(t *testing.T) {
 			t.Run("email "+step+" "+reply[:3], func(t *testing.T) {
 				t.Parallel()
 				server := newMailServer(t, mailSetup{script: mailScript{step: reply}})
-				e := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)})
+				e := newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)})
 				if got := e.Send(t.Context(), emailPush(`{"body":"x"}`), 1); got.Down != down {
 					t.Errorf("%+v", got)
 				}
 			})
 		}
 	}
-	nobody := newTestWebhook(t, WebhookConfig{Connection: testConnection(time.Second), URL: "http://127.0.0.1:1"})
+	nobody := newTestWebhook(t, WebhookConfig{Connection: testConnection(ample), URL: "http://127.0.0.1:1"})
 	if got := nobody.Send(t.Context(), testPush(), 1); !got.Down {
 		t.Errorf("nobody there: %+v", got)
 	}

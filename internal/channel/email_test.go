@@ -224,7 +224,11 @@ func TestEmail_Steps(t *testing.T) {
 		t.Run(tt.step+" "+strings.Trim(tt.reply, "\x00"), func(t *testing.T) {
 			t.Parallel()
 			server := newMailServer(t, mailSetup{script: mailScript{tt.step: tt.reply}})
-			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)})
+			timeout := ample
+			if tt.reply == mailHangs && tt.step != "QUIT" {
+				timeout = 2 * brief
+			}
+			e := newTestEmail(t, server, EmailConfig{Connection: testConnection(timeout)})
 			got := e.Send(t.Context(), emailPush(`{"body":"`+markMessage+`"}`), 1)
 			if diff := cmp.Diff(fmt.Sprint(tt.want.outcome, tt.want.final, tt.want.unregistered), fmt.Sprint(got.Outcome, got.Final, got.Unregistered)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -245,7 +249,7 @@ func TestEmail_Quit(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
 		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
-		newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
+		newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
 		for deadline := time.Now().Add(2 * time.Minute); len(server.all()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 		}
 		if all := server.all(); len(all) != 1 || !all[0].quit {
@@ -271,7 +275,7 @@ func TestEmail_NoPasswordInTheClear(t *testing.T) {
 			if !tt.trust {
 				server.roots = nil
 			}
-			got := newTestEmail(t, server, EmailConfig{Connection: testConnection(2 * time.Second)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
+			got := newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
 			if diff := cmp.Diff(Result{Outcome: push.Refused, Down: true, Error: tt.want}, got); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
 			}

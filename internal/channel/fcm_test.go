@@ -179,7 +179,7 @@ func TestFCM_AccessTokenRefused(t *testing.T) {
 // Without an access token nothing is sent, however the exchange fails.
 func TestFCM_NoAccessToken(t *testing.T) {
 	for name, tt := range map[string]struct {
-		answer func(w http.ResponseWriter, token string)
+		answer func(w http.ResponseWriter, token string) // nil: none until the test ends
 		want   string
 	}{
 		"refused": {func(w http.ResponseWriter, _ string) {
@@ -187,15 +187,19 @@ func TestFCM_NoAccessToken(t *testing.T) {
 		}, "no access token: invalid_grant: the service account or its key is gone, or the clock is wrong"},
 		"down":     {func(w http.ResponseWriter, _ string) { http.Error(w, markSecret, http.StatusServiceUnavailable) }, "no access token: the provider answered 503 Service Unavailable"},
 		"drops":    {func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }, "no access token: no answer: the server closed the connection"},
-		"hangs":    {func(http.ResponseWriter, string) { time.Sleep(time.Second) }, "no access token: "},
+		"hangs":    {nil, "no access token: "},
 		"nonsense": {func(w http.ResponseWriter, token string) { fmt.Fprint(w, token) }, "no access token: there is none in the answer"},
 		"empty":    {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, `{"access_token":"","expires_in":3600}`) }, "no access token: there is none in the answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			provider, g := newProvider(t, answers(200, "{}")), newGoogle(t)
-			g.answer = tt.answer
-			f := newTestFCM(t, g, FCMConfig{Connection: testConnection(400 * time.Millisecond), BaseURL: provider.url()})
+			timeout := ample
+			if g.answer = tt.answer; g.answer == nil {
+				timeout = brief
+				g.answer = func(http.ResponseWriter, string) { <-t.Context().Done() }
+			}
+			f := newTestFCM(t, g, FCMConfig{Connection: testConnection(timeout), BaseURL: provider.url()})
 			got := f.Send(t.Context(), fcmPush(), 1)
 			if got.Outcome != push.Refused || got.Final || !strings.HasPrefix(got.Error, tt.want) {
 				t.Errorf("got %+v, want refused, not for good, for %q", got, tt.want)

@@ -38,6 +38,12 @@ func httpSubject(build func(t *testing.T, url string, c Connection) Channel) fun
 	}
 }
 
+// ample is for what ends by itself, and brief for what hangs: it has to come so far before, on a busy machine, too.
+const (
+	ample = 20 * time.Second
+	brief = 5 * time.Second
+)
+
 func testConnection(timeout time.Duration) Connection {
 	return Connection{Name: "push", Timeout: timeout, AllowPrivateAddresses: true, Now: testNow}
 }

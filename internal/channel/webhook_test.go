@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -73,7 +72,11 @@ func TestWebhook_NoConnection(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := strings.Replace(tt.url, "://", "://"+markUser+":"+markPassword+"@", 1) + "/?" + markQuery
-			got := newTestWebhook(t, WebhookConfig{Connection: testConnection(time.Second), URL: url}).Send(t.Context(), testPush(), 1)
+			timeout := ample
+			if tt.name == "TLS handshake hangs" {
+				timeout = brief
+			}
+			got := newTestWebhook(t, WebhookConfig{Connection: testConnection(timeout), URL: url}).Send(t.Context(), testPush(), 1)
 			if got.Outcome != push.Refused || got.Final || !strings.Contains(got.Error, tt.want) {
 				t.Errorf("got %+v, want refused, not for good, for %q", got, tt.want)
 			}
@@ -110,7 +113,7 @@ func TestWebhook_TLS(t *testing.T) {
 	server := http2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte(`{"id":"` + r.Proto + `"}`))
 	}))
-	w := newTestWebhook(t, WebhookConfig{Connection: Connection{Timeout: time.Second, Roots: roots(server)}, URL: server.URL})
+	w := newTestWebhook(t, WebhookConfig{Connection: Connection{Timeout: ample, Roots: roots(server)}, URL: server.URL})
 	got := w.Send(t.Context(), testPush(), 1)
 	if diff := cmp.Diff(Result{Outcome: push.Delivered, ProviderMessageID: "HTTP/1.1"}, got, notWhen); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)

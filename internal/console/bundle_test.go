@@ -74,15 +74,22 @@ type noMetrics struct{}
 func (noMetrics) Submitted(string, string) {}
 func (noMetrics) CacheAnswered(string)     {}
 
+// longest is how long a request, a transaction and an exchange with Redis may take: more than a busy machine needs.
+const longest = time.Minute
+
+func (b *bundle) limiter() *ratelimit.Limiter {
+	return ratelimit.New(b.rdb, ratelimit.Config{Config: redisscript.Config{Timeout: longest}})
+}
+
 func setup(t testing.TB) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: testenv.Postgres(t), cookies: map[string]string{}}
 	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: longest, ReadTimeout: longest}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
-	rdb := testenv.RedisClient(t, testenv.Redis(t))
+	b.rdb = testenv.RedisClient(t, testenv.Redis(t))
 	log := slog.New(slog.NewJSONHandler(&b.log, nil))
 	rules := quota.Policy{
 		{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
@@ -92,7 +99,7 @@ func setup(t testing.TB) *bundle {
 		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
 	b.refused = schedule.NewRefusals(b.store, log)
-	pushes := schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
+	pushes := schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: b.refused,
 	})
@@ -100,7 +107,7 @@ func setup(t testing.TB) *bundle {
 	b.runner = campaign.NewRunner(b.store, pushes, log, campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
 	b.bulks = bulk.NewRunner(b.store, pushes, log)
 	api := httpapi.New(pushes, b.store, httpapi.Config{
-		Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
+		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		BulkChanges: bulk.New(b.store, pushes),
 		Failures:    b.store,
@@ -110,7 +117,7 @@ func setup(t testing.TB) *bundle {
 		Simulator:   campaign.NewSimulator(campaigns, pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
 		Webhooks:    notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
 		Policies:    schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
-		Limiter:     ratelimit.New(rdb, ratelimit.Config{}),
+		Limiter:     b.limiter(),
 	})
 	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
 		t.Fatal(err)
@@ -124,7 +131,7 @@ func setup(t testing.TB) *bundle {
 		t.Fatal(err)
 	}
 	b.who = &signedIn{Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
-	b.handler, b.rdb = api, rdb
+	b.handler = api
 	b.console = New(api, b.who, Config{Log: log, APIAddress: "https://api.example.com"})
 	return b
 }

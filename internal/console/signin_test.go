@@ -224,7 +224,7 @@ func TestSignIn_Teams(t *testing.T) {
 // TestSignIn_Limits: of a name from many addresses, and from one address of many names.
 func TestSignIn_Limits(t *testing.T) {
 	b := setupSignIn(t, SignInConfig{})
-	b.signIn.cfg.Limiter = ratelimit.New(b.rdb, ratelimit.Config{})
+	b.signIn.cfg.Limiter = b.limiter()
 	b.person("ada@x", user.Admin, goodPassword)
 	for i := range 5 {
 		b.address = "192.0.2." + strconv.Itoa(i)

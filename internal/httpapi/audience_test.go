@@ -351,7 +351,7 @@ func TestAudience_Many(t *testing.T) {
 func TestAudience_Bound(t *testing.T) {
 	b := setup(t)
 	small := campaign.New(b.store, b.now, campaign.Config{MaxPerTenant: 1, MaxAudience: 3, Channels: []string{"push"}, MaxHorizon: time.Hour})
-	api := New(b.service(b.store, testPolicy()), b.store, Config{Campaigns: small})
+	api := New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Campaigns: small})
 	id := b.campaign(`{"message":{}}`)
 	put := func(text string) reply {
 		return ask(t, api, "PUT", "/v1/campaigns/"+id+"/audience", text, "Authorization", "Bearer "+b.key, "Content-Type", "text/csv")

@@ -96,11 +96,23 @@ func (s *submits) of(outcome string) int {
 	return s.counts[outcome]
 }
 
+// patience is how long a request, a transaction and an exchange with Redis may take where a test says nothing else: more than a busy machine
+// needs.
+const patience = time.Minute
+
+func patientStore() store.Config { return store.Config{Timeout: patience, ReadTimeout: patience} }
+
+func patientRedis() redisscript.Config { return redisscript.Config{Timeout: patience} }
+
+func (b *bundle) limiter() *ratelimit.Limiter {
+	return ratelimit.New(b.rdb, ratelimit.Config{Config: patientRedis()})
+}
+
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: testenv.Postgres(t)}
 	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), b.url, patientStore()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
@@ -114,7 +126,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
 	b.api = New(service, b.store, Config{
-		Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
+		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
 		Flows:       b.store,
 		Failures:    b.store,
 		Channels:    Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
@@ -122,7 +134,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		Campaigns:   campaigns,
 		BulkChanges: bulk.New(b.store, service),
 		Simulator:   campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
-		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: ratelimit.New(b.rdb, ratelimit.Config{}),
+		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: b.limiter(),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	_, b.other = b.newTenant("other", push.Scopes...)
@@ -132,16 +144,16 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 // reopen gives the API another store, with no more than pushes.
 func (b *bundle) reopen() {
 	b.t.Helper()
-	st, err := store.Open(b.t.Context(), b.url, store.Config{})
+	st, err := store.Open(b.t.Context(), b.url, patientStore())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(st.Close)
-	b.api = New(b.service(st, testPolicy()), st, Config{Now: b.now})
+	b.api = New(b.service(st, testPolicy()), st, Config{Now: b.now, RequestTimeout: patience})
 }
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	return schedule.New(st, quota.NewCache(b.rdb, patientRedis()), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused})
 }
 

@@ -25,7 +25,7 @@ import (
 
 // limitCallers gives the bundle's API speed limits of callers.
 func (b *bundle) limitCallers(l CallerLimits) {
-	b.api = New(b.service(b.store, testPolicy()), b.store, Config{Now: b.now, Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: l})
+	b.api = New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Now: b.now, Limiter: b.limiter(), Callers: l})
 }
 
 func perHour(n int) []ratelimit.Limit {
@@ -166,7 +166,7 @@ func TestMiss_NeedsNoKey(t *testing.T) {
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
 	for _, limits := range []CallerLimits{{}, {PerIP: perHour(5)}} {
-		b.api = New(b.service(b.store, testPolicy()), keys, Config{Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: limits})
+		b.api = New(b.service(b.store, testPolicy()), keys, Config{RequestTimeout: patience, Limiter: b.limiter(), Callers: limits})
 		ask(t, b.api, "GET", "/v1/nothing", "", "Authorization", "Bearer "+b.key).must(t, 404, "not-found")
 	}
 	if n := keys.asked.Load(); n != 0 {
@@ -190,7 +190,7 @@ func TestCallerLimits_BlockGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
-	b.api = New(b.service(b.store, testPolicy()), keys, Config{Limiter: ratelimit.New(b.rdb, ratelimit.Config{}), Callers: CallerLimits{PerIP: perHour(5)}})
+	b.api = New(b.service(b.store, testPolicy()), keys, Config{RequestTimeout: patience, Limiter: b.limiter(), Callers: CallerLimits{PerIP: perHour(5)}})
 	refused := 0
 	for i := range 50 {
 		if b.from("192.0.2.1:1", "Authorization", fmt.Sprint("Bearer sq_guess", i)).Code == 429 {

@@ -13,7 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -26,9 +25,9 @@ func setupSMS(t *testing.T, channels ...string) *bundle {
 		}
 		return new(channel.SMS).Check(to, message)
 	}
-	service := schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{}), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	service := schedule.New(b.store, quota.NewCache(b.rdb, patientRedis()), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, Horizon: time.Minute, Check: check})
-	b.api = New(service, b.store, Config{Log: slog.New(slog.NewJSONHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: b.now})
+	b.api = New(service, b.store, Config{RequestTimeout: patience, Log: slog.New(slog.NewJSONHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: b.now})
 	return b
 }
 

@@ -97,7 +97,7 @@ func TestKeys_Life(t *testing.T) {
 // TestKeys_RevokedElsewhere: what one process revokes, another one that remembers the key refuses after a second.
 func TestKeys_RevokedElsewhere(t *testing.T) {
 	b := setup(t)
-	elsewhere := New(b.service(b.store, testPolicy()), b.store, Config{Now: b.now})
+	elsewhere := New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Now: b.now})
 	made := b.send("POST", "/v1/keys", `{"scopes":["pushes:read"]}`).must(t, 201)
 	list := func() int {
 		return ask(t, elsewhere, "GET", "/v1/pushes", "", "Authorization", "Bearer "+made.at(t, "secret").(string)).status

@@ -29,12 +29,12 @@ func (b *bundle) otherProcess() *bundle {
 	b.t.Helper()
 	other := &bundle{t: b.t, url: b.url, rdb: b.rdb, tenant: b.tenant, key: b.key, other: b.other}
 	var err error
-	if other.store, err = store.Open(b.t.Context(), b.url, store.Config{}); err != nil {
+	if other.store, err = store.Open(b.t.Context(), b.url, patientStore()); err != nil {
 		b.t.Fatal(err)
 	}
 	b.t.Cleanup(other.store.Close)
 	other.api = New(other.service(other.store, testPolicy()), other.store, Config{
-		Log: slog.New(slog.DiscardHandler), Now: other.now, Policies: policiesOf(other.store, testPolicy()),
+		RequestTimeout: patience, Log: slog.New(slog.DiscardHandler), Now: other.now, Policies: policiesOf(other.store, testPolicy()),
 	})
 	return other
 }

@@ -236,23 +236,23 @@ func TestHTTP2_SharedStreams(t *testing.T) {
 func TestHTTP2_NoStreamInTime(t *testing.T) {
 	begun := make(chan struct{})
 	server := http2server.Listen(t, func(http2server.Request) { close(begun) }, streams(1))
-	c := newTestHTTP2(t, server, 600*time.Millisecond)
+	c := newTestHTTP2(t, server, 20*time.Second)
 	first := make(chan *Failure)
 	go func() { first <- do(t, c, server.URL) }()
 	<-begun
-	if f := do(t, newShorter(c), server.URL); f == nil || f.Sent || f.Reason != errNoStream.Error() {
+	shorter := &Client{time.Second, c.transport} // over the same connections
+	if f := do(t, shorter, server.URL); f == nil || f.Sent || f.Reason != errNoStream.Error() {
 		t.Errorf("%+v", f)
 	}
+	conns := server.Conns()
+	if len(conns) != 1 || conns[0].Heads() != 1 {
+		t.Errorf("%d connections, %d heads", len(conns), conns[0].Heads())
+	}
+	conns[0].Close()
 	if f := <-first; f == nil || !f.Sent {
 		t.Errorf("the one that has the stream: %+v", f)
 	}
-	if conns := server.Conns(); len(conns) != 1 || conns[0].Heads() != 1 {
-		t.Errorf("%d connections, %d heads", len(conns), conns[0].Heads())
-	}
 }
-
-// newShorter returns a client over the same connections, with less time.
-func newShorter(c *Client) *Client { return &Client{c.timeout / 3, c.transport} }
 
 // TestHTTP2_SharedDialFailure: a server that can not be reached is not asked once
 // for each request.

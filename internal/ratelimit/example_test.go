@@ -10,13 +10,14 @@ import (
 
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
 // A user may send three messages at once, and then one more every ten seconds.
 func ExampleLimiter() {
 	rdb, stop := startRedis() // any client of Redis
 	defer stop()
-	limiter := ratelimit.New(rdb, ratelimit.Config{})
+	limiter := ratelimit.New(rdb, patient)
 	perUser := ratelimit.Rule{
 		Subject: "user 7",
 		Limit:   ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 1, Per: 10 * time.Second, Burst: 3},
@@ -42,7 +43,7 @@ func ExampleLimiter() {
 func ExampleLimiter_Refund() {
 	rdb, stop := startRedis()
 	defer stop()
-	limiter, ctx := ratelimit.New(rdb, ratelimit.Config{}), context.Background()
+	limiter, ctx := ratelimit.New(rdb, patient), context.Background()
 	rules := []ratelimit.Rule{
 		{Subject: "user 7", Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 100, Per: time.Hour}},
 		{Subject: "all", Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 1000, Per: time.Hour}},
@@ -66,6 +67,9 @@ func ExampleLimiter_Refund() {
 	// refund: true 100 1000
 }
 
+// patient has the limiter wait longer for Redis than by default, which suits a service that would rather wait than go without.
+var patient = ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}}
+
 // startRedis starts a Redis for one example.
 func startRedis() (rdb *redis.Client, stop func()) {
 	server, err := devstack.StartRedis(context.Background(), devstack.Config{OwnProcess: true, Progress: os.Stderr})
@@ -76,6 +80,7 @@ func startRedis() (rdb *redis.Client, stop func()) {
 	if err != nil {
 		panic(err)
 	}
+	o.ReadTimeout = time.Minute
 	rdb = redis.NewClient(o)
 	return rdb, func() { _, _ = rdb.Close(), server.Close() }
 }

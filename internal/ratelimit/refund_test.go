@@ -94,7 +94,7 @@ func TestReset(t *testing.T) {
 func TestRefund_SentOnce(t *testing.T) {
 	t.Parallel()
 	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
-	l := New(client(t, through), Config{Config: redisscript.Config{Timeout: 5 * time.Second, Cooldown: time.Nanosecond}})
+	l := New(client(t, through), Config{Config: redisscript.Config{Timeout: time.Minute, Cooldown: time.Nanosecond}})
 	rule := Rule{Subject: "anna", Limit: Limit{Algorithm: SlidingLog, Limit: 9, Per: time.Hour}}
 	must(t)(l.Take(t.Context(), "o", 7, rule))
 	must(t)(l.Refund(t.Context(), "o", 1, rule)) // the script is known

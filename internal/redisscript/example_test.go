@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -30,10 +31,11 @@ func ExampleRunner() {
 		fmt.Println(err)
 		return
 	}
+	o.ReadTimeout = time.Minute
 	rdb := redis.NewClient(o)
 	defer func() { _ = rdb.Close() }()
 
-	runner := redisscript.New(rdb, "scores", redisscript.Config{OnError: func(err error) { fmt.Println(err) }})
+	runner := redisscript.New(rdb, "scores", redisscript.Config{Timeout: time.Minute, OnError: func(err error) { fmt.Println(err) }})
 	for _, score := range []int{7, 12, 9} {
 		answer, err := runner.Run(context.Background(), highest.Call([]string{"{scores}:best", "{scores}:count"}, score))
 		fmt.Println(answer, err)

@@ -105,7 +105,7 @@ func TestRun_ScriptFlush(t *testing.T) {
 // TestRun_Timeout: a Redis that hangs costs one time-out, and a cooldown. When it goes on, so do the calls.
 func TestRun_Timeout(t *testing.T) {
 	t.Parallel()
-	b := setup(t, redisscript.Config{})
+	b := setup(t, redisscript.Config{Timeout: 5 * time.Second})
 	_, err := b.add(t, 1)
 	b.must(t, err)
 	b.must(t, b.redis.Pause())

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -53,11 +54,13 @@ func (s *Servers) RedisServer(t T) *devstack.Server {
 	return x.server
 }
 
-// RedisClient returns a client of a Redis, which is closed when the test ends. Each of change changes its options.
+// RedisClient returns a client of a Redis, which is closed when the test ends. It waits for replies longer than a busy
+// machine needs, unless the URL says otherwise, so that it sends nothing twice. Each of change changes its options.
 func RedisClient(t T, url string, change ...func(*redis.Options)) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
 	Check(t, err)
+	o.DialTimeout, o.ReadTimeout = cmp.Or(o.DialTimeout, time.Minute), cmp.Or(o.ReadTimeout, time.Minute)
 	for _, f := range change {
 		f(o)
 	}
