@@ -61,7 +61,7 @@ const (
 	BulkEnded   Point = "bulk.ended"   // not committed
 
 	LanesOwned        Point = "lanes.owned"        // by the worker, which does not know
-	PartitionsMade    Point = "partitions.made"    // ahead, of a table, and not of the next one
+	PartitionsMade    Point = "partitions.made"    // ahead, some of a table, and not the next ones
 	PartitionMarked   Point = "partition.marked"   // to be dropped, and in use
 	PartitionDetached Point = "partition.detached" // and there
 	PartitionDropped  Point = "partition.dropped"  // and the programs do not know
