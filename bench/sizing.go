@@ -11,7 +11,7 @@ import (
 const (
 	peak     = 10   // times the mean of the day, in its busiest second
 	busy     = 0.6  // of the processors, in that second
-	keptDays = 30   // for which pushes are kept
+	keptDays = 30   // for which pushes are kept, and attempts too
 	cores    = 32   // of one Postgres
 	walPerS  = 250  // MB of write-ahead log a second that one Postgres can write and send to its standby
 	diskTB   = 10.0 // of one Postgres
@@ -47,7 +47,7 @@ func (one life) Disk() float64 { return one.Heap + one.Indexes + one.Sends }
 
 // Assumed says what the plans assume.
 func (life) Assumed() string {
-	return fmt.Sprintf("a peak of %d times the mean, processors that are busy for %.0f %% then, pushes that are kept for %d days, and servers for Postgres with %d cores, %d MB of log a second and %.0f TB of disk",
+	return fmt.Sprintf("a peak of %d times the mean, processors that are busy for %.0f %% then, pushes and attempts that are kept for %d days each (less than by default), and servers for Postgres with %d cores, %d MB of log a second and %.0f TB of disk",
 		peak, 100*busy, keptDays, cores, walPerS, diskTB)
 }
 

@@ -27,7 +27,8 @@ type bundle struct {
 	provider *testenv.Provider
 	programs []*program
 	history  *history
-	teams    *teams // nil: there are none
+	teams    *teams  // nil: there are none
+	upkeep   *upkeep // nil: workers do none, besides partitions ahead
 }
 
 // rule is one of the quota's, for the checks of this program.
@@ -51,7 +52,9 @@ type config struct {
 	ttl             time.Duration
 	lanes           int // into which the programs divide all recipients
 	apis            int
-	behaviour       string // of the provider, see provider.go
+	behaviour       string        // of the provider, see provider.go
+	audit           time.Duration // how often workers audit; 0: never
+	kept            time.Duration // what has ended; 0: for as long as by default
 }
 
 // setup makes a bundle and starts its provider. The caller starts the programs,
@@ -72,12 +75,12 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	return b
 }
 
-// setupSmall is a bundle with short windows, in the servers that are shared.
-func (l *lab) setupSmall(t testenv.T, name string, lanes int) *bundle {
-	return l.setup(t, config{
+// small is a bundle with short windows, in the servers that are shared.
+func small(name string, lanes int) config {
+	return config{
 		name: name, lanes: lanes, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
 		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1,
-	})
+	}
 }
 
 // yaml has two channels to the same provider: one tries again after an unknown
@@ -92,8 +95,11 @@ func (c config) yaml(provider string) string {
 channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
-delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: 0s, lanes: %[6]d}
-`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes))
+delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: %[7]s, lanes: %[6]d}
+`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes), c.audit)
+	if c.kept > 0 {
+		fmt.Fprintf(&text, "retention: {pushes: %[1]s, sends: %[1]s, audit_log: %[1]s}\n", c.kept)
+	}
 	return text.String()
 }
 

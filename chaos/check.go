@@ -51,6 +51,7 @@ func (j *findings) compare() {
 	j.occurrencesHold()
 	j.campaignsHold()
 	j.bulksHold()
+	j.upkeepHolds()
 }
 
 // nothingIsLost is I1: every accepted push has ended, and says why.

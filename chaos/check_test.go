@@ -77,6 +77,46 @@ func bulky(spoil func(*facts)) func(*facts) {
 	}
 }
 
+// upheld adds partitions to the facts, of which one was to go and is gone, one is needed although it is as old, and one is of now, and then
+// spoils them.
+func upheld(spoil func(*findings)) func(*findings) {
+	return func(j *findings) {
+		now := time.Now()
+		old, needed, present := partition("pushes", now.Add(-50*day)), partition("pushes", now.Add(-40*day)), partition("sends", now)
+		j.b.upkeep = &upkeep{began: now, partitions: map[string]bool{old: true, needed: true, present: true}, needed: needed}
+		j.facts.partitions = map[string]bool{needed: true, present: true}
+		spoil(j)
+	}
+}
+
+// TestCheck_Upkeep breaks the upkeep once in each way.
+func TestCheck_Upkeep(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	for _, c := range []struct {
+		name, want string
+		spoil      func(*findings)
+	}{
+		{"nothing", "", func(*findings) {}},
+		{"not dropped", "is old, and not dropped", func(j *findings) { j.facts.partitions[partition("pushes", now.Add(-50*day))] = true }},
+		{"detached, and not dropped", "is old, and not dropped", func(j *findings) { j.facts.partitions[partition("pushes", now.Add(-50*day))] = false }},
+		{"needed, and dropped", "is needed, and gone", func(j *findings) { delete(j.facts.partitions, j.b.upkeep.needed) }},
+		{"needed, and detached", "is needed, and gone", func(j *findings) { j.facts.partitions[j.b.upkeep.needed] = false }},
+		{"recent, and dropped", "is needed, and gone", func(j *findings) { delete(j.facts.partitions, partition("sends", now)) }},
+		{"found by a worker", "audit: the workers have found 1", func(j *findings) { j.facts.noticed = 1 }},
+		{"not in time", "upkeep: not all lanes", func(j *findings) { j.b.upkeep.late = []string{"not all lanes have an owner"} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			j := clean()
+			upheld(c.spoil)(j)
+			j.compare()
+			if found := strings.Join(j.found, "\n"); c.want == "" && found != "" || !strings.Contains(found, c.want) {
+				t.Errorf("found %q, want %q", found, c.want)
+			}
+		})
+	}
+}
+
 // TestCheck_EachViolation breaks each guarantee once. The checks must find that, and
 // nothing where nothing is wrong.
 func TestCheck_EachViolation(t *testing.T) {

@@ -38,6 +38,9 @@ type facts struct {
 	lines     []campaignLine
 	bulks     []settledBulk
 	bulkLines []bulkLine
+
+	partitions map[string]bool // all that there are, and whether their table has them
+	noticed    int             // violations that the workers' audit has found
 }
 
 func (b *bundle) facts() *facts {
@@ -58,5 +61,6 @@ func (b *bundle) facts() *facts {
 	f.readSchedules(b, conn)
 	f.readCampaigns(b, conn)
 	f.readBulks(b, conn)
+	f.readUpkeep(b, conn)
 	return f
 }

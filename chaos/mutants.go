@@ -51,7 +51,7 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	if program != "" {
 		name = "without-" + m.name
 	}
-	b := l.setupSmall(t, name, fewLanes)
+	b := l.setup(t, small(name, fewLanes))
 	b.mutant = program
 	var through string
 	b.toRedis, through = testenv.Proxy(t, b.Redis)

@@ -44,7 +44,10 @@ func sweep(t testenv.T, l *lab) {
 		for hit := 1; hit <= l.hits; hit++ {
 			crashes = append(crashes, crash{"kill", p, hit, fewLanes})
 		}
-		crashes = append(crashes, crash{"stop", p, 1, fewLanes}, crash{"kill", p, 1, everyShard}, crash{"stop", p, 1, everyShard})
+		crashes = append(crashes, crash{"stop", p, 1, fewLanes})
+		if !ofUpkeep(p) || p == failpoint.LanesOwned { // the others do not know of lanes
+			crashes = append(crashes, crash{"kill", p, 1, everyShard}, crash{"stop", p, 1, everyShard})
+		}
 	}
 	var (
 		g   errgroup.Group
@@ -96,7 +99,14 @@ func ofBulk(p failpoint.Point) bool { return strings.HasPrefix(string(p), "bulk.
 
 // crash runs one case, and returns whether the point was reached.
 func (l *lab) crash(t testenv.T, c crash) (reached bool) {
-	b := l.setupSmall(t, c.name(), c.lanes)
+	world := small(c.name(), c.lanes)
+	if ofUpkeep(c.point) {
+		world.kept = keptBriefly
+	}
+	if ofAudit(c.point) {
+		world.audit = 100 * time.Millisecond // a pause behind a chunk is so short, too, that passes end in seconds
+	}
+	b := l.setup(t, world)
 	plan := []string{c.String()}
 	var apiPlan, workerPlan []string
 	switch {
@@ -110,6 +120,9 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	victim := b.startAPI(0, apiPlan...)
 	if ofAPI(c.point) {
 		defer b.thaw(victim, c)()
+	}
+	if ofUpkeep(c.point) {
+		b.prepareUpkeep()
 	}
 	b.smallWork()
 	if !ofAPI(c.point) {
@@ -133,6 +146,9 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	}
 	if campaigns != nil {
 		b.endCampaigns(campaigns, 40*time.Second)
+	}
+	if ofAudit(c.point) {
+		b.orphanAudit(victim, c)
 	}
 	b.endBulks(40 * time.Second)
 	b.endSchedules(true, 25*time.Second)
@@ -206,5 +222,8 @@ func (b *bundle) smallWork() {
 // conclude waits until all has settled, and judges.
 func (b *bundle) conclude(patience time.Duration) {
 	b.settle(time.Now().Add(5*time.Minute), patience)
+	if b.upkeep != nil {
+		b.endUpkeep(2 * patience)
+	}
 	b.lab.report.record(b.name, b.check())
 }

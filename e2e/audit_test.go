@@ -89,7 +89,7 @@ func TestAudit_WorkerMetrics(t *testing.T) {
 	b := setup(t)
 	addr := testenv.FreeAddr(t)
 	b.Env = append(b.Env, "SENDQUOTA_METRICS_ADDR="+addr)
-	b.configure("delivery: {lease: 10s}", "delivery: {lease: 10s, audit_interval: 100ms}")
+	b.configure("delivery: {lease: 30s}", "delivery: {lease: 30s, audit_interval: 100ms}")
 	b.StartAPI()
 	b.Start("worker")
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second).Format(time.RFC3339)

@@ -18,7 +18,7 @@ func TestConsole_Channels(t *testing.T) {
 	const away = `
   sms: {type: webhook, url: "http://127.0.0.1:1/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1s, backoff: {first: 200ms, max: 1s}}
   log: {type: log}`
-	b := setupWith(t, options{config: strings.Replace(consoleConfig, "\n  log: {type: log}", away, 1)})
+	b := setupWith(t, options{config: strings.NewReplacer("{name: per-minute, limit: 1, window: 1m}", "{name: per-hour, limit: 1, window: 1h}", "\n  log: {type: log}", away).Replace(consoleConfig)})
 	b.StartAPI()
 	b.Start("worker")
 	for i := range 24 { // more attempts than a breaker needs
@@ -38,10 +38,10 @@ func TestConsole_Channels(t *testing.T) {
 
 	w.tabTo(push + " summary")
 	w.press(kb.Enter)
-	w.expect("status of 409") // user-0 has a push of this minute
+	w.expect("status of 409") // user-0 has a push of this hour
 	w.tabTo("#r-push")
 	w.press("user-0", kb.Enter)
-	w.shown("[role=alert]", "per-minute")
+	w.shown("[role=alert]", "per-hour")
 	if typed := eval[string](w, `document.querySelector("#r-push").value`); typed != "user-0" {
 		t.Errorf("of what was typed is left %q", typed)
 	}

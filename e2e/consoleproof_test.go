@@ -17,7 +17,7 @@ import (
 // broke it, and reads who did what, filtered and as a file.
 func TestConsole_Proof(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, options{config: strings.Replace(consoleConfig, "delivery: {lease: 10s}", "delivery: {lease: 10s, audit_interval: 1s}", 1)})
+	b := setupWith(t, options{config: strings.Replace(consoleConfig, "delivery: {lease: 30s}", "delivery: {lease: 30s, audit_interval: 1s}", 1)})
 	b.StartAPI()
 	b.Start("worker")
 	soon := time.Now().UTC().Truncate(time.Second).Add(2 * time.Hour) // what is further ahead is not audited in every pass

@@ -23,7 +23,7 @@ func TestPush_SubmitToSent(t *testing.T) {
 		t.Fatalf("healthcheck: %+v", o)
 	}
 
-	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+	due := time.Now().UTC().Add(8 * time.Second).Truncate(time.Second)
 	push := object{"recipient": "anna", "send_at": due.Format(time.RFC3339), "message": object{"title": "secret title"}, "to": "+4512345678"}
 	status, first := b.call("POST", "/v1/pushes", push)
 	if status != http.StatusCreated || first["status"] != "scheduled" {

@@ -30,7 +30,7 @@ func TestKeys_Life(t *testing.T) {
 	b.until("its use is noted", func() bool { return b.keys()[0]["last_used_at"] != nil })
 
 	// Rotation: two live keys, and then one.
-	second := strings.TrimSuffix(b.Tool("keys", "rotate", first["id"].(string), "--overlap", "4s", "--expires", "1h"), "\n")
+	second := strings.TrimSuffix(b.Tool("keys", "rotate", first["id"].(string), "--overlap", "20s", "--expires", "1h"), "\n")
 	if !strings.HasPrefix(second, "sq_") || strings.ContainsAny(second, " \n") || !opens(second) || !opens(b.Key) {
 		t.Errorf("the old key opens: %v, the new one, %q: %v", opens(b.Key), second, opens(second))
 	}

@@ -73,9 +73,9 @@ const usualConfig = `
 policy:
   rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 3, window: 24h}]
 channels:
-  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 15s, backoff: {first: 200ms, max: 1s}}
   log: {type: log}
-delivery: {lease: 10s}
+delivery: {lease: 30s}
 http: {drain: 0s}
 `
 

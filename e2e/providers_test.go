@@ -15,10 +15,10 @@ const providersConfig = `
 policy:
   rules: [{name: one, limit: 1, window: 1s}]
 channels:
-  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1s, max_attempts: 3, backoff: {first: 50ms, max: 100ms}}
-  once: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1s, max_attempts: 3, backoff: {first: 50ms, max: 100ms}, on_unknown: fail}
-  gone: {type: webhook, url: "http://127.0.0.1:1/send", allow_private_addresses: true, timeout: 1s, max_attempts: 2, backoff: {first: 50ms, max: 100ms}}
-delivery: {lease: 4s}
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, max_attempts: 3, backoff: {first: 50ms, max: 100ms}}
+  once: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, max_attempts: 3, backoff: {first: 50ms, max: 100ms}, on_unknown: fail}
+  gone: {type: webhook, url: "http://127.0.0.1:1/send", allow_private_addresses: true, timeout: 5s, max_attempts: 2, backoff: {first: 50ms, max: 100ms}}
+delivery: {lease: 20s}
 `
 
 // misbehavior is one provider's way, and what is to become of a push.

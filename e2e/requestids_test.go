@@ -46,7 +46,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 	b.until("an attempt hangs", func() bool { return len(b.provider.Arrivals()) == 3 })
 	testenv.Check(t, worker.Kill())
-	expiry := time.Now().Add(3 * time.Second).UTC().Truncate(time.Second)
+	expiry := time.Now().Add(10 * time.Second).UTC().Truncate(time.Second)
 	late := submit("late", object{"expires_at": expiry.Format(time.RFC3339)})
 	b.until("it has expired", func() bool { return time.Now().After(expiry) })
 	next := b.Start("worker")

@@ -150,7 +150,8 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	api, worker := b.StartAPI(), b.startWatchedWorker()
+	api := b.StartAPI()
+	b.stop(b.startWatchedWorker().Process) // before anything is due
 	submit := func(recipient string, more object) string {
 		body := object{"recipient": recipient, "message": object{}, "send_at": time.Now().Add(4 * time.Second).Format(time.RFC3339)}
 		maps.Copy(body, more)
@@ -163,7 +164,6 @@ func TestChannel_Removed(t *testing.T) {
 	patient := submit("anna", nil)
 	brief := submit("bert", object{"expires_at": time.Now().Add(7 * time.Second).Format(time.RFC3339)})
 	b.stop(api)
-	b.stop(worker.Process)
 	b.configure("  push: {", "  other: {")
 	b.StartAPI()
 	away := b.Start("worker")
@@ -192,7 +192,7 @@ func TestChannel_Removed(t *testing.T) {
 func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	t.Parallel()
 	p := newOwnPostgres(t)
-	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 10s", "lease: 2m, arm_lease: 2s", 1)})
+	b := setupWith(t, options{database: p.URL, config: strings.Replace(usualConfig, "lease: 30s", "lease: 2m, arm_lease: 2s", 1)})
 	b.Env = append(b.Env, "DATABASE_URL="+p.service)
 	b.StartAPI()
 	worker := b.startWatchedWorker()

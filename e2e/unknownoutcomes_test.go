@@ -3,27 +3,28 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// slowConfig has a provider that may take its time, and a lease that is over
-// soon after.
+// slowConfig has a provider that may take its time, and a lease that ends when a
+// test says so.
 const slowConfig = `
 policy:
-  rules: [{name: one, limit: 1, window: 5s}]
+  rules: [{name: one, limit: 1, window: 1h}]
 channels:
-  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1500ms, backoff: {first: 50ms, max: 100ms}}
-delivery: {lease: 3s}
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1m, backoff: {first: 50ms, max: 100ms}}
+delivery: {lease: 2m}
 `
 
-// slow submits a push for now whose provider takes a second to accept it, and
-// waits until it is there.
+// slow submits a push for now whose provider takes five seconds to accept it,
+// and waits until it is there.
 func (b *bundle) slow() (path string) {
 	b.t.Helper()
-	status, a := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{"do": "slow", "times": 1}})
+	status, a := b.call("POST", "/v1/pushes", object{"recipient": "anna", "message": object{"do": "slower", "times": 1}})
 	if status != http.StatusCreated {
 		b.t.Fatalf("submit: %d %v", status, a)
 	}
@@ -50,10 +51,12 @@ func TestReap_LateAnswer(t *testing.T) {
 	b := setupWith(t, options{config: slowConfig})
 	b.StartAPI()
 	proxy, through := testenv.Proxy(t, b.Database)
-	b.Start("worker", "DATABASE_URL="+through)
+	late := b.Start("worker", "DATABASE_URL="+through)
 	path := b.slow()
 	proxy.Freeze()
-	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'") // the other worker need not wait until these are free
+	b.until("the worker has the answer", func() bool { return strings.Contains(late.Log(), "push attempted") })
+	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")        // the other worker need not wait until these are free
+	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE phase = 2") // the lease ends
 	b.Start("worker")
 	b.until("the attempt is given up", func() bool { return b.outcomes(path) == "scheduled unknown" })
 	proxy.Thaw()
@@ -67,7 +70,7 @@ func TestReap_LateAnswer(t *testing.T) {
 // first may have been delivered, and bears the same key.
 func TestWorker_Frozen(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, options{config: slowConfig})
+	b := setupWith(t, options{config: strings.NewReplacer("window: 1h", "window: 5s", "timeout: 1m", "timeout: 15s", "lease: 2m", "lease: 30s").Replace(slowConfig)})
 	b.StartAPI()
 	frozen := b.Start("worker")
 	path := b.slow()

@@ -22,9 +22,9 @@ const webhookConfig = `
 policy:
   rules: [{name: spaced, limit: 1, window: 1s}, {name: per-day, limit: 5, window: 24h}]
 channels:
-  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 5s, backoff: {first: 200ms, max: 1s}}
-delivery: {lease: 10s}
-webhooks: {timeout: 1s, allow_private_addresses: true}
+  push: {type: webhook, url: "http://PROVIDER/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 30s, backoff: {first: 200ms, max: 1s}}
+delivery: {lease: 1m}
+webhooks: {timeout: 5s, allow_private_addresses: true}
 `
 
 // listener is the endpoint of a tenant. It takes every fifth event only when
@@ -120,7 +120,7 @@ func TestWebhooks(t *testing.T) {
 		want[p["id"].(string)] = events
 		return p["id"].(string)
 	}
-	soon := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
+	soon := time.Now().UTC().Truncate(time.Second).Add(10 * time.Second)
 	submit("push.scheduled push.expired", object{"recipient": "expired", "message": object{}, "expires_at": soon.Format(time.RFC3339)})
 	id := submit("push.scheduled push.canceled", object{"recipient": "canceled", "message": object{}, "send_at": soon.Add(time.Hour).Format(time.RFC3339)})
 	if status, answer := b.call("POST", "/v1/pushes/"+id+"/cancel", nil); status != http.StatusOK {
@@ -154,7 +154,7 @@ func TestWebhooks(t *testing.T) {
 		return ids
 	}
 	// Unlike until, this says what is missing in the end.
-	for deadline := time.Now().Add(time.Minute); len(missing()) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(3 * time.Minute); len(missing()) > 0 && time.Now().Before(deadline); {
 		testenv.Sleep(t, 50*time.Millisecond)
 	}
 	if rest := missing(); len(rest) > 0 {

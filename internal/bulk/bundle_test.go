@@ -46,12 +46,12 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
 	b := &bundle{url: testenv.Postgres(t), at: time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)}
 	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
-	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	b.Service, b.runner = bulk.New(b.store, b.pushes), bulk.NewRunner(b.store, b.pushes, quiet)

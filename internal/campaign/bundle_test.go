@@ -1,6 +1,7 @@
 package campaign_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -40,6 +41,7 @@ func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 		}
 	}
 	var err error
+	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
 	if b.store, err = store.Open(t.Context(), url, cfg); err != nil {
 		t.Fatal(err)
 	}

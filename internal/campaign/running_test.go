@@ -65,7 +65,7 @@ func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 
 func (b *running) open() *store.Store {
 	b.t.Helper()
-	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: cmp.Or(b.lanes, 4)})
+	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: cmp.Or(b.lanes, 4), Timeout: time.Minute, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		b.t.Fatal(err)
 	}

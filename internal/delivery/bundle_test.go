@@ -137,7 +137,7 @@ func setup(t testing.TB, policy quota.Policy) *bundle {
 // open opens a store that divides the shards into so many lanes.
 func open(t testing.TB, url string, lanes int) *store.Store {
 	t.Helper()
-	st, err := store.Open(t.Context(), url, store.Config{Channels: []string{"log", "sms"}, Lanes: lanes})
+	st, err := store.Open(t.Context(), url, store.Config{Channels: []string{"log", "sms"}, Lanes: lanes, Timeout: time.Minute, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func open(t testing.TB, url string, lanes int) *store.Store {
 func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {
 	t.Helper()
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
-	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{}), metrics: &metrics{}, waker: &wakes{}, tenant: tenant(t, st)}
+	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), metrics: &metrics{}, waker: &wakes{}, tenant: tenant(t, st)}
 	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), b.waker, quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
 	return b
 }

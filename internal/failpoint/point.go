@@ -59,6 +59,14 @@ const (
 	BulkChanged Point = "bulk.changed" // pushes of a step, and not on record
 	BulkNoted   Point = "bulk.noted"   // on record, and not committed
 	BulkEnded   Point = "bulk.ended"   // not committed
+
+	LanesOwned        Point = "lanes.owned"        // by the worker, which does not know
+	PartitionsMade    Point = "partitions.made"    // ahead, some of a table, and not the next ones
+	PartitionMarked   Point = "partition.marked"   // to be dropped, and in use
+	PartitionDetached Point = "partition.detached" // and there
+	PartitionDropped  Point = "partition.dropped"  // and the programs do not know
+	AuditSaved        Point = "audit.saved"        // how far a pass is, which the worker still has
+	AuditEnded        Point = "audit.ended"        // a pass: its hours are closed
 )
 
 // Points lists all points.
@@ -70,4 +78,5 @@ var Points = []Point{
 	OccurrenceLocked, OccurrenceWritten, OccurrenceBegun, OccurrenceSubmitted, OccurrenceRecorded, OccurrenceDone,
 	CampaignActed, CampaignDecided, ChunkCommitting, ChunkCommitted, CampaignBooked, CampaignParked, CampaignUnparked, CampaignWithdrew, CampaignSettled,
 	BulkListed, BulkChanged, BulkNoted, BulkEnded,
+	LanesOwned, PartitionsMade, PartitionMarked, PartitionDetached, PartitionDropped, AuditSaved, AuditEnded,
 }

@@ -35,7 +35,7 @@ type bundle struct {
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	st, err := store.Open(t.Context(), url, store.Config{})
+	st, err := store.Open(t.Context(), url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

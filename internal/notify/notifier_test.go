@@ -270,9 +270,7 @@ func TestNotifier_LostSettlement(t *testing.T) {
 	hook, _ := b.hook(b.tenant, e.URL)
 	box := &forgetful{Store: b.Store}
 	box.losses.Store(1)
-	cfg := quick()
-	cfg.Timeout = time.Second // and so the lease is three, which no attempt takes on a busy machine
-	b.run(box, cfg)
+	b.run(box, quick()) // with a lease of 15 s, which no attempt takes on a busy machine
 	b.send(b.book(b.tenant, "a"))
 	b.eventually("both are delivered", func() bool { return b.outcomes.of("delivered") == 2 })
 	var told []string

@@ -23,11 +23,17 @@ const (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// client connects as the programs do: quick to give up.
+// client connects as the programs do, but for its patience with a busy machine.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
+	return patient(t, url, time.Minute)
+}
+
+// patient connects as the programs do, and gives an exchange so long.
+func patient(t testing.TB, url string, d time.Duration) *redis.Client {
+	t.Helper()
 	return testenv.RedisClient(t, url, func(o *redis.Options) {
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = time.Second, time.Second, time.Second, 1, true
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.MaxRetries, o.ContextTimeoutEnabled = d, d, d, 1, true
 	})
 }
 

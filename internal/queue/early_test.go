@@ -3,7 +3,7 @@ package queue_test
 import (
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,44 +17,39 @@ import (
 func TestServe_EarlyWakeUps(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
-	second := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
-	var wakeUps []push.WakeUp
-	for i := range 5 {
-		at := second.Add(time.Duration(i+5) * tenth)
-		wakeUps = append(wakeUps, push.WakeUp{Lane: push.Lanes(1)[0], At: at, In: time.Until(at)})
-	}
-	var (
-		mu    sync.Mutex
-		early = 0
-	)
+	var early atomic.Int64
 	done := make(chan push.WakeUp, 100)
 	serve(t, q, func(_ context.Context, w push.WakeUp) error {
 		if in := time.Until(w.At); in > 0 {
-			mu.Lock()
-			defer mu.Unlock()
-			early++
+			early.Add(1)
 			return push.ComeAgain{In: in}
 		}
 		done <- w
 		return nil
 	})
-	arm(t, q, wakeUps...)
-	for range wakeUps {
-		w := <-done
-		i := slices.IndexFunc(wakeUps, func(other push.WakeUp) bool { return same(w, other) })
-		if i < 0 {
-			t.Fatalf("%+v was handled, which nobody armed, or a second time", w)
+	for deadline := time.Now().Add(2 * time.Minute); early.Load() == 0; { // on a busy machine, all may come late
+		if time.Now().After(deadline) {
+			t.Fatal("no wake-up came early: nothing was tested")
 		}
-		wakeUps[i].Part = -1
-	}
-	empty(t, q)
-	mu.Lock()
-	defer mu.Unlock()
-	if early == 0 {
-		t.Error("no wake-up came early: nothing was tested")
-	}
-	if len(done) > 0 {
-		t.Errorf("%d were handled twice", len(done))
+		second := time.Now().UTC().Truncate(time.Second).Add(2 * time.Second)
+		var wakeUps []push.WakeUp
+		for i := range 5 {
+			at := second.Add(time.Duration(i+5) * tenth)
+			wakeUps = append(wakeUps, push.WakeUp{Lane: push.Lanes(1)[0], At: at, In: time.Until(at)})
+		}
+		arm(t, q, wakeUps...)
+		for range wakeUps {
+			w := <-done
+			i := slices.IndexFunc(wakeUps, func(other push.WakeUp) bool { return same(w, other) })
+			if i < 0 {
+				t.Fatalf("%+v was handled, which nobody armed, or a second time", w)
+			}
+			wakeUps[i].Part = -1
+		}
+		empty(t, q)
+		if len(done) > 0 {
+			t.Fatalf("%d were handled twice", len(done))
+		}
 	}
 }
 

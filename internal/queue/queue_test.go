@@ -268,8 +268,8 @@ func TestServe_EndsDespiteSilence(t *testing.T) {
 func TestArm_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	q := queue.New(client(t, server.URL), 2, nil)
-	arm(t, q, wakeUp(time.Hour))
+	q := queue.New(patient(t, server.URL, time.Second), 2, nil)
+	eventually(t, "arming works", func() bool { return q.Arm(t.Context(), []push.WakeUp{wakeUp(time.Hour)}) == nil })
 	if err := server.Pause(); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
 	b := &bundle{t: t, url: testenv.Postgres(t)}
 	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{}); err != nil {
+	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.store.Close)
@@ -113,6 +113,13 @@ func (b *bundle) age(id uuid.UUID, ago time.Duration) (began time.Time) {
 	return testenv.Query[time.Time](b.t, b.url, `
 		UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
 		FROM (SELECT date_trunc('second', clock_timestamp() - $2::interval) AS began) n WHERE id = $1 RETURNING began_at`, [16]byte(id), ago)
+}
+
+// ageHours is age for a schedule with @every 1h.
+func (b *bundle) ageHours(id uuid.UUID, ago time.Duration) {
+	b.t.Helper()
+	b.age(id, ago)
+	testenv.Exec(b.t, b.url, `UPDATE schedules SET next_at = began_at + interval '1 hour' WHERE id = $1`, [16]byte(id))
 }
 
 // pass has the worker look once, and as often again as there is more to do.

@@ -28,7 +28,7 @@ func TestPatterns_Deleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	of := b.pattern(push.CampaignDraft, 1)
-	first, second := b.everyMinute(of, recurring.Change{}), b.everyMinute(of, recurring.Change{})
+	first, second := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{})
 	testenv.Exec(t, b.url, `UPDATE schedules SET next_at = NULL WHERE id = $1`, second.ID) // it has ended, and can go on
 	refused := func(names ...uuid.UUID) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestPatterns_Deleted(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for range 12 {
-		b.everyMinute(other, recurring.Change{})
+		b.everyHour(other, recurring.Change{})
 	}
 	if err := b.campaigns.DeleteDraft(t.Context(), b.tenant, other); err == nil || strings.Count(err.Error(), "-") != 10*4 || !strings.Contains(err.Error(), "and others") {
 		t.Errorf("%v", err)
@@ -71,7 +71,7 @@ func TestPatterns_Deleted(t *testing.T) {
 func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	p := b.everyMinute(b.pattern(push.CampaignDraft, 1), recurring.Change{})
+	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
 	for _, row := range []struct {
 		name, lock, waits string
 		do                func(of uuid.UUID) error
@@ -112,7 +112,7 @@ func TestPatterns_GivenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	of := b.pattern(push.CampaignDraft, 1)
-	p := b.everyMinute(b.pattern(push.CampaignDraft, 1), recurring.Change{})
+	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
 
 	// The change has the campaign, and waits for its schedule to be written.
 	testenv.Exec(t, b.url, `

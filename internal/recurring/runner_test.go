@@ -227,17 +227,17 @@ func TestRunner_Workers(t *testing.T) {
 func TestRunner_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	crowd := b.create(recurring.Change{})
+	crowd := b.create(recurring.Change{Cron: new("@every 1h")}) // the next occurrence comes when the test is long over
 	testenv.Exec(t, b.url, `
 		INSERT INTO schedules (id, tenant_id, name, cron, time_zone, push, catch_up, paused, began_at, done_at, created_at, updated_at)
 		SELECT gen_random_uuid(), tenant_id, name, cron, time_zone, json_build_object('recipient', n::text, 'message', '{}'::json), catch_up, paused, began_at, done_at, created_at, updated_at
 		FROM schedules CROSS JOIN generate_series(1, 3000) n`)
 	few := make([]push.Schedule, 3)
 	for i := range few {
-		few[i] = b.createFor(b.newTenant(), recurring.Change{})
+		few[i] = b.createFor(b.newTenant(), recurring.Change{Cron: new("@every 1h")})
 	}
-	testenv.Exec(t, b.url, `UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
-		FROM (SELECT date_trunc('second', clock_timestamp() - interval '61 seconds') AS began) n`)
+	testenv.Exec(t, b.url, `UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 hour'
+		FROM (SELECT date_trunc('second', clock_timestamp() - interval '3601 seconds') AS began) n`)
 	if _, err := b.runner.Pass(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ const noRedis = "redis://127.0.0.1:1"
 
 func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), s.postgres, store.Config{})
+	st, err := store.Open(t.Context(), s.postgres, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

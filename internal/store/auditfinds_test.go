@@ -74,7 +74,7 @@ var corruptions = []struct {
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'failed', possibly_delivered = true, last_error = 'x' WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'canceled', possibly_delivered = true WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'expired', possibly_delivered = true, last_error = 'x', expires_at = updated_at WHERE id = $1`},
-	{"times", push.Failed, `UPDATE sends SET started_at = now() + interval '301 seconds', ended_at = now() + interval '302 seconds', lease_until = now() + interval '400 seconds' WHERE push_id = $1; UPDATE pushes SET updated_at = now() + interval '400 seconds' WHERE id = $1`},
+	{"times", push.Failed, `UPDATE sends SET started_at = now() + interval '1 hour', ended_at = now() + interval '61 minutes', lease_until = now() + interval '62 minutes' WHERE push_id = $1; UPDATE pushes SET updated_at = now() + interval '62 minutes' WHERE id = $1`},
 	{"orphan", push.Sent, `DELETE FROM pushes WHERE id = $1`},
 	{"orphan", push.Sent, `UPDATE sends SET tenant_id = t.id FROM tenants t WHERE push_id = $1 AND t.id <> tenant_id`},
 	{"orphan", push.Sent, `UPDATE sends SET recipient = 'x' WHERE push_id = $1`},
@@ -108,6 +108,9 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	for _, status := range push.Statuses {
 		pushes[status] = b.inStatus(t, string(status), status)
 	}
+	// What waits or is under way does so for longer than the test may take: otherwise it comes to be overdue, or lost.
+	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '1 hour' WHERE id = $1`, pushes[push.Scheduled].ID)
+	b.exec(t, `UPDATE live SET next_at = clock_timestamp() + interval '1 hour' WHERE push_id = $1`, pushes[push.Sending].ID)
 	b.audit(t, perMinute)
 	found := map[string]bool{}
 	for i, row := range corruptions {

@@ -34,10 +34,12 @@ func (b *bundle) pass(t testing.TB, recipients int) (found []store.Finding, read
 	p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour}, recipients)
 	for !p.Over() {
 		c, own, err := p.Next(t.Context(), func(f store.Finding) { found = append(found, f) })
-		if err != nil || !own || c.TooLong {
+		if err != nil || !own || c.Skipped != uuid.Nil {
 			t.Fatal(c, own, err)
 		}
-		read += c.Rows
+		if !c.TooLong { // else smaller chunks come instead
+			read += c.Rows
+		}
 	}
 	return found, read
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
 // AuditPass is one pass of the workers' audit: over all that is under way or forgotten, and over the hours of send times that
@@ -199,6 +200,13 @@ func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
 		own = tag.RowsAffected() > 0
 		return err
 	})
+	switch {
+	case err != nil || !own:
+	case p.Over():
+		failpoint.Hit(failpoint.AuditEnded)
+	default:
+		failpoint.Hit(failpoint.AuditSaved)
+	}
 	return own, err
 }
 

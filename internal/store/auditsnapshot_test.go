@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -108,18 +109,26 @@ func TestAuditPass_TooLong(t *testing.T) {
 		}
 		last = next
 	}
-	p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: time.Hour}, 1000)
-	tooLong, skipped := 0, uuid.Nil
-	for !p.Over() {
-		c, own, err := p.Next(t.Context(), nil)
-		if err != nil || !own {
-			t.Fatal(c, own, err)
-		}
-		if c.TooLong {
-			tooLong++
-		}
-		if c.Skipped != uuid.Nil {
-			skipped = c.Skipped
+	var (
+		p       *store.AuditPass
+		tooLong int
+		skipped uuid.UUID
+	)
+	for try := 1; try == 1 || tooLong > want && try <= 5; try++ { // on a busy machine, others may take too long, too
+		b.forgetAudits(t)
+		p = b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: time.Hour}, 1000)
+		tooLong, skipped = 0, uuid.Nil
+		for !p.Over() {
+			c, own, err := p.Next(t.Context(), nil)
+			if err != nil || !own {
+				t.Fatal(c, own, err)
+			}
+			if c.TooLong {
+				tooLong++
+			}
+			if c.Skipped != uuid.Nil {
+				skipped = c.Skipped
+			}
 		}
 	}
 	if found := p.Result().Found["attempts"]; skipped != bad.ID || tooLong != want || found == nil || found.Violations != len(keys) {

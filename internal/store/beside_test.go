@@ -349,7 +349,7 @@ func TestMigrate_Beside(t *testing.T) {
 	b := setupBeside(t, 60)
 	before, stopBefore := b.start(t, "older", b.older(t), 3)
 	before(1000)
-	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil || !slices.Contains(applied, "0009_live.sql") {
+	if applied, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute}); err != nil || !slices.Contains(applied, "0009_live.sql") {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
 	now, stopNow := b.start(t, "newer", b.newer(t), 3)
@@ -365,7 +365,7 @@ func TestMigrate_Beside(t *testing.T) {
 		}
 	}
 	stopBefore()
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Contract: true}); err != nil {
 		t.Fatal(err)
 	}
 	now(500)

@@ -42,7 +42,7 @@ func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision,
 	}
 	decisions, err := s.book(ctx, order{Order: bo})
 	if err == nil {
-		err = s.readReplayed(ctx, decisions)
+		err = s.readReplayed(ctx, bo.Drafts, decisions)
 	}
 	if err != nil {
 		return nil, err

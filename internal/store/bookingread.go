@@ -33,7 +33,7 @@ type bookingRead struct {
 	locks    []int64
 	at       map[quota.Recipient]int // in spans
 	spans    []span                  // in the order in which the drafts need them
-	ids      [][16]byte
+	ids      []sought
 	requests [][16]byte
 	reach    time.Duration // of the policies
 	pushes   parts
@@ -72,11 +72,11 @@ func (s *Store) newBookingRead(orders []order, rerun bool, most int) *bookingRea
 			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.described {
 				r.people.add(o.Tenant(), keyOf(d))
 			}
-			if rerun || o.mayExist {
-				r.ids = append(r.ids, d.Push.ID)
+			if rerun || o.mayExist { // perhaps deferred to another week than its id names, or moved since
+				r.ids = append(r.ids, soughtOf(d.Push.ID, keyOf(d)))
 			}
 			if d.Retried != nil {
-				r.ids = append(r.ids, d.Push.Retry.First)
+				r.ids = append(r.ids, soughtOf(d.Push.Retry.First, keyOf(d))) // of the same recipient
 			}
 			r.addRequest(d.Push.IdempotencyID)
 		}

@@ -80,7 +80,7 @@ const unparkSQL = `
 		CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
 	) n
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
-	RETURNING l.recipient_key, n.next_at, n.next_at - clock_timestamp()`
+	RETURNING l.recipient_key, n.next_at, n.next_at - statement_timestamp()`
 
 // ParkCampaign parks some of what waits of a campaign that is paused, what is due first. If nothing is left, the campaign is paused.
 // It reports whether to come again at once.
@@ -267,7 +267,7 @@ func (s *Store) DropUndecided(ctx context.Context, p push.Campaign, shards push.
 		}
 		next, more = CampaignPlace{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
 		_, err = tx.Exec(ctx, s.joining(`
-			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = clock_timestamp()
+			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = statement_timestamp()
 			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
 			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
 				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), [16]byte(p.Audience), shardsOf(keys...), keys, recipients)

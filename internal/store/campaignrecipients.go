@@ -54,10 +54,10 @@ func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f 
 
 const (
 	campaignLinesSQL = `
-		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, requested_send_at, reason, rules FROM campaign_recipients
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, recipient_key, requested_send_at, reason, rules FROM campaign_recipients
 		WHERE audience_id = $1 AND line > $2 ORDER BY line LIMIT $3`
 	campaignLineSQL = `
-		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, requested_send_at, reason, rules FROM campaign_recipients
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, recipient_key, requested_send_at, reason, rules FROM campaign_recipients
 		WHERE audience_id = $1 AND shard = $2 AND recipient_key = $3 AND recipient = $4`
 )
 
@@ -70,11 +70,12 @@ func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience u
 		sql, args = campaignLineSQL, []any{[16]byte(audience), push.Shard(key), key, recipient}
 	}
 	rows, _ := tx.Query(ctx, sql, args...)
-	var ids [][16]byte
+	var ids []sought
 	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
-		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
+		var key int64
+		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &key, (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
 		if r.Push != uuid.Nil {
-			ids = append(ids, r.Push)
+			ids = append(ids, soughtOf(r.Push, key))
 		}
 		return r, err
 	})
@@ -115,45 +116,31 @@ func (e pushEnd) outcome() push.CampaignOutcome {
 	return push.CampaignOutcome(e.status)
 }
 
-const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
+const (
+	pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
 	FROM {pushes} p WHERE p.id = ANY ($1::uuid[])`
+	shardPushEndsSQL = pushEndsSQL + ` AND p.shard = ANY ($2::smallint[])`
+)
 
-// pushEnds reads what became of pushes: where their ids say that they were booked, and those that are not there in all tables.
-func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, ids [][16]byte) (map[uuid.UUID]pushEnd, error) {
-	pushes, found := s.layouts.pushes(), make(map[uuid.UUID]pushEnd, len(ids))
-	read := func(table string, ids [][16]byte) error {
-		rows, _ := tx.Query(ctx, in(pushEndsSQL, "{pushes}", table), ids)
-		var (
-			id uuid.UUID
-			e  pushEnd
-		)
-		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
-			found[id] = e
-			return nil
-		})
-		return err
-	}
-	for table, at := range byTable(ids, func(id [16]byte) string { return pushes.at(push.WeekOf(id)) }) {
-		some := make([][16]byte, len(at))
-		for n, i := range at {
-			some[n] = ids[i]
+// pushEnds reads what became of pushes.
+func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []sought) (map[uuid.UUID]pushEnd, error) {
+	ends := make(map[uuid.UUID]pushEnd, len(all))
+	return ends, s.findPushes(ctx, all, func(places []place) (found [][16]byte, err error) {
+		for _, p := range places {
+			var (
+				id uuid.UUID
+				e  pushEnd
+			)
+			sql, args := p.query(pushEndsSQL, shardPushEndsSQL)
+			rows, _ := tx.Query(ctx, sql, args...)
+			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
+				ends[id], found = e, append(found, id)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
 		}
-		if err := read(table, some); err != nil {
-			return nil, err
-		}
-	}
-	var left [][16]byte
-	for _, id := range ids {
-		if _, known := found[id]; !known {
-			left = append(left, id)
-		}
-	}
-	if len(left) == 0 {
 		return found, nil
-	}
-	if err := s.walks.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	defer s.walks.Release(1)
-	return found, read(pushes.parent, left)
+	})
 }

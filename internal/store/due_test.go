@@ -276,6 +276,24 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
+// TestBacklog_Large: a large backlog is not counted to its end, and its oldest push is known all the same.
+func TestBacklog_Large(t *testing.T) {
+	t.Parallel()
+	const counted = 100_000
+	b := setup(t)
+	b.forge(t, counted+5, "fax", false, time.Minute)
+	b.forge(t, counted+5, "log", true, 2*time.Minute)
+	b.forge(t, 1, "sms", false, time.Hour)
+	read := b.rowsRead(t, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}, func() {
+		if n, oldest, err := b.Backlog(t.Context()); err != nil || n != counted || oldest < time.Hour || oldest > 2*time.Hour {
+			t.Errorf("%d, %s, %v", n, oldest, err)
+		}
+	})
+	if read > counted+100 {
+		t.Errorf("%d rows were read", read)
+	}
+}
+
 // TestBook_Bulk: that a push is bulk is stored with it.
 func TestBook_Bulk(t *testing.T) {
 	t.Parallel()

@@ -165,9 +165,9 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 func (s *Store) attemptTables(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, of []int) ([]string, error) {
 	since, until := s.recently(0)
 	if s.layouts.sends().divided() {
-		var ids [][16]byte
+		var ids []sought
 		for _, i := range of {
-			ids = append(ids, finishes[i].Push)
+			ids = append(ids, soughtOf(finishes[i].Push, finishes[i].RecipientKey))
 		}
 		pushes, err := s.readPushes(ctx, c, ids)
 		if err != nil {

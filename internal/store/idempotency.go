@@ -71,15 +71,15 @@ func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking
 	return all, err
 }
 
-// readReplayed reads the pushes that decisions replay. The key of one that is not there any more outlives it.
-func (s *Store) readReplayed(ctx context.Context, decisions []booking.Decision) error {
+// readReplayed reads the pushes that decisions about drafts replay: the same request had the same recipient. The key of one that is not there any more outlives it.
+func (s *Store) readReplayed(ctx context.Context, drafts []booking.Draft, decisions []booking.Decision) error {
 	var (
 		tenant uuid.UUID
-		ids    [][16]byte
+		ids    []sought
 	)
-	for _, v := range decisions {
+	for i, v := range decisions {
 		if v.Outcome == booking.Replayed {
-			tenant, ids = v.Push.Tenant, append(ids, v.Push.ID)
+			tenant, ids = v.Push.Tenant, append(ids, soughtOf(v.Push.ID, keyOf(drafts[i])))
 		}
 	}
 	if len(ids) == 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -50,6 +51,7 @@ func (s *Store) OwnLanes(ctx context.Context, worker uuid.UUID, lanes []push.Lan
 	if err != nil {
 		return nil, err
 	}
+	failpoint.Hit(failpoint.LanesOwned)
 	return slices.DeleteFunc(slices.Clone(lanes), func(l push.Lane) bool { return !slices.Contains(owned, int16(l.First)) }), nil
 }
 

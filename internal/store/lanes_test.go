@@ -132,7 +132,7 @@ func TestOwnLanes_ManyAtOnce(t *testing.T) {
 		calling sync.WaitGroup
 	)
 	for range 6 {
-		worker, st := uuid.New(), openURL(t, b.url, store.Config{MaxConns: 2, Timeout: time.Minute})
+		worker, st := uuid.New(), openURL(t, b.url, store.Config{MaxConns: 2})
 		workers = append(workers, worker)
 		calling.Go(func() {
 			for i := range 70 {

@@ -120,15 +120,21 @@ var (
 // ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled, which the
 // condition freed holds for.
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string) pageQuery {
-	table, shard := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
+	table, column := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
 	q := pageQuery{
-		limit: limit, join: itsAttempt(shard), columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
 		q.args = append(q.args, value)
 		return fmt.Sprintf("$%d", len(q.args))
 	}
+	shard, itsShard, key := column, "", push.RecipientKey(tenant, f.Recipient)
+	if f.Recipient != "" { // all is in one shard
+		shard = `ANY (` + arg(shardsOf(key)) + `::smallint[])`
+		itsShard = shard
+	}
+	q.join = itsAttempt(shard)
 	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
 	from, until := f.From, f.Until
 	if begin, end, divided := weeksOfPushes.span(tables); open && divided { // live is one table for all weeks
@@ -163,20 +169,20 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	switch {
 	case open && f.Category != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, itsPush("p", tables), arg(f.Category)))
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, itsPush("p", tables, ""), arg(f.Category)))
 	case f.Category != "":
 		fits = append(fits, `p.category = `+arg(f.Category))
 	}
 	switch {
 	case open && f.Reason != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, itsPush("p", tables), arg(f.Reason)))
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, itsPush("p", tables, ""), arg(f.Reason)))
 	case f.Reason != "":
 		fits = append(fits, `p.last_error = `+arg(f.Reason))
 	}
 	switch {
 	case f.Status == "":
 	case open && f.Status == push.Sending:
-		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables)))
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables, "")))
 	case open:
 		fits = append(fits, `p.token IS NULL`)
 	case f.Status == push.Sending:
@@ -191,26 +197,29 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	columns := "p.*" // all that is looked at is on the page
 	if open || len(fits) > 1 {
-		columns, q.item = "p.id, p.send_at", itsPush("s", tables)
+		columns, q.item = "p.id, p.send_at", itsPush("s", tables, itsShard)
 	}
 	found := fmt.Sprintf(`SELECT %s, %s AS fits FROM %s WHERE %s`, columns, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
-			%s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
-			found, arg(push.RecipientKey(tenant, f.Recipient)), arg(f.Recipient), q.scan)
+			%s AND %s = %s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
+			found, column, shard, arg(key), arg(f.Recipient), q.scan)
 	}
 	q.scanned = fmt.Sprintf(`%s ORDER BY %s LIMIT %d`, found, l.position, q.scan)
 	return q
 }
 
-// itsPush selects the push that has the id and the send time of a row. Of several tables, only that of the time is looked into: each
-// look costs a way down an index that grows with the table.
-func itsPush(row string, tables []string) string {
+// itsPush selects the push that has the id and the send time of a row, and a shard that equals an expression; none: it is not known. Of
+// several tables, only that of the time is looked into: each look costs a way down an index that grows with the table.
+func itsPush(row string, tables []string, shard string) string {
 	var each []string
 	for i, table := range tables {
 		one := fmt.Sprintf(`SELECT * FROM %[2]s w WHERE w.id = %[1]s.id AND w.send_at = %[1]s.send_at`, row, table)
 		if begin, end, divided := weeksOfPushes.span(tables[i : i+1]); divided {
 			one += fmt.Sprintf(` AND %[1]s.send_at >= '%[2]s' AND %[1]s.send_at < '%[3]s'`, row, begin.Format(time.RFC3339), end.Format(time.RFC3339))
+		}
+		if shard != "" {
+			one += ` AND ` + shardIn(table, weeksOfPushes.parent, "w") + ` = ` + shard
 		}
 		each = append(each, one)
 	}

@@ -168,7 +168,7 @@ func TestMigrate_LiveFill(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m := migrate(t.Context(), b.url, store.MigrateConfig{})
+			m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute})
 			eventually(t, "the migration waits for the push", func() bool { return m.says("0010_fill_live.sql: waits for a lock") || m.ended() })
 			if err := tx.Commit(t.Context()); err != nil {
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestMigrate_LiveMillion(t *testing.T) {
 	did(100)
 	base = timed()
 	began := time.Now()
-	m := migrate(t.Context(), b.url, store.MigrateConfig{})
+	m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute})
 	for !m.ended() {
 		worst = max(worst, timed())
 	}
@@ -229,7 +229,7 @@ func TestMigrate_LiveMillion(t *testing.T) {
 		t.Errorf("of %d pushes the two forms differ", n)
 	}
 	began = time.Now()
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Contract: true}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("contracted after %s", time.Since(began))
@@ -250,14 +250,14 @@ func TestMigrate_LiveBack(t *testing.T) {
 			b := setupBeside(t, 10)
 			old := b.older(t)
 			_, stop := b.start(t, "older", old, 2)
-			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil {
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 			st := b.newer(t)
 			now, stopNow := b.start(t, "newer", st, 2)
 			now(100)
 			stop()
-			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: row.contract}); err != nil {
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Contract: row.contract}); err != nil {
 				t.Fatal(err)
 			}
 			now(100)
@@ -287,7 +287,7 @@ func TestMigrate_LiveBack(t *testing.T) {
 				}
 			}
 			stop()
-			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
+			if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Contract: true}); err != nil {
 				t.Fatal(err)
 			}
 			b.drain(t, st)

@@ -56,7 +56,7 @@ func TestMigrate_LowerNumbers(t *testing.T) {
 	if err := openURL(t, b.url, store.Config{}).Ready(t.Context()); !errors.As(err, &unready) || unready.State() != "not_migrated" {
 		t.Errorf("before: %v", err)
 	}
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil { // while programs of the earlier version are at work
+	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute}); err != nil { // while programs of the earlier version are at work
 		t.Fatal(err)
 	}
 	b.exec(t, `INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase)

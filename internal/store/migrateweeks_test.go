@@ -49,7 +49,7 @@ func needed(t *testing.T, version int) fs.FS {
 // upBefore applies the migrations before one, and what programs of this release need.
 func (b *beside) upBefore(t *testing.T, version int) {
 	t.Helper()
-	cfg := store.MigrateConfig{Contract: true, Files: needed(t, version), Tell: func(line string) { t.Log(line) }}
+	cfg := store.MigrateConfig{Wait: 5 * time.Minute, Contract: true, Files: needed(t, version), Tell: func(line string) { t.Log(line) }}
 	if _, err := store.Migrate(t.Context(), b.url, cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestMigrate_WeeksLarge(t *testing.T) {
 	for version := firstOfWeeks; version <= lastOfWeeks; version++ {
 		var worst time.Duration
 		from := time.Now()
-		m := migrate(t.Context(), b.url, store.MigrateConfig{Contract: true, Files: needed(t, version+1)})
+		m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Contract: true, Files: needed(t, version+1)})
 		for !m.ended() {
 			worst = max(worst, timed())
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
 // Partitions are made before they are needed, and dropped when all that is in them is kept for long enough. A table without
@@ -27,19 +28,27 @@ var ahead = []struct {
 	{weeksOfLog, 5 * 7 * 24 * time.Hour},
 }
 
+// madeAtOnce is how many partitions one transaction makes at most: a slow server, too, makes them in time.
+const madeAtOnce = 8
+
 // MakePartitions makes the partitions that lack, and says how many.
 func (s *Store) MakePartitions(ctx context.Context) (made int, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		for _, a := range ahead {
+	for _, a := range ahead {
+		for from := time.Duration(0); from <= a.until; from += madeAtOnce * a.table.step {
 			var n int
-			if err := c.QueryRow(ctx, `SELECT make_partitions($1, now(), now() + $2::interval)`, a.table.parent, a.until).Scan(&n); err != nil {
+			err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+				err := c.QueryRow(ctx, `SELECT make_partitions($1, now() + $2::interval, now() + $3::interval)`,
+					a.table.parent, from, min(from+(madeAtOnce-1)*a.table.step, a.until)).Scan(&n)
+				failpoint.Hit(failpoint.PartitionsMade)
 				return err
+			})
+			if err != nil {
+				return made, err
 			}
 			made += n
 		}
-		return nil
-	})
-	return made, err
+	}
+	return made, nil
 }
 
 // Partitions calls each for every table with partitions, as this program knows them: with the beginning of the first one, and
@@ -216,6 +225,7 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 		if err := d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS '%s'`, part, onItsWay)); err != nil {
 			return d.explain(ctx, err)
 		}
+		failpoint.Hit(failpoint.PartitionMarked)
 	}
 	if p.attached {
 		how := "CONCURRENTLY"
@@ -225,8 +235,13 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 		if err := d.exec(ctx, fmt.Sprintf(`ALTER TABLE %s DETACH PARTITION %s %s`, table, part, how)); err != nil {
 			return d.explain(ctx, err)
 		}
+		failpoint.Hit(failpoint.PartitionDetached)
 	}
-	return d.exec(ctx, `DROP TABLE IF EXISTS `+part)
+	if err := d.exec(ctx, `DROP TABLE IF EXISTS `+part); err != nil {
+		return err
+	}
+	failpoint.Hit(failpoint.PartitionDropped)
+	return nil
 }
 
 // unmark takes the mark from a partition that was to be dropped, and is to be kept for longer now.

@@ -277,15 +277,21 @@ func (s *Store) makePart(ctx context.Context, err error) (made int, parted bool)
 }
 
 // in names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together. {p.shard} is the shard
-// of a push p, and {s.shard} that of an attempt s. A table that was never divided may not have it in its column.
+// of a push p, and {s.shard} that of an attempt s.
 func in(sql, what string, tables ...string) string {
 	name, row := tables[0], what[1:2]
-	shard := row + ".shard"
-	if name == what[1:len(what)-1] {
-		shard = "(" + row + ".recipient_key & 255)"
-	}
+	shard := shardIn(name, what[1:len(what)-1], row)
 	if len(tables) > 1 {
 		name = "(TABLE " + strings.Join(tables, " UNION ALL TABLE ") + ")"
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(sql, what, name), "{"+row+".shard}", shard)
+}
+
+// shardIn is the shard of a row in a table. One that was never divided, and has the name of all partitions, may not have it in its
+// column.
+func shardIn(table, parent, row string) string {
+	if table == parent {
+		return "(" + row + ".recipient_key & 255)"
+	}
+	return row + ".shard"
 }

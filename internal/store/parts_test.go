@@ -307,7 +307,7 @@ func TestParts_Locks(t *testing.T) {
 			steps(func(what string, do func()) {
 				ctx, stop := context.WithCancel(t.Context())
 				var all sync.WaitGroup
-				all.Go(func() { // what waits for one of the others fails after some seconds; this says for which
+				all.Go(func() { // what waits for one of the others fails when its time is over; this says for which
 					for ctx.Err() == nil {
 						var waits string
 						err := watch.QueryRow(t.Context(), `SELECT coalesce(min(format('%s: %s', l.relation::regclass, left(regexp_replace(a.query, '\s+', ' ', 'g'), 200))), '')

@@ -64,7 +64,7 @@ var errUnexpected = errors.New("unexpected")
 
 // life gives three pushes of a new recipient everything that can happen to them, and returns the first error.
 func (p *pooled) life(ctx context.Context, recipient string, accepted func(push.Push)) error {
-	due := draft(p.tenant, recipient, -time.Minute)
+	due := draft(p.tenant, recipient, time.Since(began).Truncate(time.Second)-time.Second) // not from when the tests began: what is not delivered is overdue after five minutes
 	batch := []booking.Draft{draft(p.tenant, recipient, time.Hour), draft(p.tenant, recipient, time.Hour+time.Minute)}
 	for _, drafts := range [][]booking.Draft{{due}, batch} {
 		v, err := p.Book(ctx, booking.Order{Drafts: drafts, Policy: oneAMinute})
@@ -196,7 +196,7 @@ func TestPooler_Settings(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
+			p := setupPooled(t, store.Config{Lanes: 1, Timeout: 5 * time.Second}, settings...) // idle transactions have twice as long
 			p.booked(t, "anna", time.Hour)
 			later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
 			db := connect(t, later.URL+"&default_query_exec_mode=exec")
@@ -250,7 +250,7 @@ func TestPooler_Reads(t *testing.T) {
 	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
-		p := setupPooled(t, store.Config{ReadTimeout: 100 * time.Millisecond, Timeout: time.Minute})
+		p := setupPooled(t, store.Config{ReadTimeout: 100 * time.Millisecond})
 		for _, read := range reads(p) { // once, so that the types of its columns are known
 			_ = read(t.Context())
 		}
@@ -283,7 +283,7 @@ func TestPooler_Partitions(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1, Timeout: time.Minute}, settings...)
+			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
 			p.exec(t, `GRANT `+ask[string](t, p.db, `SELECT current_user::text`)+` TO `+p.role)
 			var (
 				working sync.WaitGroup
@@ -373,7 +373,7 @@ func TestPooler_StartedBefore(t *testing.T) {
 	postgres := testenv.OwnPostgres(t)
 	testenv.Check(t, postgres.Kill())
 	pooler := testenv.PgBouncer(t, postgres.URL, poolerConnections)
-	st := openURL(t, pooler.URL, store.Config{})
+	st := openURL(t, pooler.URL, store.Config{Timeout: 5 * time.Second}) // PgBouncer itself waits for longer
 	if _, err := st.Tenants(t.Context()); !errors.Is(err, push.ErrUnavailable) {
 		t.Errorf("%v without Postgres", err)
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -73,11 +74,11 @@ type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// byIDSQL reads pushes, when the first attempt of each began, and what else there is of retries. byHintSQL reads those in the shards of recipients that
-// their ids name.
+// byIDSQL reads pushes, when the first attempt of each began, and what else there is of retries. byShardSQL reads those of some
+// shards: in a table that is divided, or a part of one, each row has its shard.
 var (
-	byIDSQL   = byIDsSQL("{p.shard}") + `p.id = ANY ($1::uuid[])`
-	byHintSQL = byIDsSQL(`ANY ($2::smallint[])`) + `{p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+	byIDSQL    = byIDsSQL("{p.shard}") + `p.id = ANY ($1::uuid[])`
+	byShardSQL = byIDsSQL(`ANY ($2::smallint[])`) + `p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 )
 
 func byIDsSQL(shard string) string {
@@ -90,61 +91,117 @@ type attempted struct {
 	since time.Time
 }
 
-// readPushes reads the pushes that have one of the ids. An id tells where its push was booked first. One that is not there
-// any more is looked for in all tables, by few readers at a time: that takes a lock of each.
-func (s *Store) readPushes(ctx context.Context, c batcher, ids [][16]byte) ([]attempted, error) {
-	var (
-		pushes = s.layouts.pushes()
-		tables []string
-		hinted = map[string][][16]byte{}
-		left   = make(map[uuid.UUID]bool, len(ids))
-	)
-	for _, id := range ids {
-		left[id] = true
-		tables = pushes.between(push.WeekOf(id), push.WeekOf(id))
-		for _, table := range tables {
-			hinted[table] = append(hinted[table], id)
-		}
-	}
-	b := &pgx.Batch{}
-	if !pushes.divided() {
-		b.Queue(in(byIDSQL, "{pushes}", pushes.parent), ids)
-		return collectPushes(ctx, c, b)
-	}
-	for table, ids := range hinted {
-		b.Queue(in(byHintSQL, "{pushes}", table), ids, hintedShards(ids))
-	}
-	found, err := collectPushes(ctx, c, b)
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range found {
-		delete(left, p.ID)
-	}
-	if len(left) == 0 {
-		return found, nil
-	}
-	if err := s.walks.Acquire(ctx, 1); err != nil {
-		return nil, err
-	}
-	defer s.walks.Release(1)
-	b = &pgx.Batch{}
-	ids = ids[:0:0]
-	for id := range left {
-		ids = append(ids, id)
-	}
-	b.Queue(in(byIDSQL, "{pushes}", pushes.parent), ids)
-	elsewhere, err := collectPushes(ctx, c, b)
-	return append(found, elsewhere...), err
+// sought is the id of a push that is looked for, with the shard in which it may be.
+type sought struct {
+	id    [16]byte
+	shard int16
+	sure  bool // it is in that shard or in none
 }
 
-// hintedShards lists the shards that ids name.
-func hintedShards(ids [][16]byte) []int16 {
-	keys := make([]int64, len(ids))
-	for i, id := range ids {
-		keys[i] = int64(push.ShardOf(id))
+// soughtOf looks for a push of a recipient.
+func soughtOf(id uuid.UUID, recipientKey int64) sought {
+	return sought{id, int16(push.Shard(recipientKey)), true}
+}
+
+// soughtAnywhere looks for a push of which only the id is known. It names its shard, unless an earlier release made it: such an id is
+// of the same form, and names any.
+func soughtAnywhere(id uuid.UUID) sought { return sought{id: id, shard: int16(push.ShardOf(id))} }
+
+// place is where pushes are looked for by their ids: in the shards, or in all if there are none.
+type place struct {
+	table  string
+	ids    [][16]byte
+	shards []int16
+}
+
+// placeOf is the place of some pushes in a table.
+func placeOf(table string, of []sought) place {
+	p := place{table: table}
+	for _, one := range of {
+		p.ids, p.shards = append(p.ids, one.id), append(p.shards, one.shard)
 	}
-	return shardsOf(keys...)
+	slices.Sort(p.shards)
+	p.shards = slices.Compact(p.shards)
+	return p
+}
+
+// query returns the statement that reads by ids, or by shards and ids.
+func (p place) query(byID, byShard string) (sql string, args []any) {
+	if len(p.shards) == 0 {
+		return in(byID, "{pushes}", p.table), []any{p.ids}
+	}
+	return in(byShard, "{pushes}", p.table), []any{p.ids, p.shards}
+}
+
+// findPushes asks for pushes place by place. An id tells where its push was booked first. One that is not there any more is looked
+// for in all tables, by few at a time: that takes a lock of each. There too its shard is asked, and all shards are only if it may be in
+// another one. Where no shard is apart from the others, that is done at once.
+func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) (found [][16]byte, err error)) error {
+	pushes := s.layouts.pushes()
+	if !pushes.divided() {
+		whole := placeOf(pushes.parent, all)
+		whole.shards = nil
+		_, err := ask([]place{whole})
+		return err
+	}
+	left := slices.Clone(all)
+	look := func(places ...place) error {
+		found, err := ask(places)
+		known := make(map[[16]byte]bool, len(found))
+		for _, id := range found {
+			known[id] = true
+		}
+		left = slices.DeleteFunc(left, func(one sought) bool { return known[one.id] })
+		return err
+	}
+	hinted := map[string][]sought{}
+	for _, one := range all {
+		week := push.WeekOf(one.id)
+		for _, table := range pushes.between(week, week) {
+			hinted[table] = append(hinted[table], one)
+		}
+	}
+	var places []place
+	for table, some := range hinted {
+		places = append(places, placeOf(table, some))
+	}
+	if err := look(places...); err != nil || len(left) == 0 {
+		return err
+	}
+	if err := s.walks.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.walks.Release(1)
+	if s.byShard() || !slices.ContainsFunc(left, func(one sought) bool { return !one.sure }) {
+		if err := look(placeOf(pushes.parent, left)); err != nil {
+			return err
+		}
+		left = slices.DeleteFunc(left, func(one sought) bool { return one.sure })
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	whole := placeOf(pushes.parent, left)
+	whole.shards = nil
+	return look(whole)
+}
+
+// readPushes reads those of the pushes that are there.
+func (s *Store) readPushes(ctx context.Context, c batcher, all []sought) (pushes []attempted, err error) {
+	err = s.findPushes(ctx, all, func(places []place) (found [][16]byte, err error) {
+		b := &pgx.Batch{}
+		for _, p := range places {
+			sql, args := p.query(byIDSQL, byShardSQL)
+			b.Queue(sql, args...)
+		}
+		read, err := collectPushes(ctx, c, b)
+		for _, p := range read {
+			found = append(found, p.ID)
+		}
+		pushes = append(pushes, read...)
+		return found, err
+	})
+	return pushes, err
 }
 
 func collectPushes(ctx context.Context, c batcher, b *pgx.Batch) (pushes []attempted, err error) {
@@ -170,7 +227,7 @@ const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_messag
 	WHERE {s.shard} = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
 
 func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, error) {
-	found, err := s.readPushes(ctx, c, [][16]byte{id})
+	found, err := s.readPushes(ctx, c, []sought{soughtAnywhere(id)})
 	if err != nil {
 		return push.Push{}, err
 	}

@@ -184,17 +184,20 @@ func (b *bundle) rowsRead(t testing.TB, cfg store.Config, work func()) int {
 // counted returns what Postgres' statistics have counted for the work of a new store.
 func (b *bundle) counted(t testing.TB, cfg store.Config, read string, work func()) int {
 	t.Helper()
-	b.Close() // its connections report what they did
+	closed := func() { // its connections report what they did before they are gone
+		b.Close()
+		eventually(t, "all connections are gone", func() bool {
+			return ask[int](t, b.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'`) == 0
+		})
+	}
+	closed()
 	const scans = `SELECT coalesce(sum(idx_scan), 0) FROM pg_stat_user_indexes`
-	eventually(t, "all that was done so far is counted", func() bool {
-		return ask[int](t, b.db, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'`) == 0
-	})
 	b.exec(t, `SELECT pg_stat_force_next_flush()`)
 	b.exec(t, `SELECT pg_stat_reset()`)
 
 	b.Store = openURL(t, b.url, cfg)
 	work()
-	b.Close()
+	closed()
 	eventually(t, "what it did is counted", func() bool { return ask[int](t, b.watch, scans) > 0 })
 	return ask[int](t, b.watch, read)
 }

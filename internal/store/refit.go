@@ -218,9 +218,9 @@ func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest ti
 // lock locks the rows in live of pushes of the recipient, and reads the pushes.
 func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uuid.UUID]push.Push, error) {
 	key := push.RecipientKey(w.op.Tenant, w.o.Drafts[0].Push.Recipient)
-	b, ids := &pgx.Batch{}, make([][16]byte, len(bookings))
+	b, ids := &pgx.Batch{}, make([]sought, len(bookings))
 	for i, one := range bookings {
-		ids[i] = one.ID
+		ids[i] = soughtOf(one.ID, key)
 		b.Queue(lockLiveSQL, key, one.At, [16]byte(one.ID), shardsOf(key))
 	}
 	if err := w.c.SendBatch(ctx, b).Close(); err != nil {

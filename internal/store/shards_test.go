@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,7 +50,10 @@ func setupShards(t *testing.T, shard int) *bundle {
 }
 
 // TestStore_OneShard: where each shard is a lane, no statement about a push looks at rows of other shards, nor does a trigger of
-// the tables run. What counts or lists a tenant's pushes goes through all of them.
+// the tables run. What touches several shards is not done here:
+//   - counts and lists of all of a tenant's pushes, and the audit: they are about all recipients;
+//   - batches that are atomic, have an Idempotency-Key, or are of a tenant with caps: they are decided as a whole;
+//   - reads by an id that nobody has, or that an earlier release made: it has the form of others, and names any shard.
 func TestStore_OneShard(t *testing.T) {
 	t.Parallel()
 	const recipient = "anna"
@@ -59,29 +64,42 @@ func TestStore_OneShard(t *testing.T) {
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'one shard')`, tenant)
 	b.exec(t, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', $2, 's')`, tenant, push.Events)
 	lane := push.Lane{First: push.Shard(key), Last: push.Shard(key)}
-	elsewhere := func() int {
-		return b.counted(t, store.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, func() {
-			b.work(t, recipient, lane)
-		})
-	}
-	// In the end the recipient is erased.
-	defer func() {
-		n := b.counted(t, store.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, func() {
+	b.exec(t, `ALTER TABLE pushes DISABLE TRIGGER tell_booked; ALTER TABLE pushes DISABLE TRIGGER tell_changed`)
+	campaign := b.campaign(t, recipient)
+	for _, part := range []struct {
+		name   string
+		work   func()
+		events string
+	}{
+		{"the life of pushes", func() { b.work(t, recipient, lane) }, "push.canceled 1, push.deferred 2, push.expired 1, push.failed 1, push.scheduled 8, push.sent 2"},
+		{"a push that was moved to another week", func() { b.workMoved(t, recipient) }, "push.canceled 1, push.deferred 1, push.scheduled 5, push.sent 1"},
+		{"a recipient whose lock is taken", func() { b.workContended(t, recipient) }, "push.scheduled 2"},
+		{"a recipient with no free time for days", func() { b.workFull(t, recipient) }, "push.scheduled 2"},
+		{"an Idempotency-Key", func() { b.workKeyed(t, recipient) }, "push.scheduled 2"},
+		{"a batch", func() { b.workBatch(t, recipient) }, "push.scheduled 3"},
+		{"lists", func() { b.workLists(t, recipient) }, ""},
+		{"a retry", func() { b.workRetry(t, recipient) }, "push.failed 1, push.scheduled 2"},
+		{"a campaign", func() { b.workCampaign(t, campaign, lane) }, "push.scheduled 2"},
+		{"an opt-out", func() {
+			if d := b.say(t, booking.Description{Recipient: recipient, OptOuts: booking.OptOuts{All: true}}); d.Pushes == 0 {
+				t.Errorf("%+v", d)
+			}
+		}, "push.canceled 11"},
+		{"the erasure", func() {
 			if _, err := b.Erase(t.Context(), quota.Recipient{Tenant: tenant, ID: recipient}); err != nil {
 				t.Error(err)
 			}
-		})
+		}, ""},
+	} {
+		b.exec(t, `DELETE FROM webhook_deliveries`)
+		n := b.counted(t, store.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, part.work)
 		if n > 0 {
-			t.Errorf("the erasure looks %d times at tables of other shards", n)
+			t.Errorf("%s: %d looks at tables of other shards:\n%s", part.name, n, ask[string](t, b.watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
 		}
-	}()
-	b.exec(t, `ALTER TABLE pushes DISABLE TRIGGER tell_booked; ALTER TABLE pushes DISABLE TRIGGER tell_changed`)
-	if n := elsewhere(); n > 0 {
-		t.Errorf("%d looks at tables of other shards:\n%s", n, ask[string](t, b.watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
-	}
-	events := ask[string](t, b.watch, `SELECT string_agg(event || ' ' || n, ', ' ORDER BY event) FROM (SELECT event, count(*) AS n FROM webhook_deliveries GROUP BY 1) e`)
-	if want := "push.canceled 1, push.deferred 2, push.expired 1, push.failed 1, push.scheduled 8, push.sent 2"; events != want {
-		t.Errorf("events: %s, want %s", events, want)
+		events := ask[string](t, b.watch, `SELECT coalesce(string_agg(event || ' ' || n, ', ' ORDER BY event), '') FROM (SELECT event, count(*) AS n FROM webhook_deliveries GROUP BY 1) e`)
+		if events != part.events {
+			t.Errorf("%s: events: %s, want %s", part.name, events, part.events)
+		}
 	}
 }
 
@@ -146,5 +164,173 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	}
 	if p := b.read(t, lost.Push); p.Status != push.Sent || len(p.Sends) != 1 {
 		t.Errorf("%+v", p)
+	}
+}
+
+// moved moves a push, which must find a place.
+func (b *bundle) moved(t *testing.T, p push.Push, to time.Time) push.Push {
+	t.Helper()
+	p.SendAt, p.RequestedSendAt, p.ExpiresAt = to, to, to.Add(time.Hour)
+	v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}})
+	if err != nil || v.Outcome != booking.Booked {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	return v.Push
+}
+
+// workMoved reads, moves, sends and cancels pushes whose ids name another week than that of their send times.
+func (b *bundle) workMoved(t *testing.T, recipient string) {
+	t.Helper()
+	p := b.moved(t, b.booked(t, recipient, 3*time.Hour), began.Add(40*24*time.Hour))
+	b.wantStatus(t, p, push.Scheduled)
+	b.moved(t, p, began.Add(41*24*time.Hour))
+	b.cancel(t, p)
+	b.wantStatus(t, p, push.Canceled)
+
+	p = b.moved(t, b.booked(t, recipient, 40*24*time.Hour), began)
+	b.finish(t, b.claimed(t, p), tryAgain)
+	b.finish(t, b.claimed(t, p), sent) // of a second attempt, the first one is looked for
+	if p := b.read(t, p); p.Status != push.Sent || len(p.Sends) != 2 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// workContended books pushes while another transaction has the lock of their recipient.
+func (b *bundle) workContended(t *testing.T, recipient string) {
+	t.Helper()
+	tx, err := b.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.Background())
+	if _, err := tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock($1)`, push.RecipientKey(b.tenant, recipient)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for i := range 2 {
+		all.Go(func() {
+			v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(b.tenant, recipient, time.Duration(5+i)*time.Hour)}})
+			if err != nil || v[0].Outcome != booking.Booked {
+				t.Errorf("%+v, %v", v, err)
+			}
+		})
+	}
+	b.waiting(t, 1)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+}
+
+// workFull books a push for which the bookings of the next days are not enough.
+func (b *bundle) workFull(t *testing.T, recipient string) {
+	t.Helper()
+	policy := quota.Policy{{Name: "month", Limit: 1, Window: 30 * 24 * time.Hour}}
+	full := b.booked(t, recipient, 200*24*time.Hour)
+	d := draft(b.tenant, recipient, 200*24*time.Hour)
+	d.Latest = full.SendAt.Add(60 * 24 * time.Hour)
+	if v := book(t, b.Store, policy, d); v.Outcome != booking.Booked || push.WeekOf(d.Push.ID).Equal(push.WeekOf(push.NewID(v.Push.SendAt, 0))) {
+		t.Errorf("%+v", v)
+	} else {
+		b.wantStatus(t, v.Push, push.Scheduled)
+	}
+}
+
+// workKeyed books a push under an Idempotency-Key, moves it to another week, and asks for it again.
+func (b *bundle) workKeyed(t *testing.T, recipient string) {
+	t.Helper()
+	for _, want := range []booking.Outcome{booking.Booked, booking.Replayed} {
+		d := keyed(b.tenant, recipient, "key", "body", 7*time.Hour)
+		v := book(t, b.Store, nil, d)
+		if v.Outcome != want || v.Push.Recipient != recipient {
+			t.Errorf("%+v", v)
+		}
+		if want == booking.Booked {
+			b.moved(t, v.Push, began.Add(50*24*time.Hour))
+		}
+	}
+}
+
+// workBatch books several pushes of a recipient together.
+func (b *bundle) workBatch(t *testing.T, recipient string) {
+	t.Helper()
+	o := booking.Order{}
+	for i := range 3 {
+		o.Drafts = append(o.Drafts, draft(b.tenant, recipient, time.Duration(10+i)*time.Hour))
+	}
+	if v, err := b.Book(t.Context(), o); err != nil || outcomes(v)[booking.Booked] != 3 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// workLists lists what is kept of a recipient, whole and by filters.
+func (b *bundle) workLists(t *testing.T, recipient string) {
+	t.Helper()
+	for _, f := range []push.Filter{{}, {Channel: "log"}, {Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Sent}, {Status: push.Failed, Reason: "bad"}} {
+		f.Recipient, f.From = recipient, began.Add(-time.Hour)
+		if page, err := b.List(t.Context(), b.tenant, f, push.Position{}, 100); err != nil || len(page.Pushes) == 0 && f.Status != push.Sending {
+			t.Errorf("%+v: %+v, %v", f, page, err)
+		}
+	}
+	if page, err := b.Sends(t.Context(), b.tenant, push.SendFilter{Recipient: recipient, From: began.Add(-time.Hour)}, push.SendPosition{}, 100); err != nil || len(page.Sends) == 0 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// workRetry retries a push that failed.
+func (b *bundle) workRetry(t *testing.T, recipient string) {
+	t.Helper()
+	p := b.booked(t, recipient, 0)
+	b.finish(t, b.claimed(t, p), gaveUp)
+	if v := book(t, b.Store, nil, retryOf(p, uuid.Nil, 20*time.Hour)); v.Outcome != booking.Booked || b.read(t, p).Retry.Latest != v.Push.ID {
+		t.Errorf("%+v", v)
+	}
+}
+
+// workCampaign books the push of a campaign, moves it to another week, and reads what became of it.
+func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
+	t.Helper()
+	o := chunkOf(c, nil)
+	o.Shards, o.After = lane, store.BeforeShards(lane)
+	done, err := b.BookCampaignChunk(t.Context(), o)
+	if err != nil || len(done.Decided) != 1 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	for _, to := range []time.Time{c.SendAt, c.SendAt.Add(30 * 24 * time.Hour)} {
+		p := b.read(t, done.Decided[0].Draft.Push)
+		if !p.SendAt.Equal(to) {
+			p = b.moved(t, p, to)
+		}
+		page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, push.CampaignRecipientFilter{}, 0, 10)
+		if err != nil || len(page.Recipients) != 1 || !page.Recipients[0].SendAt.Equal(p.SendAt) {
+			t.Errorf("%+v, %v", page, err)
+		}
+	}
+}
+
+// TestPush_AnyID: a push whose id names another week and another shard than its own, as one of an earlier release may, is read, moved,
+// sent and canceled.
+func TestPush_AnyID(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, lanes := range []int{1, push.Shards} {
+		b.Close()
+		b.Store = openURL(t, b.url, store.Config{Lanes: lanes})
+		for i := range 2 {
+			recipient := fmt.Sprint("user-", lanes, i)
+			d := draft(b.tenant, recipient, 0)
+			d.Push.ID = push.NewID(began.Add(40*24*time.Hour), push.RecipientKey(b.tenant, recipient)+1)
+			p := book(t, b.Store, nil, d).Push
+			b.wantStatus(t, p, push.Scheduled)
+			if i == 0 {
+				b.finish(t, b.claimed(t, p), tryAgain)
+				b.finish(t, b.claimed(t, p), sent)
+				b.wantStatus(t, p, push.Sent)
+				continue
+			}
+			p = b.moved(t, p, began.Add(20*24*time.Hour))
+			b.cancel(t, p)
+			b.wantStatus(t, p, push.Canceled)
+		}
 	}
 }

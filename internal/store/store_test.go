@@ -27,9 +27,12 @@ var threeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
+// openURL opens a store. Where the test does not say otherwise, transactions and reads have the time that they take on a busy
+// machine.
 func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
 	t.Helper()
 	cfg.Lanes = cmp.Or(cfg.Lanes, *lanes)
+	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
 	st, err := store.Open(t.Context(), url, cfg)
 	if err != nil {
 		t.Fatal(err)

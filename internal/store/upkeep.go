@@ -126,15 +126,15 @@ func collectEnded(row pgx.CollectableRow) (e booking.Ended, err error) {
 	return e, err
 }
 
-// Backlog counts the pushes that are due and still wait, and says for how long the oldest has.
+// Backlog counts the pushes that are due and still wait, up to a hundred thousand, and says for how long the oldest has.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
+	due := func(what, rest string) string {
+		return `(SELECT ` + what + ` FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN LATERAL (
+			SELECT next_at FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp() ` + rest + `)`
+	}
 	err = s.readPool.QueryRow(ctx, inAllShards(channelsSQL)+`
-		SELECT count(*), coalesce(clock_timestamp() - min(p.next_at), '0')
-		FROM channels c CROSS JOIN `+kinds+` CROSS JOIN LATERAL (
-			SELECT next_at FROM live
-			WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
-			OFFSET 0
-		) p`).Scan(&pushes, &oldest)
+		SELECT (SELECT count(*) FROM `+due(``, `LIMIT $1) p LIMIT $1`)+` counted),
+			coalesce(clock_timestamp() - `+due(`min(p.next_at)`, `ORDER BY next_at LIMIT 1) p`)+`, '0')`, mostCounted).Scan(&pushes, &oldest)
 	return pushes, oldest, classify(err)
 }
 

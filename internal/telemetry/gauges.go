@@ -28,7 +28,7 @@ type Gauges struct {
 }
 
 var (
-	backlogDesc  = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent.", nil, nil)
+	backlogDesc  = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent; at most 100000 are counted.", nil, nil)
 	oldestDesc   = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
 	queueDesc    = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc       = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)

@@ -10,6 +10,7 @@ import (
 // With any other name it accepts the request.
 var Manners = map[string]http.HandlerFunc{
 	"slow":        func(w http.ResponseWriter, _ *http.Request) { accept(w, "slow", time.Second) },
+	"slower":      func(w http.ResponseWriter, _ *http.Request) { accept(w, "slower", 5*time.Second) },
 	"slowish":     func(w http.ResponseWriter, _ *http.Request) { accept(w, "slowish", 200*time.Millisecond) },
 	"hang":        func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 	"drip":        drips("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"),
