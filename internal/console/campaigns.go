@@ -33,12 +33,7 @@ var campaignStatuses = []client.CampaignStatus{
 // campaigns lists campaigns, the latest first.
 func (p *page) campaigns() error {
 	view := campaignsView{Statuses: campaignStatuses}
-	query, err := p.filter("status", "page_token")
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/campaigns", query, &view.CampaignsPage)
-	}
-	if err != nil {
+	if err := p.list("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
 		return p.again(err, "campaigns", "Campaigns", view)
 	}
 	return p.show("campaigns", "Campaigns", view)

@@ -23,12 +23,7 @@ func (p *page) CronWords(expression string) string { return recurrence.Words(exp
 
 func (p *page) schedules() error {
 	view := schedulesView{}
-	query, err := p.filter("page_token")
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/schedules", query, &view.SchedulesPage)
-	}
-	if err != nil {
+	if err := p.list("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
 		return err
 	}
 	return p.show("schedules", "Schedules", view)
