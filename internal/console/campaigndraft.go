@@ -80,8 +80,8 @@ func (v *draftView) title() string {
 // readDraft reads the draft of the path. One that was started has a page of its own; then view is nil, and the browser is sent
 // there.
 func (p *page) readDraft() (*draftView, error) {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
-	if err != nil {
+	var one client.Campaign
+	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {

@@ -90,8 +90,8 @@ func counted(n int64, one, many string) string {
 
 // campaign shows a draft with its steps, or how far a campaign is that was started.
 func (p *page) campaign() error {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
-	if err != nil {
+	var one client.Campaign
+	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return err
 	}
 	if one.Status == client.CampaignStatusDraft {

@@ -2,10 +2,12 @@ package console
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -320,4 +322,28 @@ func TestCampaign_LargeList(t *testing.T) {
 	if err != nil || last.TimeZone != "Europe/Berlin" {
 		t.Errorf("the last has the zone %q, %v", last.TimeZone, err)
 	}
+}
+
+// TestCampaign_Unchanged: what a message has besides its texts is the same after the draft got another name.
+func TestCampaign_Unchanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	data := `{"id":12345678901234567890,"link":"https://example.com/?a=1&b=<2>","share":1.50}`
+	at := b.draftPath("message.title", "Hi", "message.more", `{"data":`+data+`}`)
+	page := b.get(at + "/message")
+	more := regexp.MustCompile(`(?s)<textarea id="f-more"[^>]*>(.*?)</textarea>`).FindStringSubmatch(page.Body)
+	if more == nil || !strings.Contains(more[1], `"https://example.com/?a=1&b=<2>"`) || !strings.Contains(more[1], ": 12345678901234567890,") {
+		t.Fatalf("the field has %v", more)
+	}
+	b.follow(b.post(at+"/message", "name", "Another", "channel", "push", "shown_for", "push", "message.title", "Hi", "message.more", more[1])).has(t, 200, "The message is kept")
+	var stored struct {
+		Message struct{ Data json.RawMessage }
+	}
+	if err := b.api.Get(t.Context(), "/v1/campaigns/"+path.Base(at), nil, &stored); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(stored.Message.Data)); text != data {
+		t.Errorf("the message has %s, want %s", text, data)
+	}
+	b.get(at).has(t, 200, `"id":12345678901234567890`)
 }
