@@ -25,6 +25,9 @@ type draftStep struct {
 	Done       string // what it has by now; empty: it is to be done
 }
 
+// Empty reports whether the draft has no message yet. The API takes an empty one: what a program makes of it may do without a text.
+func (v *draftView) Empty() bool { return v.ID != "" && len(v.Message) == 0 }
+
 func newDraftView(c client.Campaign) *draftView { return &draftView{Campaign: c} }
 
 // Steps are all of them, in their order.
@@ -32,7 +35,7 @@ func (v *draftView) Steps() []draftStep {
 	steps := []draftStep{
 		{"message", "Message", ""}, {"audience", "Audience", ""}, {"preview", "Preview", ""}, {"when", "When", ""}, {"simulation", "Simulate", ""}, {"start", "Start", ""},
 	}
-	if v.ID != "" {
+	if len(v.Message) > 0 {
 		steps[0].Done = "written, for " + v.Channel
 	}
 	if v.Audience > 0 {

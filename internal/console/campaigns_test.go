@@ -347,3 +347,24 @@ func TestCampaign_Unchanged(t *testing.T) {
 	}
 	b.get(at).has(t, 200, `"id":12345678901234567890`)
 }
+
+// TestCampaign_WithoutMessage: an empty message is allowed, and warned of before it is sent.
+func TestCampaign_WithoutMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := b.draftPath()
+	b.upload(at+"/audience", "id\na\n", "header[0]", "id", "as[0]", "recipient", "name[0]", "")
+	const warning = "The message is empty"
+	for _, step := range []string{"/preview", "/start"} {
+		page := b.get(at + step)
+		if page.has(t, 200, warning); strings.Contains(page.Body, "written, for") {
+			t.Errorf("%s: a message that is not there is written", step)
+		}
+	}
+	b.follow(b.post(at+"/message", "channel", "push", "shown_for", "push", "message.more", `{"data":{}}`)).has(t, 200, "written, for push")
+	for _, step := range []string{"/preview", "/start"} {
+		if page := b.get(at + step); strings.Contains(page.Body, warning) {
+			t.Errorf("%s: warns of a message that is there", step)
+		}
+	}
+}
