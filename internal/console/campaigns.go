@@ -3,6 +3,7 @@ package console
 import (
 	"html/template"
 	"strings"
+	"time"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -49,6 +50,22 @@ func campaignName(c client.Campaign) string {
 
 // CampaignName is that for templates.
 func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
+
+// CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
+func (p *page) CampaignChoice(c client.Campaign) string {
+	if strings.TrimSpace(c.Name) == "" {
+		return campaignName(c) + ", made " + p.plainTime(c.CreatedAt.Truncate(time.Second))
+	}
+	return c.Name
+}
+
+// quotedName is the name of a campaign within a sentence.
+func quotedName(c client.Campaign) string {
+	if strings.TrimSpace(c.Name) == "" {
+		return "the campaign without a name"
+	}
+	return "“" + c.Name + "”"
+}
 
 // CampaignTime says when a campaign is sent.
 func (p *page) CampaignTime(c client.Campaign) template.HTML {

@@ -7,6 +7,7 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -367,4 +368,23 @@ func TestCampaign_WithoutMessage(t *testing.T) {
 			t.Errorf("%s: warns of a message that is there", step)
 		}
 	}
+}
+
+// TestCampaign_WithoutName: a campaign without a name can be chosen and told of, too.
+func TestCampaign_WithoutName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
+	first := b.startCampaign("", at, "recipient\nanna\n")
+	second := b.startCampaign("", at.Add(30*time.Second), "recipient\nanna\n")
+	choice := ">Campaign without a name, made " + second.CreatedAt.UTC().Format("2006-01-02 15:04:05")
+	b.get("/console/why").has(t, 200, choice)
+	page := b.get("/console/why?recipient=anna&campaign=" + second.ID)
+	page.has(t, 200, "anna got nothing of the campaign without a name because", ">The campaign</a>", "Book its message for anna then", `/console/campaigns/`+first.ID+`">Campaign without a name<`)
+	page.has(t, 200, "/console/recipients/anna?at="+url.QueryEscape(second.SendAt.UTC().Format(time.RFC3339))) // of the axis
+	b.get("/console/why?recipient=nobody&campaign="+second.ID).has(t, 200, "nobody is not in the audience of the campaign without a name")
+	draft := path.Base(b.draftPath("message.title", "Hi", "category", "news"))
+	b.get("/console/schedules/new").has(t, 200, `<option value="`+draft+`">Campaign without a name, made `)
+	made := b.post("/console/schedules/new", "cron", "0 9 * * MON", "time_zone", "UTC", "campaign", draft, "once", "one")
+	b.follow(made).has(t, 200, ">Campaign without a name</a>, each time as a new one", "<pre tabindex=\"0\">Hi</pre>", "<dt>Category</dt><dd>news</dd>", "<dt>Without a place</dt><dd>not sent</dd>")
 }
