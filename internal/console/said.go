@@ -215,6 +215,9 @@ func (p *page) noSuchThing(err error) *client.Problem {
 			what = thing
 		}
 	}
+	if strings.HasPrefix(p.r.URL.Path, root+"/recipients/") {
+		what = "recipient"
+	}
 	return &client.Problem{Title: "There is no such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
 		Detail: "Nothing has the id of this address. Perhaps it was not copied whole."}
 }

@@ -58,6 +58,7 @@ func TestSaid_Problems(t *testing.T) {
 	}
 	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Perhaps it was not copied whole")
 	b.get("/console/campaigns/abc").has(t, 404, "There is no such campaign")
+	b.get("/console/recipients/"+strings.Repeat("a", 200)).has(t, 404, "There is no such recipient")
 	b.get("/console/proof/log/export?format=xml").has(t, 422, "There is no such format", "csv or as ndjson")
 }
 
