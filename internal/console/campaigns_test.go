@@ -171,9 +171,9 @@ func TestCampaign_BadLines(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "name[0]", "", "header[1]", "tz", "as[1]", "time_zone", "name[1]", ""}
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
-	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cells, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
-	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cells, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
-	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cells, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
+	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
+	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cell, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
+	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cell, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
 	bad := strings.Repeat(",x\n", 150)
 	b.upload(at+"/audience", "id,tz\na,UTC\n"+bad, choice...).has(t, 200, "Download the first 100 of 150 as CSV", `name="all" value="150"`)
