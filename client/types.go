@@ -876,7 +876,7 @@ type Caps struct {
 // Category defines model for Category.
 type Category struct {
 	Bypass  bool             `json:"bypass,omitempty,omitzero"`
-	Counts  bool             `json:"counts,omitempty,omitzero"`
+	Counts  *bool            `json:"counts,omitempty"`
 	Reserve map[string]int64 `json:"reserve,omitempty,omitzero"`
 }
 

@@ -27,12 +27,7 @@ var logFilters = []string{"actor", "actor_type", "action", "target"}
 // auditLog shows who did what, by a filter that stands in the URL.
 func (p *page) auditLog() error {
 	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
-	query, err := p.filter(append([]string{"page_token"}, logFilters...)...)
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/audit-log", query, &view.AuditLogPage)
-	}
-	if err != nil {
+	if err := p.list("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
 		return p.again(err, "auditlog", "Who did what", view)
 	}
 	return p.show("auditlog", "Who did what", view)
@@ -148,8 +143,8 @@ func textOf(value any) string {
 
 // exportAuditLog hands all entries on that the filter chooses, as CSV or NDJSON, while they are read.
 func (p *page) exportAuditLog() error {
-	query, err := p.filter(logFilters...)
-	if err != nil {
+	query, bad, err := p.filter(logFilters...)
+	if err := cmp.Or(err, bad.problem()); err != nil {
 		return err
 	}
 	f := client.LogFilter{Actor: query.Get("actor"), ActorType: query.Get("actor_type"), Action: query.Get("action"), Target: query.Get("target")}

@@ -25,6 +25,9 @@ type draftStep struct {
 	Done       string // what it has by now; empty: it is to be done
 }
 
+// Empty reports whether the draft has no message yet. The API takes an empty one: what a program makes of it may do without a text.
+func (v *draftView) Empty() bool { return v.ID != "" && len(v.Message) == 0 }
+
 func newDraftView(c client.Campaign) *draftView { return &draftView{Campaign: c} }
 
 // Steps are all of them, in their order.
@@ -32,7 +35,7 @@ func (v *draftView) Steps() []draftStep {
 	steps := []draftStep{
 		{"message", "Message", ""}, {"audience", "Audience", ""}, {"preview", "Preview", ""}, {"when", "When", ""}, {"simulation", "Simulate", ""}, {"start", "Start", ""},
 	}
-	if v.ID != "" {
+	if len(v.Message) > 0 {
 		steps[0].Done = "written, for " + v.Channel
 	}
 	if v.Audience > 0 {
@@ -80,8 +83,8 @@ func (v *draftView) title() string {
 // readDraft reads the draft of the path. One that was started has a page of its own; then view is nil, and the browser is sent
 // there.
 func (p *page) readDraft() (*draftView, error) {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
-	if err != nil {
+	var one client.Campaign
+	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/sendquota/sendquota/client"
@@ -74,11 +75,14 @@ func (p *page) fillMessage(v *draftView) error {
 		}
 	}
 	if len(rest) > 0 {
-		text, err := json.MarshalIndent(rest, "", "  ")
-		if err != nil {
+		var text strings.Builder
+		out := json.NewEncoder(&text)
+		out.SetEscapeHTML(false)
+		out.SetIndent("", "  ")
+		if err := out.Encode(rest); err != nil {
 			return err
 		}
-		form.More = string(text)
+		form.More = strings.TrimSpace(text.String())
 	}
 	v.Form = form
 	return nil
@@ -152,6 +156,17 @@ func (p *page) readMessageForm(v *draftView) (client.Message, error) {
 	return message, wrong.problem()
 }
 
+// readExact reads what the API answers, whose numbers stay as they are written: those of a message are not for the console to round.
+func (p *page) readExact(path string, into any) error {
+	var text json.RawMessage
+	if err := p.api.Get(p.ctx(), path, nil, &text); err != nil {
+		return err
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	in.UseNumber()
+	return in.Decode(into)
+}
+
 // readObject reads the members of a JSON object; numbers stay as they are written.
 func readObject(text string, into map[string]any) error {
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
@@ -162,7 +177,7 @@ func readObject(text string, into map[string]any) error {
 	if into == nil {
 		return errors.New("this is no JSON object, but null")
 	}
-	if in.More() {
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("there is something behind the JSON object")
 	}
 	return nil

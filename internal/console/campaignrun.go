@@ -115,13 +115,9 @@ func (p *page) campaignRecipients() error {
 		return err
 	}
 	v := runningView{Campaign: one}
-	query, err := p.filter("outcome", "recipient", "page_token")
-	if err == nil {
-		query.Set("page_size", "100")
-		var found client.CampaignRecipientsPage
-		err = p.api.Get(p.ctx(), "/v1/campaigns/"+pathPart(one.ID)+"/recipients", query, &found)
-		v.Recipients, v.Next = found.Recipients, found.NextPageToken
-	}
+	var found client.CampaignRecipientsPage
+	err = p.list("/v1/campaigns/"+pathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
+	v.Recipients, v.Next = found.Recipients, found.NextPageToken
 	if err != nil {
 		return p.again(err, "campaignrecipients", campaignName(one)+": recipients", v)
 	}

@@ -3,6 +3,7 @@ package console
 import (
 	"html/template"
 	"strings"
+	"time"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -33,12 +34,7 @@ var campaignStatuses = []client.CampaignStatus{
 // campaigns lists campaigns, the latest first.
 func (p *page) campaigns() error {
 	view := campaignsView{Statuses: campaignStatuses}
-	query, err := p.filter("status", "page_token")
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/campaigns", query, &view.CampaignsPage)
-	}
-	if err != nil {
+	if err := p.list("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
 		return p.again(err, "campaigns", "Campaigns", view)
 	}
 	return p.show("campaigns", "Campaigns", view)
@@ -54,6 +50,22 @@ func campaignName(c client.Campaign) string {
 
 // CampaignName is that for templates.
 func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
+
+// CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
+func (p *page) CampaignChoice(c client.Campaign) string {
+	if strings.TrimSpace(c.Name) == "" {
+		return campaignName(c) + ", made " + p.plainTime(c.CreatedAt.Truncate(time.Second))
+	}
+	return c.Name
+}
+
+// quotedName is the name of a campaign within a sentence.
+func quotedName(c client.Campaign) string {
+	if strings.TrimSpace(c.Name) == "" {
+		return "the campaign without a name"
+	}
+	return "“" + c.Name + "”"
+}
 
 // CampaignTime says when a campaign is sent.
 func (p *page) CampaignTime(c client.Campaign) template.HTML {
@@ -95,8 +107,8 @@ func counted(n int64, one, many string) string {
 
 // campaign shows a draft with its steps, or how far a campaign is that was started.
 func (p *page) campaign() error {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
-	if err != nil {
+	var one client.Campaign
+	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return err
 	}
 	if one.Status == client.CampaignStatusDraft {

@@ -2,10 +2,13 @@ package console
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -168,9 +171,9 @@ func TestCampaign_BadLines(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "name[0]", "", "header[1]", "tz", "as[1]", "time_zone", "name[1]", ""}
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
-	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cells, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
-	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cells, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
-	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cells, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
+	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
+	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cell, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
+	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cell, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
 	bad := strings.Repeat(",x\n", 150)
 	b.upload(at+"/audience", "id,tz\na,UTC\n"+bad, choice...).has(t, 200, "Download the first 100 of 150 as CSV", `name="all" value="150"`)
@@ -320,4 +323,68 @@ func TestCampaign_LargeList(t *testing.T) {
 	if err != nil || last.TimeZone != "Europe/Berlin" {
 		t.Errorf("the last has the zone %q, %v", last.TimeZone, err)
 	}
+}
+
+// TestCampaign_Unchanged: what a message has besides its texts is the same after the draft got another name.
+func TestCampaign_Unchanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	data := `{"id":12345678901234567890,"link":"https://example.com/?a=1&b=<2>","share":1.50}`
+	at := b.draftPath("message.title", "Hi", "message.more", `{"data":`+data+`}`)
+	page := b.get(at + "/message")
+	more := regexp.MustCompile(`(?s)<textarea id="f-more"[^>]*>(.*?)</textarea>`).FindStringSubmatch(page.Body)
+	if more == nil || !strings.Contains(more[1], `"https://example.com/?a=1&b=<2>"`) || !strings.Contains(more[1], ": 12345678901234567890,") {
+		t.Fatalf("the field has %v", more)
+	}
+	b.follow(b.post(at+"/message", "name", "Another", "channel", "push", "shown_for", "push", "message.title", "Hi", "message.more", more[1])).has(t, 200, "The message is kept")
+	var stored struct {
+		Message struct{ Data json.RawMessage }
+	}
+	if err := b.api.Get(t.Context(), "/v1/campaigns/"+path.Base(at), nil, &stored); err != nil {
+		t.Fatal(err)
+	}
+	if text := strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(string(stored.Message.Data)); text != data {
+		t.Errorf("the message has %s, want %s", text, data)
+	}
+	b.get(at).has(t, 200, `"id":12345678901234567890`)
+}
+
+// TestCampaign_WithoutMessage: an empty message is allowed, and warned of before it is sent.
+func TestCampaign_WithoutMessage(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := b.draftPath()
+	b.upload(at+"/audience", "id\na\n", "header[0]", "id", "as[0]", "recipient", "name[0]", "")
+	const warning = "The message is empty"
+	for _, step := range []string{"/preview", "/start"} {
+		page := b.get(at + step)
+		if page.has(t, 200, warning); strings.Contains(page.Body, "written, for") {
+			t.Errorf("%s: a message that is not there is written", step)
+		}
+	}
+	b.follow(b.post(at+"/message", "channel", "push", "shown_for", "push", "message.more", `{"data":{}}`)).has(t, 200, "written, for push")
+	for _, step := range []string{"/preview", "/start"} {
+		if page := b.get(at + step); strings.Contains(page.Body, warning) {
+			t.Errorf("%s: warns of a message that is there", step)
+		}
+	}
+}
+
+// TestCampaign_WithoutName: a campaign without a name can be chosen and told of, too.
+func TestCampaign_WithoutName(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	at := time.Now().Add(time.Hour).Truncate(time.Second)
+	first := b.startCampaign("", at, "recipient\nanna\n")
+	second := b.startCampaign("", at.Add(30*time.Second), "recipient\nanna\n")
+	choice := ">Campaign without a name, made " + second.CreatedAt.UTC().Format("2006-01-02 15:04:05")
+	b.get("/console/why").has(t, 200, choice)
+	page := b.get("/console/why?recipient=anna&campaign=" + second.ID)
+	page.has(t, 200, "anna got nothing of the campaign without a name because", ">The campaign</a>", "Book its message for anna then", `/console/campaigns/`+first.ID+`">Campaign without a name<`)
+	page.has(t, 200, "/console/recipients/anna?at="+url.QueryEscape(second.SendAt.UTC().Format(time.RFC3339))) // of the axis
+	b.get("/console/why?recipient=nobody&campaign="+second.ID).has(t, 200, "nobody is not in the audience of the campaign without a name")
+	draft := path.Base(b.draftPath("message.title", "Hi", "category", "news"))
+	b.get("/console/schedules/new").has(t, 200, `<option value="`+draft+`">Campaign without a name, made `)
+	made := b.post("/console/schedules/new", "cron", "0 9 * * MON", "time_zone", "UTC", "campaign", draft, "once", "one")
+	b.follow(made).has(t, 200, ">Campaign without a name</a>, each time as a new one", "<pre tabindex=\"0\">Hi</pre>", "<dt>Category</dt><dd>news</dd>", "<dt>Without a place</dt><dd>not sent</dd>")
 }

@@ -31,11 +31,7 @@ type failuresView struct {
 // failures shows what has failed or expired, in groups.
 func (p *page) failures() error {
 	view := failuresView{}
-	query, err := p.filter("channel", "campaign")
-	if err == nil {
-		err = p.api.Get(p.ctx(), "/v1/failures", query, &view.Failures)
-	}
-	if err != nil {
+	if err := p.list("/v1/failures", 0, &view.Failures, "channel", "campaign"); err != nil { // it has no pages
 		return p.again(err, "failures", "Failures", view)
 	}
 	return p.show("failures", "Failures", view)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -15,10 +16,12 @@ type keysView struct {
 	Made   *client.Key // with its secret, which is shown this once
 	Scopes []string    // that a key of this user's can have
 	Chosen map[string]bool
+
+	Rotating string // the id of the key of the form that was sent
 }
 
 func (p *page) readKeys() (*keysView, error) {
-	view := &keysView{Chosen: map[string]bool{}}
+	view := &keysView{Chosen: map[string]bool{}, Rotating: p.param("id")}
 	for _, scope := range push.Scopes {
 		if p.May(scope) {
 			view.Scopes = append(view.Scopes, scope)
@@ -48,6 +51,9 @@ func (p *page) createKey() error {
 	made := client.NewKey{Name: p.form("name")}
 	for _, scope := range p.r.PostForm["scopes"] {
 		made.Scopes = append(made.Scopes, client.NewKeyScopes(scope))
+	}
+	if len(made.Scopes) == 0 {
+		wrong.add("scopes", errors.New("choose at least one scope"))
 	}
 	if until := p.form("expires_at"); until != "" {
 		at, err := p.readLocal(until)

@@ -20,6 +20,7 @@ type policyView struct {
 	Loaded           int64 // the version that was loaded into the editor; 0: the one in force
 	InForce          client.Policy
 	CategoryRows     []categoryRow
+	Limits           map[string]string    // that are no numbers, as they were typed, by their fields
 	Forecast         *client.PolicyChange // of the draft; nil: it was not asked for
 	ForecastOf       string               // which draft that was
 	Operation        *client.Operation    // that carries the last change on
@@ -41,6 +42,7 @@ type categoryRow struct {
 	Name    string
 	Bypass  bool
 	Free    bool // takes no place from others
+	Counts  bool // says of itself that it does, which is so without a word, too
 	Reserve string
 }
 
@@ -130,21 +132,30 @@ func (v *policyView) edit(draft client.NewPolicy, categories []categoryRow) *pol
 	return v
 }
 
+// Limit is the limit of a row: as it was typed; empty, if the row has no name yet.
+func (v *policyView) Limit(i int, r client.NewRule) string {
+	typed, is := v.Limits[row("rules", i)+"limit"]
+	switch {
+	case is:
+		return typed
+	case r.Name == "" && r.Limit == 0:
+		return ""
+	}
+	return strconv.FormatInt(r.Limit, 10)
+}
+
 // savePolicy asks what a draft would change, and once that was seen, puts it in force.
 func (p *page) savePolicy() error {
 	view, err := p.readPolicy()
 	if err != nil {
 		return err
 	}
-	draft, rows, err := readPolicyForm(p.r.PostForm)
-	if err != nil {
-		return p.again(err, "policy", "Policy", view.edit(draft, rows))
-	}
+	draft, rows, wrong := view.read(p.r.PostForm)
 	sum := digest(draft)
-	if p.form("do") != "save" || p.form("forecast_of") != sum {
+	if len(wrong) > 0 || p.form("do") != "save" || p.form("forecast_of") != sum {
 		forecast, err := p.api.ForecastPolicy(p.ctx(), draft)
-		if err != nil {
-			return p.again(atRows(err, rows), "policy", "Policy", view.edit(draft, rows))
+		if err := wrong.both(atRows(err, rows)); err != nil {
+			return p.again(err, "policy", "Policy", view.edit(draft, rows))
 		}
 		view.Forecast, view.ForecastOf = &forecast, sum
 		return p.show("policy", "Policy", view.edit(draft, rows))
@@ -160,10 +171,13 @@ func (p *page) savePolicy() error {
 	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is in force.", p.Link("/policy", "operation", made.Operation))
 }
 
-// readPolicyForm reads the editor. Rows that are all empty are left out, and their fields are named as the API names their places.
-func readPolicyForm(form url.Values) (client.NewPolicy, []categoryRow, error) {
-	var wrong faults
-	d := client.NewPolicy{DefaultZone: form.Get("default_zone")}
+// anyLimit stands for a limit that is no number when the API is asked what else is wrong: places can be kept of it.
+const anyLimit = 100_000
+
+// read reads the editor. Rows that are all empty are left out, and their fields are named as the API names their places.
+func (v *policyView) read(form url.Values) (d client.NewPolicy, rows []categoryRow, wrong faults) {
+	v.Limits = map[string]string{}
+	d = client.NewPolicy{DefaultZone: form.Get("default_zone")}
 	for i := range rowsOf(form, "rules") {
 		at := func(field string) string { return form.Get(row("rules", i) + field) }
 		if at("name")+at("limit")+at("window")+at("per")+at("week_start")+at("zone")+at("channels")+at("categories")+at("shadow") == "" {
@@ -171,11 +185,13 @@ func readPolicyForm(form url.Values) (client.NewPolicy, []categoryRow, error) {
 		}
 		limit, err := strconv.ParseInt(at("limit"), 10, 64)
 		if err != nil {
-			wrong.add(row("rules", len(d.Rules))+"limit", errors.New("must be a whole number"))
+			field := row("rules", len(d.Rules)) + "limit"
+			wrong.add(field, errors.New("must be a whole number"))
+			limit, v.Limits[field] = anyLimit, at("limit")
 		}
 		d.Rules = append(d.Rules, client.NewRule{
 			Name: at("name"), Limit: limit, Window: at("window"), Per: client.NewRulePer(at("per")), Zone: at("zone"), WeekStart: at("week_start"),
-			Channels: words(at("channels")), Categories: words(at("categories")), Shadow: at("shadow") != "",
+			Channels: words(at("channels")), Categories: namesOf(at("categories")), Shadow: at("shadow") != "",
 		})
 	}
 	for i := range rowsOf(form, "quiet_hours") {
@@ -185,12 +201,11 @@ func readPolicyForm(form url.Values) (client.NewPolicy, []categoryRow, error) {
 		}
 		d.QuietHours = append(d.QuietHours, client.NewQuietHours{
 			Name: at("name"), From: at("from"), Until: at("until"), Zone: at("zone"), Action: client.NewQuietHoursAction(at("action")),
-			Days: words(at("days")), Channels: words(at("channels")), Categories: words(at("categories")),
+			Days: words(at("days")), Channels: words(at("channels")), Categories: namesOf(at("categories")),
 		})
 	}
-	var rows []categoryRow
 	d.Categories, rows = readCategories(form, &wrong)
-	return d, rows, wrong.problem()
+	return d, rows, wrong
 }
 
 // digest tells drafts apart.

@@ -1,7 +1,9 @@
 package console
 
 import (
+	"encoding/json"
 	"html"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -48,6 +50,10 @@ func TestPolicy_Faults(t *testing.T) {
 		has(t, 422, `id="fault-rules[1].limit"`, `value="Europe/Berlin"`, `value="sat"`, `id="fault-categories[1].name"`, `value="a=1"`)
 	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "categories[0].name", "z", "categories[0].reserve", "c=1", "categories[1].name", "b", "do", "forecast").
 		has(t, 422, `id="fault-categories[0].reserve"`, "c: there is no rule of this name")
+	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "many", "rules[0].window", "soon", "rules[0].channels", "push fax", "quiet_hours[0].name", "q", "quiet_hours[0].from", "1",
+		"quiet_hours[0].until", "8:00", "quiet_hours[0].days", "mon, sun, never, soon", "categories[0].name", "c", "categories[0].reserve", "a=3", "do", "forecast").
+		has(t, 422, `id="fault-rules[0].limit"`, `value="many"`, `id="fault-rules[0].window"`, `id="fault-rules[0].channels"`, `id="fault-quiet_hours[0].from"`,
+			`id="fault-quiet_hours[0].days">“never” must be mon, tue, wed, thu, fri, sat or sun; “soon” must be`)
 	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "categories[0].name", "b", "categories[1].name", "b", "categories[1].bypass", "yes", "do", "forecast").
 		has(t, 422, `id="fault-categories[1].name"`, "stands there twice")
 	if page := b.get("/console/policy"); strings.Contains(page.Body, "soon") {
@@ -97,4 +103,78 @@ func TestPolicy_LinkedByLog(t *testing.T) {
 	for _, none := range []string{"0", "52", "53", "one"} { // 52 is the operator's
 		b.get("/console/policy?version="+none).has(t, 404, "There is no version "+none)
 	}
+}
+
+// TestPolicy_Unchanged: a policy that is opened and saved is what it was, whatever it has.
+func TestPolicy_Unchanged(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for _, document := range []string{
+		`{"rules":[]}`,
+		`{"rules":[],"categories":{"security":{"bypass":true,"counts":false},"ops":{"counts":false},"plain":{},"said":{"counts":true}}}`,
+		`{"rules":[{"name":"none","limit":0,"window":"1m","shadow":true,"channels":["sms"]},
+			{"name":"of-vips","limit":7,"per":"week","week_start":"sun","zone":"recipient","channels":["push","sms"],"categories":["VIP customers","a,b"]},
+			{"name":"monthly","limit":100000,"per":"month","zone":"Asia/Tokyo"}],
+		  "quiet_hours":[{"name":"night","from":"22:00","until":"08:00","days":["fri","sat"],"zone":"recipient","action":"defer","channels":["push"],"categories":["VIP customers","a,b","c"]},
+			{"name":"noon","from":"12:00","until":"12:30"}],
+		  "categories":{"VIP customers":{"reserve":{"of-vips":2,"monthly":0}},"a,b":{"bypass":true},"c & d":{}},"default_zone":"Europe/Berlin"}`,
+	} {
+		if _, err := b.api.PutPolicy(t.Context(), newPolicyOf([]byte(document)), client.PolicyOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		stored := func() (all map[string]any) {
+			t.Helper()
+			if err := b.api.Get(t.Context(), "/v1/policy", nil, &all); err != nil {
+				t.Fatal(err)
+			}
+			delete(all, "version")
+			return all
+		}
+		before := stored()
+		var want map[string]any
+		if err := json.Unmarshal([]byte(document), &want); err != nil {
+			t.Fatal(err)
+		}
+		if want["source"] = "tenant"; !reflect.DeepEqual(before, want) {
+			t.Fatalf("%v is stored as %v", want, before)
+		}
+		forecast := b.post("/console/policy", append(filledIn(b.get("/console/policy")), "do", "forecast")...)
+		forecast.has(t, 200, "All pushes that wait fit")
+		b.follow(b.post("/console/policy", append(filledIn(forecast), "do", "save")...)).has(t, 200, "of the policy is in force")
+		if after := stored(); !reflect.DeepEqual(before, after) {
+			t.Errorf("a policy was\n%v, and is after a save without a change\n%v", before, after)
+		}
+	}
+}
+
+var (
+	editorField = regexp.MustCompile(`(?s)<(input|textarea|select)([^>]* name="([^"]+)"[^>]*)>`)
+	valueOf     = regexp.MustCompile(` value="([^"]*)"`)
+	chosen      = regexp.MustCompile(`<option[^>]* selected[^>]*>([^<]*)<`)
+)
+
+// filledIn are the fields of the editor as a browser sends them, as names and values.
+func filledIn(page reply) (fields []string) {
+	_, form, _ := strings.Cut(page.Body, `<form method="post">`)
+	form, _, _ = strings.Cut(form, "</form>")
+	for _, at := range editorField.FindAllStringSubmatchIndex(form, -1) {
+		kind, attributes, name, value := form[at[2]:at[3]], form[at[4]:at[5]], form[at[6]:at[7]], ""
+		inside, _, _ := strings.Cut(form[at[1]:], "</"+kind+">")
+		switch {
+		case kind == "textarea":
+			value = strings.ReplaceAll(inside, "\n", "\r\n")
+		case kind == "select":
+			if one := chosen.FindStringSubmatch(inside); one != nil {
+				value = one[1]
+			}
+		case strings.Contains(attributes, `type="checkbox"`) && !strings.Contains(attributes, " checked"):
+			continue
+		default:
+			value = valueOf.FindStringSubmatch(attributes)[1]
+		}
+		if name != "apply" {
+			fields = append(fields, name, value)
+		}
+	}
+	return fields
 }

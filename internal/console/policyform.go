@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,16 @@ func rowsOf(form url.Values, list string) int {
 		n++
 	}
 	return n
+}
+
+// namesOf are names that stand on a line each: those of categories may have spaces and commas.
+func namesOf(text string) (all []string) {
+	for line := range strings.Lines(text) {
+		if name := strings.TrimSpace(line); name != "" {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // words are what commas and spaces separate.
@@ -57,18 +68,18 @@ func readReserve(text string) (map[string]int, error) {
 func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCategory, rows []categoryRow) {
 	for i := range rowsOf(form, "categories") {
 		at := func(field string) string { return strings.TrimSpace(form.Get(row("categories", i) + field)) }
-		r := categoryRow{at("name"), at("bypass") != "", at("free") != "", at("reserve")}
+		r := categoryRow{Name: at("name"), Bypass: at("bypass") != "", Free: at("free") != "", Reserve: at("reserve")}
 		if r == (categoryRow{}) {
 			continue
 		}
+		r.Counts = at("counts") != ""
 		place := row("categories", len(rows))
 		rows = append(rows, r)
 		reserve, err := readReserve(r.Reserve)
 		wrong.add(place+"reserve", err)
 		c := client.NewCategory{Bypass: r.Bypass, Reserve: reserve}
-		if r.Free {
-			no := false
-			c.Counts = &no
+		if counts := !r.Free; r.Free || r.Counts {
+			c.Counts = &counts
 		}
 		switch _, twice := all[r.Name]; {
 		case r.Name == "":
@@ -84,14 +95,23 @@ func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCa
 	return all, rows
 }
 
-// atRows has what the API finds wrong with the places of a category stand at its row: it names categories, and the editor numbers
-// them.
+// inList is a place in a list that has one field in the editor.
+var inList = regexp.MustCompile(`^((?:rules|quiet_hours)\[\d+\]\.(?:days|channels|categories))\[\d+\]$`)
+
+// atRows has what the API finds wrong stand at the fields of the editor. The API names categories, and the editor numbers them; of a
+// list, such as days, the API finds each member, and the editor has one field.
 func atRows(err error, rows []categoryRow) error {
 	var invalid *client.Invalid
 	if !errors.As(err, &invalid) {
 		return err
 	}
 	for i, f := range invalid.Errors {
+		if list := inList.FindStringSubmatch(fieldOf(f.Location)); list != nil {
+			invalid.Errors[i].Location = list[1]
+			if name, is := f.Value.(string); is && name != "" {
+				invalid.Errors[i].Message = "“" + name + "” " + f.Message
+			}
+		}
 		for n, r := range rows {
 			if rule, is := strings.CutPrefix(fieldOf(f.Location), "categories."+r.Name+".reserve."); is {
 				invalid.Errors[i].Location, invalid.Errors[i].Message = row("categories", n)+"reserve", rule+": "+f.Message
@@ -109,7 +129,7 @@ func categoryRows(all map[string]client.NewCategory) []categoryRow {
 		for _, rule := range slices.Sorted(maps.Keys(c.Reserve)) {
 			reserve = append(reserve, rule+"="+strconv.Itoa(c.Reserve[rule]))
 		}
-		rows = append(rows, categoryRow{name, c.Bypass, c.Counts != nil && !*c.Counts, strings.Join(reserve, ", ")})
+		rows = append(rows, categoryRow{name, c.Bypass, c.Counts != nil && !*c.Counts, c.Counts != nil && *c.Counts, strings.Join(reserve, ", ")})
 	}
 	return rows
 }

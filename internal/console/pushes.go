@@ -1,7 +1,9 @@
 package console
 
 import (
+	"encoding/json"
 	"net/url"
+	"strconv"
 
 	"github.com/sendquota/sendquota/client"
 )
@@ -21,11 +23,7 @@ var pushStatuses = []client.PushStatus{
 func (p *page) pushes() error {
 	status := client.PushStatus(p.query("status"))
 	view := pushesView{Statuses: pushStatuses, Bulk: p.query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
-	query, err := p.filter("recipient", "status", "channel", "category", "campaign", "reason", "page_token")
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/pushes", query, &view.PushesPage)
-	}
+	err := p.list("/v1/pushes", 50, &view.PushesPage, "recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err != nil {
 		view.Bulk = false
 		return p.again(err, "pushes", "Pushes", view)
@@ -34,24 +32,40 @@ func (p *page) pushes() error {
 }
 
 // filter takes parameters from the URL of the page for a call: those that are named, and from and until, which a browser writes
-// in the zone that the page shows. The page knows the zone of the recipient of the filter.
-func (p *page) filter(names ...string) (url.Values, error) {
-	query := url.Values{}
+// in the zone that the page shows, and what is wrong with these. The page knows the zone of the recipient of the filter.
+func (p *page) filter(names ...string) (query url.Values, bad faults, err error) {
+	query = url.Values{}
 	if err := p.zoneOf(p.query("recipient")); err != nil {
-		return query, err
+		return query, nil, err
 	}
 	for _, name := range names {
 		if v := p.query(name); v != "" {
 			query.Set(name, v)
 		}
 	}
-	faults := faults{}
 	for _, name := range []string{"from", "until"} {
 		if v := p.query(name); v != "" {
 			at, err := p.readLocal(v)
-			faults.add(name, err)
-			query.Set(name, rfc3339(at))
+			if bad.add(name, err); err == nil {
+				query.Set(name, rfc3339(at))
+			}
 		}
 	}
-	return query, faults.problem()
+	return query, bad, nil
+}
+
+// list reads a page of a list of the API by the filter that stands in the URL. Of a filter that can not be read, the API is asked only
+// what else is wrong with it.
+func (p *page) list(path string, size int, into any, names ...string) error {
+	query, bad, err := p.filter(names...)
+	if err != nil {
+		return err
+	}
+	if len(bad) > 0 {
+		into, size = new(json.RawMessage), min(size, 1)
+	}
+	if size > 0 {
+		query.Set("page_size", strconv.Itoa(size))
+	}
+	return bad.both(p.api.Get(p.ctx(), path, query, into))
 }

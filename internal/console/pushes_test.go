@@ -164,3 +164,19 @@ func (b *bundle) failed(recipient, reason string) client.Push {
 	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = $2, freed = true WHERE id = $1`, one.ID, reason)
 	return one
 }
+
+// TestPushes_FilterFaults: all that is wrong with the filter of a list is said at once, whoever finds it, and nothing is listed.
+func TestPushes_FilterFaults(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("anna", time.Hour)
+	page := b.get("/console/pushes?from=zz&status=bogus&until=yy")
+	page.has(t, 422, `id="fault-from"`, `id="fault-until"`, `id="fault-status"`, `value="zz"`)
+	if strings.Contains(page.Body, one.ID) {
+		t.Error("a list is shown that nobody has asked for")
+	}
+	b.get("/console/pushes?from=zz").has(t, 422, `id="fault-from"`)
+	b.get("/console/failures?from=zz&campaign=yy").has(t, 422, `id="fault-from"`, `id="fault-campaign"`)
+	b.get("/console/proof/log?from=zz&actor_type=yy").has(t, 422, `id="fault-from"`, `id="fault-actor_type"`)
+	b.get("/console/proof/log/export?from=zz").has(t, 422, "is no time")
+}

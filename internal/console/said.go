@@ -28,9 +28,16 @@ var machineNames = map[string]string{
 	"time_zone": "the time zone", "on_conflict": "what is done without a place", "the tenant": "the team",
 }
 
+// toWrite begins what a text of the API tells people to write: it stays as it is, for forms take it as it stands there.
+var toWrite = regexp.MustCompile(`\b(?:written like|a time like|a time zone, like|a duration|a time span) `)
+
 // Said is a text of the API for people: its times are by the clocks of the zone that the page shows and say how far away they are, its
 // durations have words for their units, and its fields are called what they are.
 func (p *page) Said(text string) string {
+	asIs := ""
+	if at := toWrite.FindStringIndex(text); at != nil {
+		text, asIs = text[:at[1]], text[at[1]:]
+	}
 	text = machineTime.ReplaceAllStringFunc(text, func(found string) string {
 		at, isNow := strings.CutPrefix(found, "it is now ")
 		t, err := time.Parse(time.RFC3339Nano, at)
@@ -51,7 +58,7 @@ func (p *page) Said(text string) string {
 		}
 		return part[1] + exactly(d)
 	})
-	return machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] })
+	return machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] }) + asIs
 }
 
 // sentence is Said of a text that stands by itself.
@@ -207,6 +214,9 @@ func (p *page) noSuchThing(err error) *client.Problem {
 		if thing := things[part]; thing != "" {
 			what = thing
 		}
+	}
+	if strings.HasPrefix(p.r.URL.Path, root+"/recipients/") {
+		what = "recipient"
 	}
 	return &client.Problem{Title: "There is no such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
 		Detail: "Nothing has the id of this address. Perhaps it was not copied whole."}

@@ -19,12 +19,15 @@ func TestSaid_Words(t *testing.T) {
 	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
 	p := &page{Zones: zones{Mine: loadZone("Europe/Berlin")}, c: &console{cfg: Config{Now: func() time.Time { return now }}}}
 	for text, want := range map[string]string{
-		"must not be before send_at, 2026-11-24T05:30:00Z":                           "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min",
-		"must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z": "must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)",
-		"1 send within 1m0s of 2026-11-24T07:00:00+01:00 (rule a)":                   "1 send within 1 min of 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h (rule a)",
-		"must be at least 1h30m0s (not 24h0m0s, 90s)":                                "must be at least 1 h 30 min (not 1 d, 1 min 30 s)",
-		"user-5s has no address":                                                     "user-5s has no address",
-		"this is the last admin of the tenant that is not disabled":                  "this is the last admin of the team that is not disabled",
+		"must not be before send_at, 2026-11-24T05:30:00Z":                                    "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min",
+		"must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z":          "must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)",
+		"1 send within 1m0s of 2026-11-24T07:00:00+01:00 (rule a)":                            "1 send within 1 min of 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h (rule a)",
+		"must be at least 1h30m0s (not 24h0m0s, 90s)":                                         "must be at least 1 h 30 min (not 1 d, 1 min 30 s)",
+		"must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h": "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h",
+		"1 send at 2026-11-24T06:00:00Z: must be a time like 2026-12-01T09:00:00Z":            "1 send at 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h: must be a time like 2026-12-01T09:00:00Z",
+		"needs a time zone, like 2026-12-01T09:00:00Z":                                        "needs a time zone, like 2026-12-01T09:00:00Z",
+		"user-5s has no address":                                    "user-5s has no address",
+		"this is the last admin of the tenant that is not disabled": "this is the last admin of the team that is not disabled",
 	} {
 		if got := p.Said(text); got != want {
 			t.Errorf("%q is said as\n%q, want\n%q", text, got, want)
@@ -55,6 +58,7 @@ func TestSaid_Problems(t *testing.T) {
 	}
 	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Perhaps it was not copied whole")
 	b.get("/console/campaigns/abc").has(t, 404, "There is no such campaign")
+	b.get("/console/recipients/"+strings.Repeat("a", 200)).has(t, 404, "There is no such recipient")
 	b.get("/console/proof/log/export?format=xml").has(t, 422, "There is no such format", "csv or as ndjson")
 }
 

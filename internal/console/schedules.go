@@ -1,8 +1,6 @@
 package console
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -23,12 +21,7 @@ func (p *page) CronWords(expression string) string { return recurrence.Words(exp
 
 func (p *page) schedules() error {
 	view := schedulesView{}
-	query, err := p.filter("page_token")
-	if err == nil {
-		query.Set("page_size", "50")
-		err = p.api.Get(p.ctx(), "/v1/schedules", query, &view.SchedulesPage)
-	}
-	if err != nil {
+	if err := p.list("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
 		return err
 	}
 	return p.show("schedules", "Schedules", view)
@@ -40,6 +33,25 @@ type scheduleView struct {
 	Next      []nextRun
 	Runs      client.RunsPage
 	Campaigns []client.Campaign // that can be patterns
+	Pattern   *client.Campaign  // that is sent; nil: a push, or it can not be read any more
+}
+
+// sentBy is what a schedule sends.
+type sentBy struct {
+	Category, OnConflict string
+	Latest               time.Time
+	Message              map[string]any
+}
+
+// Sent is what it sends next; nil: it is not known.
+func (v *scheduleView) Sent() *sentBy {
+	switch {
+	case v.Campaign == "":
+		return &sentBy{v.Push.Category, string(v.Push.OnConflict), v.Push.Latest, v.Push.Message}
+	case v.Pattern != nil:
+		return &sentBy{v.Pattern.Category, string(v.Pattern.OnConflict), v.Pattern.Latest, v.Pattern.Message}
+	}
+	return nil
 }
 
 // nextRun is a time of a schedule that is to come.
@@ -70,8 +82,14 @@ func (v *scheduleView) title() string {
 func (p *page) readSchedule(id string) (*scheduleView, error) {
 	view := &scheduleView{}
 	var err error
-	if view.Schedule, err = p.api.Schedule(p.ctx(), id); err != nil {
+	if err = p.readExact("/v1/schedules/"+pathPart(id), &view.Schedule); err != nil {
 		return nil, err
+	}
+	if view.Campaign != "" {
+		var pattern client.Campaign
+		if p.readExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern) == nil { // the page works without it
+			view.Pattern = &pattern
+		}
 	}
 	times, err := p.api.NextTimes(p.ctx(), id, nextRuns)
 	if err != nil {
@@ -196,8 +214,8 @@ func (p *page) createSchedule() error {
 // readMessage reads a message of a form: a title and a text, and other members as JSON.
 func readMessage(form url.Values, into client.Message) error {
 	if more := strings.TrimSpace(form.Get("push.more")); more != "" {
-		if err := json.Unmarshal([]byte(more), (*map[string]any)(&into)); err != nil {
-			return fmt.Errorf("the other members are no JSON object: %w", err)
+		if err := readObject(more, into); err != nil {
+			return err
 		}
 	}
 	for _, name := range []string{"title", "body"} {

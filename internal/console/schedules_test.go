@@ -13,11 +13,12 @@ func TestSchedules_Story(t *testing.T) {
 	b := setup(t)
 	b.get("/console/schedules").has(t, 200, "Nothing is sent again and again yet", "New schedule")
 	bad := b.post("/console/schedules/new", "cron", "61 9 * * MON", "time_zone", "Europe/Berlni", "push.title", "Good morning", "push.recipient", "")
-	bad.has(t, 422, "cron", "Europe/Berlin", "push.recipient", `value="Good morning"`)
-	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "the other members are no JSON object", `"never" is no time`)
+	bad.has(t, 422, "the minute can not be 61: it is *, or of 0 to 59", "Europe/Berlin", "push.recipient", `value="Good morning"`)
+	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "this is no JSON object", `"never" is no time`)
 	made := b.post("/console/schedules/new", "name", "Digest", "cron", "0 9 * * MON", "time_zone", "Europe/Berlin", "push.recipient", "user-1", "push.title", "Good morning",
-		"push.more", `{"data":{"n":1}}`, "push.on_conflict", "defer", "once", "one")
+		"push.more", `{"data":{"n":1}}`, "push.on_conflict", "defer", "push.category", "news", "once", "one")
 	page := b.follow(made)
+	page.has(t, 200, "<pre tabindex=\"0\">Good morning</pre>", `{"n":1}`, "<dt>Category</dt><dd>news</dd>", "sent at the next free time")
 	page.has(t, 200, "The schedule is made", "at 09:00, on Monday", "Europe/Berlin", "The next runs", "It has not run yet")
 	if n := strings.Count(page.Body, "Mon "); n < nextRuns {
 		t.Errorf("%d runs are shown", n)
@@ -32,6 +33,18 @@ func TestSchedules_Story(t *testing.T) {
 	b.get("/console/schedules").has(t, 200, "Evening", "at 18:00, Asia/Tokyo")
 	b.follow(b.post(path+"/delete")).has(t, 200, "The schedule is deleted")
 	b.get(path).has(t, 404)
+}
+
+// TestSchedules_Members: other members of the message are one JSON object, whose numbers keep their digits.
+func TestSchedules_Members(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	form := []string{"cron", "0 9 * * MON", "time_zone", "UTC", "push.recipient", "user-1", "push.title", "Good morning", "once", "one"}
+	for _, none := range []string{"null", "[1]", "7", `"x"`, `{"a":1}}`, `{"a":1} {"b":2}`} {
+		b.post("/console/schedules/new", append(form, "push.more", none)...).has(t, 422, `id="fault-push.message"`, ">"+none+"<")
+	}
+	made := b.post("/console/schedules/new", append(form, "push.more", `{"data":{"id":12345678901234567890,"share":0.10}}`)...)
+	b.follow(made).has(t, 200, "The schedule is made", `"id":12345678901234567890`, `"share":0.10`)
 }
 
 // TestClockNote: clocks that are set around a time of a schedule are spoken of.

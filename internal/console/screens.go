@@ -65,18 +65,10 @@ var functions = template.FuncMap{
 	"pathpart": pathPart,
 	"dict":     dict,
 	"joined":   func(all []string) string { return strings.Join(all, ", ") },
+	"perline":  func(all []string) string { return strings.Join(all, "\n") },
 	"strings":  func(all ...string) []string { return all },
-	"ifnamed":  ifNamed,
 	"second":   func(t time.Time) time.Time { return t.Truncate(time.Second) },
 	"len64":    func(all []client.LineFault) int64 { return int64(len(all)) },
-}
-
-// ifNamed is a number of a row; empty, if the row has no name yet.
-func ifNamed(n int64, name string) string {
-	if name == "" && n == 0 {
-		return ""
-	}
-	return strconv.FormatInt(n, 10)
 }
 
 // number writes an integer with thin groups of thousands: 1 234 567.

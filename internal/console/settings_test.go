@@ -16,7 +16,8 @@ func TestSettings_Keys(t *testing.T) {
 	if r := b.get("/console/settings"); r.Header.Get("Location") != "/console/settings/keys" {
 		t.Errorf("%d %s", r.Status, r.Header)
 	}
-	b.post("/console/settings/keys", "name", "no scopes", "expires_at", "2001-01-01T00:00").has(t, 422, "scopes", "expires_at", `value="no scopes"`)
+	b.post("/console/settings/keys", "name", "no scopes", "expires_at", "never").has(t, 422, `id="fault-scopes">choose at least one scope<`, `id="fault-expires_at"`, `value="no scopes"`)
+	b.post("/console/settings/keys", "name", "too late", "scopes", "pushes:read", "expires_at", "2001-01-01T00:00").has(t, 422, `id="fault-expires_at"`, `value="too late"`)
 	made := b.post("/console/settings/keys", "name", "back office", "scopes", "pushes:read", "scopes", "quota:read")
 	made.has(t, 200, "It is shown this once", "back office", "pushes:read, quota:read")
 	secret := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(made.Body)
@@ -27,7 +28,8 @@ func TestSettings_Keys(t *testing.T) {
 		t.Error("the list shows the secret again")
 	}
 	id := regexp.MustCompile(`back office <code class="quiet">([0-9a-f-]+)<`).FindStringSubmatch(made.Body)
-	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "soon").has(t, 422, `"soon" is no time`)
+	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1d").has(t, 422, `id="fault-overlap">"1d" is no time`, `value="1d"`, `<a href="#o-`+id[1]+`">The old one works for another</a>`, "<details open>")
+	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "9000h").has(t, 422, `id="fault-overlap"`, `value="9000h"`)
 	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1h").has(t, 200, "This is the new API key")
 	b.follow(b.post("/console/settings/keys/"+id[1]+"/revoke")).has(t, 200, "within a second it opens nothing any more")
 	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeKeysRead, push.ScopeRead}, "viewer"

@@ -32,7 +32,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	name := "“" + c.Name + "”"
+	name := quotedName(c)
 	if !has {
 		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the file that was uploaded has no line for this id, or the campaign is too old to be kept.", a.who, name)
 		return nil
@@ -125,7 +125,7 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 	if r.Campaign != "" {
 		c, err := a.campaign(ctx, r.Campaign)
 		if err == nil {
-			a.Campaign, what, a.Message = &c, "“"+c.Name+"”", true
+			a.Campaign, what, a.Message = &c, quotedName(c), true
 		}
 	}
 	a.Sentence = fmt.Sprintf("%s was to be sent %s then and was not, because %s.", a.who, what, because(r.Reason, r.Rules))

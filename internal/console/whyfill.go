@@ -49,7 +49,7 @@ func (a *answerWhy) fillings(ctx context.Context, conflicts []client.Conflict) [
 		if one, err := a.api.Push(ctx, c.ID); err == nil {
 			f.Status, f.CampID, f.Campaign = one.Status, one.Campaign, one.Campaign
 			if of, err := a.campaign(ctx, one.Campaign); err == nil {
-				f.Campaign = of.Name
+				f.Campaign = campaignName(of)
 			}
 		}
 		all = append(all, f)

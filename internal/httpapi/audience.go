@@ -176,7 +176,7 @@ func (x *audience) cells(text string, l *push.CampaignLine, found *fieldErrors) 
 		return
 	}
 	if len(cells) != len(x.columns) {
-		found.add("", fmt.Sprintf("has %d cells, and the header %d", len(cells), len(x.columns)), nil)
+		found.add("", unevenCells(len(cells), len(x.columns)), nil)
 		return
 	}
 	var variables []byte

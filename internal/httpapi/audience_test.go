@@ -98,7 +98,7 @@ func TestAudience_CSV(t *testing.T) {
 				t.Errorf("%s, want %s", got, want)
 			}
 			for _, want := range []string{
-				`{"line":8,"message":"recipient: must not be empty"}`, `{"line":9,"message":"has 6 cells, and the header 5"}`, `{"line":10,"message":"has 1 cells, and the header 5"}`,
+				`{"line":8,"message":"recipient: must not be empty"}`, `{"line":9,"message":"has 6 cells, and the header 5"}`, `{"line":10,"message":"has 1 cell, and the header 5"}`,
 				`{"line":11,"message":"has text behind a quotation mark that ends a cell"}`, `{"line":12,"message":"First Name: must not have the character U+0000"}`,
 				`{"line":13,"message":"recipient: must be printable, but has the character U+0000"}`, `{"line":14,"message":"recipient: must have at most 128 bytes, has 129"}`,
 				`{"line":15,"message":"to: must have at most 512 bytes, has 513"}`,

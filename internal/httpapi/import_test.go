@@ -68,7 +68,7 @@ func TestImport_CSV(t *testing.T) {
 				e := one.(map[string]any)
 				wrong[int(e["line"].(float64))-first] = e["message"].(string)
 			}
-			for line, message := range map[int]string{5: "nearest name is Europe/Berlin", 7: "limit.per-day: must be a whole number", 8: "recipient: must not be empty", 10: "cells", 11: "has 1 cells, and the header 9"} {
+			for line, message := range map[int]string{5: "nearest name is Europe/Berlin", 7: "limit.per-day: must be a whole number", 8: "recipient: must not be empty", 10: "cells", 11: "has 1 cell, and the header 9"} {
 				if !strings.Contains(wrong[line], message) {
 					t.Errorf("line %d: %q, want %q", line, wrong[line], message)
 				}

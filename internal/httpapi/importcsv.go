@@ -220,7 +220,7 @@ func (x *csvReader) line(text string, d *description, found *fieldErrors) {
 		return
 	}
 	if len(cells) != len(x.columns) {
-		found.add("", fmt.Sprintf("has %d cells, and the header %d", len(cells), len(x.columns)), nil)
+		found.add("", unevenCells(len(cells), len(x.columns)), nil)
 		return
 	}
 	d.Keep = x.keep
@@ -276,4 +276,12 @@ func splitRecord(line string, comma byte) (cells []string, err error) {
 		}
 		line = line[1:]
 	}
+}
+
+// unevenCells says that a line has more or fewer cells than the header.
+func unevenCells(line, header int) string {
+	if line == 1 {
+		return fmt.Sprintf("has 1 cell, and the header %d", header)
+	}
+	return fmt.Sprintf("has %d cells, and the header %d", line, header)
 }

@@ -41,7 +41,7 @@ func (r Retry) After(a Attempt, left time.Duration, seed []byte) Resolution {
 	case a.Outcome == Unknown && r.FailOnUnknown:
 		return Resolution{Status: Failed, Reason: "outcome unknown, and on_unknown is fail: " + a.Error}
 	case a.Number >= r.MaxAttempts:
-		return Resolution{Status: Failed, Reason: fmt.Sprintf("gave up after %d attempts: %s", a.Number, a.Error)}
+		return Resolution{Status: Failed, Reason: fmt.Sprintf("gave up after %s: %s", attempts(a.Number), a.Error)}
 	case delay >= left:
 		return Resolution{Status: Failed, Reason: "no time for another attempt before it expires: " + a.Error}
 	}
@@ -65,4 +65,12 @@ func Spread(pause time.Duration, seed []byte, attempt int) time.Duration {
 	h.Write(seed)
 	h.Write([]byte{byte(attempt)})
 	return time.Duration(float64(pause) * 0.2 * float64(h.Sum32()) / (1 << 32))
+}
+
+// attempts is a number of them in words.
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
 }

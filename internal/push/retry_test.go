@@ -39,6 +39,7 @@ func TestRetry_After(t *testing.T) {
 		{"unknown, where that fails", failing, lost, hour, push.Resolution{Status: push.Failed, Reason: "outcome unknown, and on_unknown is fail: reset"}},
 		{"one attempt left", retry, numbered(busy, 4), hour, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "busy"}},
 		{"no attempt left", retry, numbered(busy, 5), hour, push.Resolution{Status: push.Failed, Reason: "gave up after 5 attempts: busy"}},
+		{"the only attempt", push.Retry{MaxAttempts: 1}, busy, hour, push.Resolution{Status: push.Failed, Reason: "gave up after 1 attempt: busy"}},
 		{"more attempts than allowed", retry, numbered(busy, 6), hour, push.Resolution{Status: push.Failed, Reason: "gave up after 6 attempts: busy"}},
 		{"just time enough", retry, busy, 30*time.Second + 1, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "busy"}},
 		{"no time left", retry, busy, 30 * time.Second, push.Resolution{Status: push.Failed, Reason: "no time for another attempt before it expires: busy"}},

@@ -41,7 +41,7 @@ func Parse(expression string, in *time.Location, began time.Time) (*Schedule, er
 	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	parsed, err := parser.Parse(expression)
 	if err != nil {
-		return nil, fmt.Errorf("is not a cron expression: %w", err)
+		return nil, errors.New("is not a cron expression" + wrongFields(parser, expression))
 	}
 	switch of := parsed.(type) {
 	case cron.ConstantDelaySchedule:
@@ -55,6 +55,27 @@ func Parse(expression string, in *time.Location, began time.Time) (*Schedule, er
 		return s, nil
 	}
 	return nil, errors.New("is not a cron expression")
+}
+
+// cronFields are the fields of an expression, with what can stand in each.
+var cronFields = []struct{ name, values string }{
+	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of month", "1 to 31"}, {"month", "1 to 12 or JAN to DEC"}, {"weekday", "0 to 6, from Sunday, or SUN to SAT"},
+}
+
+// wrongFields says which fields of an expression can not be read; empty: it has none.
+func wrongFields(parser cron.Parser, expression string) (text string) {
+	parts := strings.Fields(expression)
+	if len(parts) != len(cronFields) || expression[0] == '@' {
+		return ""
+	}
+	for i, part := range parts {
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = part
+		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil {
+			text += fmt.Sprintf("; the %s can not be %s: it is *, or of %s, in lists such as a,b, ranges such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
+		}
+	}
+	return text
 }
 
 // everySoOften reads an @every. The parser of cron takes what is too short for a second.
