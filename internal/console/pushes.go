@@ -33,8 +33,8 @@ func (p *page) pushes() error {
 	return p.show("pushes", "Pushes", view)
 }
 
-// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which a browser writes
-// in the zone that the page shows. The page knows the zone of the recipient of the filter.
+// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which stand there as
+// a browser writes them. The page knows the zone of the recipient of the filter.
 func (p *page) filter(names ...string) (url.Values, error) {
 	query := url.Values{}
 	if err := p.zoneOf(p.query("recipient")); err != nil {
@@ -48,7 +48,7 @@ func (p *page) filter(names ...string) (url.Values, error) {
 	faults := faults{}
 	for _, name := range []string{"from", "until"} {
 		if v := p.query(name); v != "" {
-			at, err := p.readLocal(v)
+			at, err := p.readTime(v, p.typedIn(p.r.URL.Query()))
 			faults.add(name, err)
 			query.Set(name, rfc3339(at))
 		}

@@ -169,7 +169,7 @@ func (v *recipientView) sees(t time.Time) bool {
 
 // moment reads a moment of the URL. One that can not be read is none.
 func (p *page) moment(name string) time.Time {
-	at, err := p.readLocal(p.query(name))
+	at, err := p.readTime(p.query(name), p.typedIn(p.r.URL.Query()))
 	if err != nil {
 		return time.Time{}
 	}

@@ -5,7 +5,8 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = document.cookie.split("; ").includes(`sendquota_tz=${zone}`);
 if (zone && !known) {
   document.cookie = `sendquota_tz=${zone}; path=/console; max-age=31536000; samesite=strict`;
-  if (document.cookie.includes("sendquota_tz=") && document.querySelector("time")) location.reload();
+  const drawn = document.querySelector("time, input[name=zone]") && !document.body.hasAttribute("data-sent"); // the answer to a form would be asked for again
+  if (document.cookie.includes("sendquota_tz=") && drawn) location.reload();
 }
 
 // How far times are away is told anew while a page stays open; but not in what is read out when it changes.
