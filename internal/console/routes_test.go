@@ -81,6 +81,13 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 	b.follow(b.get(link[1])).has(t, 200, "API keys")
 }
 
+// TestServe_TooLong: a form that is too long is told so in plain words.
+func TestServe_TooLong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.post("/console/pushes/new", "message.body", strings.Repeat("x", longestForm)).has(t, 413, "The form is too long", "1 MiB", "Nothing was changed")
+}
+
 // TestServe_Charset: a form is read also if a script sends it, which names the character set.
 func TestServe_Charset(t *testing.T) {
 	t.Parallel()
