@@ -21,7 +21,11 @@ var notPages = map[string]string{
 	"/console/recipients/{id}/free": "is asked by the time axis", "/console/recipients/{id}/submit": "leads to the axis", "/console/recipients/{id}/move": "leads to the axis",
 	"/console/recipients/{id}/cancel": "leads to the axis",
 	"/console/pushes/{id}/cancel":     "shows the push", "/console/pushes/{id}/move": "shows the push", "/console/pushes/{id}/retry": "shows the push",
-	"/console/failures/retry":        "shows the failures",
+	"/console/failures/retry":                  "shows the failures",
+	"/console/campaigns/{id}/audience/columns": "leads to the audience", "/console/campaigns/{id}/audience/bad-lines": "leads to the audience", "/console/campaigns/{id}/send-at": "leads to the simulation",
+	"/console/campaigns/{id}/delete": "leads to the campaign", "/console/campaigns/{id}/pause": "leads to the campaign", "/console/campaigns/{id}/resume": "leads to the campaign",
+	"/console/why/book": "leads to the question", "/console/schedules/{id}/delete": "leads to the schedule", "/console/policy/delete": "leads to the policy", "/console/pushes/bulk/{id}/stop": "leads to the change",
+	"/console/settings/keys/{id}/rotate": "leads to the keys", "/console/settings/keys/{id}/revoke": "leads to the keys", "/console/sign-out": "leads to now",
 	"/console/campaigns/{id}/export": "is a file", "/console/proof/log/export": "is a file",
 }
 

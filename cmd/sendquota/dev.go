@@ -99,7 +99,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 			if err := os.WriteFile(c.addressPath(), []byte(addr), 0o644); err != nil {
 				return err
 			}
-			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept)
+			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept, cfg.File == "")
 			invite(os.Stdout, cfg, addr, admin)
 		case <-ctx.Done():
 		}
@@ -195,10 +195,14 @@ func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
 	fmt.Fprintf(w, "The console: open this once, and choose a password for %s\n\n  %s%s%s\n\n", admin.email, at, user.LinkPath, admin.token)
 }
 
-func welcome(w *os.File, addr, key, logPath, channel string, kept bool) {
+func welcome(w io.Writer, addr, key, logPath, channel string, kept, inbox bool) {
 	data := "stays"
 	if !kept {
 		data = "is dropped, for the database is only borrowed"
+	}
+	then := "Then watch the first one arrive here."
+	if !inbox {
+		then = "The first one goes to your channel: the console shows what becomes of it."
 	}
 	fmt.Fprintf(w, `
 sendquota is running.
@@ -213,8 +217,8 @@ Schedule a push for 15 seconds from now:
   curl -sS http://%[1]s/v1/pushes -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
     -d '{"recipient": "user-1", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
 
-Run it twice: the second is refused, and says why and when else. Then watch the first one arrive here.
+Run it twice: the second is refused, and says why and when else. %[6]s
 Stop with Ctrl-C; the data %[5]s.
 
-`, addr, key, logPath, channel, data)
+`, addr, key, logPath, channel, data, then)
 }

@@ -52,7 +52,7 @@ func (p *page) Filtered() bool {
 // LogExport is the address of an export of what the filter chooses.
 func (p *page) LogExport(format string) string {
 	query := []string{"format", format}
-	for _, name := range append([]string{"from", "until"}, logFilters...) {
+	for _, name := range append([]string{"from", "until", zoneField}, logFilters...) {
 		query = append(query, name, p.query(name))
 	}
 	return p.Link("/proof/log/export", query...)

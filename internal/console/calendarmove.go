@@ -102,7 +102,7 @@ func (v *moveView) again(why error) error {
 // clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
 func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
-	if err != nil || !stillShows(written, v.Field(at)) {
+	if err != nil || !stillShows(written, v.field(at, v.p.sentZone())) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
 			at = at.UTC().Add(furthestAhead)
 		}
@@ -122,14 +122,16 @@ func (v *moveView) readStart(written, exact string) (time.Time, error) {
 }
 
 // Field is a start as the form shows it.
-func (v *moveView) Field(at time.Time) string {
+func (v *moveView) Field(at time.Time) string { return v.field(at, v.p.FieldZone()) }
+
+func (v *moveView) field(at time.Time, in *time.Location) string {
 	if at.IsZero() {
 		return ""
 	}
 	if v.Zones {
 		return at.UTC().Format(localLayout)
 	}
-	return v.p.Local(at)
+	return localIn(at, in)
 }
 
 // Present is the present start as the form shows it.

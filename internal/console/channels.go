@@ -2,7 +2,6 @@ package console
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/sendquota/sendquota/client"
 )
@@ -33,7 +32,7 @@ func (p *page) ChannelWords(c client.Channel) string {
 // testSend sends a message to oneself, as any other push: through the quota, at once.
 func (p *page) testSend() error {
 	one, failed := p.api.Submit(p.ctx(), p.form("once"), client.NewPush{
-		Recipient: p.form("recipient"), Channel: p.form("channel"), To: p.form("to"), SendAt: p.Now().Add(time.Second),
+		Recipient: p.form("recipient"), Channel: p.form("channel"), To: p.form("to"),
 		Message: client.Message{"title": "Test of the channel " + p.form("channel"), "body": "This message was sent from the console to see whether it arrives."},
 	})
 	if failed == nil {

@@ -111,7 +111,7 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind == "application/x-www-form-urlencoded" {
 			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
 			if err := r.ParseForm(); err != nil {
-				p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form can not be read: " + err.Error()})
+				p.fail(formProblem(err))
 				return
 			}
 		}
@@ -123,6 +123,15 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 
 // longestForm bounds what a form sends; uploads are read as they come.
 const longestForm = 1 << 20
+
+// formProblem says why a form can not be read.
+func formProblem(err error) *client.Problem {
+	var long *http.MaxBytesError
+	if errors.As(err, &long) {
+		return &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "All that is typed may have 1 MiB together. Nothing was changed: go back, and shorten it."}
+	}
+	return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form can not be read: " + err.Error()}
+}
 
 // signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks
 // for, has the script go there. After a form, it is back to the page of the form, as the browser tells it: what was typed is lost.

@@ -89,6 +89,11 @@ func (p *page) again(err error, screen, title string, view any) error {
 	}
 	p.setProblem(problem, err)
 	p.Form = true
+	if problem.Name() == "idempotency-key-reused" { // somebody went back to a form that was accepted, and changed it
+		p.Problem = &client.Problem{Title: "This form was sent before, with something else in it", Status: problem.Status, RequestID: problem.RequestID,
+			Detail: "What it said then was done. Now nothing was changed: send the form again to do what it says now, too."}
+		p.r.PostForm.Set("once", p.Once())
+	}
 	return p.send(problem.Status, screen, title, view)
 }
 

@@ -184,11 +184,11 @@ func (p *page) submitOnePush() error {
 	}
 	one.Message, err = p.formMessage()
 	bad.add("message", err)
-	checked, err := p.api.Validate(p.ctx(), one)
-	if err := bad.both(err); err != nil {
-		return p.again(err, "pushnew", "Submit a push", view)
-	}
-	if p.form("do") == "check" {
+	if p.form("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
+		checked, err := p.api.Validate(p.ctx(), one)
+		if err := bad.both(err); err != nil {
+			return p.again(err, "pushnew", "Submit a push", view)
+		}
 		view.Checked = &checked
 		return p.show("pushnew", "Submit a push", view)
 	}

@@ -31,8 +31,8 @@ func (p *page) pushes() error {
 	return p.show("pushes", "Pushes", view)
 }
 
-// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which a browser writes
-// in the zone that the page shows, and what is wrong with these. The page knows the zone of the recipient of the filter.
+// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which stand there as
+// a browser writes them, and what is wrong with these. The page knows the zone of the recipient of the filter.
 func (p *page) filter(names ...string) (query url.Values, bad faults, err error) {
 	query = url.Values{}
 	if err := p.zoneOf(p.query("recipient")); err != nil {
@@ -45,7 +45,7 @@ func (p *page) filter(names ...string) (query url.Values, bad faults, err error)
 	}
 	for _, name := range []string{"from", "until"} {
 		if v := p.query(name); v != "" {
-			at, err := p.readLocal(v)
+			at, err := p.readTime(v, p.typedIn(p.r.URL.Query()))
 			if bad.add(name, err); err == nil {
 				query.Set(name, rfc3339(at))
 			}

@@ -72,6 +72,13 @@ const (
 // recipient shows the time axis of a recipient.
 func (p *page) recipient() error {
 	view, err := p.readRecipient(time.Time{})
+	var invalid *client.Invalid
+	if errors.As(err, &invalid) && p.query("channel")+p.query("category") != "" { // the axis is about all then, and the form has what was typed
+		if view, failed := p.readAxisOf(time.Time{}, "", ""); failed == nil {
+			view.Channel, view.Category = p.query("channel"), p.query("category")
+			return p.again(atField(err, "category", "kind-category"), "recipient", view.ID, view)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -80,7 +87,12 @@ func (p *page) recipient() error {
 
 // readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
 func (p *page) readRecipient(cursor time.Time) (*recipientView, error) {
-	v := &recipientView{ID: p.param("id"), Scale: readScale(p.query("scale")), Channel: p.query("channel"), Category: p.query("category"), Cursor: cursor, p: p}
+	return p.readAxisOf(cursor, p.query("channel"), p.query("category"))
+}
+
+// readAxisOf is readRecipient for pushes of a channel and a category.
+func (p *page) readAxisOf(cursor time.Time, channel, category string) (*recipientView, error) {
+	v := &recipientView{ID: p.param("id"), Scale: readScale(p.query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
 	if err := v.readKnown(); err != nil {
 		return v, err
 	}
@@ -169,7 +181,7 @@ func (v *recipientView) sees(t time.Time) bool {
 
 // moment reads a moment of the URL. One that can not be read is none.
 func (p *page) moment(name string) time.Time {
-	at, err := p.readLocal(p.query(name))
+	at, err := p.readTime(p.query(name), p.typedIn(p.r.URL.Query()))
 	if err != nil {
 		return time.Time{}
 	}

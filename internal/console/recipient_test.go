@@ -127,6 +127,18 @@ func TestRecipient_Submit(t *testing.T) {
 	}
 }
 
+// TestRecipient_WrongKind: what is wrong with what the axis is about stands at its field, beside the axis of all.
+func TestRecipient_WrongKind(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	long := strings.Repeat("x", 65)
+	page := b.get("/console/recipients/anna?category=" + long)
+	page.has(t, 422, "This can not be shown.", `name="category" value="`+long+`" aria-invalid="true"`, `id="fault-kind-category"`, "<time-axis")
+	if n := strings.Count(page.Body, `id="fault-kind-category"`); n != 1 {
+		t.Errorf("the fault is told %d times", n)
+	}
+}
+
 // TestRecipient_Move: the axis of a move leaves the push itself out; a move to where there is no place moves nothing.
 func TestRecipient_Move(t *testing.T) {
 	t.Parallel()

@@ -136,12 +136,6 @@ func (p *page) recipientAgain(cursor time.Time, why error) error {
 	return p.again(why, "recipient", view.ID, view)
 }
 
-// backToAxis leads from the address of a form, which a browser opens again, to the axis.
-func (p *page) backToAxis() error {
-	v := recipientView{ID: p.param("id"), p: p}
-	return p.redirect(v.Link(""))
-}
-
 // freeWithout answers the script of the axis when a push is dragged: what would be free without it.
 func (p *page) freeWithout() error {
 	one, err := p.api.Push(p.ctx(), p.query("without"))

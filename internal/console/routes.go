@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/go-chi/chi/v5"
 
@@ -19,6 +20,11 @@ const (
 func (c *console) routes(r chi.Router) {
 	get := func(path, scope string, h handler) { r.Get(root+path, c.serve(scope, h)) }
 	post := func(path, scope string, h handler) { r.Post(root+path, c.serve(scope, h)) }
+	// form is a form without a page of its own. A browser that opens its address again, as after an answer or a sign-in, is led back.
+	form := func(path, back, scope string, h handler) {
+		get(path, "", backTo(back))
+		post(path, scope, h)
+	}
 
 	r.Get(root, redirectTo(homePath))
 	r.Get(root+"/", redirectTo(homePath))
@@ -29,9 +35,8 @@ func (c *console) routes(r chi.Router) {
 	get("/recipients", push.ScopeQuota, (*page).recipients)
 	get("/recipients/{id}", push.ScopeQuota, (*page).recipient)
 	get("/recipients/{id}/free", push.ScopeQuota, (*page).freeWithout)
-	for form, h := range map[string]handler{"submit": (*page).submitPush, "move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
-		get("/recipients/{id}/"+form, push.ScopeQuota, (*page).backToAxis)
-		post("/recipients/{id}/"+form, push.ScopeWrite, h)
+	for name, h := range map[string]handler{"submit": (*page).submitPush, "move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
+		form("/recipients/{id}/"+name, "/recipients/{id}", push.ScopeWrite, h)
 	}
 	get("/now", push.ScopeRecordsRead, (*page).now)
 	get("/now/live", push.ScopeRecordsRead, (*page).nowLive)
@@ -47,11 +52,11 @@ func (c *console) routes(r chi.Router) {
 	post("/pushes/bulk", push.ScopeWrite, (*page).startBulk)
 	get("/pushes/bulk/{id}", push.ScopeRead, (*page).bulkChange)
 	get("/pushes/bulk/{id}/live", push.ScopeRead, (*page).bulkLive)
-	post("/pushes/bulk/{id}/stop", push.ScopeWrite, (*page).stopBulk)
+	form("/pushes/bulk/{id}/stop", "/pushes/bulk/{id}", push.ScopeWrite, (*page).stopBulk)
 	get("/pushes/{id}", push.ScopeRead, (*page).push)
-	for form, h := range map[string]handler{"cancel": (*page).cancelPush, "move": (*page).moveOnePush, "retry": (*page).retryOnePush} {
-		get("/pushes/{id}/"+form, push.ScopeRead, (*page).push)
-		post("/pushes/{id}/"+form, push.ScopeWrite, h)
+	for name, h := range map[string]handler{"cancel": (*page).cancelPush, "move": (*page).moveOnePush, "retry": (*page).retryOnePush} {
+		get("/pushes/{id}/"+name, push.ScopeRead, (*page).push)
+		post("/pushes/{id}/"+name, push.ScopeWrite, h)
 	}
 
 	get("/failures", push.ScopeRecordsRead, (*page).failures)
@@ -66,43 +71,43 @@ func (c *console) routes(r chi.Router) {
 	post("/campaigns/{id}/message", draftScope, draft((*page).changeMessage))
 	get("/campaigns/{id}/audience", draftScope, draft((*page).showAudience))
 	post("/campaigns/{id}/audience", draftScope, draft((*page).putAudience))
-	post("/campaigns/{id}/audience/columns", draftScope, draft((*page).showColumns))
-	post("/campaigns/{id}/audience/bad-lines", push.ScopeCampaignsRead, (*page).badLines)
+	form("/campaigns/{id}/audience/columns", "/campaigns/{id}/audience", draftScope, draft((*page).showColumns))
+	form("/campaigns/{id}/audience/bad-lines", "/campaigns/{id}/audience", push.ScopeCampaignsRead, (*page).badLines)
 	get("/campaigns/{id}/preview", push.ScopeCampaignsRead, draft((*page).previewDraft))
 	get("/campaigns/{id}/when", draftScope, draft((*page).showWhen))
 	post("/campaigns/{id}/when", draftScope, draft((*page).changeWhen))
-	post("/campaigns/{id}/send-at", draftScope, draft((*page).takeStart))
+	form("/campaigns/{id}/send-at", "/campaigns/{id}/simulation", draftScope, draft((*page).takeStart))
 	get("/campaigns/{id}/simulation", push.ScopeCampaignsRead, draft((*page).simulateDraft))
 	get("/campaigns/{id}/start", startScope, draft((*page).showStart))
 	post("/campaigns/{id}/start", startScope, draft((*page).startCampaign))
-	post("/campaigns/{id}/delete", draftScope, (*page).deleteCampaign)
+	form("/campaigns/{id}/delete", "/campaigns/{id}", draftScope, (*page).deleteCampaign)
 	get("/campaigns/{id}/live", push.ScopeCampaignsRead, (*page).followCampaign)
-	post("/campaigns/{id}/pause", startScope, (*page).pauseCampaign)
-	post("/campaigns/{id}/resume", startScope, (*page).resumeCampaign)
+	form("/campaigns/{id}/pause", "/campaigns/{id}", startScope, (*page).pauseCampaign)
+	form("/campaigns/{id}/resume", "/campaigns/{id}", startScope, (*page).resumeCampaign)
 	get("/campaigns/{id}/cancel", startScope, (*page).askCancel)
 	post("/campaigns/{id}/cancel", startScope, (*page).cancelCampaign)
 	get("/campaigns/{id}/recipients", push.ScopeCampaignsRead, (*page).campaignRecipients)
 	get("/campaigns/{id}/export", push.ScopeCampaignsRead, (*page).exportCampaign)
 
 	get("/why", push.ScopeQuota, (*page).why)
-	post("/why/book", push.ScopeWrite, (*page).bookThen)
+	form("/why/book", "/why", push.ScopeWrite, (*page).bookThen)
 
 	get("/schedules", push.ScopeCampaignsRead, (*page).schedules)
 	get("/schedules/new", push.ScopeCampaignsWrite, (*page).newSchedule)
 	post("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
 	get("/schedules/{id}", push.ScopeCampaignsRead, (*page).schedule)
 	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
-	post("/schedules/{id}/delete", push.ScopeCampaignsWrite, (*page).deleteSchedule)
+	form("/schedules/{id}/delete", "/schedules/{id}", push.ScopeCampaignsWrite, (*page).deleteSchedule)
 
 	get("/policy", push.ScopePolicyRead, (*page).policy)
 	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
-	post("/policy/delete", push.ScopePolicyWrite, (*page).deletePolicy)
+	form("/policy/delete", "/policy", push.ScopePolicyWrite, (*page).deletePolicy)
 
 	get("/settings", "", (*page).settings)
 	get("/settings/keys", push.ScopeKeysRead, (*page).keys)
 	post("/settings/keys", push.ScopeKeysWrite, (*page).createKey)
-	post("/settings/keys/{id}/rotate", push.ScopeKeysWrite, (*page).rotateKey)
-	post("/settings/keys/{id}/revoke", push.ScopeKeysWrite, (*page).revokeKey)
+	form("/settings/keys/{id}/rotate", "/settings/keys", push.ScopeKeysWrite, (*page).rotateKey)
+	form("/settings/keys/{id}/revoke", "/settings/keys", push.ScopeKeysWrite, (*page).revokeKey)
 	get("/settings/webhooks", push.ScopeHooks, (*page).webhooks)
 	post("/settings/webhooks", push.ScopeHooks, (*page).createWebhook)
 	get("/settings/webhooks/{id}", push.ScopeHooks, (*page).webhook)
@@ -142,4 +147,12 @@ var navigation = []navItem{
 
 func redirectTo(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, path, http.StatusSeeOther) }
+}
+
+// backTo leads to the page of a form, whose path has the same parts, with the same query.
+func backTo(path string) handler {
+	return func(p *page) error {
+		to := strings.Replace(root+path, "{id}", pathPart(p.param("id")), 1)
+		return p.redirect(withQuery(to, p.r.URL.Query(), nil))
+	}
 }

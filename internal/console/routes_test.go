@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,63 @@ func TestRoutes_Pages(t *testing.T) {
 	}
 	slices.Sort(pages)
 	golden(t, "pages.txt", strings.Join(pages, ""))
+}
+
+// TestRoutes_FormsLeadBack: whatever a form is sent to can be opened, too: its answer has links to itself, as to other clocks, and whoever
+// has to sign in goes there afterwards.
+func TestRoutes_FormsLeadBack(t *testing.T) {
+	t.Parallel()
+	router := chi.NewMux()
+	c := &console{screens: parseScreens(), auth: NewSignIn(nil, SignInConfig{})}
+	c.routes(router)
+	found := map[string]map[string]bool{}
+	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		if found[route] == nil {
+			found[route] = map[string]bool{}
+		}
+		found[route][method] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	forms := 0
+	for route, methods := range found {
+		if !methods[http.MethodPost] {
+			continue
+		}
+		if forms++; !methods[http.MethodGet] {
+			t.Errorf("%s takes a form, and can not be opened", route)
+		}
+	}
+	if forms < 30 {
+		t.Errorf("%d forms were looked at", forms)
+	}
+
+	b := setup(t)
+	for path, want := range map[string]string{
+		"/settings/keys/k/rotate?tz=utc":          "/settings/keys?tz=utc",
+		"/campaigns/c%2F1/audience/columns":       "/campaigns/c%2F1/audience",
+		"/recipients/a%20b/submit?tz=utc&cursor=": "/recipients/a%20b?cursor=&tz=utc",
+		"/policy/delete?tz=recipient":             "/policy?tz=recipient",
+	} {
+		if answer := b.get(root + path); answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != root+want {
+			t.Errorf("%s leads to %d %s, want %s", path, answer.Status, answer.Header.Get("Location"), want)
+		}
+	}
+	answer := b.post("/console/settings/keys/k/rotate", "overlap", "long")
+	link := regexp.MustCompile(`href="([^"]*/rotate\?tz=utc)"`).FindStringSubmatch(answer.Body)
+	if link == nil {
+		t.Fatalf("the answer has no link to other clocks: %s", answer.text())
+	}
+	b.follow(b.get(link[1])).has(t, 200, "API keys")
+}
+
+// TestServe_TooLong: a form that is too long is told so in plain words.
+func TestServe_TooLong(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.post("/console/pushes/new", "message.body", strings.Repeat("x", longestForm)).has(t, 413, "The form is too long", "1 MiB", "Nothing was changed")
 }
 
 // TestServe_Charset: a form is read also if a script sends it, which names the character set.

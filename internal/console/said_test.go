@@ -129,7 +129,7 @@ func TestTimeFields_Zone(t *testing.T) {
 			}
 			start := max(strings.LastIndex(before, `{{template "field"`), strings.LastIndex(before, "<label"))
 			end, _, _ := strings.Cut(after, "\n")
-			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".Zones.Shown") && !strings.Contains(field, "of their clocks") {
+			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".FieldZone") && !strings.Contains(field, "of their clocks") {
 				t.Errorf("%s: a field does not say its zone: %s", name, field)
 			}
 			rest = after

@@ -96,6 +96,7 @@ func (s *SignIn) mount(r chi.Router, c *console) {
 	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(c, w, r, err) }
 	r.Get(signInPath, open(s.signInForm))
 	r.Post(signInPath, open(s.signIn))
+	r.Get(signOutPath, redirectTo(homePath))
 	r.Post(signOutPath, open(s.signOut))
 	r.Get(user.LinkPath+"{token}", open(s.passwordForm))
 	r.Post(user.LinkPath+"{token}", open(s.setPassword))

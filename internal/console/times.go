@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -14,6 +15,7 @@ import (
 const (
 	zoneParam  = "tz"           // of the URL: mine, recipient or utc
 	zoneCookie = "sendquota_tz" // in which a script writes the zone of the browser
+	zoneField  = "zone"         // of a form: the zone that its times were typed in
 )
 
 // zones are the time zones that a page may show its times in.
@@ -187,32 +189,90 @@ func two(d, large time.Duration, largeName string, small time.Duration, smallNam
 	return text
 }
 
+// typedIn is the zone of the times among the values of a form: the one that the form named when it was drawn. Without one, as in a link,
+// it is the zone that the page shows.
+func (p *page) typedIn(values url.Values) *time.Location {
+	if in := loadZone(values.Get(zoneField)); in != nil {
+		return in
+	}
+	return p.Zones.Shown()
+}
+
+// sentZone is the zone of the times of the form that was sent: of what [page.Value] returns.
+func (p *page) sentZone() *time.Location {
+	if p.r.PostForm != nil {
+		return p.typedIn(p.r.PostForm)
+	}
+	return p.typedIn(p.r.URL.Query())
+}
+
+// FieldZone is the zone of the times in the fields of this page: the one that it shows, but that in which they were typed where they
+// stand there as they were typed.
+func (p *page) FieldZone() *time.Location {
+	if p.r.PostForm != nil || p.Form {
+		return p.sentZone()
+	}
+	for _, name := range []string{"at", "from", "until"} {
+		at, err := p.readLocal(p.Value(name))
+		if err == nil && !exactTime(p.Value(name)) && !p.fits(at, p.Zones.Shown()) {
+			return p.sentZone()
+		}
+	}
+	return p.Zones.Shown()
+}
+
+// fits reports whether a field can show a time in a zone without loss: what its clocks show twice is read as one of both.
+func (p *page) fits(at time.Time, in *time.Location) bool {
+	again, err := p.readTime(localIn(at, in), in)
+	return err == nil && again.Equal(at)
+}
+
+// exactTime reports whether a time is written with its offset: no zone is needed to read it.
+func exactTime(written string) bool {
+	_, err := time.Parse(time.RFC3339Nano, written)
+	return err == nil
+}
+
+// TimeValue is what a field for a time of a filter was filled with, by the clocks of FieldZone.
+func (p *page) TimeValue(name string) string {
+	written, in := p.Value(name), p.FieldZone()
+	at, err := p.readLocal(written)
+	if err != nil || !p.fits(at, in) || !exactTime(written) && in.String() == p.sentZone().String() {
+		return written
+	}
+	return localIn(at, in)
+}
+
 // localLayouts are how browsers write the value of a datetime-local field.
 var localLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
 
-// readLocal reads the value of a datetime-local field in the zone that the page shows. A time that a clock change leaves out is
-// an error.
-func (p *page) readLocal(value string) (time.Time, error) {
+// readLocal reads a time of the form that was sent.
+func (p *page) readLocal(value string) (time.Time, error) { return p.readTime(value, p.sentZone()) }
+
+// readTime reads the value of a datetime-local field in a zone. A time that a clock change leaves out is an error.
+func (p *page) readTime(value string, in *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
 		return t, nil
 	}
 	for _, layout := range localLayouts {
-		t, err := time.ParseInLocation(layout, value, p.Zones.Shown())
+		t, err := time.ParseInLocation(layout, value, in)
 		if err != nil {
 			continue
 		}
 		if t.Format(layout) != value && t.Format("2006-01-02T15:04:05") != value {
-			return t, fmt.Errorf("%s does not exist in %s: the clocks are set forward then", value, p.Zones.Shown())
+			return t, fmt.Errorf("%s does not exist in %s: the clocks are set forward then", value, in)
 		}
 		return t, nil
 	}
 	return time.Time{}, fmt.Errorf("%q is no time: write it as 2006-01-02T15:04", value)
 }
 
-// Local is a moment as the value of a datetime-local field, in the zone that the page shows.
-func (p *page) Local(t time.Time) string {
+// Local is a moment as the value of a datetime-local field of this page.
+func (p *page) Local(t time.Time) string { return localIn(t, p.FieldZone()) }
+
+func localIn(t time.Time, in *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.In(p.Zones.Shown()).Format("2006-01-02T15:04:05")
+	return t.In(in).Format("2006-01-02T15:04:05")
 }

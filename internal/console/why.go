@@ -70,7 +70,7 @@ func (p *page) why() error {
 	}
 	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
 	if v := p.query("at"); v != "" {
-		at, err = p.readLocal(v)
+		at, err = p.readTime(v, p.typedIn(p.r.URL.Query()))
 		wrong.add("at", err)
 	} else {
 		view.Untimed = true

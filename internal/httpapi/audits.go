@@ -127,6 +127,6 @@ func exampleAudits() auditsView {
 	broken := booking.Audit{Began: exampleTime(0), Ended: exampleTime(42 * time.Second), Complete: true, Found: map[string]*booking.AuditFinding{
 		"overdue": {Violations: 1, Pushes: []uuid.UUID{uuid.MustParse(exampleID)}},
 	}}
-	check := AuditCheck{"overdue", "A push is due, or has expired, for more than five minutes, and still waits.", "I1"}
+	check := AuditCheck{"overdue", "A push is due, or has expired, for more than five minutes, and still waits; so does one while its channel takes nothing, or workers are too few.", "I1"}
 	return auditsView{Audits: []auditView{auditViewOf(clean), auditViewOf(broken)}, Checks: []auditCheckView{auditCheckViewOf(check)}}
 }

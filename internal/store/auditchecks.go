@@ -13,7 +13,7 @@ var Checks = []Check{
 	{"quiet-hours", "A push is promised, or was sent, within quiet hours of its recipient.", "I2"},
 	{"opted-out", "A push was accepted, or sent, for a recipient who had opted out of it.", "I2"},
 	{"overlap", "Two attempts of one recipient were under way at once.", "I3"},
-	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits.", "I1"},
+	{"overdue", "A push is due, or has expired, for more than five minutes, and still waits; so does one while its channel takes nothing, or workers are too few.", "I1"},
 	{"not-live", "A push waits, and the table in which workers look for it does not say so in the same way; or it has ended, and that table says that it waits.", "I1"},
 	{"lost", "An attempt's lease ended more than five minutes ago, and the attempt was not ended.", "I1"},
 	{"open-attempt", "An attempt has no end, and is not the one that its push is being sent by; or a push is being sent by none.", "I3"},

@@ -42,6 +42,12 @@ func TestChecks_InOperations(t *testing.T) {
 			t.Errorf("docs/guarantees.md has no %s, which %s names", c.Guarantee, c.Name)
 		}
 	}
+	_, exceptions, _ := strings.Cut(string(text), "with these exceptions:\n") // that an operator reads, and a user of the console does not
+	for _, c := range store.Checks {
+		if c.Name == "overdue" && (!strings.Contains(c.Meaning, "channel takes nothing") || !strings.Contains(exceptions, "channel takes nothing")) {
+			t.Errorf("it is not said that a push is overdue while its channel takes nothing: %s", c.Meaning)
+		}
+	}
 	names := (&store.Store{}).CheckNames()
 	slices.Sort(names)
 	if len(slices.Compact(names)) != len(store.Checks) {

@@ -5,7 +5,8 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = document.cookie.split("; ").includes(`sendquota_tz=${zone}`);
 if (zone && !known) {
   document.cookie = `sendquota_tz=${zone}; path=/console; max-age=31536000; samesite=strict`;
-  if (document.cookie.includes("sendquota_tz=") && document.querySelector("time")) location.reload();
+  const drawn = document.querySelector("time, input[name=zone]") && !document.body.hasAttribute("data-said"); // what is said once would be gone
+  if (document.cookie.includes("sendquota_tz=") && drawn) location.reload();
 }
 
 // How far times are away is told anew while a page stays open; but not in what is read out when it changes.
@@ -21,6 +22,19 @@ setInterval(() => {
 // On a narrow screen the menu begins closed.
 const menu = document.querySelector("details.menu");
 if (menu && matchMedia("(max-width: 60rem)").matches) menu.open = false;
+
+// A form is sent once, also with a double click: the answer to the second would say that there is no place any more, or not show the
+// secret of what the first has made. It can be sent again when it is seen again, or when the answer was not waited for.
+const sent = new Set();
+document.addEventListener("submit", (e) => {
+  const form = e.target;
+  if (e.defaultPrevented || form.getAttribute("method") !== "post" || form.hasAttribute("data-file")) return;
+  if (sent.has(form)) return e.preventDefault();
+  sent.add(form);
+  setTimeout(() => sent.delete(form), 60_000);
+});
+addEventListener("pageshow", () => sent.clear());
+addEventListener("keydown", (e) => { if (e.key === "Escape") sent.clear(); });
 
 // A button that copies stands before each call and each secret. Where the browser does not let pages copy, the text is selected.
 for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {

@@ -192,7 +192,7 @@ customElements.define("time-axis", class extends HTMLElement {
     for (const name of ["kind-cursor", "send_at", "move_to"]) {
       const field = document.getElementById(`f-${name}`);
       if (field === null || wanted === undefined) continue;
-      field.value = this.clock.local(t);
+      field.value = new Clock(field.form.elements.zone?.value ?? this.clock.zone).local(t);
       const exact = field.form.elements[`${name}_exact`];
       if (exact) exact.value = iso(t);
     }
