@@ -140,11 +140,11 @@ func signInFirst(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost {
 		to += "?lost=yes"
 		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
-			to += "&to=" + queryEscape(from.RequestURI())
+			to += "&to=" + url.QueryEscape(from.RequestURI())
 		}
 	}
 	if r.Method == http.MethodGet && r.Header.Get("HX-Request") == "" {
-		to += "?to=" + queryEscape(r.URL.RequestURI())
+		to += "?to=" + url.QueryEscape(r.URL.RequestURI())
 	}
 	if r.Header.Get("HX-Request") != "" {
 		w.Header().Set("HX-Redirect", to)

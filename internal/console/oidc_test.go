@@ -28,7 +28,7 @@ func setupOIDC(t *testing.T) (*signInBundle, *oidcprovider.Provider) {
 // leave begins a sign-in, and returns what the provider sends the browser back to.
 func (b *signInBundle) leave(to string) string {
 	b.t.Helper()
-	r := b.get(oidcPath + "?to=" + queryEscape(to))
+	r := b.get(oidcPath + "?to=" + url.QueryEscape(to))
 	if r.Status != http.StatusSeeOther {
 		b.t.Fatalf("%d %s", r.Status, r.Body)
 	}

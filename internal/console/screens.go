@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io/fs"
+	"net/url"
 	"path"
 	"strconv"
 	"strings"
@@ -95,7 +96,7 @@ func percent(part, whole int64) string {
 }
 
 // pathPart escapes what stands between two slashes of a path.
-func pathPart(text string) string { return strings.ReplaceAll(queryEscape(text), "+", "%20") }
+func pathPart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 // dict makes a map of names and values, to hand several values to a template.
 func dict(pairs ...any) (map[string]any, error) {

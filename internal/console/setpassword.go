@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -65,5 +66,5 @@ func (s *SignIn) setPassword(p *page) error {
 		return err
 	}
 	s.cfg.Log.InfoContext(p.ctx(), "a password was set", "tenant", u.Tenant, "user", u.ID)
-	return p.done("Your password is set. Sign in with it.", signInPath+"?team="+queryEscape(u.TenantName))
+	return p.done("Your password is set. Sign in with it.", signInPath+"?team="+url.QueryEscape(u.TenantName))
 }
