@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -126,35 +125,16 @@ func (b *bundle) calmly() *calm {
 
 // turn submits a push, reads it, and reads a page.
 func (c *calm) turn(i int) error {
-	a, err := c.insist("POST", "/v1/pushes", object{"recipient": fmt.Sprint("calm-", i), "send_at": time.Now().Add(24 * time.Hour), "message": object{"n": i}})
+	a, err := c.ask("POST", "/v1/pushes", object{"recipient": fmt.Sprint("calm-", i), "send_at": time.Now().Add(24 * time.Hour), "message": object{"n": i}})
 	if err != nil || a.status != http.StatusCreated {
 		return fmt.Errorf("submit: %v %v", a, err)
 	}
 	for _, path := range []string{"/v1/pushes/" + a.body["id"].(string), "/v1/pushes?page_size=3"} {
-		if a, err = c.insist("GET", path, nil); err != nil || a.status != http.StatusOK {
+		if a, err = c.ask("GET", path, nil); err != nil || a.status != http.StatusOK {
 			return fmt.Errorf("GET %s: %v %v", path, a, err)
 		}
 	}
 	return nil
-}
-
-// insist is ask that repeats a request as often as clients do if it is answered with 429 or 503: four times, when
-// Retry-After says. A busy machine may keep a single one waiting for too long; a tenant that has no part keeps being
-// refused.
-func (b *bundle) insist(method, path string, body any) (a answer, err error) {
-	var headers []string
-	if path == "/v1/pushes" && body != nil {
-		headers = []string{"Idempotency-Key", fmt.Sprint("insist", rand.Uint64())}
-	}
-	for range 5 {
-		a, err = b.ask(method, path, body, headers...)
-		seconds, none := strconv.Atoi(a.header.Get("Retry-After"))
-		if err != nil || none != nil || a.status != http.StatusTooManyRequests && a.status != http.StatusServiceUnavailable {
-			break
-		}
-		time.Sleep(time.Duration(seconds) * time.Second)
-	}
-	return a, err
 }
 
 // goOn waits until the tenant was served some more.

@@ -210,17 +210,17 @@ func TestNeighbours_Deliveries(t *testing.T) {
 	}
 	for n := range few {
 		push := object{"recipient": fmt.Sprint("calm-", n), "channel": "push", "message": object{}, "send_at": due.Format(time.RFC3339)}
-		if a, err := calm.insist("POST", "/v1/pushes", push); err != nil || a.status != http.StatusCreated {
+		if a, err := calm.ask("POST", "/v1/pushes", push); err != nil || a.status != http.StatusCreated {
 			t.Errorf("submit: %v %v", a, err)
 		}
 		take := object{"key": "calm", "limits": []object{{"algorithm": "token_bucket", "limit": 1000, "per": "1s"}}}
-		if a, err := calm.insist("POST", "/v1/limits/take", take); err != nil || a.status != http.StatusOK {
+		if a, err := calm.ask("POST", "/v1/limits/take", take); err != nil || a.status != http.StatusOK {
 			t.Errorf("take: %v %v", a, err)
 		}
 	}
 	b.Start("worker")
 	sent := func() int {
-		a, err := calm.insist("GET", "/v1/pushes?status=sent&page_size=100", nil)
+		a, err := calm.ask("GET", "/v1/pushes?status=sent&page_size=100", nil)
 		if err != nil || a.status != http.StatusOK {
 			t.Errorf("list: %v %v", a, err)
 			return few
