@@ -39,6 +39,19 @@ func TestConsole_FormsSentOnce(t *testing.T) {
 	w.fill("#f-recipient", "anna")
 	w.fill("[id='f-message.title']", "Hello")
 	w.set("#f-send_at", tomorrowNoon().Format("2006-01-02T15:04:05"))
+	if both := eval[bool](w, `(() => {
+		const taken = [], only = (e) => { taken.push(!e.defaultPrevented); e.preventDefault(); };
+		addEventListener("submit", only);
+		for (const value of ["check", "submit"]) {
+			const button = document.querySelector("button[value=" + value + "]");
+			button.form.requestSubmit(button);
+		}
+		removeEventListener("submit", only);
+		dispatchEvent(new PageTransitionEvent("pageshow"));
+		return taken.length === 2 && taken[0] && taken[1];
+	})()`); !both {
+		t.Error("another button of a form that was sent is not taken")
+	}
 	twice("button[value=submit]")
 	w.said("Booked for " + stamp(tomorrowNoon()))
 	once("submit")

@@ -17,11 +17,11 @@ type keysView struct {
 	Scopes []string    // that a key of this user's can have
 	Chosen map[string]bool
 
-	Rotating string // the id of the key of the form that was sent
+	Rotating string // the id of the key whose form to rotate it was sent
 }
 
 func (p *page) readKeys() (*keysView, error) {
-	view := &keysView{Chosen: map[string]bool{}, Rotating: p.param("id")}
+	view := &keysView{Chosen: map[string]bool{}}
 	for _, scope := range push.Scopes {
 		if p.May(scope) {
 			view.Scopes = append(view.Scopes, scope)
@@ -85,6 +85,7 @@ func (p *page) withKey(key client.Key, failed error) error {
 		return err
 	}
 	if failed != nil {
+		view.Rotating = p.param("id")
 		return p.again(failed, "settingskeys", "API keys", view)
 	}
 	view.Made, view.Chosen, p.r.PostForm = &key, nil, nil // the form is for another one

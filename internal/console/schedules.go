@@ -1,6 +1,8 @@
 package console
 
 import (
+	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -86,9 +88,15 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 		return nil, err
 	}
 	if view.Campaign != "" {
-		var pattern client.Campaign
-		if p.readExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern) == nil { // the page works without it
+		var (
+			pattern client.Campaign
+			none    *client.Problem
+		)
+		switch err := p.readExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern); {
+		case err == nil:
 			view.Pattern = &pattern
+		case !errors.As(err, &none) || none.Status != http.StatusForbidden && none.Status != http.StatusNotFound: // the page works without it
+			return nil, err
 		}
 	}
 	times, err := p.api.NextTimes(p.ctx(), id, nextRuns)

@@ -221,10 +221,10 @@ func (p *page) FieldZone() *time.Location {
 	return p.Zones.Shown()
 }
 
-// fits reports whether a field can show a time in a zone without loss: what its clocks show twice is read as one of both.
+// fits reports whether a field, which shows whole seconds, can show a time in a zone: what its clocks show twice is read as one of both.
 func (p *page) fits(at time.Time, in *time.Location) bool {
 	again, err := p.readTime(localIn(at, in), in)
-	return err == nil && again.Equal(at)
+	return err == nil && again.Equal(at.Truncate(time.Second))
 }
 
 // exactTime reports whether a time is written with its offset: no zone is needed to read it.

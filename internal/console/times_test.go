@@ -62,6 +62,9 @@ func TestTimes_FilterAsDrawn(t *testing.T) {
 	page := b.get("/console/pushes?tz=mine&zone=Mars/X&from=" + typed)
 	page.has(t, 200, `value="`+typed+`"`, `name="zone" value="America/New_York"`)
 
+	// A link from another page has a time to a fraction of a second, which no field can show.
+	b.get("/console/pushes?from="+url.QueryEscape(at.Add(time.Millisecond).Format(time.RFC3339Nano))).has(t, 200, `value="`+clocks(t, at, "America/New_York")+`"`)
+
 	// What the clocks of a page show twice stays by the clocks by which it was typed.
 	b.inBrowser("Europe/Berlin")
 	kept := 0

@@ -104,7 +104,7 @@ func (a *api) miss(rec *responseRecorder, r *http.Request, answer *refusal) {
 	a.fail(rec, r, answer)
 }
 
-// missPause is how long each keeps its turn: with it, a processor answers a thousand a second at most.
+// missPause is how long each keeps its turn, as long as one that computes: a thousand a second are answered for each processor at most.
 const missPause = time.Millisecond
 
 // limit asks the limits that concern a request, or charges them, says in its answer how they stand, and refuses it if

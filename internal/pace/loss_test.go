@@ -113,14 +113,14 @@ func (f *bundle) await(t time.Time, slots int) {
 	}
 }
 
-// awaitSpeed waits for a second after a time in which surely more slots were taken than there are shares, which are half of
-// the speed: a busy machine lets some go by.
+// awaitSpeed waits for a second after a time in which as many slots were taken as can be: a busy machine lets some go
+// by.
 func (f *bundle) awaitSpeed(t time.Time, rate int) {
 	f.t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		all := f.since(t)
 		most, _ := fullest(all[max(0, len(all)-2*rate):])
-		if 3*most > 2*rate {
+		if most >= rate-1 {
 			return
 		}
 		if time.Now().After(deadline) {

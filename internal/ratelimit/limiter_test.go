@@ -283,9 +283,10 @@ func TestLimiter_WithoutRedis(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			const exchange = 5 * time.Second
 			server := testenv.OwnRedis(t)
 			var clock, failures atomic.Int64
-			l := New(client(t, server.URL), Config{Config: redisscript.Config{Timeout: 5 * time.Second, OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }}})
+			l := New(client(t, server.URL), Config{Config: redisscript.Config{Timeout: exchange, OnError: func(error) { failures.Add(1) }, Now: func() time.Time { return time.Unix(clock.Load(), 0) }}})
 			rules := rulesOf("anna", classics()...)
 			gone := func() {
 				t.Helper()
@@ -300,8 +301,12 @@ func TestLimiter_WithoutRedis(t *testing.T) {
 				t.Fatal(err)
 			}
 			gone()
+			began := time.Now()
 			for range 1000 {
 				gone() // it is not asked
+			}
+			if took := time.Since(began); took > exchange { // as long as one that waits for an answer
+				t.Errorf("a thousand took %s", took)
 			}
 			if failures.Load() != 1 {
 				t.Errorf("asked %d times", failures.Load())

@@ -62,17 +62,17 @@ var cronFields = []struct{ name, values string }{
 	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of month", "1 to 31"}, {"month", "1 to 12 or JAN to DEC"}, {"weekday", "0 to 6, from Sunday, or SUN to SAT"},
 }
 
-// wrongFields says which fields of an expression can not be read; empty: it has none.
+// wrongFields says which fields of an expression can not be read, or what else can stand there.
 func wrongFields(parser cron.Parser, expression string) (text string) {
 	parts := strings.Fields(expression)
-	if len(parts) != len(cronFields) || expression[0] == '@' {
-		return ""
+	if expression[0] == '@' {
+		return "; those with an @ are @hourly, @daily, @weekly, @monthly, @yearly, and @every with a span that has units, such as @every 90m"
 	}
 	for i, part := range parts {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i] = part
 		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil {
-			text += fmt.Sprintf("; the %s can not be %s: it is *, or of %s, in lists such as a,b, ranges such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
+			text += fmt.Sprintf("; the %s can not be %s: it is *, or of %s, in lists such as a,b, ranges from the lower such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
 		}
 	}
 	return text

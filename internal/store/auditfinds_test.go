@@ -74,7 +74,7 @@ var corruptions = []struct {
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'failed', possibly_delivered = true, last_error = 'x' WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'canceled', possibly_delivered = true WHERE id = $1`},
 	{"delivered-again", push.Sent, `UPDATE pushes SET status = 'expired', possibly_delivered = true, last_error = 'x', expires_at = updated_at WHERE id = $1`},
-	{"times", push.Failed, `UPDATE sends SET started_at = now() + interval '1 hour', ended_at = now() + interval '61 minutes', lease_until = now() + interval '62 minutes' WHERE push_id = $1; UPDATE pushes SET updated_at = now() + interval '62 minutes' WHERE id = $1`},
+	{"times", push.Failed, `UPDATE sends SET started_at = now() + interval '330 seconds', ended_at = now() + interval '331 seconds', lease_until = now() + interval '400 seconds' WHERE push_id = $1; UPDATE pushes SET updated_at = now() + interval '400 seconds' WHERE id = $1`},
 	{"orphan", push.Sent, `DELETE FROM pushes WHERE id = $1`},
 	{"orphan", push.Sent, `UPDATE sends SET tenant_id = t.id FROM tenants t WHERE push_id = $1 AND t.id <> tenant_id`},
 	{"orphan", push.Sent, `UPDATE sends SET recipient = 'x' WHERE push_id = $1`},

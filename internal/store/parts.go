@@ -236,12 +236,18 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 	return err
 }
 
+// partitionName finds the name of a partition in what Postgres says, in whatever language.
+var partitionName = regexp.MustCompile(`"[a-z_]+_\d{8}"`)
+
 // repartitioned reports whether an error says that a partition was made or dropped after the layout was read.
-func repartitioned(err error) bool { return hasCode(err, undefinedTable) || errors.Is(err, errStale) }
+func repartitioned(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == undefinedTable && partitionName.MatchString(pgErr.Message) || errors.Is(err, errStale)
+}
 
 // mend has the layout read again after an error that says that it has changed.
 func (l *layouts) mend(err error) (mended bool) {
-	mended = repartitioned(err) || hasCode(err, outOfLocks)
+	mended = hasCode(err, undefinedTable, outOfLocks) || errors.Is(err, errStale)
 	if mended {
 		l.forget()
 	}

@@ -133,9 +133,9 @@ func (p place) query(byID, byShard string) (sql string, args []any) {
 	return in(byShard, "{pushes}", p.table), []any{p.ids, p.shards}
 }
 
-// findPushes asks for pushes place by place. An id tells where its push was booked first. One that is not there any more is looked
-// for in all tables, by few at a time: that takes a lock of each. There too its shard is asked, and all shards are only if it may be in
-// another one. Where no shard is apart from the others, that is done at once.
+// findPushes asks for pushes place by place: first the table and the shard that the id names, where its push was booked; then all tables
+// for that shard; last all tables and shards, for ids that may be of an earlier release. Where shards are not apart, the last two are one
+// question. Few callers look through all tables at a time: that takes a lock of each.
 func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) (found [][16]byte, err error)) error {
 	pushes := s.layouts.pushes()
 	if !pushes.divided() {

@@ -25,16 +25,21 @@ if (menu && matchMedia("(max-width: 60rem)").matches) menu.open = false;
 
 // A form is sent once, also with a double click: the answer to the second would say that there is no place any more, or not show the
 // secret of what the first has made. It can be sent again when it is seen again, or when the answer was not waited for.
-const sent = new Set();
+const sent = new Map(); // the button that sent a form
 document.addEventListener("submit", (e) => {
   const form = e.target;
   if (e.defaultPrevented || form.getAttribute("method") !== "post" || form.hasAttribute("data-file")) return;
-  if (sent.has(form)) return e.preventDefault();
-  sent.add(form);
-  setTimeout(() => sent.delete(form), 60_000);
+  const last = sent.get(form);
+  if (last && last.button === e.submitter) return e.preventDefault(); // another button says something else
+  clearTimeout(last?.timer);
+  sent.set(form, { button: e.submitter, timer: setTimeout(() => sent.delete(form), 60_000) });
 });
-addEventListener("pageshow", () => sent.clear());
-addEventListener("keydown", (e) => { if (e.key === "Escape") sent.clear(); });
+const forget = () => {
+  for (const { timer } of sent.values()) clearTimeout(timer);
+  sent.clear();
+};
+addEventListener("pageshow", forget);
+addEventListener("keydown", (e) => { if (e.key === "Escape") forget(); });
 
 // A button that copies stands before each call and each secret. Where the browser does not let pages copy, the text is selected.
 for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {
