@@ -103,7 +103,7 @@ func (r *report) compareTimes(name string, rounds pairs, wanted float64) {
 
 func (r *report) addRatio(name string, rounds pairs, round func(float64) float64, show func(float64) string, wanted, ok string) {
 	median, least, most := rounds.ratios()
-	ratio := fmt.Sprintf("%.2f (%.2f..%.2f)", round(median*100)/100, least, most)
+	ratio := fmt.Sprintf("%.2f (%.2f..%.2f)", round(median*100)/100, round(least*100)/100, round(most*100)/100)
 	r.add(row{measurement: r.measuring, Name: name, Ours: show(testenv.Quantile(rounds.ours, 0.5)), Theirs: show(testenv.Quantile(rounds.theirs, 0.5)), Ratio: ratio, Wanted: wanted, OK: ok})
 	testenv.Say("    ratio %s, wanted %s", ratio, wanted)
 }

@@ -65,7 +65,7 @@ func readOptions() (options, error) {
 	for i, p := range parts {
 		names[i] = p.name
 	}
-	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
+	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts, and about the upgrade")
 	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")

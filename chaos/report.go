@@ -76,11 +76,11 @@ func (r *report) took(part string, d time.Duration) {
 
 // write prints the summary.
 func (r *report) write(w io.Writer) {
-	fmt.Fprintf(w, "\n%-46s %10s\n", "met", "times")
+	fmt.Fprintf(w, "\n%-60s %10s\n", "met", "times")
 	for _, kind := range r.order {
-		fmt.Fprintf(w, "%-46s %10d\n", kind, r.met[kind])
+		fmt.Fprintf(w, "%-60s %10d\n", kind, r.met[kind])
 	}
-	fmt.Fprintf(w, "%-46s %10d\n%-46s %10d\n%-46s %10d\n\n", "pushes", r.pushes, "attempts", r.attempts, "VIOLATIONS", len(r.broken))
+	fmt.Fprintf(w, "%-60s %10d\n%-60s %10d\n%-60s %10d\n\n", "pushes", r.pushes, "attempts", r.attempts, "VIOLATIONS", len(r.broken))
 	for _, n := range r.numbers {
 		fmt.Fprintln(w, n)
 	}

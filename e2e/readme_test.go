@@ -24,7 +24,7 @@ func TestReadme_Walk(t *testing.T) {
 	dev := testenv.StartCommand(t, process.Command{Path: path, Args: []string{"dev"}, Dir: dir, Env: []string{"SENDQUOTA_ADDR=" + addr}, Log: filepath.Join(t.TempDir(), "log")})
 	b.until("dev says that it is running", func() bool { return strings.Contains(dev.Log(), "sendquota is running") })
 
-	script, wanted := walk(t, strings.NewReplacer("127.0.0.1:8080", addr, "bin/sendquota", path).Replace(string(readme)))
+	script, wanted := walk(t, strings.NewReplacer("bin/sendquota", path).Replace(string(readme)))
 	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
 	bash.Dir = dir
 	out, err := bash.CombinedOutput()

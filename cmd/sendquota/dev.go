@@ -112,7 +112,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 func (c dev) addressPath() string { return filepath.Join(c.Dir, "address") }
 
 func (c dev) runsAlready() error {
-	elsewhere := "stop that one with Ctrl-C, or run another one beside it: SENDQUOTA_ADDR=127.0.0.1:8090 sendquota dev --dir .local2"
+	elsewhere := "stop that one with Ctrl-C, or run another one beside it: SENDQUOTA_ADDR=127.0.0.1:8090 " + os.Args[0] + " dev --dir .local2"
 	addr, err := os.ReadFile(c.addressPath())
 	if err != nil {
 		return fmt.Errorf("another sendquota is about to start or to stop in %s; %s", c.Dir, elsewhere)

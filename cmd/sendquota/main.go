@@ -60,7 +60,7 @@ var commands struct {
 
 func main() {
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit and policies the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key, and dev nothing.")
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.")
 }
 
 // withStore runs work on the database of the environment.
