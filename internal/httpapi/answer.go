@@ -95,7 +95,7 @@ func (a *api) sendProblem(rec *responseRecorder, p problemer) {
 	for name, values := range p.problem().header {
 		rec.Header()[name] = values
 	}
-	if err := a.stage(rec, p.problem().Status, "application/problem+json", p); err != nil {
+	if err := a.stage(rec, p.problem().Status, mediaProblem, p); err != nil {
 		a.cfg.Log.Error("problem not sent", slog.String("request_id", rec.id), slog.Any("error", err))
 		rec.WriteHeader(http.StatusInternalServerError)
 	}

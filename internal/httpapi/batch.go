@@ -38,7 +38,7 @@ type resultView struct {
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
 	among := []kind{invalidRequest, quotaExceeded, quietHours, optedOut, tenantCap, pushGone, batchRefused}
-	problem := (&spec{r}).problems(func(k kind) bool { return slices.Contains(among, k) })
+	problem := (&spec{schemas: r}).problems(among)
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
 	return schema

@@ -89,7 +89,7 @@ func (a *api) docs() docsView {
 		g := docsGroup{Name: tag.Name, Description: tag.Description}
 		for _, op := range a.operations {
 			if slices.Contains(op.Tags, tag.Name) {
-				g.Operations = append(g.Operations, docsOf(op, doc.Components.Schemas))
+				g.Operations = append(g.Operations, docsOf(op, doc))
 			}
 		}
 		v.Groups = append(v.Groups, g)
@@ -102,7 +102,8 @@ func withoutMarks(text string) string { return strings.ReplaceAll(text, "`", "")
 
 func paragraphs(text string) []string { return strings.Split(text, "\n\n") }
 
-func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
+func docsOf(op *huma.Operation, doc *huma.OpenAPI) docsOperation {
+	schemas := doc.Components.Schemas
 	v := docsOperation{ID: op.OperationID, Method: op.Method, Path: op.Path, Summary: op.Summary, Description: paragraphs(op.Description)}
 	if len(op.Security) > 0 {
 		v.Scope = op.Security[0][bearerScheme][0]
@@ -118,7 +119,7 @@ func docsOf(op *huma.Operation, schemas huma.Registry) docsOperation {
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
-		v.Answers = append(v.Answers, docsAnswerOf(status, op.Responses[status]))
+		v.Answers = append(v.Answers, docsAnswerOf(status, resolved(doc, op.Responses[status])))
 	}
 	return v
 }

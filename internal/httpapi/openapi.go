@@ -35,8 +35,10 @@ const (
 )
 
 const (
-	bearerScheme = "key"
-	schemaPrefix = "#/components/schemas/"
+	bearerScheme   = "key"
+	schemaPrefix   = "#/components/schemas/"
+	headerPrefix   = "#/components/headers/"
+	responsePrefix = "#/components/responses/"
 )
 
 const about = `sendquota accepts messages to be sent to a person at a future time, promises each one a place in that person's send quota at its send time, and delivers it then.
@@ -84,8 +86,17 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 
-// spec makes the parts of operations in the OpenAPI document.
-type spec struct{ schemas huma.Registry }
+// spec makes the parts of operations in the OpenAPI document. Headers and problems that many answers have are components.
+type spec struct {
+	schemas   huma.Registry
+	headers   map[string]*huma.Header
+	responses map[string]*huma.Response
+}
+
+func newSpec(c *huma.Components) *spec {
+	c.Headers, c.Responses = map[string]*huma.Header{}, map[string]*huma.Response{}
+	return &spec{c.Schemas, c.Headers, c.Responses}
+}
 
 func (s *spec) schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
@@ -94,22 +105,38 @@ func (s *spec) schema(of any) *huma.Schema {
 // response has the schema of its example. Without an example, it has no content.
 func (s *spec) response(description string, example any) *huma.Response {
 	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
-	addHeader(r, "X-Request-Id", "Identifies the request in the log.")
+	s.addHeader(r, "X-Request-Id", "Identifies the request in the log.")
 	if example != nil {
 		r.Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(example), Example: plain(example)}}
 	}
 	return r
 }
 
+func textHeader(description string) *huma.Header {
+	return &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// addHeader adds a header that means the same in all answers.
+func (s *spec) addHeader(r *huma.Response, name, description string) {
+	s.headers[name] = textHeader(description)
+	r.Headers[name] = &huma.Header{Ref: headerPrefix + name}
+}
+
+func (s *spec) addRateLimits(r *huma.Response) {
+	s.addHeader(r, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.")
+	s.addHeader(r, "RateLimit", "The state of each limit: r is left, and it is fully replenished in t seconds.")
+}
+
+// addHeader adds a header of this answer.
 func addHeader(r *huma.Response, name, description string) {
-	r.Headers[name] = &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+	r.Headers[name] = textHeader(description)
 }
 
 // operation documents an operation.
 func (s *spec) operation(o *operation) *huma.Operation {
 	op := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Tags: []string{o.tag}, Summary: o.summary, Description: o.description,
-		Parameters: o.params, RequestBody: o.body, Responses: s.responses(o), Security: []map[string][]string{},
+		Parameters: o.params, RequestBody: o.body, Responses: s.answers(o), Security: []map[string][]string{},
 	}
 	if o.finish != nil {
 		o.finish(op.Responses)
@@ -120,46 +147,27 @@ func (s *spec) operation(o *operation) *huma.Operation {
 	return op
 }
 
-// responses are a success, the problems that are special to an operation, and those that any operation with a key has.
-func (s *spec) responses(o *operation) map[string]*huma.Response {
-	all := map[string]*huma.Response{strconv.Itoa(o.status): s.response(o.answer, o.example)}
+// answers are a success, the problems that are special to an operation, and those that any operation with a key has.
+func (s *spec) answers(o *operation) map[string]*huma.Response {
+	success := s.response(o.answer, o.example)
+	all := map[string]*huma.Response{strconv.Itoa(o.status): success}
 	if o.scope == "" {
 		return all
 	}
+	s.addRateLimits(success)
 	kinds := slices.Concat([]kind{invalidRequest}, o.problems, []kind{unauthorized, forbidden, rateLimited, unavailable, internal})
 	if o.method != http.MethodGet { // there may be a body, which may be no JSON
 		kinds = append(kinds, tooLarge, unsupportedMedia)
-		s.addProblem(all, http.StatusBadRequest, invalidRequest)
+		all["400"] = s.problem(http.StatusBadRequest, invalidRequest)
 	}
+	byStatus := map[int][]kind{}
 	for _, k := range kinds {
-		s.addProblem(all, k.Status, k)
+		byStatus[k.Status] = append(byStatus[k.Status], k)
 	}
-	for _, res := range all {
-		addHeader(res, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.")
-		addHeader(res, "RateLimit", "The state of each limit: r is left, and it is fully replenished in t seconds.")
+	for status, those := range byStatus {
+		all[strconv.Itoa(status)] = s.problem(status, those...)
 	}
 	return all
-}
-
-// addProblem adds a kind of problem to the answers of a status.
-func (s *spec) addProblem(all map[string]*huma.Response, status int, k kind) {
-	example := exampleProblem(k)
-	example.problem().Status = status
-	name := strconv.Itoa(status)
-	if all[name] == nil {
-		all[name] = s.response("", nil)
-		all[name].Content = map[string]*huma.MediaType{"application/problem+json": {Examples: map[string]*huma.Example{}}}
-	}
-	res, media := all[name], all[name].Content["application/problem+json"]
-	res.Description = strings.TrimPrefix(res.Description+"\n\n`"+k.Name+"`: "+k.When, "\n\n")
-	media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
-	media.Schema = s.problems(func(k kind) bool { return media.Examples[k.Name] != nil })
-	switch k {
-	case unauthorized:
-		addHeader(res, "WWW-Authenticate", "")
-	case rateLimited, unavailable:
-		addHeader(res, "Retry-After", "")
-	}
 }
 
 // booked adds what is special to an answer to a submit.
@@ -171,10 +179,11 @@ func booked(all map[string]*huma.Response) {
 // bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
 func (s *spec) bookedBatch(all map[string]*huma.Response) {
 	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made all the accepted pushes.")
-	all["409"] = s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", nil)
-	all["409"].Content = map[string]*huma.MediaType{
-		"application/problem+json": {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
+	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", nil)
+	refused.Content = map[string]*huma.MediaType{
+		mediaProblem: {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
 	}
+	all["409"] = s.share("AtomicBatchRefused", refused)
 }
 
 func param(in, name, description, example string, schema huma.Schema) *huma.Param {

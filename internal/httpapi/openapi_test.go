@@ -71,7 +71,7 @@ func TestOpenAPI_Complete(t *testing.T) {
 			}
 		}
 		for status, r := range op.Responses {
-			for _, media := range r.Content {
+			for _, media := range resolved(doc, r).Content {
 				fits(t, doc, name+" "+status, media, huma.ModeReadFromServer)
 			}
 		}

@@ -9,25 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// problems is the schema of an answer that is one of some kinds of problems. Its type tells which.
-func (s *spec) problems(among func(kind) bool) *huma.Schema {
-	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
-	for _, k := range kinds() {
-		if !among(k) {
-			continue
-		}
-		schema := s.schema(exampleProblem(k))
-		one.Discriminator.Mapping[k.because("").Type] = schema.Ref
-		if !slices.ContainsFunc(one.OneOf, func(s *huma.Schema) bool { return s.Ref == schema.Ref }) {
-			one.OneOf = append(one.OneOf, schema)
-		}
-	}
-	if len(one.OneOf) == 1 {
-		return one.OneOf[0]
-	}
-	return one
-}
-
 // complete says of the schemas, when all are there, what can not be read from the types: which problems each of those
 // of problems is for; that an array is never null; and that answers may have more members one day, but requests not.
 func (s *spec) complete(doc *huma.OpenAPI) {
@@ -51,24 +32,6 @@ func withMembersOf[E any](r huma.Registry, s *huma.Schema) *huma.Schema {
 	maps.Copy(s.Properties, embedded.Properties)
 	s.Required = append(slices.Clone(embedded.Required), s.Required...)
 	return s
-}
-
-// tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
-// Problem itself is for all others, also those that there will be.
-func (s *spec) tellProblemsApart() {
-	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, optedOut.because("").Type, tenantCap.because("").Type}}
-	plain := s.schema(Problem{}).Ref
-	var special []any
-	for _, k := range kinds() {
-		if ref := s.schema(exampleProblem(k)).Ref; ref != plain {
-			types[ref] = append(types[ref], k.because("").Type)
-			special = append(special, k.because("").Type)
-		}
-	}
-	for ref, those := range types {
-		s.schemas.SchemaFromRef(ref).Properties["type"].Enum = those
-	}
-	s.schemas.SchemaFromRef(plain).Properties["type"].Not = &huma.Schema{Enum: special}
 }
 
 // ofRequests names the schemas that bodies of requests are made of.

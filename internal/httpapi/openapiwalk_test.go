@@ -162,3 +162,28 @@ func TestOpenAPI_Discriminators(t *testing.T) {
 		t.Errorf("only %d places with several schemas", found)
 	}
 }
+
+// TestOpenAPI_Components: every problem is documented once, as a component that operations refer to, and no component is
+// unused.
+func TestOpenAPI_Components(t *testing.T) {
+	doc := served(t)
+	// Where these two stand, null is allowed as well, so they are written out there. Clients name their types after them.
+	used := map[string]bool{schemaPrefix + "Pattern": true, schemaPrefix + "BulkSample": true}
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			walkDoc(t, doc, op, "", used, func(string, map[string]any) {})
+			for status, answer := range op.(map[string]any)["responses"].(map[string]any) {
+				if content, _ := answer.(map[string]any)["content"].(map[string]any); content[mediaProblem] != nil {
+					t.Errorf("%s %s %s is no reference", method, path, status)
+				}
+			}
+		}
+	}
+	for _, kind := range []string{"schemas", "headers", "responses"} {
+		for name := range doc["components"].(map[string]any)[kind].(map[string]any) {
+			if !used["#/components/"+kind+"/"+name] {
+				t.Errorf("no operation refers to %s of %s", name, kind)
+			}
+		}
+	}
+}

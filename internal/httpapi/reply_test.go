@@ -76,7 +76,7 @@ func fitsDocument(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder)
 		t.Errorf("%s %s answers %d, which is not documented", r.Method, route.RoutePattern(), rec.Code)
 		return
 	}
-	media := described.Content[rec.Header().Get("Content-Type")]
+	media := resolved(doc.huma.OpenAPI(), described).Content[rec.Header().Get("Content-Type")]
 	if media == nil {
 		t.Errorf("%s %s answers %d with a %s, which is not documented", r.Method, route.RoutePattern(), rec.Code, rec.Header().Get("Content-Type"))
 		return

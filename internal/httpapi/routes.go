@@ -28,7 +28,7 @@ type operation struct {
 // routes serves every path.
 func (a *api) routes() {
 	doc := a.huma.OpenAPI()
-	s := &spec{schemas: doc.Components.Schemas}
+	s := newSpec(doc.Components)
 	for _, o := range slices.Concat(
 		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.capRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s),
 		a.importRoutes(s), a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s),

@@ -31,7 +31,7 @@ func TestValues_MatchSchema(t *testing.T) {
 		{name: "list", value: list},
 	}}
 	schemas := newTestAPI().huma.OpenAPI().Components.Schemas
-	schema := all.schema(&spec{schemas})
+	schema := all.schema(&spec{schemas: schemas})
 	good := map[string]string{
 		"text": `"abc"`, "word": `"b"`, "boolean": `true`, "integer": `5`, "span": `"1m30s"`, "moment": `"2026-12-01T09:00:00Z"`, "object": `{"a":1}`,
 		"message": `{"title":"x","data":1,"more":2}`, "list": `["x","y"]`,

@@ -1,0 +1,100 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+const mediaProblem = "application/problem+json"
+
+// share makes an answer a component of the document, and returns a reference to it.
+func (s *spec) share(name string, r *huma.Response) *huma.Response {
+	s.responses[name] = r
+	return &huma.Response{Ref: responsePrefix + name}
+}
+
+// resolved follows the reference to an answer, if it is one.
+func resolved(doc *huma.OpenAPI, r *huma.Response) *huma.Response {
+	if name, is := strings.CutPrefix(r.Ref, responsePrefix); is {
+		return doc.Components.Responses[name]
+	}
+	return r
+}
+
+// problem returns a reference to the answer of a status that is one of some kinds of problems.
+func (s *spec) problem(status int, among ...kind) *huma.Response {
+	res := s.response("", nil)
+	s.addRateLimits(res)
+	media := &huma.MediaType{Schema: s.problems(among), Examples: map[string]*huma.Example{}}
+	res.Content = map[string]*huma.MediaType{mediaProblem: media}
+	for _, k := range among {
+		example := exampleProblem(k)
+		example.problem().Status = status
+		res.Description = strings.TrimPrefix(res.Description+"\n\n`"+k.Name+"`: "+k.When, "\n\n")
+		media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
+		switch k {
+		case unauthorized:
+			s.addHeader(res, "WWW-Authenticate", "")
+		case rateLimited, unavailable:
+			s.addHeader(res, "Retry-After", "")
+		}
+	}
+	return s.share(problemName(status, among), res)
+}
+
+// problemName names a component after its kinds of problems, or after the status if that is not the usual one.
+func problemName(status int, among []kind) string {
+	if status != among[0].Status {
+		return strings.ReplaceAll(http.StatusText(status), " ", "")
+	}
+	var name strings.Builder
+	for i, k := range among {
+		if i > 0 {
+			name.WriteString("Or")
+		}
+		for word := range strings.SplitSeq(k.Name, "-") {
+			name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return name.String()
+}
+
+// problems is the schema of an answer that is one of some kinds of problems. Its type tells which.
+func (s *spec) problems(among []kind) *huma.Schema {
+	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
+	for _, k := range kinds() {
+		if !slices.Contains(among, k) {
+			continue
+		}
+		schema := s.schema(exampleProblem(k))
+		one.Discriminator.Mapping[k.because("").Type] = schema.Ref
+		if !slices.ContainsFunc(one.OneOf, func(s *huma.Schema) bool { return s.Ref == schema.Ref }) {
+			one.OneOf = append(one.OneOf, schema)
+		}
+	}
+	if len(one.OneOf) == 1 {
+		return one.OneOf[0]
+	}
+	return one
+}
+
+// tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
+// Problem itself is for all others, also those that there will be.
+func (s *spec) tellProblemsApart() {
+	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, optedOut.because("").Type, tenantCap.because("").Type}}
+	plain := s.schema(Problem{}).Ref
+	var special []any
+	for _, k := range kinds() {
+		if ref := s.schema(exampleProblem(k)).Ref; ref != plain {
+			types[ref] = append(types[ref], k.because("").Type)
+			special = append(special, k.because("").Type)
+		}
+	}
+	for ref, those := range types {
+		s.schemas.SchemaFromRef(ref).Properties["type"].Enum = those
+	}
+	s.schemas.SchemaFromRef(plain).Properties["type"].Not = &huma.Schema{Enum: special}
+}
