@@ -2,7 +2,9 @@
 .DEFAULT_GOAL := help
 
 GO ?= go
-GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.2
+GOLANGCI := v2.12.2
+# It is built once, beside what Go has built.
+LINTER = $(shell $(GO) env GOCACHE)/golangci-lint-$(GOLANGCI)/golangci-lint
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 # What --version and sendquota_build_info say.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
@@ -13,7 +15,7 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
 .PHONY: help
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
 
 .PHONY: run
 run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept)
@@ -32,10 +34,28 @@ generate: ## Make the types of client/ anew, of the API's document
 assets: ## Fetch the files of others that the locks name, with npm
 	$(GO) run ./internal/assets/fetch internal/console/vendor internal/httpapi/vendor e2e/testdata/vendor
 
+# Tests share one Postgres and one Redis. `make lint` has vetted the code, and nothing reads debug information.
+TESTS := bin/testservers $(GO) test -vet=off -ldflags=-w -timeout 30m
+# In the second run of the store's tests each shard is a lane: the shape of a database that is spread over servers.
+LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
+
+bin/testservers: FORCE
+	@$(GO) build -o bin/testservers ./internal/testenv/testservers
+FORCE:
+
 .PHONY: test
-test: ## Run all tests, on real Postgres and Redis of their own
-	$(GO) test $(RACE) -timeout 20m ./...
-	$(GO) test $(RACE) -timeout 20m ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256 # the shape of a database that is spread over servers
+test: bin/testservers ## Run the tests of every guarantee, on real Postgres and Redis of their own
+	$(TESTS) -short ./...
+
+.PHONY: test-race
+test-race: bin/testservers ## Run them under the race detector, and the store's with 256 lanes
+	$(TESTS) $(RACE) -short ./...
+	$(TESTS) $(RACE) -short $(LANES)
+
+.PHONY: test-all
+test-all: bin/testservers ## Run everything under the race detector: every story in a browser at every width, all seeds, 256 lanes
+	$(TESTS) $(RACE) ./...
+	$(TESTS) $(RACE) $(LANES)
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
@@ -44,7 +64,9 @@ fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml: gofmt, go vet, staticcheck and a few more
-	$(GO) run $(GOLANGCI) run --timeout 30m ./...
+	@test -x $(LINTER) || { echo "building golangci-lint $(GOLANGCI), once"; \
+		GOBIN=$(dir $(LINTER)) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI); }
+	$(LINTER) run --timeout 30m ./...
 
 .PHONY: vuln
 vuln: ## Ask the Go vulnerability database about what is really called

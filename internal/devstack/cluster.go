@@ -19,6 +19,7 @@ type cluster struct {
 	bin      string // folder of the binaries that fit the data
 	data     string
 	password string // empty: none is asked for
+	empty    bool   // initdb has just made it, and its content is to be kept for later starts
 }
 
 // openCluster finds the data in the folder, or makes it.
@@ -53,26 +54,17 @@ func (c Config) openCluster(ctx context.Context, f *folder) (*cluster, error) {
 	return cl, nil
 }
 
-// makeCluster makes the data, which for a throw-away server may well be a
-// copy of what initdb made for the last one.
+// makeCluster makes the data. For a throw-away server it copies what an earlier
+// start kept, if that is there.
 func (c Config) makeCluster(ctx context.Context, f *folder, cl *cluster) error {
-	if !f.throwAway {
-		return c.initialise(ctx, f, cl)
+	if f.throwAway {
+		cache, err := c.cachePath(f.account, cl.bin)
+		if err != nil || unpackCluster(cache, cl.data, f.account) == nil {
+			return err
+		}
+		cl.empty = true
 	}
-	cache, err := cachePath(f.account, cl.bin)
-	if err != nil {
-		return err
-	}
-	if unpackCluster(cache, cl.data, f.account) == nil {
-		return nil
-	}
-	if err := c.initialise(ctx, f, cl); err != nil {
-		return err
-	}
-	if err := packCluster(cl.data, cache); err != nil {
-		c.log.Printf("postgres: the next start will be slower: %v", err)
-	}
-	return nil
+	return c.initialise(ctx, f, cl)
 }
 
 // initialise runs initdb in a side folder, which gets its name only when all

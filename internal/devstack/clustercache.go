@@ -3,6 +3,7 @@ package devstack
 import (
 	"archive/tar"
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -11,15 +12,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
-// initdb takes most of the time of a start, and `go test ./...` starts many
-// servers. So what it made is kept in the temp folder. It is one archive, not
-// a folder: a cleaner of old temp files removes all of it or nothing.
+// initdb and the Seed take most of the time of a start, and `go test ./...` starts
+// many servers. So the data folder that they made is kept beside what Go has
+// built, as one archive: whatever removes old files there removes all or nothing.
 
-// cachePath names the archive for these binaries. Another version, or the
-// same one from elsewhere, gets another.
-func cachePath(a *account, bin string) (string, error) {
+// keptPattern names the archives; staleAfter is how long after its last use one is removed.
+const (
+	keptPattern = "sendquota-postgres-"
+	staleAfter  = 48 * time.Hour
+)
+
+// cachePath names the archive for these binaries and this Seed. Another version,
+// or the same one from elsewhere, gets another.
+func (c Config) cachePath(a *account, bin string) (string, error) {
 	version, err := exec.Command(filepath.Join(bin, "postgres"), "--version").Output()
 	if err != nil {
 		return "", fmt.Errorf("%s/postgres --version: %w", bin, err)
@@ -28,8 +36,52 @@ func cachePath(a *account, bin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s", real, version))
-	return filepath.Join(tempFolder(a), fmt.Sprintf("sendquota-initdb-%d-%x.tar", os.Geteuid(), sum[:6])), nil
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", real, version, c.Seed.Name))
+	return filepath.Join(cacheFolder(a), fmt.Sprintf("%s%x.tar", keptPattern, sum[:6])), nil
+}
+
+// cacheFolder is the folder in which Go keeps what it builds, or a temp folder if that cannot be made.
+func cacheFolder(a *account) string {
+	dir := os.Getenv("GOCACHE")
+	if user, err := os.UserCacheDir(); dir == "" && err == nil {
+		dir = filepath.Join(user, "go-build")
+	}
+	if !filepath.IsAbs(dir) || os.MkdirAll(dir, 0o777) != nil {
+		return tempFolder(a)
+	}
+	return dir
+}
+
+// fill has the Seed fill a new cluster, and keeps the result for later starts.
+func (c Config) fill(ctx context.Context, f *folder, cl *cluster, r recipe) error {
+	if c.Seed.Make != nil {
+		addr, child, err := r.launchAnywhere(ctx, f)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(c.Seed.Make(ctx, r.url(addr)), stop(child)); err != nil {
+			return fmt.Errorf("fill the new data folder: %w", err)
+		}
+	}
+	cache, err := c.cachePath(f.account, cl.bin)
+	if err == nil {
+		removeStale(filepath.Dir(cache))
+		err = packCluster(cl.data, cache)
+	}
+	if err != nil {
+		c.log.Printf("postgres: the next start will be slower: %v", err)
+	}
+	return nil
+}
+
+// removeStale removes the archives that no start has used for a while.
+func removeStale(dir string) {
+	paths, _ := filepath.Glob(filepath.Join(dir, keptPattern+"*")) // fails on a bad pattern only
+	for _, path := range paths {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > staleAfter {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // packCluster writes the archive. Several processes may do so at once; each
@@ -50,14 +102,14 @@ func packCluster(data, cache string) error {
 		func() error { return os.Rename(f.Name(), cache) },
 	} {
 		if err := step(); err != nil {
-			return fmt.Errorf("keep the result of initdb: %w", err)
+			return fmt.Errorf("keep the data folder: %w", err)
 		}
 	}
 	return nil
 }
 
 // unpackCluster makes the data from the archive. Whatever is wrong with the
-// archive, initdb is the answer.
+// archive, the data is made again.
 func unpackCluster(cache, data string, a *account) error {
 	f, err := os.OpenFile(cache, os.O_RDONLY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
@@ -75,6 +127,8 @@ func unpackCluster(cache, data string, a *account) error {
 	if err := makeOwned(data, a, os.Mkdir(data, 0o700)); err != nil {
 		return err
 	}
+	now := time.Now()
+	_ = os.Chtimes(cache, now, now) // see removeStale
 	archive := tar.NewReader(bufio.NewReaderSize(f, 1<<20))
 	for {
 		header, err := archive.Next()

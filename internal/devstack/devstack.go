@@ -29,8 +29,11 @@ type Config struct {
 	SharedBuffers int
 
 	// OwnProcess insists on a child process of our own, which a test may
-	// kill: URLs, servers on the standard ports and miniredis are not used.
+	// kill: URLs and miniredis are not used.
 	OwnProcess bool
+
+	// Seed fills a new throw-away Postgres.
+	Seed Seed
 
 	// AllowMiniredis permits miniredis where no Redis can be had. It proves
 	// nothing about Redis, so tests do not set it.
@@ -51,6 +54,13 @@ type Config struct {
 	places *places
 
 	log *log.Logger // of Progress, for both services at once
+}
+
+// Seed is what a throw-away Postgres holds when it starts. Its data folder is
+// kept in Go's build cache under the name, and copied by later starts.
+type Seed struct {
+	Name string                                      // says what Make makes; another name makes another folder
+	Make func(ctx context.Context, url string) error // nil: only an empty database called sendquota
 }
 
 // Stack is one Postgres and one Redis.
@@ -77,8 +87,7 @@ func Start(ctx context.Context, c Config) (*Stack, error) {
 	return &s, nil
 }
 
-// Close stops what was started, gives back what was borrowed and removes
-// throw-away data.
+// Close stops what was started and removes throw-away data.
 func (s *Stack) Close() error {
 	var err error
 	for _, server := range []*Server{s.Redis, s.Postgres} {

@@ -7,18 +7,15 @@
 //  1. the URL that the caller passes on from the environment, as it is;
 //  2. a private child process on a free loopback port, made from binaries
 //     found on this machine;
-//  3. a server on the standard port, of which only an own, new database
-//     (Postgres) or an own, empty index (Redis) is used;
-//  4. as root with apt-get, or with brew: the package is installed, then 2;
-//  5. Redis only, and only if allowed: miniredis, inside this process;
-//  6. an error that says what was tried and what to do.
+//  3. as root with apt-get, or with brew: the package is installed, then 2;
+//  4. Redis only, and only if allowed: miniredis, inside this process;
+//  5. an error that lists what was tried and says what to do.
 //
 // A PgBouncer, which tests put in front of Postgres, is found or installed in
 // the same way, and is always a child process. A Chromium, in which tests look at
 // pages, is found or installed in the same way too; the tests start it.
 //
-// What is not our own is never touched: no existing database, no Redis index
-// that holds a key.
+// No server is used that was neither named by the caller nor started here.
 //
 // # How a child process lives and dies
 //

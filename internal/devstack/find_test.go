@@ -1,7 +1,6 @@
 package devstack
 
 import (
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,17 +21,6 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-// closedPort is an address where nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // installed makes sure that this machine has both servers, as any start would.
 func installed(t *testing.T) {
 	t.Helper()
@@ -45,9 +33,7 @@ func bareMachine(t *testing.T) (p *places, path string) {
 	path = openDir(t)
 	t.Setenv("PATH", path)
 	return &places{
-		postgresPort: closedPort(t),
-		redisPort:    closedPort(t),
-		policyFile:   filepath.Join(path, "policy-rc.d"),
+		policyFile: filepath.Join(path, "policy-rc.d"),
 	}, path
 }
 
@@ -105,7 +91,7 @@ func TestFind_WithoutRedis(t *testing.T) {
 	if err == nil {
 		t.Fatal("started without a Redis")
 	}
-	for _, part := range []string{"no Redis", "REDIS_URL is not set", "DATABASE_URL", "no redis-server in PATH", places.redisPort, "docker compose up -d postgres redis"} {
+	for _, part := range []string{"no Redis", "REDIS_URL is not set", "DATABASE_URL", "no redis-server in PATH", "docker compose up -d postgres redis"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not mention %q: %v", part, err)
 		}

@@ -10,18 +10,17 @@ import (
 // through obtain, so that they behave alike.
 type service struct {
 	name     string // "Postgres"
-	variable string // the environment variable with its URL
+	variable string // the environment variable with its URL; empty: none
 	program  string // the name of the server's binary, for messages
 	apt      string // Debian package
 	brew     string // Homebrew formula
 
 	binary func() (string, error)                               // finds the local binary
 	recipe func(ctx context.Context, f *folder) (recipe, error) // says how to start it
-	shared func(ctx context.Context) (*Server, error)           // borrows from the standard port; nil: nothing to borrow
 	inside func() (*Server, error)                              // nil, or a stand-in within this process
 }
 
-// obtain walks through the ways 2 to 6 of the package comment.
+// obtain walks through the ways 2 to 5 of the package comment.
 func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 	_, missing := s.binary()
 	tried := attempts{missing}
@@ -32,13 +31,6 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 			return server, err
 		}
 		tried[0] = err
-	}
-	if !c.OwnProcess {
-		server, err := s.shared(ctx)
-		if err == nil {
-			return server, nil
-		}
-		tried = append(tried, err)
 	}
 	if missing != nil {
 		err := c.install(ctx, s)
@@ -55,7 +47,7 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 
 // notFound is the error that a newcomer reads on a machine without servers.
 func notFound(s service, tried attempts) error {
-	if s.shared == nil {
+	if s.variable == "" {
 		return fmt.Errorf("no %s: %s is not set, and%w\ninstall %s (Debian: apt-get install %s)", s.name, s.variable, tried, s.program, s.apt)
 	}
 	return fmt.Errorf("no %s: %s is not set, and%w\n"+

@@ -19,9 +19,7 @@ type places struct {
 	redisFolders    []string
 	pgbouncer       []string // paths
 	chromium        []string // paths
-	postgresPort    string   // "host:port" of a server that is not ours
-	redisPort       string
-	policyFile      string // see denyServiceStart
+	policyFile      string   // see denyServiceStart
 }
 
 func usualPlaces() *places {
@@ -38,11 +36,9 @@ func usualPlaces() *places {
 			"/usr/local/opt/redis*/bin",
 			"/home/linuxbrew/.linuxbrew/opt/redis*/bin",
 		},
-		pgbouncer:    []string{"/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"},
-		chromium:     []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"},
-		postgresPort: "127.0.0.1:5432",
-		redisPort:    "127.0.0.1:6379",
-		policyFile:   "/usr/sbin/policy-rc.d",
+		pgbouncer:  []string{"/usr/sbin/pgbouncer", "/opt/homebrew/bin/pgbouncer", "/usr/local/bin/pgbouncer"},
+		chromium:   []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"},
+		policyFile: "/usr/sbin/policy-rc.d",
 	}
 }
 

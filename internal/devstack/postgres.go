@@ -31,7 +31,6 @@ func StartPostgres(ctx context.Context, c Config) (*Server, error) {
 		brew:     "postgresql@17",
 		binary:   func() (string, error) { return c.places.postgresBin(0) },
 		recipe:   c.postgresRecipe,
-		shared:   c.sharedPostgres,
 	})
 }
 
@@ -45,7 +44,7 @@ func (c Config) postgresRecipe(ctx context.Context, f *folder) (recipe, error) {
 		orphan = syscall.SIGQUIT // "immediate": the data is never read again
 	}
 	binary := filepath.Join(cl.bin, "postgres")
-	return recipe{
+	r := recipe{
 		binary: binary,
 		command: func(addr string) process.Command {
 			_, port, _ := net.SplitHostPort(addr)
@@ -63,7 +62,11 @@ func (c Config) postgresRecipe(ctx context.Context, f *folder) (recipe, error) {
 			}
 			return (&url.URL{Scheme: "postgres", User: user, Host: addr, Path: "/" + keptDatabase, RawQuery: "sslmode=disable"}).String()
 		},
-	}, nil
+	}
+	if cl.empty {
+		err = c.fill(ctx, f, cl, r)
+	}
+	return r, err
 }
 
 // postgresSettings are passed on the command line, so that a change of theirs
@@ -116,6 +119,17 @@ func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
 	if !made {
 		_, err = conn.Exec(ctx, "CREATE DATABASE "+keptDatabase)
 	}
+	return err
+}
+
+// Exec connects to a Postgres and runs one statement.
+func Exec(ctx context.Context, url, statement string, args ...any) error {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	_, err = conn.Exec(ctx, statement, args...)
 	return err
 }
 

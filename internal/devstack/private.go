@@ -38,20 +38,25 @@ func (c Config) startPrivate(ctx context.Context, s service, f *folder) (*Server
 	if err != nil {
 		return nil, err
 	}
+	addr, child, err := r.launchAnywhere(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	c.log.Printf("%s: started %s, process %d, at %s", f.service, r.binary, child.Pid(), redacted(r.url(addr)))
+	launch := func(ctx context.Context) (*process.Process, error) { return r.launch(ctx, f, addr) }
+	return &Server{Name: f.service, URL: r.url(addr), launch: launch, child: child, release: f.close}, nil
+}
+
+// launchAnywhere starts the service on a free address and returns when it answers.
+func (r recipe) launchAnywhere(ctx context.Context, f *folder) (addr string, child *process.Process, err error) {
 	for attempt := 1; ; attempt++ {
-		addr, err := process.FreeAddr()
-		if err != nil {
-			return nil, err
+		if addr, err = process.FreeAddr(); err != nil {
+			return "", nil, err
 		}
-		launch := func(ctx context.Context) (*process.Process, error) { return r.launch(ctx, f, addr) }
-		child, err := launch(ctx)
-		if err == nil {
-			c.log.Printf("%s: started %s, process %d, at %s", f.service, r.binary, child.Pid(), redacted(r.url(addr)))
-			return &Server{Name: f.service, URL: r.url(addr), launch: launch, child: child, release: f.close}, nil
-		}
+		child, err = r.launch(ctx, f, addr)
 		// Another program may have taken the port between the test and the start.
-		if attempt == 10 || !stillInUse(err) {
-			return nil, err
+		if err == nil || attempt == 10 || !stillInUse(err) {
+			return addr, child, err
 		}
 	}
 }

@@ -33,7 +33,6 @@ func StartRedis(ctx context.Context, c Config) (*Server, error) {
 		brew:     "redis",
 		binary:   c.places.redisBin,
 		recipe:   c.redisRecipe,
-		shared:   c.sharedRedis,
 		inside:   c.startMiniredis,
 	})
 }

@@ -101,9 +101,8 @@ func (s *Server) Restart(ctx context.Context) error {
 	})
 }
 
-// Close stops the child in good order and removes throw-away data, or gives
-// back what was borrowed from a server that is not ours. A second call does
-// nothing.
+// Close stops the child in good order and removes throw-away data. It leaves a
+// server that is not ours alone. A second call does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/devstack"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // cleanupTime bounds the work after a test, whose context is over.
@@ -22,13 +22,23 @@ const cleanupTime = time.Minute
 type postgres struct {
 	server   *devstack.Server
 	template string
+	shared   func() (url string, err error) // a database for all tests of this process
+	dropped  []string                       // what close drops, if the server stays
 }
 
 // Postgres returns the URL of a new, migrated database for this test alone.
-// It is dropped when the test ends, and open connections with it.
+// It is dropped when the test ends, and open connections with it. A test that
+// needs no more than a tenant of its own takes SharedPostgres.
 func Postgres(t T) string {
 	t.Helper()
 	return servers.Postgres(t)
+}
+
+// SharedPostgres returns the URL of the migrated database that the tests of this
+// process share. Each of them makes a tenant in it, and asserts nothing about others.
+func SharedPostgres(t T) string {
+	t.Helper()
+	return servers.SharedPostgres(t)
 }
 
 // Postgres returns the URL of a new, migrated database for this test alone. It is
@@ -37,10 +47,20 @@ func (s *Servers) Postgres(t T) string {
 	t.Helper()
 	p, err := s.postgres()
 	Check(t, err)
-	name := newName()
-	Check(t, devstack.Exec(t.Context(), p.server.URL, "CREATE DATABASE "+name+" TEMPLATE "+p.template))
+	ctx, cancel := context.WithTimeout(t.Context(), startTime)
+	defer cancel()
+	name, u, err := p.create(ctx)
+	Check(t, err)
 	Finally(t, func() error { return p.drop(name) })
-	u, err := p.url(name)
+	return u
+}
+
+// SharedPostgres returns the URL of a migrated database that stays until Close.
+func (s *Servers) SharedPostgres(t T) string {
+	t.Helper()
+	p, err := s.postgres()
+	Check(t, err)
+	u, err := p.shared()
 	Check(t, err)
 	return u
 }
@@ -80,54 +100,55 @@ func Query[V any](t T, url, query string, args ...any) V {
 	return value
 }
 
-// newPostgres finds or starts a server and makes the template in it.
+// newPostgres finds or starts a server with a template in it.
 func newPostgres(c devstack.Config) (*postgres, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
+	var err error
+	if c.Seed, err = newSeed(); err != nil {
+		return nil, err
+	}
 	server, err := devstack.StartPostgres(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	p := &postgres{server: server, template: newName()}
-	if err := p.makeTemplate(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("make the template database: %w", err), p.close())
+	p := &postgres{server: server, template: c.Seed.Name}
+	p.shared = sync.OnceValues(func() (string, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), startTime)
+		defer cancel()
+		name, u, err := p.create(ctx)
+		p.dropped = append(p.dropped, name)
+		return u, err
+	})
+	if server.Private() {
+		return p, nil // the Seed made it
+	}
+	if err := c.Seed.Make(ctx, server.URL); err != nil {
+		return nil, errors.Join(err, server.Close())
 	}
 	return p, nil
 }
 
-func (p *postgres) makeTemplate(ctx context.Context) error {
-	if err := devstack.Exec(ctx, p.server.URL, "CREATE DATABASE "+p.template); err != nil {
-		return err
+// create copies the template.
+func (p *postgres) create(ctx context.Context) (name, url string, err error) {
+	name = newName()
+	admin, err := withDatabase(p.server.URL, "postgres")
+	if err == nil {
+		err = devstack.Exec(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE "+p.template)
 	}
-	u, err := p.url(p.template)
 	if err != nil {
-		return err
+		return name, "", err
 	}
-	if err := migrate(ctx, u); err != nil {
-		return err
-	}
-	return devstack.Exec(ctx, u, fewPartsSQL)
-}
-
-// fewPartsSQL leaves the partitions that most tests need, since each makes a new database slower, and adds some for what
-// tests forge that was to be sent, or was sent, before now. Programs make others when they need them.
-const fewPartsSQL = `
-	DO $$ DECLARE far text; BEGIN
-		SELECT string_agg(inhrelid::regclass::text, ', ') INTO far FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
-		WHERE inhparent IN (to_regclass('pushes'), to_regclass('sends')) AND right(relname, 8) > to_char(now() + CASE WHEN relname ~ 'pushes' THEN '8 weeks' ELSE '2 days' END::interval, 'YYYYMMDD');
-		EXECUTE 'DROP TABLE ' || far;
-		PERFORM make_partitions('pushes', now() - interval '2 weeks', now()), make_partitions('sends', now() - interval '10 days', now());
-	END $$`
-
-func migrate(ctx context.Context, url string) error {
-	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
-	return err
+	url, err = withDatabase(p.server.URL, name)
+	return name, url, err
 }
 
 func (p *postgres) close() error {
 	var err error
-	if !p.server.Private() { // else it goes with the server
-		err = p.drop(p.template)
+	if !p.server.Private() { // else they go with the server
+		for _, name := range p.dropped {
+			err = errors.Join(err, p.drop(name))
+		}
 	}
 	return errors.Join(err, p.server.Close())
 }
@@ -135,23 +156,27 @@ func (p *postgres) close() error {
 func (p *postgres) drop(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	return devstack.Exec(ctx, p.server.URL, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	admin, err := withDatabase(p.server.URL, "postgres")
+	if err != nil {
+		return err
+	}
+	return devstack.Exec(ctx, admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 
 // newName is the name of a new database.
 func newName() string { return "sendquota_test_" + strings.ToLower(rand.Text()[:12]) }
 
-// url is the server's URL with another database. The environment may also
-// hold the other form that Postgres knows, "host=… dbname=…", in which the
-// last word wins.
-func (p *postgres) url(database string) (string, error) {
-	if !strings.Contains(p.server.URL, "://") {
-		return p.server.URL + " dbname=" + database, nil
+// withDatabase is the URL of another database of the same server. A URL may also
+// have the other form that Postgres knows, "host=… dbname=…", in which the last
+// word wins.
+func withDatabase(server, name string) (string, error) {
+	if !strings.Contains(server, "://") {
+		return server + " dbname=" + name, nil
 	}
-	u, err := url.Parse(p.server.URL)
+	u, err := url.Parse(server)
 	if err != nil {
-		return "", fmt.Errorf("DATABASE_URL: %w", err)
+		return "", fmt.Errorf("URL of Postgres: %w", err)
 	}
-	u.Path = "/" + database
+	u.Path = "/" + name
 	return u.String(), nil
 }

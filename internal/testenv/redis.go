@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strconv"
 	"time"
@@ -13,23 +14,28 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 )
 
-// indexes hands out the indexes of a Redis, one to a test.
-type indexes struct {
-	server *devstack.Server
-	// free holds the indexes of a private server that no test has. The one
-	// that was given back last is handed out last, so that a late writer of
-	// a test that is over meets no other test.
-	free chan int
-}
+// indexes hands out the indexes of a Redis, one to a test. Several processes may
+// share the server: the list of free ones is in its index 0.
+type indexes struct{ server *devstack.Server }
+
+// freeIndexes is the key of the list, in index 0. The index that was given back
+// last is handed out last, so that a late writer of a test that is over meets no
+// other test.
+const freeIndexes = "sendquota:test:free"
+
+// listIndexes makes the list, once, of ARGV[1] - 1 indexes.
+var listIndexes = redis.NewScript(`
+if redis.call('EXISTS', KEYS[1], KEYS[2]) > 0 then return end
+redis.call('SET', KEYS[2], 1)
+for n = 1, tonumber(ARGV[1]) - 1 do redis.call('RPUSH', KEYS[1], n) end`)
 
 // Redis returns the URL of an empty Redis index for this test alone. It is
 // flushed when the test ends.
 //
-// A test may flush its index only on a server of our own, and never the whole
-// server, for other tests share it: see OwnRedis. Publish and subscribe know
-// no indexes, so there tests do hear each other. In a server that REDIS_URL
-// names, or that runs on the standard port, the index holds one key that says
-// that we borrowed it, and a test waits until one is free.
+// A test may flush its index, and never the whole server, for other tests share
+// it: see OwnRedis. Publish and subscribe know no indexes, so there tests do hear
+// each other. In a server that TEST_REDIS_URL names, an index that holds a key is
+// never used.
 func Redis(t T) string {
 	t.Helper()
 	return servers.Redis(t)
@@ -40,10 +46,7 @@ func (s *Servers) Redis(t T) string {
 	t.Helper()
 	x, err := s.redis()
 	Check(t, err)
-	if x.server.Private() {
-		return x.take(t)
-	}
-	return x.borrow(t)
+	return x.take(t)
 }
 
 // RedisServer returns the server itself.
@@ -76,46 +79,68 @@ func newIndexes(c devstack.Config) (*indexes, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := &indexes{server: server, free: make(chan int, devstack.PrivateIndexes)}
-	for n := range devstack.PrivateIndexes {
-		x.free <- n
+	x := &indexes{server: server}
+	if err := x.list(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("list the indexes of the tests' Redis: %w", err), server.Close())
 	}
 	return x, nil
 }
 
-// take hands out an index of a server of our own.
+// list makes the list of indexes, unless another process has done so. A server
+// that does not tell how many it has has the usual sixteen.
+func (x *indexes) list(ctx context.Context) error {
+	first, err := x.client(0)
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	count := cmp.Or(first.ConfigGet(ctx, "databases").Val()["databases"], "16")
+	if err := listIndexes.Run(ctx, first, []string{freeIndexes, freeIndexes + ":made"}, count).Err(); !errors.Is(err, redis.Nil) {
+		return err
+	}
+	return nil
+}
+
+func (x *indexes) client(n int) (*redis.Client, error) {
+	o, err := redis.ParseURL(x.server.URL)
+	if err != nil {
+		return nil, err
+	}
+	o.DB, o.PoolSize, o.DialTimeout, o.ReadTimeout = n, 1, time.Minute, time.Minute
+	return redis.NewClient(o), nil
+}
+
+// take hands out an empty index until the test ends. It waits while there is none.
 func (x *indexes) take(t T) string {
 	t.Helper()
 	u, err := url.Parse(x.server.URL)
 	Check(t, err)
-	select {
-	case n := <-x.free:
+	first, err := x.client(0)
+	Check(t, err)
+	t.Cleanup(func() { _ = first.Close() })
+	var mine *redis.Client
+	Until(t, 50*time.Millisecond, "the tests' Redis has an empty index", func() bool {
+		n, err := first.LPop(t.Context(), freeIndexes).Int()
+		if errors.Is(err, redis.Nil) {
+			return false
+		}
+		Check(t, err)
 		u.Path = "/" + strconv.Itoa(n)
-		client := RedisClient(t, u.String())
+		mine, err = x.client(n)
+		Check(t, err)
+		size, err := mine.DBSize(t.Context()).Result()
+		Check(t, err)
+		if size > 0 {
+			_ = mine.Close() // somebody else's, so it never returns to the list
+			return false
+		}
 		Finally(t, func() error {
 			ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 			defer cancel()
-			err := client.FlushDB(ctx).Err()
-			x.free <- n
-			return err
+			defer mine.Close()
+			return errors.Join(mine.FlushDB(ctx).Err(), first.RPush(ctx, freeIndexes, n).Err())
 		})
-	default:
-		t.Fatal("every index of the tests' Redis is taken at once")
-	}
-	return u.String()
-}
-
-// borrow takes an index of a server that is not ours, and waits while none is empty.
-func (x *indexes) borrow(t T) string {
-	t.Helper()
-	var s *devstack.Server
-	Until(t, 50*time.Millisecond, "the shared Redis has an empty index; unset REDIS_URL to let the tests start their own", func() bool {
-		var err error
-		if s, err = devstack.BorrowIndex(t.Context(), x.server.URL); !errors.Is(err, devstack.ErrNoEmptyIndex) {
-			Check(t, err)
-		}
-		return err == nil
+		return true
 	})
-	Finally(t, s.Close)
-	return s.URL
+	return u.String()
 }

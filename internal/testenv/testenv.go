@@ -8,9 +8,12 @@
 //
 //	func TestMain(m *testing.M) { testenv.Main(m) }
 //
-// `go test ./...` works without any setting. If DATABASE_URL or REDIS_URL is
-// set, that server is used: own databases are made in it, and own indexes are
-// borrowed from it, while what is already there is never touched.
+// `go test ./...` works without any setting: each package starts servers of its own.
+// `make test` starts one of each for all of them (testservers), and names them in
+// TEST_DATABASE_URL and TEST_REDIS_URL. So may a machine without the programs of
+// these servers: own databases are made in Postgres, and empty indexes of Redis are
+// used, while what is already there is never touched. DATABASE_URL and REDIS_URL,
+// which may name servers of production, are ignored.
 package testenv
 
 import (
@@ -28,13 +31,19 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
+// These variables name the servers that the tests of several processes share.
+const (
+	DatabaseVariable = "TEST_DATABASE_URL"
+	RedisVariable    = "TEST_REDIS_URL"
+)
+
 // startTime bounds the start of a server, an installation included.
 const startTime = 10 * time.Minute
 
 // servers are shared by all tests of one test binary.
 var servers = NewServers(devstack.Config{
-	DatabaseURL: os.Getenv("DATABASE_URL"),
-	RedisURL:    os.Getenv("REDIS_URL"),
+	DatabaseURL: os.Getenv(DatabaseVariable),
+	RedisURL:    os.Getenv(RedisVariable),
 	Progress:    os.Stderr,
 })
 
@@ -91,6 +100,23 @@ func Main(m *testing.M, setup ...func(t T)) {
 	os.Exit(code)
 }
 
+// WithServers calls f with the variables that let the tests of other processes
+// share one Postgres and one Redis. They are stopped when f returns.
+func WithServers(ctx context.Context, f func(environment []string) error) error {
+	seed, err := newSeed()
+	if err != nil {
+		return err
+	}
+	stack, err := devstack.Start(ctx, devstack.Config{
+		DatabaseURL: os.Getenv(DatabaseVariable), RedisURL: os.Getenv(RedisVariable), Seed: seed, Progress: os.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	err = f([]string{DatabaseVariable + "=" + stack.Postgres.URL, RedisVariable + "=" + stack.Redis.URL})
+	return errors.Join(err, stack.Close())
+}
+
 // Close stops the servers that were started.
 func (s *Servers) Close() error {
 	s.mu.Lock()
@@ -116,8 +142,14 @@ func OwnRedis(t T) *devstack.Server {
 // the test ends. What it acknowledged survives that it is killed.
 func OwnPostgres(t T) *devstack.Server {
 	t.Helper()
-	s := own(t, devstack.StartPostgres, devstack.Config{})
-	Check(t, migrate(t.Context(), s.URL))
+	seed, err := newSeed()
+	Check(t, err)
+	s := own(t, devstack.StartPostgres, devstack.Config{Seed: seed})
+	admin, err := withDatabase(s.URL, "postgres")
+	Check(t, err)
+	for _, statement := range []string{"DROP DATABASE sendquota", "CREATE DATABASE sendquota TEMPLATE " + seed.Name} {
+		Exec(t, admin, statement)
+	}
 	return s
 }
 

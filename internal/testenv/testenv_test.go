@@ -44,22 +44,23 @@ func TestPostgres_DropsConnectedDatabase(t *testing.T) {
 	}
 }
 
+// TestRedis_IndexPerTest has more turns than there are indexes: each comes round again, and is empty.
 func TestRedis_IndexPerTest(t *testing.T) {
-	// More turns than indexes: each comes round again, and is empty.
-	for range devstack.PrivateIndexes + 10 {
-		var u string
-		ok := t.Run("", func(t *testing.T) {
-			u = Redis(t)
+	theirs, ours := elsewhere(t)
+	if a, b := ours.Redis(t), ours.Redis(t); a == b {
+		t.Errorf("one index twice: %s", a)
+	}
+	const left = 3
+	if err := RedisClient(t, theirs.Redis.URL).LTrim(t.Context(), freeIndexes, 0, left-1).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * left {
+		t.Run("", func(t *testing.T) {
+			u := ours.Redis(t)
 			if got := RedisClient(t, u).Incr(t.Context(), "n").Val(); got != 1 {
 				t.Fatalf("INCR in %s answers %d", u, got)
 			}
 		})
-		if !ok {
-			break
-		}
-	}
-	if a, b := Redis(t), Redis(t); a == b {
-		t.Errorf("one index twice: %s", a)
 	}
 }
 
@@ -96,9 +97,9 @@ func elsewhere(t *testing.T) (theirs *devstack.Stack, ours *Servers) {
 
 func TestEnvironment_ForeignData(t *testing.T) {
 	theirs, ours := elsewhere(t)
-	cache := RedisClient(t, theirs.Redis.URL)
+	cache, theirIndex := RedisClient(t, theirs.Redis.URL), strings.TrimSuffix(theirs.Redis.URL, "/0")+"/1" // the first that would be handed out
 	Exec(t, theirs.Postgres.URL, "CREATE TABLE tenants AS SELECT 42 AS n")
-	if err := cache.Set(t.Context(), "theirs", 42, 0).Err(); err != nil {
+	if err := RedisClient(t, theirIndex).Set(t.Context(), "theirs", 42, 0).Err(); err != nil {
 		t.Fatal(err)
 	}
 
@@ -124,12 +125,40 @@ func TestEnvironment_ForeignData(t *testing.T) {
 	if n := Query[int](t, theirs.Postgres.URL, "SELECT n FROM tenants"); n != 42 {
 		t.Errorf("their table has %d", n)
 	}
-	if n := cache.DBSize(t.Context()).Val(); n != 1 {
-		t.Errorf("their index has %d keys", n)
-	}
 	space, err := cache.Info(t.Context(), "keyspace").Result()
-	if err != nil || strings.Count(space, "keys=") != 1 {
-		t.Errorf("keys are left in other indexes: %s, %v", space, err)
+	if err != nil || strings.Count(space, "keys=") != 2 {
+		t.Errorf("keys are left in indexes besides 0 and theirs: %s, %v", space, err)
+	}
+	if got := RedisClient(t, theirIndex).Get(t.Context(), "theirs").Val(); got != "42" {
+		t.Errorf("their key is %q", got)
+	}
+}
+
+// TestEnvironment_OneProcessAfterAnother: a second process uses the template and the list of indexes that the first one made.
+func TestEnvironment_OneProcessAfterAnother(t *testing.T) {
+	theirs, first := elsewhere(t)
+	second := NewServers(devstack.Config{DatabaseURL: theirs.Postgres.URL, RedisURL: theirs.Redis.URL, Progress: t.Output()})
+	t.Run("user", func(t *testing.T) {
+		if a, b := first.Redis(t), second.Redis(t); a == b {
+			t.Errorf("two processes share the index %s", a)
+		}
+		if a, b := first.SharedPostgres(t), first.SharedPostgres(t); a != b {
+			t.Errorf("one process has the shared databases %s and %s", a, b)
+		}
+		if a, b := first.SharedPostgres(t), second.SharedPostgres(t); a == b {
+			t.Errorf("two processes share the database %s", a)
+		}
+	})
+	for _, s := range []*Servers{first, second} {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := Query[int](t, theirs.Postgres.URL, testDatabases); n != 0 {
+		t.Errorf("%d databases are left", n)
+	}
+	if n := Query[int](t, theirs.Postgres.URL, "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_template_%'"); n != 1 {
+		t.Errorf("%d templates", n)
 	}
 }
 
@@ -140,8 +169,7 @@ func TestPostgres_DatabaseURL(t *testing.T) {
 		"postgres:///theirs?host=/run/postgresql":      "postgres:///ours?host=/run/postgresql",
 		"host=h user=u dbname=theirs":                  "host=h user=u dbname=theirs dbname=ours",
 	} {
-		p := postgres{server: &devstack.Server{URL: server}}
-		got, err := p.url("ours")
+		got, err := withDatabase(server, "ours")
 		if err != nil || got != want {
 			t.Errorf("%s: %s, %v", server, got, err)
 		}
@@ -180,8 +208,8 @@ func BenchmarkPostgres(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		name := newName()
-		if err := devstack.Exec(b.Context(), p.server.URL, "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+		name, _, err := p.create(b.Context())
+		if err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

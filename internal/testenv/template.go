@@ -1,0 +1,86 @@
+package testenv
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/migrations"
+)
+
+// newSeed returns what a Postgres of tests holds: a migrated database that new ones
+// are copied from. Its name says what the migrations are, and the day, since its
+// partitions lie around now.
+func newSeed() (devstack.Seed, error) {
+	sum := sha256.New()
+	fmt.Fprintln(sum, fewPartsSQL)
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	for _, name := range names {
+		var text []byte
+		if text, err = fs.ReadFile(migrations.FS, name); err != nil {
+			break
+		}
+		fmt.Fprintf(sum, "%s %d\n%s", name, len(text), text)
+	}
+	name := fmt.Sprintf("sendquota_template_%s_%x", time.Now().UTC().Format("20060102"), sum.Sum(nil)[:6])
+	return devstack.Seed{Name: name, Make: func(ctx context.Context, url string) error { return makeTemplate(ctx, url, name) }}, err
+}
+
+// makeTemplate makes the template in a server, unless another process has done so.
+// It gets its name when it is complete.
+func makeTemplate(ctx context.Context, server, name string) error {
+	admin, err := withDatabase(server, "postgres")
+	if err != nil {
+		return err
+	}
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(ctx)
+	var made bool
+	if _, err := conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext($1))`, name); err != nil {
+		return err
+	}
+	if err := conn.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)`, name).Scan(&made); err != nil || made {
+		return err
+	}
+	side := name + "_new"
+	u, err := withDatabase(server, side)
+	if err != nil {
+		return err
+	}
+	for _, step := range []func() error{
+		func() error { return devstack.Exec(ctx, admin, "DROP DATABASE IF EXISTS "+side+" WITH (FORCE)") },
+		func() error { return devstack.Exec(ctx, admin, "CREATE DATABASE "+side) },
+		func() error { return migrate(ctx, u) },
+		func() error { return devstack.Exec(ctx, u, fewPartsSQL) },
+		func() error { return devstack.Exec(ctx, admin, "ALTER DATABASE "+side+" RENAME TO "+name) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("make the template database: %w", err)
+		}
+	}
+	return nil
+}
+
+// fewPartsSQL leaves the partitions that most tests need, since each makes a new database slower, and adds some for what
+// tests forge that was to be sent, or was sent, before now. Programs make others when they need them.
+const fewPartsSQL = `
+	DO $$ DECLARE far text; BEGIN
+		SELECT string_agg(inhrelid::regclass::text, ', ') INTO far FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
+		WHERE inhparent IN (to_regclass('pushes'), to_regclass('sends')) AND right(relname, 8) > to_char(now() + CASE WHEN relname ~ 'pushes' THEN '8 weeks' ELSE '2 days' END::interval, 'YYYYMMDD');
+		EXECUTE 'DROP TABLE ' || far;
+		PERFORM make_partitions('pushes', now() - interval '2 weeks', now()), make_partitions('sends', now() - interval '10 days', now());
+	END $$`
+
+func migrate(ctx context.Context, url string) error {
+	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
+	return err
+}
