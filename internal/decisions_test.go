@@ -9,7 +9,7 @@ import (
 )
 
 // TestDecisions: every record of docs/decisions is listed, has the four sections, and measures with tests and benchmarks
-// that exist.
+// that exist. One that was replaced names its successors, and the list marks it.
 func TestDecisions(t *testing.T) {
 	list, err := os.ReadFile("../docs/decisions/README.md")
 	if err != nil {
@@ -32,6 +32,23 @@ func TestDecisions(t *testing.T) {
 		for _, section := range []string{"Context.", "Decision.", "Set aside.", "Measured."} {
 			if !strings.Contains(string(text), "**"+section+"**") {
 				t.Errorf("%s has no section %q", path, section)
+			}
+		}
+		_, entry, _ := strings.Cut(string(list), "("+filepath.Base(path)+")")
+		entry, _, _ = strings.Cut(entry, "\n")
+		successors := regexp.MustCompile(`(?s)^#[^\n]+\n\n\*Replaced(?: in part)? by (.*?):`).FindStringSubmatch(string(text))
+		if marked := strings.HasPrefix(entry, " (replaced"); marked != (successors != nil) {
+			t.Errorf("%s and docs/decisions/README.md do not agree whether it was replaced", path)
+		}
+		if successors != nil {
+			links := regexp.MustCompile(`\]\(([^)]+)\)`).FindAllStringSubmatch(successors[1], -1)
+			for _, link := range links {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(path), link[1])); err != nil {
+					t.Error(err)
+				}
+			}
+			if len(links) == 0 {
+				t.Errorf("%s names no successor", path)
 			}
 		}
 		for _, c := range command.FindAllStringSubmatch(string(text), -1) {
