@@ -27,7 +27,7 @@ build: ## Build bin/api, bin/worker and bin/sendquota
 	@$(GO) build -ldflags "-X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o bin/ ./cmd/...
 
 .PHONY: generate
-generate: ## Make the types of client/ anew, of the API's document
+generate: ## Make the types and the methods of client/ from the API's document
 	$(GO) generate ./client
 
 .PHONY: assets

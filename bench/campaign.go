@@ -29,14 +29,14 @@ func measureCampaign(l *lab) {
 	l.check(err)
 	at := time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)
 	s.bookBefore(recipients, at)
-	draft, err := c.CreateCampaign(l.Context(), "", client.NewCampaign{
+	draft, err := c.Campaigns.Create(l.Context(), "", client.NewCampaign{
 		Channel: "push", SendAt: at, Spread: "30m", OnConflict: "defer", Message: client.Message{"title": "Hi {{ first_name | default: 'there' }}", "body": "Everything must go."},
 	})
 	l.check(err)
-	_, err = c.PutAudience(l.Context(), draft.ID, strings.NewReader(audienceOf(recipients)), client.CSV)
+	_, err = c.Campaigns.PutAudience(l.Context(), draft.ID, strings.NewReader(audienceOf(recipients)), client.CSV)
 	l.check(err)
 	began := time.Now()
-	said, err := c.Simulate(l.Context(), draft.ID)
+	said, err := c.Campaigns.Simulate(l.Context(), draft.ID)
 	l.check(err)
 	simulated := time.Since(began)
 
@@ -45,15 +45,15 @@ func measureCampaign(l *lab) {
 	l.settle()
 	l.drive(load) // warms up
 	calm := l.drive(load).latencies
-	_, err = c.StartCampaign(l.Context(), draft.ID)
+	_, err = c.Campaigns.Start(l.Context(), draft.ID)
 	l.check(err)
 	booked, beside := l.until(c, draft.ID, client.CampaignStatusRunning, load)
-	is, err := c.Campaign(l.Context(), draft.ID)
+	is, err := c.Campaigns.Get(l.Context(), draft.ID)
 	l.check(err)
 	if is.Progress.Scheduled != int64(recipients) || is.Progress.Deferred != said.Deferred {
 		l.report.fault("campaign: %d of %d recipients are booked, %d of them at another time; the simulation said %d", is.Progress.Scheduled, recipients, is.Progress.Deferred, said.Deferred)
 	}
-	_, err = c.CancelCampaign(l.Context(), draft.ID)
+	_, err = c.Campaigns.Cancel(l.Context(), draft.ID)
 	l.check(err)
 	load.until = 0
 	load.total = 1
@@ -83,7 +83,7 @@ func (l *lab) until(c *client.Client, id string, status client.CampaignStatus, d
 	d.until = min(d.until, time.Second)
 	for {
 		latencies = append(latencies, l.drive(d).latencies...)
-		is, err := c.Campaign(l.Context(), id)
+		is, err := c.Campaigns.Get(l.Context(), id)
 		l.check(err)
 		if is.Status == status {
 			return time.Since(began), latencies

@@ -33,7 +33,7 @@ func measureMonth(l *lab) {
 	l.check(err)
 	var campaigns []string
 	for n := range monthCampaigns {
-		draft, err := c.CreateCampaign(l.Context(), "", client.NewCampaign{Name: fmt.Sprint("Campaign ", n), Channel: "push", Message: client.Message{"title": "Winter sale"}})
+		draft, err := c.Campaigns.Create(l.Context(), "", client.NewCampaign{Name: fmt.Sprint("Campaign ", n), Channel: "push", Message: client.Message{"title": "Winter sale"}})
 		l.check(err)
 		campaigns = append(campaigns, draft.ID)
 	}
@@ -41,7 +41,7 @@ func measureMonth(l *lab) {
 	from := time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC) // no hour of it is over
 	until := from.AddDate(0, 1, 0)
 	s.fillMonth(pushes, from, until, campaigns)
-	ahead, err := c.Ahead(l.Context(), client.AheadOptions{From: from, Until: until, GroupBy: "day"})
+	ahead, err := c.Records.Ahead(l.Context(), client.AheadOptions{From: from, Until: until, GroupBy: "day"})
 	l.check(err)
 	var counted int64
 	for _, day := range ahead.Groups {

@@ -11,17 +11,17 @@ import (
 // TestClient_AuditLog lists what this client has done.
 func TestClient_AuditLog(t *testing.T) {
 	c := newClient()
-	made, err := c.CreateCampaign(t.Context(), "", client.NewCampaign{Name: "sale", Message: client.Message{"body": "Hi"}})
+	made, err := c.Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "sale", Message: client.Message{"body": "Hi"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, n := client.LogFilter{Target: made.ID, Action: "campaign.create", ActorType: "key"}, 0
-	for entry, err := range c.AuditLog(t.Context(), f) {
+	f, n := client.AuditLogOptions{Target: made.ID, Action: "campaign.create", ActorType: "key"}, 0
+	for entry, err := range c.Records.ListAuditLog(t.Context(), f) {
 		if n++; err != nil || entry.Target.Type != "campaign" || entry.Actor.ID == "" || entry.Difference["name"] == nil {
 			t.Errorf("%+v, %v", entry, err)
 		}
 	}
-	lines, err := c.ExportAuditLog(t.Context(), f, client.NDJSON)
+	lines, err := c.Records.ExportAuditLog(t.Context(), client.ExportAuditLogOptions(f), client.NDJSON)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,11 +4,11 @@ import "testing"
 
 // TestClient_Audits tells which checks are made, and what they found.
 func TestClient_Audits(t *testing.T) {
-	checks, err := newClient().AuditChecks(t.Context())
+	checks, err := newClient().Records.AuditChecks(t.Context())
 	if err != nil || len(checks) == 0 || checks[0].Guarantee == "" || checks[0].Link == "" {
 		t.Errorf("%+v, %v", checks, err)
 	}
-	for audit, err := range newClient().Audits(t.Context()) {
+	for audit, err := range newClient().Records.ListAudits(t.Context()) {
 		if err != nil || audit.Violations != 0 {
 			t.Errorf("%+v, %v", audit, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -27,13 +28,14 @@ type call struct {
 	repeat bool
 }
 
-// path joins the parts of a path, which may hold anything.
-func path(parts ...string) string {
-	all := "/v1"
-	for _, part := range parts {
-		all += "/" + url.PathEscape(part)
+// path replaces the names in braces in a path by values, which may contain any text.
+func path(pattern string, values ...string) string {
+	for _, value := range values {
+		before, rest, _ := strings.Cut(pattern, "{")
+		_, after, _ := strings.Cut(rest, "}")
+		pattern = before + url.PathEscape(value) + after
 	}
-	return all
+	return pattern
 }
 
 // keyed gives a call an Idempotency-Key, with which it may be repeated; an empty one becomes a new one.
@@ -49,6 +51,15 @@ func (c call) keyed(key string) call {
 func (c call) asOf(updatedAt time.Time) call {
 	if !updatedAt.IsZero() {
 		c.header = http.Header{"If-Match": {strconv.Quote(updatedAt.UTC().Format(time.RFC3339Nano))}}
+	}
+	return c
+}
+
+// ifVersion has a call refused unless this version is in force; nil: whatever is. It is not made again: the second time, the
+// version would be another.
+func (c call) ifVersion(version *int64) call {
+	if version != nil {
+		c.header, c.repeat = http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(*version, 10))}}, false
 	}
 	return c
 }
@@ -87,9 +98,18 @@ func (c *Client) tell(ctx context.Context, what call) error {
 	return answer.Body.Close()
 }
 
-// stream reads lines of any number. The caller closes them.
-func (c *Client) stream(ctx context.Context, path string, query url.Values, f Format) (io.ReadCloser, error) {
-	answer, err := c.do(ctx, call{method: http.MethodGet, path: path, query: query, header: http.Header{"Accept": {string(f)}}, repeat: true})
+// Format is how lines are written.
+type Format string
+
+// The formats of lines.
+const (
+	CSV    Format = "text/csv"             // with a header line
+	NDJSON Format = "application/x-ndjson" // an object in each line
+)
+
+// stream makes a call whose answer has lines of any number. The caller closes them.
+func (c *Client) stream(ctx context.Context, what call) (io.ReadCloser, error) {
+	answer, err := c.do(ctx, what)
 	if err != nil {
 		return nil, err
 	}

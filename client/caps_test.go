@@ -10,14 +10,14 @@ import (
 // TestClient_Caps tells of a push that waits, and of its recipient on its day.
 func TestClient_Caps(t *testing.T) {
 	c, at := newClient(), time.Now().Add(200*24*time.Hour)
-	if _, err := c.Submit(t.Context(), "", client.NewPush{Recipient: "under-caps", Message: client.Message{"title": "Hello"}, SendAt: at}); err != nil {
+	if _, err := c.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "under-caps", Message: client.Message{"title": "Hello"}, SendAt: at}); err != nil {
 		t.Fatal(err)
 	}
-	caps, err := c.Caps(t.Context(), at)
+	caps, err := c.Quota.GetCaps(t.Context(), client.CapsOptions{Day: at})
 	if err != nil || caps.PendingPushes.Used == 0 || caps.RecipientsPerDay.Used != 1 || caps.Day != at.UTC().Format(time.DateOnly) || caps.RecipientsPerDay.Limit != 0 {
 		t.Errorf("%+v, %v", caps, err)
 	}
-	if today, err := c.Caps(t.Context(), time.Time{}); err != nil || today.Day == caps.Day {
+	if today, err := c.Quota.GetCaps(t.Context(), client.CapsOptions{}); err != nil || today.Day == caps.Day {
 		t.Errorf("%+v, %v", today, err)
 	}
 }

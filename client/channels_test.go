@@ -11,7 +11,7 @@ import (
 // TestClient_Channels tells of a channel through which the worker sends.
 func TestClient_Channels(t *testing.T) {
 	testenv.Until(t, 10*time.Millisecond, "the worker tells of its channel", func() bool {
-		r, err := newClient().Channels(t.Context())
+		r, err := newClient().Channels.List(t.Context())
 		if err != nil || len(r.Channels) == 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}

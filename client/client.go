@@ -12,6 +12,8 @@ import (
 // Client makes calls to one installation of sendquota, with one API key. It may be used by several goroutines at the
 // same time.
 type Client struct {
+	API
+
 	address string // without a slash at its end
 	key     string
 	config  Config
@@ -55,5 +57,7 @@ func New(address, key string, c Config) (*Client, error) {
 	if c.LongestPause == 0 {
 		c.LongestPause = 10 * time.Second
 	}
-	return &Client{address: strings.TrimSuffix(address, "/"), key: key, config: c}, nil
+	made := &Client{address: strings.TrimSuffix(address, "/"), key: key, config: c}
+	made.API = apiOf(made)
+	return made, nil
 }

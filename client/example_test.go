@@ -18,20 +18,20 @@ func inDays(n int) time.Time {
 func Example() {
 	ctx, c := context.Background(), newClient()
 	noon := inDays(30)
-	push, err := c.Submit(ctx, "order-7", client.NewPush{Recipient: "user-42", Message: client.Message{"title": "Sale"}, SendAt: noon})
+	push, err := c.Pushes.Submit(ctx, "order-7", client.NewPush{Recipient: "user-42", Message: client.Message{"title": "Sale"}, SendAt: noon})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	fmt.Println(push.Status, push.SendAt.Equal(noon))
 
-	_, err = c.Submit(ctx, "", client.NewPush{Recipient: "user-42", Message: client.Message{"title": "Sale"}, SendAt: noon.Add(30 * time.Second)})
+	_, err = c.Pushes.Submit(ctx, "", client.NewPush{Recipient: "user-42", Message: client.Message{"title": "Sale"}, SendAt: noon.Add(30 * time.Second)})
 	var full *client.QuotaExceeded
 	if errors.As(err, &full) {
 		fmt.Println(full.Violations[0].Rule, "has no place for", full.NextAvailableAt.Sub(noon))
 	}
 
-	push, err = c.Cancel(ctx, push.ID)
+	push, err = c.Pushes.Cancel(ctx, push.ID)
 	fmt.Println(push.Status, err)
 	// Output:
 	// scheduled true
@@ -40,9 +40,9 @@ func Example() {
 }
 
 // A batch answers for each of its pushes.
-func ExampleClient_SubmitBatch() {
+func ExamplePushesAPI_SubmitBatch() {
 	noon := inDays(31)
-	batch, err := newClient().SubmitBatch(context.Background(), "", client.NewBatch{Pushes: []client.NewPush{
+	batch, err := newClient().Pushes.SubmitBatch(context.Background(), "", client.NewBatch{Pushes: []client.NewPush{
 		{Recipient: "user-7", Message: client.Message{"title": "1"}, SendAt: noon},
 		{Recipient: "user-7", Message: client.Message{"title": "2"}, SendAt: noon},
 		{Recipient: "user-8", Message: client.Message{"title": "3"}, SendAt: noon},
@@ -64,7 +64,7 @@ func ExampleClient_SubmitBatch() {
 // An atomic batch is refused as a whole, and says which pushes have no place.
 func ExampleBatchRefused() {
 	noon := inDays(32)
-	_, err := newClient().SubmitBatch(context.Background(), "", client.NewBatch{Atomic: true, Pushes: []client.NewPush{
+	_, err := newClient().Pushes.SubmitBatch(context.Background(), "", client.NewBatch{Atomic: true, Pushes: []client.NewPush{
 		{Recipient: "user-10", Message: client.Message{"title": "1"}, SendAt: noon},
 		{Recipient: "user-10", Message: client.Message{"title": "2"}, SendAt: noon},
 	}})
@@ -80,15 +80,15 @@ func ExampleBatchRefused() {
 }
 
 // A list is read page by page.
-func ExampleClient_Pushes() {
+func ExamplePushesAPI_List() {
 	ctx, c := context.Background(), newClient()
 	for day := range 3 {
-		if _, err := c.Submit(ctx, "", client.NewPush{Recipient: "user-9", Message: client.Message{"title": "Hi"}, SendAt: inDays(40 + day)}); err != nil {
+		if _, err := c.Pushes.Submit(ctx, "", client.NewPush{Recipient: "user-9", Message: client.Message{"title": "Hi"}, SendAt: inDays(40 + day)}); err != nil {
 			fmt.Println(err)
 			return
 		}
 	}
-	for push, err := range c.Pushes(ctx, client.PushFilter{Recipient: "user-9", Status: client.PushStatusScheduled}) {
+	for push, err := range c.Pushes.List(ctx, client.PushesOptions{Recipient: "user-9", Status: client.PushStatusScheduled}) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -103,7 +103,7 @@ func ExampleClient_Pushes() {
 
 // Each fault of a request is told.
 func ExampleInvalid() {
-	_, err := newClient().Submit(context.Background(), "", client.NewPush{Channel: "pigeon", Message: client.Message{"title": "Hi"}})
+	_, err := newClient().Pushes.Submit(context.Background(), "", client.NewPush{Channel: "pigeon", Message: client.Message{"title": "Hi"}})
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		for _, fault := range invalid.Errors {
@@ -116,11 +116,11 @@ func ExampleInvalid() {
 }
 
 // What is known of recipients decides with the policy.
-func ExampleClient_PutRecipient() {
+func ExampleRecipientsAPI_Put() {
 	ctx, c := context.Background(), newClient()
-	stored, err := c.PutRecipient(ctx, "aiko", client.NewRecipient{TimeZone: "Asia/Tokyo", OptOuts: &client.NewOptOuts{Categories: []string{"marketing"}}})
+	stored, err := c.Recipients.Put(ctx, "aiko", client.NewRecipient{TimeZone: "Asia/Tokyo", OptOuts: &client.NewOptOuts{Categories: []string{"marketing"}}})
 	fmt.Println(stored.TimeZone, err)
-	_, err = c.Submit(ctx, "", client.NewPush{Recipient: "aiko", Category: "marketing", Message: client.Message{"title": "Sale"}})
+	_, err = c.Pushes.Submit(ctx, "", client.NewPush{Recipient: "aiko", Category: "marketing", Message: client.Message{"title": "Sale"}})
 	var unwanted *client.OptedOut
 	if errors.As(err, &unwanted) {
 		fmt.Println(unwanted.OptedOut.Categories)

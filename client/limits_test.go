@@ -9,18 +9,18 @@ import (
 )
 
 // A speed limit is there once it is named. What is refused costs nothing.
-func ExampleClient_TakeLimits() {
+func ExampleLimitsAPI_Take() {
 	ctx, c := context.Background(), newClient()
 	take := client.NewTake{Key: "user-7:login", Limits: []client.NewLimit{{Algorithm: client.NewLimitAlgorithmSlidingLog, Limit: 2, Per: "1h"}}}
 	for range 3 {
-		taken, err := c.TakeLimits(ctx, take)
+		taken, err := c.Limits.Take(ctx, take)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
 		fmt.Println(taken.Allowed, taken.Limits[0].Remaining)
 	}
-	taken, err := c.RefundLimits(ctx, take)
+	taken, err := c.Limits.Refund(ctx, take)
 	fmt.Println(taken.Allowed, taken.Limits[0].Remaining, err)
 	// Output:
 	// true 1
@@ -48,13 +48,13 @@ func TestLimits(t *testing.T) {
 		allowed        bool
 		bucket, window int64
 	}{
-		{"dry", c.TakeLimits, dry, true, 10, 5},
-		{"take", c.TakeLimits, take, true, 7, 2},
-		{"refused", c.TakeLimits, take, false, 7, 2},
-		{"dry refund", c.RefundLimits, dry, false, 7, 2},
-		{"refund", c.RefundLimits, client.NewTake{Key: "limits", Cost: 1, Limits: take.Limits}, true, 8, 3},
-		{"reset", c.ResetLimits, take, true, 10, 5},
-		{"never", c.TakeLimits, never, false, 10, 5},
+		{"dry", c.Limits.Take, dry, true, 10, 5},
+		{"take", c.Limits.Take, take, true, 7, 2},
+		{"refused", c.Limits.Take, take, false, 7, 2},
+		{"dry refund", c.Limits.Refund, dry, false, 7, 2},
+		{"refund", c.Limits.Refund, client.NewTake{Key: "limits", Cost: 1, Limits: take.Limits}, true, 8, 3},
+		{"reset", c.Limits.Reset, take, true, 10, 5},
+		{"never", c.Limits.Take, never, false, 10, 5},
 	} {
 		taken, err := row.call(ctx, row.take)
 		if err != nil || len(taken.Limits) != 2 {

@@ -2,29 +2,26 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
-	"strconv"
+	"reflect"
 	"time"
 )
 
 // list reads a list page by page, and yields its items. It ends after an error.
-func list[P, V any](ctx context.Context, c *Client, path string, query url.Values, read func(P) (items []V, next string)) iter.Seq2[V, error] {
+func list[P, V any](ctx context.Context, c *Client, path string, p params, read func(P) (items []V, next string)) iter.Seq2[V, error] {
 	return func(yield func(V, error) bool) {
-		token := ""
+		query := p.values()
 		for {
-			if token != "" {
-				query.Set("page_token", token)
-			}
 			page, err := ask[P](ctx, c, call{method: http.MethodGet, path: path, query: query, repeat: true})
 			if err != nil {
 				var none V
 				yield(none, err)
 				return
 			}
-			var items []V
-			items, token = read(page)
+			items, token := read(page)
 			for _, item := range items {
 				if !yield(item, nil) {
 					return
@@ -33,6 +30,7 @@ func list[P, V any](ctx context.Context, c *Client, path string, query url.Value
 			if token == "" {
 				return
 			}
+			query.Set("page_token", token)
 		}
 	}
 }
@@ -43,27 +41,19 @@ type params map[string]any
 func (p params) values() url.Values {
 	v := url.Values{}
 	for name, value := range p {
-		switch value := value.(type) {
-		case string:
-			if value != "" {
-				v.Set(name, value)
-			}
-		case bool:
-			if value {
-				v.Set(name, "true")
-			}
-		case int:
-			if value != 0 {
-				v.Set(name, strconv.Itoa(value))
-			}
-		case time.Time:
-			if !value.IsZero() {
-				v.Set(name, value.Format(time.RFC3339Nano))
-			}
+		if at, ok := value.(time.Time); ok && !at.IsZero() {
+			v.Set(name, at.Format(time.RFC3339Nano))
+		} else if !ok && !reflect.ValueOf(value).IsZero() {
+			v.Set(name, fmt.Sprint(value))
 		}
 	}
 	return v
 }
 
-// pageSize has lists come in few requests.
-const pageSize = 500
+// dayOf is the day of UTC of a time; empty: there is none.
+func dayOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.DateOnly)
+}

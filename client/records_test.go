@@ -11,11 +11,11 @@ import (
 // TestClient_Status tells of a worker, and of a push that was sent.
 func TestClient_Status(t *testing.T) {
 	c := newClient()
-	if _, err := c.Submit(t.Context(), "", client.NewPush{Recipient: "of-the-status", Message: client.Message{"title": "Hello"}}); err != nil {
+	if _, err := c.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "of-the-status", Message: client.Message{"title": "Hello"}}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Until(t, 10*time.Millisecond, "the status tells of the attempt", func() bool {
-		s, err := c.Status(t.Context())
+		s, err := c.Records.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,36 +43,36 @@ func hangUp(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 // TestRetry: calls that can be repeated are, with the same key and the same body, and others only if they did nothing.
 func TestRetry(t *testing.T) {
 	submit := func(ctx context.Context, c *client.Client) error {
-		_, err := c.Submit(ctx, "", client.NewPush{Recipient: "anna"})
+		_, err := c.Pushes.Submit(ctx, "", client.NewPush{Recipient: "anna"})
 		return err
 	}
 	upload := func(lines io.Reader) func(context.Context, *client.Client) error {
 		return func(ctx context.Context, c *client.Client) error {
-			_, err := c.ImportRecipients(ctx, lines, client.CSV)
+			_, err := c.Recipients.Import(ctx, lines, client.CSV)
 			return err
 		}
 	}
 	version := int64(7)
 	conditional := func(ctx context.Context, c *client.Client) error {
-		_, err := c.DeletePolicy(ctx, client.PolicyOptions{IfVersion: &version})
+		_, err := c.Policy.Delete(ctx, client.PolicyOptions{IfVersion: &version})
 		return err
 	}
 	take := func(dry bool) func(context.Context, *client.Client) error {
 		return func(ctx context.Context, c *client.Client) error {
-			_, err := c.TakeLimits(ctx, client.NewTake{Key: "k", DryRun: dry})
+			_, err := c.Limits.Take(ctx, client.NewTake{Key: "k", DryRun: dry})
 			return err
 		}
 	}
 	refund := func(ctx context.Context, c *client.Client) error {
-		_, err := c.RefundLimits(ctx, client.NewTake{Key: "k"})
+		_, err := c.Limits.Refund(ctx, client.NewTake{Key: "k"})
 		return err
 	}
 	reset := func(ctx context.Context, c *client.Client) error {
-		_, err := c.ResetLimits(ctx, client.NewTake{Key: "k"})
+		_, err := c.Limits.Reset(ctx, client.NewTake{Key: "k"})
 		return err
 	}
 	hook := func(ctx context.Context, c *client.Client) error {
-		_, err := c.CreateWebhook(ctx, client.NewWebhook{URL: "https://example.com"})
+		_, err := c.Webhooks.Create(ctx, client.NewWebhook{URL: "https://example.com"})
 		return err
 	}
 	for _, row := range []struct {
@@ -137,7 +137,7 @@ func TestRetry_Context(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Push(ctx, "x")
+	_, err = c.Pushes.Get(ctx, "x")
 	if !errors.As(err, new(*client.Unavailable)) && !errors.Is(err, context.Canceled) {
 		t.Errorf("the call ended with %v", err)
 	}
@@ -165,7 +165,7 @@ func TestRedirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	var problem *client.Problem
-	if _, err := c.Push(t.Context(), "x"); !errors.As(err, &problem) || problem.Status != http.StatusTemporaryRedirect {
+	if _, err := c.Pushes.Get(t.Context(), "x"); !errors.As(err, &problem) || problem.Status != http.StatusTemporaryRedirect {
 		t.Errorf("the call ended with %v", err)
 	}
 }

@@ -1910,7 +1910,7 @@ type NewWebhookEvents string
 // Next defines model for Next.
 type Next struct {
 	// Next The next times, the earliest first; fewer than asked for if the schedule ends.
-	Next []string `json:"next"`
+	Next []time.Time `json:"next"`
 }
 
 // Operation defines model for Operation.

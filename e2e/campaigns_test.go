@@ -64,11 +64,11 @@ func TestCampaigns_Schedule(t *testing.T) {
 	b.Start("worker")
 	api, err := client.New(b.api, b.Key, client.Config{HTTP: httpClient})
 	testenv.Check(t, err)
-	draft, err := api.CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Digest", Message: client.Message{"title": "Hi {{ first_name }}"}})
+	draft, err := api.Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "Digest", Message: client.Message{"title": "Hi {{ first_name }}"}})
 	testenv.Check(t, err)
-	_, err = api.PutAudience(t.Context(), draft.ID, strings.NewReader("recipient,first_name\nanna,Anna\nben,Ben\n"), client.CSV)
+	_, err = api.Campaigns.PutAudience(t.Context(), draft.ID, strings.NewReader("recipient,first_name\nanna,Anna\nben,Ben\n"), client.CSV)
 	testenv.Check(t, err)
-	s, err := api.CreateSchedule(t.Context(), "digest", client.NewSchedule{Cron: "@every 1m", Campaign: draft.ID})
+	s, err := api.Schedules.Create(t.Context(), "digest", client.NewSchedule{Cron: "@every 1m", Campaign: draft.ID})
 	testenv.Check(t, err)
 	for _, option := range []string{"--tenant=acme", "--json"} {
 		if out := b.Tool("schedules", "list", option); !strings.Contains(out, draft.ID) {
@@ -79,9 +79,9 @@ func TestCampaigns_Schedule(t *testing.T) {
 		FROM (SELECT date_trunc('second', clock_timestamp() - interval '58 seconds') AS at) n`)
 	var made client.Campaign
 	b.until("the campaign of the schedule has finished", func() bool {
-		for run, err := range api.Runs(t.Context(), s.ID) {
+		for run, err := range api.Schedules.ListRuns(t.Context(), s.ID) {
 			testenv.Check(t, err)
-			made, err = api.Campaign(t.Context(), run.Campaign)
+			made, err = api.Campaigns.Get(t.Context(), run.Campaign)
 			testenv.Check(t, err)
 		}
 		return made.Status == client.CampaignStatusFinished
@@ -89,9 +89,9 @@ func TestCampaigns_Schedule(t *testing.T) {
 	if made.Progress.Sent != 2 || !strings.HasPrefix(made.Name, "Digest 20") || made.ID == draft.ID {
 		t.Errorf("%+v", made)
 	}
-	for r, err := range api.CampaignRecipients(t.Context(), made.ID, "") {
+	for r, err := range api.Campaigns.ListRecipients(t.Context(), made.ID, client.CampaignRecipientsOptions{}) {
 		testenv.Check(t, err)
-		push, err := api.Push(t.Context(), r.Push)
+		push, err := api.Pushes.Get(t.Context(), r.Push)
 		testenv.Check(t, err)
 		if !strings.HasPrefix(push.Message["title"].(string), "Hi ") || push.SendAt.Before(time.Now().Add(-5*time.Minute)) {
 			t.Errorf("%+v", push)

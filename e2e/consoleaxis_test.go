@@ -47,7 +47,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 		"carla": {TimeZone: "America/New_York", OptOuts: &client.NewOptOuts{Channels: []string{"log"}}},
 		"dora":  {OptOuts: &client.NewOptOuts{All: true}},
 	} {
-		_, err := api.PutRecipient(t.Context(), id, r)
+		_, err := api.Recipients.Put(t.Context(), id, r)
 		testenv.Check(t, err)
 	}
 	berlin, err := time.LoadLocation("Europe/Berlin")
@@ -58,7 +58,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	}
 	book := func(title, category string, at time.Time) client.Push {
 		t.Helper()
-		one, err := api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: category, Message: client.Message{"title": title}, SendAt: at})
+		one, err := api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: category, Message: client.Message{"title": title}, SendAt: at})
 		testenv.Check(t, err)
 		return one
 	}
@@ -67,7 +67,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	parcel := book("Your parcel", "", at(13, 0))
 	book("Last chance", "marketing", at(16, 30))
 	gone := book("Reminder", "marketing", at(18, 0))
-	_, err = api.Cancel(t.Context(), gone.ID)
+	_, err = api.Pushes.Cancel(t.Context(), gone.ID)
 	testenv.Check(t, err)
 	w := b.signIn("sender")
 	cursor := func(at time.Time) {
@@ -175,7 +175,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.press(kb.Escape)
 	w.mouse("mouseReleased", from)
 	w.until(`!document.querySelector("line.ghost")`)
-	if now, err := api.Push(t.Context(), news.ID); err != nil || !now.SendAt.Equal(at(9, 40)) {
+	if now, err := api.Pushes.Get(t.Context(), news.ID); err != nil || !now.SendAt.Equal(at(9, 40)) {
 		t.Errorf("it is at %s, %v", now.SendAt, err)
 	}
 
@@ -187,7 +187,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.tabTo("main form[action*='/cancel'] button")
 	w.press(kb.Enter)
 	w.said("is canceled, and its place is free")
-	if now, err := api.Push(t.Context(), news.ID); err != nil || now.Status != client.PushStatusCanceled {
+	if now, err := api.Pushes.Get(t.Context(), news.ID); err != nil || now.Status != client.PushStatusCanceled {
 		t.Errorf("it is %s, %v", now.Status, err)
 	}
 }

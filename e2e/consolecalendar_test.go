@@ -16,9 +16,9 @@ import (
 func (b *bundle) planned(c client.NewCampaign, audience string) client.Campaign {
 	b.t.Helper()
 	c.Message = client.Message{"title": "Hi"}
-	made, err := b.client().CreateCampaign(b.t.Context(), "", c)
+	made, err := b.client().Campaigns.Create(b.t.Context(), "", c)
 	testenv.Check(b.t, err)
-	_, err = b.client().PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
+	_, err = b.client().Campaigns.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
 	testenv.Check(b.t, err)
 	return made
 }
@@ -27,10 +27,10 @@ func (b *bundle) planned(c client.NewCampaign, audience string) client.Campaign 
 func (b *bundle) started(c client.NewCampaign, audience string) client.Campaign {
 	b.t.Helper()
 	made := b.planned(c, audience)
-	_, err := b.client().StartCampaign(b.t.Context(), made.ID)
+	_, err := b.client().Campaigns.Start(b.t.Context(), made.ID)
 	testenv.Check(b.t, err)
 	b.until("all pushes of "+c.Name+" are decided", func() bool {
-		made, err = b.client().Campaign(b.t.Context(), made.ID)
+		made, err = b.client().Campaigns.Get(b.t.Context(), made.ID)
 		testenv.Check(b.t, err)
 		return made.Status == client.CampaignStatusRunning || made.Status == client.CampaignStatusFinished
 	})
@@ -53,13 +53,13 @@ func TestConsole_Calendar(t *testing.T) {
 	for _, hours := range []int{4, 6} { // with the autumn sale, a full day for anna
 		many.Pushes = append(many.Pushes, client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(hours) * time.Hour)})
 	}
-	if made, err := b.client().SubmitBatch(t.Context(), "", many); err != nil || made.Refused > 0 {
+	if made, err := b.client().Pushes.SubmitBatch(t.Context(), "", many); err != nil || made.Refused > 0 {
 		t.Fatal(made, err)
 	}
 	draft := b.planned(client.NewCampaign{Name: "Winter sale", SendAt: noon, Spread: "2h"}, "recipient\nanna\nbert\n")
 	b.started(client.NewCampaign{Name: "Autumn sale", SendAt: noon.Add(time.Hour)}, "recipient\nanna\ncarl\n")
 	start := func() time.Time {
-		now, err := b.client().Campaign(t.Context(), draft.ID)
+		now, err := b.client().Campaigns.Get(t.Context(), draft.ID)
 		testenv.Check(t, err)
 		return now.SendAt.UTC()
 	}

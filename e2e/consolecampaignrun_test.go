@@ -58,7 +58,7 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 			taken.Pushes = append(taken.Pushes, client.NewPush{Recipient: fmt.Sprintf("user-%d", i), Channel: "log", Message: client.Message{"title": "News"}, SendAt: time.Now().Add(30 * time.Minute)})
 		}
 	}
-	if made, err := b.client().SubmitBatch(t.Context(), "", taken); err != nil || made.Accepted != busy {
+	if made, err := b.client().Pushes.SubmitBatch(t.Context(), "", taken); err != nil || made.Accepted != busy {
 		t.Fatal(made.Accepted, err)
 	}
 	one := b.started(client.NewCampaign{Name: "Winter sale", OnConflict: "defer"}, audience)
@@ -98,10 +98,10 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	w.screen("")
 
 	var place time.Time
-	for push, err := range b.client().Pushes(t.Context(), client.PushFilter{Status: client.PushStatusCanceled}) {
+	for push, err := range b.client().Pushes.List(t.Context(), client.PushesOptions{Status: client.PushStatusCanceled}) {
 		testenv.Check(t, err)
 		place = push.SendAt
-		again, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: push.Recipient, Message: client.Message{"title": "Another"}, SendAt: place})
+		again, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: push.Recipient, Message: client.Message{"title": "Another"}, SendAt: place})
 		if err != nil || !again.SendAt.Equal(place) {
 			t.Errorf("the place of %s at %s was not given back: %v", push.Recipient, place, err)
 		}

@@ -22,7 +22,7 @@ func TestConsole_Channels(t *testing.T) {
 	b.StartAPI()
 	b.Start("worker")
 	for i := range 24 { // more attempts than a breaker needs
-		_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: fmt.Sprint("user-", i), Channel: []string{"push", "sms"}[i%2], Message: client.Message{"title": "Hello"}})
+		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: fmt.Sprint("user-", i), Channel: []string{"push", "sms"}[i%2], Message: client.Message{"title": "Hello"}})
 		testenv.Check(t, err)
 	}
 	b.until("the provider that is there has them", func() bool { return len(b.provider.Arrivals()) == 12 })

@@ -66,8 +66,8 @@ func TestConsole_FormsSentOnce(t *testing.T) {
 	twice("main form button")
 	w.shown("pre.secret")
 	once("")
-	if hooks, err := b.client().Webhooks(t.Context()); err != nil || len(hooks) != 1 {
-		t.Errorf("%d webhooks, %v", len(hooks), err)
+	if hooks, err := b.client().Webhooks.List(t.Context()); err != nil || len(hooks.Webhooks) != 1 {
+		t.Errorf("%d webhooks, %v", len(hooks.Webhooks), err)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestConsole_Pages(t *testing.T) {
 	)
 	submit := func(recipient string, at time.Time, message client.Message) client.Push {
 		t.Helper()
-		one, err := api.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Category: "marketing", Message: message, SendAt: at})
+		one, err := api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Category: "marketing", Message: message, SendAt: at})
 		testenv.Check(t, err)
 		return one
 	}
@@ -54,18 +54,18 @@ func TestConsole_Pages(t *testing.T) {
 	}
 	failed := submit("user-2", time.Time{}, client.Message{"do": "404"})
 	b.until("a push has failed", func() bool {
-		now, err := api.Push(t.Context(), failed.ID)
+		now, err := api.Pushes.Get(t.Context(), failed.ID)
 		testenv.Check(t, err)
 		return now.Status == client.PushStatusFailed
 	})
 	_, schedule := b.call("POST", "/v1/schedules", object{"name": "Digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": object{"recipient": "user-1", "message": object{"title": "Your week"}}})
 	draft := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: at.Add(2 * time.Hour)}, "recipient,name\nuser-1,Anna\nuser-3,Carl\n")
 	running := b.started(client.NewCampaign{Name: "Winter sale", SendAt: at.Add(3 * time.Hour)}, "recipient\nuser-4\nuser-5\n")
-	hook, err := api.CreateWebhook(t.Context(), client.NewWebhook{URL: newInbox(t).URL})
+	hook, err := api.Webhooks.Create(t.Context(), client.NewWebhook{URL: newInbox(t).URL})
 	testenv.Check(t, err)
-	_, err = api.TestWebhook(t.Context(), hook.ID)
+	_, err = api.Webhooks.Test(t.Context(), hook.ID)
 	testenv.Check(t, err)
-	change, err := api.CreateBulkChange(t.Context(), "", client.NewBulkChange{Action: client.NewBulkChangeActionMove, Shift: "1h", Filter: client.NewBulkFilter{Recipient: "user-1"}})
+	change, err := api.Pushes.CreateBulkChange(t.Context(), "", client.NewBulkChange{Action: client.NewBulkChangeActionMove, Shift: "1h", Filter: client.NewBulkFilter{Recipient: "user-1"}})
 	testenv.Check(t, err)
 	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", "bea@example.com", "--role", "viewer"))
 	guest := openWindow(t, b.api)

@@ -30,7 +30,7 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	}
 	inForce := func() client.Policy {
 		t.Helper()
-		p, err := b.client().Policy(t.Context())
+		p, err := b.client().Policy.Get(t.Context())
 		testenv.Check(t, err)
 		return p
 	}
@@ -50,7 +50,7 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	w.said("Version 1 of the policy is in force.")
 	noon := tomorrowNoon()
 	for i := range 2 {
-		_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: "news", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * 20 * time.Minute)})
+		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: "news", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * 20 * time.Minute)})
 		testenv.Check(t, err)
 	}
 	w.visit("/console/policy?tz=utc")
@@ -86,7 +86,7 @@ func TestConsole_PolicyVersions(t *testing.T) {
 
 	w.fill("[id='rules[0].limit']", "5")
 	forecast("All pushes that wait fit into it.")
-	other, err := b.client().PutPolicy(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "per-day", Limit: 2, Window: "24h"}}}, client.PolicyOptions{})
+	other, err := b.client().Policy.Put(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "per-day", Limit: 2, Window: "24h"}}}, client.PolicyOptions{})
 	testenv.Check(t, err)
 	w.expect("status of 412")
 	save()

@@ -23,7 +23,7 @@ func TestConsole_Proof(t *testing.T) {
 	soon := time.Now().UTC().Truncate(time.Second).Add(2 * time.Hour) // what is further ahead is not audited in every pass
 	var booked []client.Push
 	for i := range 2 {
-		one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "News"}, SendAt: soon.Add(time.Duration(i) * time.Hour)})
+		one, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "News"}, SendAt: soon.Add(time.Duration(i) * time.Hour)})
 		testenv.Check(t, err)
 		booked = append(booked, one)
 	}

@@ -25,7 +25,7 @@ func TestConsole_SubmitPush(t *testing.T) {
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
 	noon := tomorrowNoon()
-	_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "News"}, SendAt: noon})
+	_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Channel: "log", Message: client.Message{"title": "News"}, SendAt: noon})
 	testenv.Check(t, err)
 	w := b.signIn("sender")
 	at := func(t time.Time) string { return t.Format("2006-01-02T15:04:05") }
@@ -74,7 +74,7 @@ func TestConsole_SubmitPush(t *testing.T) {
 	w.shown("h1", "Push for anna")
 	w.said("Booked for " + stamp(noon.Add(time.Minute)))
 	w.until(`location.pathname.startsWith("/console/pushes/")`)
-	for push, err := range b.client().Pushes(t.Context(), client.PushFilter{Recipient: "anna", Channel: "push"}) {
+	for push, err := range b.client().Pushes.List(t.Context(), client.PushesOptions{Recipient: "anna", Channel: "push"}) {
 		if testenv.Check(t, err); !push.SendAt.Equal(noon.Add(time.Minute)) || push.Category != "sale" || push.Message["body"] != "It begins today." {
 			t.Errorf("%+v is booked", push)
 		}
@@ -90,7 +90,7 @@ func TestConsole_OnePush(t *testing.T) {
 	b.Start("worker")
 	noon := tomorrowNoon()
 	book := func(recipient string, message client.Message, at time.Time) client.Push {
-		one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: recipient, Message: message, SendAt: at})
+		one, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Message: message, SendAt: at})
 		testenv.Check(t, err)
 		return one
 	}
@@ -98,7 +98,7 @@ func TestConsole_OnePush(t *testing.T) {
 	book("anna", client.Message{"title": "News"}, noon.Add(time.Hour))
 	bad := book("bert", client.Message{"title": "Welcome", "do": "404"}, time.Time{})
 	b.until("one has failed", func() bool {
-		now, err := b.client().Push(t.Context(), bad.ID)
+		now, err := b.client().Pushes.Get(t.Context(), bad.ID)
 		testenv.Check(t, err)
 		return now.Status == client.PushStatusFailed
 	})
@@ -126,7 +126,7 @@ func TestConsole_OnePush(t *testing.T) {
 	w.tabTo("main button[value=move]")
 	w.press(kb.Enter)
 	w.said("The push for anna is moved to " + stamp(noon.Add(time.Hour+time.Minute)))
-	if moved, err := b.client().Push(t.Context(), one.ID); err != nil || !moved.SendAt.Equal(noon.Add(time.Hour+time.Minute)) {
+	if moved, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || !moved.SendAt.Equal(noon.Add(time.Hour+time.Minute)) {
 		t.Errorf("it is at %s, %v", moved.SendAt, err)
 	}
 
@@ -174,7 +174,7 @@ func TestConsole_BulkMove(t *testing.T) {
 					at = at.Add(time.Hour)
 				}
 			}
-			_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: fmt.Sprint("buyer-", i), Category: category, Message: client.Message{"title": "Sale"}, SendAt: at})
+			_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: fmt.Sprint("buyer-", i), Category: category, Message: client.Message{"title": "Sale"}, SendAt: at})
 			testenv.Check(t, err)
 		}
 	}

@@ -19,7 +19,7 @@ func TestConsole_Pushes(t *testing.T) {
 	b.Start("worker")
 	noon := tomorrowNoon()
 	book := func(recipient, category string, at time.Time) client.Push {
-		one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: recipient, Category: category, Message: client.Message{"title": "Sale"}, SendAt: at})
+		one, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Category: category, Message: client.Message{"title": "Sale"}, SendAt: at})
 		testenv.Check(t, err)
 		return one
 	}
@@ -48,7 +48,7 @@ func TestConsole_Pushes(t *testing.T) {
 	w.set("#f-move_to", noon.Add(2*time.Hour).Format("2006-01-02T15:04:05"))
 	w.click("button", "Is that free?")
 	w.said("It can be moved to " + stamp(noon.Add(2*time.Hour)))
-	if looked, err := b.client().Push(t.Context(), one.ID); err != nil || !looked.SendAt.Equal(noon) {
+	if looked, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || !looked.SendAt.Equal(noon) {
 		t.Errorf("a look moved it to %s, %v", looked.SendAt, err)
 	}
 	w.tabTo("main button[value=move]")
@@ -60,7 +60,7 @@ func TestConsole_Pushes(t *testing.T) {
 	w.axe()
 	w.click("button", "Cancel this push")
 	w.said("The push for anna is canceled, and its place is free.")
-	if ended, err := b.client().Push(t.Context(), one.ID); err != nil || ended.Status != client.PushStatusCanceled || !ended.SendAt.Equal(noon.Add(2*time.Hour)) {
+	if ended, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || ended.Status != client.PushStatusCanceled || !ended.SendAt.Equal(noon.Add(2*time.Hour)) {
 		t.Errorf("%+v, %v", ended, err)
 	}
 
@@ -102,7 +102,7 @@ func TestConsole_Failures(t *testing.T) {
 	for i := range refused {
 		batch.Pushes = append(batch.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Message: client.Message{"do": "404"}})
 	}
-	made, err := b.client().SubmitBatch(t.Context(), "", batch)
+	made, err := b.client().Pushes.SubmitBatch(t.Context(), "", batch)
 	if err != nil || made.Accepted != refused {
 		t.Fatalf("%d are accepted, %v", made.Accepted, err)
 	}
@@ -111,7 +111,7 @@ func TestConsole_Failures(t *testing.T) {
 	}
 	b.until("all are refused", func() bool { return failed() == refused })
 	for i := range 3 { // so that this one's day is full
-		_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "user-7", Message: client.Message{}, SendAt: time.Now().Add(time.Duration(i+2) * time.Hour)})
+		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "user-7", Message: client.Message{}, SendAt: time.Now().Add(time.Duration(i+2) * time.Hour)})
 		testenv.Check(t, err)
 	}
 	w := b.signIn("sender")

@@ -23,7 +23,7 @@ func TestConsole_Recipient(t *testing.T) {
 	noon := tomorrowNoon()
 	var booked []client.Push
 	for i := range 5 {
-		one, err := api.Submit(t.Context(), "", client.NewPush{
+		one, err := api.Pushes.Submit(t.Context(), "", client.NewPush{
 			Recipient: "user 42", Channel: "log", Message: client.Message{"title": fmt.Sprintf("News %d", i+1)}, SendAt: noon.Add(time.Duration(10*i) * time.Minute),
 		})
 		testenv.Check(t, err)
@@ -71,7 +71,7 @@ func TestConsole_Recipient(t *testing.T) {
 	w.screen("recipient-move")
 	w.click("button", "Move it there")
 	w.said("Moved to ")
-	moved, err := api.Push(t.Context(), booked[4].ID)
+	moved, err := api.Pushes.Get(t.Context(), booked[4].ID)
 	testenv.Check(t, err)
 	if moved.SendAt.Equal(booked[4].SendAt) || moved.SendAt.Sub(booked[1].SendAt).Abs() < time.Minute {
 		t.Errorf("moved to %s, from %s", stamp(moved.SendAt), stamp(booked[4].SendAt))

@@ -18,14 +18,14 @@ func TestConsole_Viewer(t *testing.T) {
 	b.StartAPI()
 	b.Start("worker")
 	noon := tomorrowNoon()
-	one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", To: "+4915112345678", Message: client.Message{"title": "Hello"}, SendAt: noon})
+	one, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", To: "+4915112345678", Message: client.Message{"title": "Hello"}, SendAt: noon})
 	testenv.Check(t, err)
 	campaign := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: noon}, "recipient\nanna\n")
 	running := b.started(client.NewCampaign{Name: "Winter sale", SendAt: noon.Add(time.Hour)}, "recipient\nbert\n")
-	failed, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "carl", Message: client.Message{"do": "404"}})
+	failed, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "carl", Message: client.Message{"do": "404"}})
 	testenv.Check(t, err)
 	b.until("a push has failed", func() bool {
-		failed, err = b.client().Push(t.Context(), failed.ID)
+		failed, err = b.client().Pushes.Get(t.Context(), failed.ID)
 		testenv.Check(t, err)
 		return failed.Status == client.PushStatusFailed
 	})
@@ -65,7 +65,7 @@ func TestConsole_Viewer(t *testing.T) {
 			t.Errorf("%s: %.200s", path, answer)
 		}
 	}
-	if left, err := b.client().Push(t.Context(), one.ID); err != nil || left.Status != client.PushStatusScheduled {
+	if left, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || left.Status != client.PushStatusScheduled {
 		t.Errorf("%+v, %v", left, err)
 	}
 }

@@ -96,7 +96,7 @@ func TestConsole_Caps(t *testing.T) {
 	b.StartAPI()
 	noon := tomorrowNoon()
 	for _, recipient := range []string{"anna", "bert"} {
-		_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: recipient, Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
+		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
 		testenv.Check(t, err)
 	}
 	w := b.signIn("sender")
@@ -114,7 +114,7 @@ func TestConsole_Caps(t *testing.T) {
 	w.shown("h2", "People with a push on "+noon.Format(time.DateOnly))
 	w.said("2 of 200 (1.0 %)")
 	w.screen("settings-caps")
-	_, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "carl", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
+	_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "carl", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
 	testenv.Check(t, err)
 	w.visit("/console/settings/caps?tz=utc")
 	w.said("3 of 3: nothing more is accepted until some have ended")

@@ -89,7 +89,7 @@ func TestConsole_Policy(t *testing.T) {
 	noon := tomorrowNoon()
 	var booked []client.Push
 	for i := range 2 {
-		one, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * time.Hour)})
+		one, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * time.Hour)})
 		testenv.Check(t, err)
 		booked = append(booked, one)
 	}
@@ -109,13 +109,13 @@ func TestConsole_Policy(t *testing.T) {
 	w.said("of the policy is in force.")
 	w.said("The last change is carried on to what is booked")
 	b.until("the push is moved", func() bool {
-		one, err := b.client().Push(t.Context(), booked[1].ID)
+		one, err := b.client().Pushes.Get(t.Context(), booked[1].ID)
 		testenv.Check(t, err)
 		return one.SendAt.Equal(noon.Add(24 * time.Hour))
 	})
 	operation := eval[string](w, `new URLSearchParams(location.search).get("operation")`)
 	b.until("all is looked at", func() bool {
-		o, err := b.client().PolicyOperation(t.Context(), operation)
+		o, err := b.client().Policy.GetOperation(t.Context(), operation)
 		testenv.Check(t, err)
 		return o.Status == client.OperationStatusFinished
 	})

@@ -61,7 +61,7 @@ func TestConsole_SlowUpload(t *testing.T) {
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
 	c := b.session("sender")
-	draft, err := b.client().CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Winter sale", Message: client.Message{"title": "Hi {{ story }}"}})
+	draft, err := b.client().Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "Winter sale", Message: client.Message{"title": "Hi {{ story }}"}})
 	testenv.Check(t, err)
 
 	form, body := audienceForm(t, "id,zone,story", lines, func(i int) string {
@@ -97,7 +97,7 @@ func TestConsole_RefusedUpload(t *testing.T) {
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
 	c := b.session("sender")
-	draft, err := b.client().CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Winter sale", Message: client.Message{"title": "Hi"}})
+	draft, err := b.client().Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "Winter sale", Message: client.Message{"title": "Hi"}})
 	testenv.Check(t, err)
 	form, body := audienceForm(t, "id,zone,town", 200_000, func(i int) string { return fmt.Sprintf("user-%d,Asia/Tokyo,%s", i, strings.Repeat("once ", 20)) })
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.api+"/console/campaigns/"+draft.ID+"/audience", bytes.NewReader(body))

@@ -112,7 +112,7 @@ func TestConsole_Webhooks(t *testing.T) {
 	rows := `document.querySelectorAll("[aria-label=Deliveries] tbody tr")`
 	w.reload(rows + `.length === 1 && ` + rows + `[0].innerText.includes("delivered")`)
 
-	sent, err := b.client().Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "Hello"}})
+	sent, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "Hello"}})
 	testenv.Check(t, err)
 	b.until("both events of the push have come", func() bool { return len(endpoint.of(sent.ID)) == 2 })
 	w.reload(rows + `.length === 3 && [...` + rows + `].every(r => r.innerText.includes("delivered"))`)

@@ -51,7 +51,7 @@ func (r *campaignRun) look(ctx context.Context) (client.Campaign, error) {
 		return client.Campaign{}, ctx.Err()
 	case <-time.After(followPause):
 	}
-	return r.api.Campaign(ctx, r.draft.ID)
+	return r.api.Campaigns.Get(ctx, r.draft.ID)
 }
 
 // newBytesBar is a progress bar of bytes, of which there may be -1: nobody knows. It is shown on a terminal alone.

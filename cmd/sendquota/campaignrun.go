@@ -64,7 +64,7 @@ func (c runCampaign) Run() error {
 		return exitStatus{fmt.Errorf("%s is a folder, and no file with recipients", c.File), exitUsage}
 	}
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
-		draft, err := api.CreateCampaign(ctx, "", client.NewCampaign{
+		draft, err := api.Campaigns.Create(ctx, "", client.NewCampaign{
 			Name: c.name(), Channel: c.Channel, Category: c.Category, Message: message, SendAt: c.SendAt.Time, LocalTime: c.LocalTime, TimeZone: c.TimeZone,
 			Spread: c.Spread, OnConflict: c.OnConflict, Latest: c.Latest.Time, ExpiresAfter: c.ExpiresAfter,
 		})
@@ -129,7 +129,7 @@ func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 		return exitStatus{errors.New("not started: nothing was booked, and the draft is removed"), exitRefused}
 	}
 	started = true // from here on, perhaps
-	p, err := r.api.StartCampaign(ctx, r.draft.ID)
+	p, err := r.api.Campaigns.Start(ctx, r.draft.ID)
 	var state *client.CampaignState
 	var problem *client.Problem
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 func (r *campaignRun) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	_ = r.api.DeleteCampaign(ctx, r.draft.ID)
+	_ = r.api.Campaigns.Delete(ctx, r.draft.ID)
 }
 
 // stopped is the error of a run that did not come to its end, and says what there is now.
@@ -174,7 +174,7 @@ func (r *campaignRun) upload(ctx context.Context, in *os.File) error {
 	bar := newBytesBar(size, "uploading")
 	defer bar.Finish()
 	var err error
-	r.audience, err = r.api.PutAudience(ctx, r.draft.ID, watchedReader(in, bar, size), chosenFormat(r.Format, r.File))
+	r.audience, err = r.api.Campaigns.PutAudience(ctx, r.draft.ID, watchedReader(in, bar, size), chosenFormat(r.Format, r.File))
 	return err
 }
 
@@ -199,7 +199,7 @@ func formatOf(file string) client.Format {
 }
 
 func (r *campaignRun) simulate(ctx context.Context) error {
-	found, err := r.api.Simulate(ctx, r.draft.ID)
+	found, err := r.api.Campaigns.Simulate(ctx, r.draft.ID)
 	if err != nil {
 		return r.stopped(ctx, err, "nothing was booked, and the draft is removed")
 	}

@@ -40,7 +40,7 @@ type listCampaigns struct {
 func (c listCampaigns) Run() error {
 	return c.withAPI("campaigns:read", func(ctx context.Context, api *client.Client) error {
 		all := []client.Campaign{}
-		for p, err := range api.Campaigns(ctx, client.CampaignStatus(c.Status)) {
+		for p, err := range api.Campaigns.List(ctx, client.CampaignsOptions{Status: client.CampaignStatus(c.Status)}) {
 			if err != nil {
 				return exitStatus{refusal(err), exitRefused}
 			}
@@ -88,7 +88,7 @@ type showCampaign struct {
 
 func (c showCampaign) Run() error {
 	return c.withAPI("campaigns:read", func(ctx context.Context, api *client.Client) error {
-		p, err := api.Campaign(ctx, c.ID)
+		p, err := api.Campaigns.Get(ctx, c.ID)
 		if err == nil && c.Recipients != "" {
 			err = c.export(ctx, api)
 		}
@@ -104,7 +104,7 @@ func (c showCampaign) Run() error {
 
 // export writes the recipients. What is not complete is removed.
 func (c showCampaign) export(ctx context.Context, api *client.Client) error {
-	lines, err := api.ExportCampaign(ctx, c.ID, formatOf(c.Recipients))
+	lines, err := api.Campaigns.ExportRecipients(ctx, c.ID, client.ExportCampaignRecipientsOptions{}, formatOf(c.Recipients))
 	if err != nil {
 		return err
 	}
@@ -132,9 +132,9 @@ type turnCampaign struct {
 	JSON bool   `name:"json" help:"Print the campaign as JSON."`
 }
 
-func (c turnCampaign) turn(do func(*client.Client, context.Context, string) (client.Campaign, error)) error {
+func (c turnCampaign) turn(do func(client.CampaignsAPI, context.Context, string) (client.Campaign, error)) error {
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
-		p, err := do(api, ctx, c.ID)
+		p, err := do(api.Campaigns, ctx, c.ID)
 		if err != nil {
 			return exitStatus{refusal(err), exitRefused}
 		}
@@ -144,18 +144,18 @@ func (c turnCampaign) turn(do func(*client.Client, context.Context, string) (cli
 
 type startCampaign struct{ turnCampaign }
 
-func (c startCampaign) Run() error { return c.turn((*client.Client).StartCampaign) }
+func (c startCampaign) Run() error { return c.turn(client.CampaignsAPI.Start) }
 
 type pauseCampaign struct{ turnCampaign }
 
-func (c pauseCampaign) Run() error { return c.turn((*client.Client).PauseCampaign) }
+func (c pauseCampaign) Run() error { return c.turn(client.CampaignsAPI.Pause) }
 
 type resumeCampaign struct{ turnCampaign }
 
-func (c resumeCampaign) Run() error { return c.turn((*client.Client).ResumeCampaign) }
+func (c resumeCampaign) Run() error { return c.turn(client.CampaignsAPI.Resume) }
 
 type cancelCampaign struct{ turnCampaign }
 
-func (c cancelCampaign) Run() error { return c.turn((*client.Client).CancelCampaign) }
+func (c cancelCampaign) Run() error { return c.turn(client.CampaignsAPI.Cancel) }
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

@@ -67,7 +67,7 @@ func (c importRecipients) send(ctx context.Context, api *client.Client) (client.
 	}
 	bar := newBytesBar(size, "importing")
 	defer bar.Finish()
-	found, err := api.ImportRecipients(ctx, watchedReader(in, bar, size), chosenFormat(c.Format, c.File))
+	found, err := api.Recipients.Import(ctx, watchedReader(in, bar, size), chosenFormat(c.Format, c.File))
 	if err != nil && !errors.As(err, new(*client.Problem)) {
 		err = fmt.Errorf("import: %w; what was sent may be stored, and the import can be repeated", err)
 	}

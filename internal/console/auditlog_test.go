@@ -17,7 +17,7 @@ import (
 func TestAuditLog_Story(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	key, err := b.api.CreateKey(t.Context(), client.NewKey{Name: "back office", Scopes: []client.NewKeyScopes{"pushes:write"}})
+	key, err := b.api.Keys.Create(t.Context(), client.NewKey{Name: "back office", Scopes: []client.NewKeyScopes{"pushes:write"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (p *page) startBulk() error {
 	view, bad := p.readBulk()
 	change, wrong := view.change(p)
 	bad = append(bad, wrong...)
-	estimate, err := p.api.EstimateBulkChange(p.ctx(), change)
+	estimate, err := p.api.Pushes.ValidateCreateBulkChange(p.ctx(), change)
 	if err := bad.both(err); err != nil {
 		return p.again(err, "bulk", bulkTitle, view)
 	}
@@ -111,7 +111,7 @@ func (p *page) startBulk() error {
 		bad.add("confirm", errors.New("type the number of pushes that it concerns now: "+strconv.FormatInt(estimate.Found, 10)))
 		return p.again(bad.problem(), "bulk", bulkTitle, view)
 	}
-	made, err := p.api.CreateBulkChange(p.ctx(), p.form("once"), change)
+	made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.form("once"), change)
 	if err != nil {
 		return p.again(err, "bulk", bulkTitle, view)
 	}
@@ -125,7 +125,7 @@ type bulkChangeView struct {
 }
 
 func (p *page) readBulkChange() (*bulkChangeView, error) {
-	made, err := p.api.BulkChange(p.ctx(), p.param("id"))
+	made, err := p.api.Pushes.GetBulkChange(p.ctx(), p.param("id"))
 	if err != nil || made.Refused == 0 {
 		return &bulkChangeView{BulkChange: made}, err
 	}
@@ -150,7 +150,7 @@ func (p *page) bulkLive() error {
 
 // stopBulk stops a bulk change.
 func (p *page) stopBulk() error {
-	made, err := p.api.CancelBulkChange(p.ctx(), p.param("id"))
+	made, err := p.api.Pushes.CancelBulkChange(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func TestBulk(t *testing.T) {
 	if strings.Contains(done.Body, "Stop it") {
 		t.Error("what has ended can be stopped")
 	}
-	if now, err := b.api.Push(t.Context(), other.ID); err != nil || now.Status != client.PushStatusScheduled {
+	if now, err := b.api.Pushes.Get(t.Context(), other.ID); err != nil || now.Status != client.PushStatusScheduled {
 		t.Errorf("%s, %v", now.Status, err)
 	}
 	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "1</strong> push fits", "Of 1 that were tried, 1 would find a place")
@@ -43,7 +43,7 @@ func TestBulk(t *testing.T) {
 func TestBulk_Times(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
 		t.Fatal(err)
 	}
 	one := b.submit("user-1", 2*time.Hour)

@@ -225,7 +225,7 @@ func hidden(t testing.TB, page reply, name string) string {
 // submit books a push so far ahead.
 func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 	b.t.Helper()
-	one, err := b.api.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(ahead)})
+	one, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(ahead)})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -235,12 +235,12 @@ func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 // startCampaign makes a campaign of an audience in CSV, and has it decided.
 func (b *bundle) startCampaign(name string, at time.Time, audience string) client.Campaign {
 	b.t.Helper()
-	made, err := b.api.CreateCampaign(b.t.Context(), "", client.NewCampaign{Name: name, SendAt: at, Message: client.Message{"title": "Hi"}})
+	made, err := b.api.Campaigns.Create(b.t.Context(), "", client.NewCampaign{Name: name, SendAt: at, Message: client.Message{"title": "Hi"}})
 	if err == nil {
-		_, err = b.api.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
+		_, err = b.api.Campaigns.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
 	}
 	if err == nil {
-		made, err = b.api.StartCampaign(b.t.Context(), made.ID)
+		made, err = b.api.Campaigns.Start(b.t.Context(), made.ID)
 	}
 	for range 10 {
 		if err == nil {

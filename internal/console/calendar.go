@@ -76,7 +76,7 @@ func readDay(text string, now time.Time, in *time.Location) time.Time {
 // readCounts asks how many are booked in each hour. They are asked for by channel, too, to compare each with its ceiling.
 func (v *calendarView) readCounts() error {
 	o := client.AheadOptions{From: v.From, Until: v.Until, GroupBy: "hour", SplitBy: "channel", Channel: v.Channel, Category: v.Category, Campaign: v.ID}
-	found, err := v.p.api.Ahead(v.p.ctx(), o)
+	found, err := v.p.api.Records.Ahead(v.p.ctx(), o)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (v *calendarView) readCounts() error {
 	v.Map.markOver(over)
 	if v.Split == "campaign" {
 		o.SplitBy = v.Split
-		if found, err = v.p.api.Ahead(v.p.ctx(), o); err != nil {
+		if found, err = v.p.api.Records.Ahead(v.p.ctx(), o); err != nil {
 			return err
 		}
 	}
@@ -196,7 +196,7 @@ func (v *calendarView) readCeilings() error {
 	if !v.p.May(push.ScopeRead) {
 		return nil
 	}
-	all, err := v.p.api.Channels(v.p.ctx())
+	all, err := v.p.api.Channels.List(v.p.ctx())
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ func (b *bundle) draft(c client.NewCampaign, audience string) client.Campaign {
 	if c.Message == nil {
 		c.Message = client.Message{"title": "Hi"}
 	}
-	made, err := b.api.CreateCampaign(b.t.Context(), "", c)
+	made, err := b.api.Campaigns.Create(b.t.Context(), "", c)
 	if err == nil && audience != "" {
-		_, err = b.api.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
+		_, err = b.api.Campaigns.PutAudience(b.t.Context(), made.ID, strings.NewReader(audience), client.CSV)
 	}
 	if err != nil {
 		b.t.Fatal(err)
@@ -30,7 +30,7 @@ func (b *bundle) draft(c client.NewCampaign, audience string) client.Campaign {
 func (b *bundle) many(n int, channel string, at time.Time) {
 	b.t.Helper()
 	for i := range n {
-		_, err := b.api.Submit(b.t.Context(), "", client.NewPush{Recipient: "many-" + number(i) + channel, Channel: channel, To: "+4912345", Message: client.Message{"body": "Hi"}, SendAt: at})
+		_, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: "many-" + number(i) + channel, Channel: channel, To: "+4912345", Message: client.Message{"body": "Hi"}, SendAt: at})
 		if err != nil {
 			b.t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func (v *calendarView) readCampaigns() error {
 		return nil
 	}
 	n := 0
-	for c, err := range v.p.api.Campaigns(v.p.ctx(), "") {
+	for c, err := range v.p.api.Campaigns.List(v.p.ctx(), client.CampaignsOptions{}) {
 		if err != nil {
 			return err
 		}
@@ -54,8 +54,8 @@ func (v *calendarView) readCapacity() (err error) {
 	if v.Audience == "" || !v.MayCampaigns || !v.Until.After(v.p.Now()) {
 		return nil
 	}
-	o := client.CapacityOptions{From: v.From, Until: v.Until, TimeZone: v.p.Zones.Shown().String()}
-	if v.Found, err = v.p.api.Capacity(v.p.ctx(), v.Audience, o); err != nil {
+	o := client.CampaignCapacityOptions{From: v.From, Until: v.Until, TimeZone: v.p.Zones.Shown().String()}
+	if v.Found, err = v.p.api.Campaigns.Capacity(v.p.ctx(), v.Audience, o); err != nil {
 		return err
 	}
 	counts, days := map[int64]int64{}, map[string]int64{}

@@ -17,7 +17,7 @@ func (v *moveView) simulate() error {
 	if err != nil {
 		return err
 	}
-	after, err := v.p.api.SimulateChanged(v.p.ctx(), v.ID, change)
+	after, err := v.p.api.Campaigns.SimulateChanged(v.p.ctx(), v.ID, change)
 	var state *client.CampaignState
 	switch {
 	case errors.As(err, &state) && state.Campaign.Status == client.CampaignStatusDraft:
@@ -31,7 +31,7 @@ func (v *moveView) simulate() error {
 		v.Why = "The audience is large: only the new start was simulated."
 		return nil
 	}
-	before, err := v.p.api.Simulate(v.p.ctx(), v.ID)
+	before, err := v.p.api.Campaigns.Simulate(v.p.ctx(), v.ID)
 	var problem *client.Problem
 	switch {
 	case err == nil:

@@ -58,7 +58,7 @@ func (p *page) saveMove() error {
 	if err != nil {
 		return v.again(err)
 	}
-	moved, err := p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), change)
+	moved, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), change)
 	if err != nil {
 		return v.again(inBetween(err))
 	}
@@ -68,7 +68,7 @@ func (p *page) saveMove() error {
 }
 
 func (p *page) readMove() (*moveView, error) {
-	c, err := p.api.Campaign(p.ctx(), p.param("id"))
+	c, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return nil, err
 	}

@@ -24,12 +24,12 @@ func TestMoveCampaign(t *testing.T) {
 		"refused by the quota</td><td data-label=\"Now\" class=\"amount\">1</td><td data-label=\"Then\" class=\"amount\">0</td><td data-label=\"Change\" class=\"amount\">−1</td>",
 		"Nothing was booked", `name="to_exact" value="`+rfc3339(to)+`"`, `/simulate' \`, `-d '{"send_at":"`+rfc3339(to)+`"}'`)
 	b.get(path+"&to="+rfc3339(at.Add(20*time.Second))).has(t, 200, "In the way, by rule", "per-minute: 1", "At these starts more get it")
-	if c, err := b.api.Campaign(t.Context(), one.ID); err != nil || !c.SendAt.Equal(at) {
+	if c, err := b.api.Campaigns.Get(t.Context(), one.ID); err != nil || !c.SendAt.Equal(at) {
 		t.Fatal(c.SendAt, err)
 	}
 	b.follow(b.post(path, "to", to.Format("2006-01-02T15:04:05"), "to_exact", rfc3339(to))).has(t, 200,
 		"“Winter sale” now begins "+to.Format("2006-01-02 15:04:05")+" UTC", "<h2>Week from", "Winter sale, draft, from "+to.Format("2006-01-02 15:04:05"))
-	if c, err := b.api.Campaign(t.Context(), one.ID); err != nil || !c.SendAt.Equal(to) {
+	if c, err := b.api.Campaigns.Get(t.Context(), one.ID); err != nil || !c.SendAt.Equal(to) {
 		t.Error(c.SendAt, err)
 	}
 }
@@ -37,7 +37,7 @@ func TestMoveCampaign(t *testing.T) {
 // submitAt books a push for a time.
 func (b *bundle) submitAt(recipient string, at time.Time) {
 	b.t.Helper()
-	if _, err := b.api.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: at}); err != nil {
+	if _, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: at}); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -59,7 +59,7 @@ func TestMoveCampaign_Faults(t *testing.T) {
 		send("2020-01-01T09:00").has(t, 422, `value="2020-01-01T09:00`, "must not be more than a minute in the past", `id="fault-to"`)
 		send(noon().Add(2*time.Hour).Format("2006-01-02T15:04")).has(t, 422, "must not be after latest", `id="fault-to"`)
 	}
-	if c, err := b.api.Campaign(t.Context(), one.ID); err != nil || !c.SendAt.Equal(noon()) {
+	if c, err := b.api.Campaigns.Get(t.Context(), one.ID); err != nil || !c.SendAt.Equal(noon()) {
 		t.Error(c.SendAt, err)
 	}
 	b.get("/console/calendar/campaigns/"+strings.Repeat("0", 8)+"-0000-4000-8000-000000000000").has(t, 404)
@@ -105,7 +105,7 @@ func TestMoveCampaign_Local(t *testing.T) {
 	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(time.Hour).Format(localLayout), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(time.Hour).Format("2006-01-02 15:04:05")+", by the clocks of each recipient")
 	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(2*time.Hour).Format("2006-01-02T15:04"), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(2*time.Hour).Format("2006-01-02 15:04:05")+", by the clocks of each recipient")
 	for id, want := range map[string]string{zoned.ID: at.Add(9 * time.Hour).Format(localLayout), all.ID: at.Add(2 * time.Hour).Format(localLayout)} {
-		if c, err := b.api.Campaign(t.Context(), id); err != nil || c.LocalTime != want || !c.SendAt.IsZero() {
+		if c, err := b.api.Campaigns.Get(t.Context(), id); err != nil || c.LocalTime != want || !c.SendAt.IsZero() {
 			t.Errorf("%s: %s, %s, want %s; %v", c.Name, c.LocalTime, c.SendAt, want, err)
 		}
 	}

@@ -124,7 +124,7 @@ func (p *page) putAudience(v *draftView) error {
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
 		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))
 	}
-	if v.Campaign, err = p.api.Campaign(p.ctx(), v.ID); err != nil {
+	if v.Campaign, err = p.api.Campaigns.Get(p.ctx(), v.ID); err != nil {
 		return err
 	}
 	p.Notice, p.r.PostForm, form.Columns = done, nil, nil
@@ -175,7 +175,7 @@ func (p *page) sendAudience(id string, file io.Reader, form *audienceForm) error
 	list := &utf8Reader{in: opened, line: 1}
 	form.BadLines = badLines{}
 	ctx := httpapi.WithBadLines(withUpload(p.ctx(), before, body), form.BadLines.take)
-	all, err := p.api.PutAudience(ctx, id, list, client.CSV)
+	all, err := p.api.Campaigns.PutAudience(ctx, id, list, client.CSV)
 	if list.wrong != nil {
 		err = list.wrong
 		if zones != nil {

@@ -37,7 +37,7 @@ func TestCampaign_UploadCall(t *testing.T) {
 	if strings.Contains(page.Body, "printf") {
 		t.Error("a list that is sent as it is gets another heading")
 	}
-	if _, err := b.api.PutAudience(t.Context(), id, strings.NewReader(plain), client.CSV); err != nil {
+	if _, err := b.api.Campaigns.PutAudience(t.Context(), id, strings.NewReader(plain), client.CSV); err != nil {
 		t.Error(err)
 	}
 	list := "Kunde;Vorname;intern\na;Änne;x\nb;\"Bo; B\";y"
@@ -72,7 +72,7 @@ func TestCampaign_UploadCall(t *testing.T) {
 		if want, _ := io.ReadAll(opened.Renamed([]string{"recipient", "it's", ""})); string(want) != string(made) {
 			t.Errorf("%s: %s makes %q, and the console sends %q", name, line[1], made, want)
 		}
-		all, failed := b.api.PutAudience(t.Context(), id, strings.NewReader(string(made)), client.CSV)
+		all, failed := b.api.Campaigns.PutAudience(t.Context(), id, strings.NewReader(string(made)), client.CSV)
 		if failed != nil || all.Accepted != 2 || all.Rejected != 0 {
 			t.Errorf("%s: %s makes %q: %+v, %v", name, line[1], made, all, failed)
 		}

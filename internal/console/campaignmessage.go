@@ -106,7 +106,7 @@ func (p *page) createCampaign() error {
 	message, err := p.readMessageForm(v)
 	var made client.Campaign
 	if err == nil {
-		made, err = p.api.CreateCampaign(p.ctx(), p.form("once"), client.NewCampaign{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+		made, err = p.api.Campaigns.Create(p.ctx(), p.form("once"), client.NewCampaign{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
 	}
 	if err != nil {
 		return p.againDraft(err, "message", v)
@@ -124,7 +124,7 @@ func (p *page) changeMessage(v *draftView) error {
 	}
 	message, err := p.readMessageForm(v)
 	if err == nil {
-		_, err = p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
 	}
 	if err != nil {
 		return p.againDraft(inBetween(err), "message", v)

@@ -69,25 +69,25 @@ const progressEvery = 2 * time.Second
 func (p *page) followCampaign() error {
 	id := p.param("id")
 	return p.stream("campaign", "progress", progressEvery, func() (any, error) {
-		one, err := p.api.Campaign(p.ctx(), id)
+		one, err := p.api.Campaigns.Get(p.ctx(), id)
 		return runningView{Campaign: one}, err
 	})
 }
 
 // pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
 func (p *page) pauseCampaign() error {
-	one, err := p.api.PauseCampaign(p.ctx(), p.param("id"))
+	one, err := p.api.Campaigns.Pause(p.ctx(), p.param("id"))
 	return p.acted(one, err, "The campaign is paused: in two seconds nothing more begins to be sent. Recipients with a place keep it.")
 }
 
 func (p *page) resumeCampaign() error {
-	one, err := p.api.ResumeCampaign(p.ctx(), p.param("id"))
+	one, err := p.api.Campaigns.Resume(p.ctx(), p.param("id"))
 	return p.acted(one, err, "The campaign goes on.")
 }
 
 // askCancel says what a cancel would give back.
 func (p *page) askCancel() error {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (p *page) askCancel() error {
 }
 
 func (p *page) cancelCampaign() error {
-	one, err := p.api.CancelCampaign(p.ctx(), p.param("id"))
+	one, err := p.api.Campaigns.Cancel(p.ctx(), p.param("id"))
 	v := runningView{Campaign: one}
 	return p.acted(one, err, "The campaign is canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it any more, and "+
 		counted(one.Progress.Scheduled, "place is", "places are")+" given back, which takes a while. "+counted(one.Progress.Sent, "was", "were")+" sent it before.")
@@ -110,7 +110,7 @@ func (p *page) acted(one client.Campaign, err error, done string) error {
 
 // campaignRecipients lists what became of the recipients, by outcome.
 func (p *page) campaignRecipients() error {
-	one, err := p.api.Campaign(p.ctx(), p.param("id"))
+	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
 	}
@@ -127,6 +127,6 @@ func (p *page) campaignRecipients() error {
 // exportCampaign hands on the recipients with what became of them, while they are read.
 func (p *page) exportCampaign() error {
 	return p.export("recipients", func(as client.Format) (io.ReadCloser, error) {
-		return p.api.ExportCampaignOutcome(p.ctx(), p.param("id"), p.query("outcome"), as)
+		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.query("outcome")}, as)
 	})
 }

@@ -119,7 +119,7 @@ func (p *page) campaign() error {
 
 // deleteCampaign removes a draft.
 func (p *page) deleteCampaign() error {
-	if err := p.api.DeleteCampaign(p.ctx(), p.param("id")); err != nil {
+	if err := p.api.Campaigns.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}
 	return p.done("The draft is deleted.", p.Link("/campaigns"))

@@ -108,10 +108,10 @@ func TestCampaign_Story(t *testing.T) {
 	choice := []string{"header[0]", "Customer ID", "as[0]", "recipient", "name[0]", "", "header[1]", "First name", "as[1]", "variable", "name[1]", "first_name",
 		"header[2]", "city", "as[2]", "variable", "name[2]", "city", "header[3]", "Zone", "as[3]", "time_zone", "name[3]", "", "header[4]", "internal", "as[4]", "nothing", "name[4]", "internal"}
 	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 line repeats a recipient of an earlier line", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
-	if anna, err := b.api.Recipient(t.Context(), "anna"); err != nil || anna.TimeZone != "Asia/Tokyo" {
+	if anna, err := b.api.Recipients.Get(t.Context(), "anna"); err != nil || anna.TimeZone != "Asia/Tokyo" {
 		t.Errorf("anna's zone is %q, %v", anna.TimeZone, err)
 	}
-	if _, err := b.api.Recipient(t.Context(), "ben"); err == nil {
+	if _, err := b.api.Recipients.Get(t.Context(), "ben"); err == nil {
 		t.Error("something is kept of ben, whose zone is empty")
 	}
 	b.get(at+"/preview?recipient=carl").has(t, 200, "For this recipient", "Hi A very long name; with more")
@@ -319,7 +319,7 @@ func TestCampaign_LargeList(t *testing.T) {
 	}
 	b.upload(at+"/audience", list.String(), choice("no\x00name")...).has(t, 422, `id="fault-header[2]"`)
 	b.follow(b.upload(at+"/audience", list.String(), choice("text")...)).has(t, 200, "30 000 recipients")
-	last, err := b.api.Recipient(t.Context(), fmt.Sprintf("user-%d", lines-1))
+	last, err := b.api.Recipients.Get(t.Context(), fmt.Sprintf("user-%d", lines-1))
 	if err != nil || last.TimeZone != "Europe/Berlin" {
 		t.Errorf("the last has the zone %q, %v", last.TimeZone, err)
 	}

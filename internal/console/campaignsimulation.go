@@ -22,17 +22,17 @@ type previewForm struct {
 // previewDraft shows the messages of real lines, and of those with the most text.
 func (p *page) previewDraft(v *draftView) error {
 	var form previewForm
-	first, err := p.api.Preview(p.ctx(), v.ID, "")
+	first, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{})
 	if err != nil {
 		return err
 	}
-	longest, err := p.api.PreviewLongest(p.ctx(), v.ID)
+	longest, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Longest: true})
 	if err != nil {
 		return err
 	}
 	form.First, form.Longest, v.Form = first.Messages, longest.Messages, &form
 	if one := p.query("recipient"); one != "" {
-		asked, err := p.api.Preview(p.ctx(), v.ID, one)
+		asked, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Recipient: one})
 		if err != nil {
 			return p.againDraft(err, "preview", v)
 		}
@@ -85,7 +85,7 @@ type ruleCount struct {
 // simulateDraft says what a start would do, as often as it is asked.
 func (p *page) simulateDraft(v *draftView) error {
 	v.Simulated = rfc3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
-	s, err := p.api.Simulate(p.ctx(), v.ID)
+	s, err := p.api.Campaigns.Simulate(p.ctx(), v.ID)
 	if err != nil {
 		return p.againDraft(err, "simulation", v)
 	}
@@ -142,7 +142,7 @@ func (p *page) startCampaign(v *draftView) error {
 		wrong.add("recipients", fmt.Errorf("the campaign has %s: type this number, if all are to get it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
 		return p.againDraft(wrong.problem(), "start", v)
 	}
-	one, err := p.api.StartCampaignAsOf(p.ctx(), v.ID, v.UpdatedAt)
+	one, err := p.api.Campaigns.StartAsOf(p.ctx(), v.ID, v.UpdatedAt)
 	if isStale(err) {
 		err = changedSince()
 	}

@@ -12,9 +12,9 @@ import (
 func (b *bundle) exchange(at, title, audience string) {
 	b.t.Helper()
 	id := strings.TrimPrefix(at, root+"/campaigns/")
-	_, err := b.api.ChangeCampaign(b.t.Context(), id, client.CampaignChange{Message: client.Message{"title": title}})
+	_, err := b.api.Campaigns.Change(b.t.Context(), id, client.CampaignChange{Message: client.Message{"title": title}})
 	if err == nil && audience != "" {
-		_, err = b.api.PutAudience(b.t.Context(), id, strings.NewReader(audience), client.CSV)
+		_, err = b.api.Campaigns.PutAudience(b.t.Context(), id, strings.NewReader(audience), client.CSV)
 	}
 	if err != nil {
 		b.t.Fatal(err)

@@ -43,7 +43,7 @@ func (v *draftView) Skipped() string {
 func (p *page) changeWhen(v *draftView) error {
 	change, err := p.readWhen(v)
 	if err == nil {
-		_, err = p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), change)
+		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), change)
 	}
 	if err != nil {
 		return p.againDraft(inBetween(err), "when", v)
@@ -104,7 +104,7 @@ func (p *page) takeStart(v *draftView) error {
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
 	}
-	if _, err := p.api.ChangeCampaignAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{SendAt: at}); err != nil {
+	if _, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{SendAt: at}); err != nil {
 		return inBetween(err)
 	}
 	return p.done("The campaign has the new time, and was simulated again with it.", p.Link("/campaigns/"+v.ID+"/simulation"))

@@ -35,7 +35,7 @@ func (p *page) importZones(columns *columnForm) *zoneImport {
 	}()
 	go func() {
 		defer close(z.done)
-		z.made, z.err = p.api.ImportRecipients(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
+		z.made, z.err = p.api.Recipients.Import(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
 		_ = lines.CloseWithError(errors.New("the import has ended"))
 	}()
 	return z

@@ -24,7 +24,7 @@ func (p *page) caps() error {
 		}
 	}
 	if err = wrong.problem(); err == nil {
-		view.Caps, err = p.api.Caps(p.ctx(), day)
+		view.Caps, err = p.api.Quota.GetCaps(p.ctx(), client.CapsOptions{Day: day})
 	}
 	if err != nil {
 		return p.again(err, "settingscaps", "Caps", view)

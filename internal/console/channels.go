@@ -7,7 +7,7 @@ import (
 )
 
 func (p *page) channels() error {
-	report, err := p.api.Channels(p.ctx())
+	report, err := p.api.Channels.List(p.ctx())
 	if err != nil {
 		return err
 	}
@@ -31,14 +31,14 @@ func (p *page) ChannelWords(c client.Channel) string {
 
 // testSend sends a message to oneself, as any other push: through the quota, at once.
 func (p *page) testSend() error {
-	one, failed := p.api.Submit(p.ctx(), p.form("once"), client.NewPush{
+	one, failed := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
 		Recipient: p.form("recipient"), Channel: p.form("channel"), To: p.form("to"),
 		Message: client.Message{"title": "Test of the channel " + p.form("channel"), "body": "This message was sent from the console to see whether it arrives."},
 	})
 	if failed == nil {
 		return p.done(fmt.Sprintf("The test message to %s is on its way: load this page again to see what became of it.", one.Recipient), p.Link("/pushes/"+one.ID))
 	}
-	report, err := p.api.Channels(p.ctx())
+	report, err := p.api.Channels.List(p.ctx())
 	if err != nil {
 		return err
 	}

@@ -190,9 +190,9 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 				err   error
 			)
 			if v.Try {
-				retry, err = p.api.ValidateRetry(p.ctx(), one.ID, how)
+				retry, err = p.api.Pushes.ValidateRetry(p.ctx(), one.ID, how)
 			} else {
-				retry, err = p.api.Retry(p.ctx(), "", one.ID, how)
+				retry, err = p.api.Pushes.Retry(p.ctx(), "", one.ID, how)
 			}
 			mu.Lock()
 			defer mu.Unlock()

@@ -67,7 +67,7 @@ func (b *bundle) failedAll(pushes int) {
 	for i := range pushes {
 		batch.Pushes = append(batch.Pushes, client.NewPush{Recipient: fmt.Sprint("user-", i), Message: client.Message{}})
 	}
-	if made, err := b.api.SubmitBatch(b.t.Context(), "", batch); err != nil || made.Accepted != int64(pushes) {
+	if made, err := b.api.Pushes.SubmitBatch(b.t.Context(), "", batch); err != nil || made.Accepted != int64(pushes) {
 		b.t.Fatalf("%d, %v", made.Accepted, err)
 	}
 	b.failScheduled()

@@ -63,7 +63,7 @@ func (p *page) createKey() error {
 	err := wrong.problem()
 	var key client.Key
 	if err == nil {
-		key, err = p.api.CreateKey(p.ctx(), made)
+		key, err = p.api.Keys.Create(p.ctx(), made)
 	}
 	return p.withKey(key, err)
 }
@@ -74,7 +74,7 @@ func (p *page) rotateKey() error {
 	if err != nil {
 		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is no time: write it as 24h", p.form("overlap"))))
 	}
-	key, err := p.api.RotateKey(p.ctx(), p.param("id"), hours)
+	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
 	return p.withKey(key, err)
 }
 
@@ -99,7 +99,7 @@ func faultOf(field string, err error) error {
 }
 
 func (p *page) revokeKey() error {
-	if err := p.api.RevokeKey(p.ctx(), p.param("id")); err != nil {
+	if err := p.api.Keys.Revoke(p.ctx(), p.param("id"), client.RevokeKeyOptions{}); err != nil {
 		return err
 	}
 	return p.done("The key is revoked: within a second it opens nothing any more.", p.Link("/settings/keys"))

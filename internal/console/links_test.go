@@ -19,9 +19,9 @@ func TestLinks_MayBeOpened(t *testing.T) {
 	b.failedAll(1)
 	one := b.submit("anna", time.Hour)
 	b.startCampaign("Winter sale", time.Now().Add(2*time.Hour), "recipient\nbert\n")
-	draft, err := b.api.CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Autumn sale", SendAt: time.Now().Add(3 * time.Hour), Message: client.Message{"title": "Hi"}})
+	draft, err := b.api.Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "Autumn sale", SendAt: time.Now().Add(3 * time.Hour), Message: client.Message{"title": "Hi"}})
 	if err == nil {
-		_, err = b.api.PutAudience(t.Context(), draft.ID, strings.NewReader("recipient\nanna\n"), client.CSV)
+		_, err = b.api.Campaigns.PutAudience(t.Context(), draft.ID, strings.NewReader("recipient\nanna\n"), client.CSV)
 	}
 	if err != nil {
 		t.Fatal(err)

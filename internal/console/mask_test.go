@@ -36,7 +36,7 @@ func TestMaskJSON(t *testing.T) {
 func TestPage_Masked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	one, err := b.api.Submit(t.Context(), "", client.NewPush{Recipient: "user-1", To: "+4512345678", Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(time.Hour)})
+	one, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "user-1", To: "+4512345678", Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,10 +41,10 @@ func (p *page) nowLive() error {
 // standing asks how things stand. That Postgres does not answer is one of the answers.
 func (p *page) standing() (*nowView, error) {
 	view := &nowView{}
-	status, err := p.api.Status(p.ctx())
+	status, err := p.api.Records.Status(p.ctx())
 	if err == nil && p.May(push.ScopeRead) {
 		var report client.ChannelReport
-		report, err = p.api.Channels(p.ctx())
+		report, err = p.api.Channels.List(p.ctx())
 		view.Channels = report.Channels
 	}
 	var problem *client.Problem

@@ -73,17 +73,17 @@ func (p *page) policy() error {
 func (p *page) readPolicy() (*policyView, error) {
 	view := &policyView{}
 	var err error
-	if view.InForce, err = p.api.Policy(p.ctx()); err != nil {
+	if view.InForce, err = p.api.Policy.Get(p.ctx()); err != nil {
 		return nil, err
 	}
 	if id := p.query("operation"); id != "" {
-		o, err := p.api.PolicyOperation(p.ctx(), id)
+		o, err := p.api.Policy.GetOperation(p.ctx(), id)
 		if err != nil {
 			return nil, err
 		}
 		view.Operation = &o
 	}
-	shadow, err := p.api.ShadowRules(p.ctx(), p.Now().Add(-shadowTime).Truncate(time.Hour), time.Time{})
+	shadow, err := p.api.Policy.Shadow(p.ctx(), client.PolicyShadowOptions{From: p.Now().Add(-shadowTime).Truncate(time.Hour)})
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (p *page) savePolicy() error {
 	draft, rows, wrong := view.read(p.r.PostForm)
 	sum := digest(draft)
 	if len(wrong) > 0 || p.form("do") != "save" || p.form("forecast_of") != sum {
-		forecast, err := p.api.ForecastPolicy(p.ctx(), draft)
+		forecast, err := p.api.Policy.ForecastPut(p.ctx(), draft)
 		if err := wrong.both(atRows(err, rows)); err != nil {
 			return p.again(err, "policy", "Policy", view.edit(draft, rows))
 		}
@@ -164,7 +164,7 @@ func (p *page) savePolicy() error {
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form lacks the version that it changes. Open the page again"}
 	}
-	made, err := p.api.PutPolicy(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
+	made, err := p.api.Policy.Put(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
 	if err != nil {
 		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
@@ -224,7 +224,7 @@ func (p *page) deletePolicy() error {
 	if version, err := strconv.ParseInt(p.form("if_version"), 10, 64); err == nil {
 		seen.IfVersion = &version
 	}
-	made, err := p.api.DeletePolicy(p.ctx(), seen)
+	made, err := p.api.Policy.Delete(p.ctx(), seen)
 	if err != nil {
 		return err
 	}

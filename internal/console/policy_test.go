@@ -67,7 +67,7 @@ func TestPolicy_DeletedInBetween(t *testing.T) {
 	b := setup(t)
 	put := func(limit int64) {
 		t.Helper()
-		if _, err := b.api.PutPolicy(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: limit, Window: "24h"}}}, client.PolicyOptions{}); err != nil {
+		if _, err := b.api.Policy.Put(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: limit, Window: "24h"}}}, client.PolicyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func TestPolicy_LinkedByLog(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for i := range 51 {
-		if _, err := b.api.PutPolicy(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: int64(i + 1), Window: "24h"}}}, client.PolicyOptions{}); err != nil {
+		if _, err := b.api.Policy.Put(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "daily", Limit: int64(i + 1), Window: "24h"}}}, client.PolicyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestPolicy_Unchanged(t *testing.T) {
 			{"name":"noon","from":"12:00","until":"12:30"}],
 		  "categories":{"VIP customers":{"reserve":{"of-vips":2,"monthly":0}},"a,b":{"bypass":true},"c & d":{}},"default_zone":"Europe/Berlin"}`,
 	} {
-		if _, err := b.api.PutPolicy(t.Context(), newPolicyOf([]byte(document)), client.PolicyOptions{}); err != nil {
+		if _, err := b.api.Policy.Put(t.Context(), newPolicyOf([]byte(document)), client.PolicyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		stored := func() (all map[string]any) {

@@ -33,7 +33,7 @@ func (p *page) push() error {
 }
 
 func (p *page) readPush() (*pushView, error) {
-	one, err := p.api.Push(p.ctx(), p.param("id"))
+	one, err := p.api.Pushes.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (p *page) zoneOfPush() error {
 	if p.Zones.Chosen != "recipient" {
 		return nil
 	}
-	one, err := p.api.Push(p.ctx(), p.param("id"))
+	one, err := p.api.Pushes.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *page) zoneOfPush() error {
 
 // cancelPush cancels one push.
 func (p *page) cancelPush() error {
-	one, err := p.api.Cancel(p.ctx(), p.param("id"))
+	one, err := p.api.Pushes.Cancel(p.ctx(), p.param("id"))
 	if err != nil {
 		return p.pushAgain(err, nil)
 	}
@@ -108,10 +108,10 @@ func (p *page) moveOnePush() error {
 	}
 	id, to := p.param("id"), client.NewTime{SendAt: at}
 	if p.form("do") != "move" {
-		checked, err := p.api.ValidateReschedule(p.ctx(), id, to)
+		checked, err := p.api.Pushes.ValidateReschedule(p.ctx(), id, to)
 		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
-	moved, err := p.api.Reschedule(p.ctx(), id, to)
+	moved, err := p.api.Pushes.Reschedule(p.ctx(), id, to)
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
@@ -137,10 +137,10 @@ func (p *page) retryOnePush() error {
 		return p.pushAgain(err, nil)
 	}
 	if p.form("do") != "retry" {
-		checked, err := p.api.ValidateRetry(p.ctx(), id, how)
+		checked, err := p.api.Pushes.ValidateRetry(p.ctx(), id, how)
 		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
-	retry, err := p.api.Retry(p.ctx(), p.form("once"), id, how)
+	retry, err := p.api.Pushes.Retry(p.ctx(), p.form("once"), id, how)
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
@@ -163,7 +163,7 @@ func (p *page) newPush() error {
 }
 
 func (p *page) readNewPush() (*newPushView, error) {
-	report, err := p.api.Channels(p.ctx())
+	report, err := p.api.Channels.List(p.ctx())
 	return &newPushView{Channels: report.Channels}, err
 }
 
@@ -185,14 +185,14 @@ func (p *page) submitOnePush() error {
 	one.Message, err = p.formMessage()
 	bad.add("message", err)
 	if p.form("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
-		checked, err := p.api.Validate(p.ctx(), one)
+		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
 		if err := bad.both(err); err != nil {
 			return p.again(err, "pushnew", "Submit a push", view)
 		}
 		view.Checked = &checked
 		return p.show("pushnew", "Submit a push", view)
 	}
-	booked, err := p.api.Submit(p.ctx(), p.form("once"), one)
+	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
 	if err != nil {
 		return p.again(err, "pushnew", "Submit a push", view)
 	}

@@ -91,7 +91,7 @@ func TestPush_Move(t *testing.T) {
 	b.post(path, "move_to", "2020-01-01T09:00", "do", "check").has(t, 422, "fault-move_to", "in the past", `value="2020-01-01T09:00"`)
 	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "move").has(t, 409, "Send quota exceeded")
 	b.post(path, "move_to", "never", "do", "move").has(t, 422, "fault-move_to")
-	if now, err := b.api.Push(t.Context(), one.ID); err != nil || !now.SendAt.Equal(one.SendAt) {
+	if now, err := b.api.Pushes.Get(t.Context(), one.ID); err != nil || !now.SendAt.Equal(one.SendAt) {
 		t.Fatalf("it was moved: %+v, %v", now, err)
 	}
 	b.follow(b.post(path, "move_to", local(to), "do", "move")).has(t, 200, "is moved to "+to.UTC().Format("2006-01-02 15:04:05"))
@@ -102,7 +102,7 @@ func TestPush_Move(t *testing.T) {
 func TestPush_Zones(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "user-1", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
 		t.Fatal(err)
 	}
 	tokyo, err := time.LoadLocation("Asia/Tokyo")

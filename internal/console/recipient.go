@@ -117,7 +117,7 @@ func (p *page) readAxisOf(cursor time.Time, channel, category string) (*recipien
 func (v *recipientView) readKnown() error {
 	p := v.p
 	if p.May(push.ScopeRecipientsRead) {
-		known, err := p.api.Recipient(p.ctx(), v.ID)
+		known, err := p.api.Recipients.Get(p.ctx(), v.ID)
 		var problem *client.Problem
 		switch {
 		case err == nil:
@@ -128,7 +128,7 @@ func (v *recipientView) readKnown() error {
 		}
 	}
 	if p.May(push.ScopeRead) {
-		all, err := p.api.Channels(p.ctx())
+		all, err := p.api.Channels.List(p.ctx())
 		if err != nil {
 			return err
 		}
@@ -146,7 +146,7 @@ func (v *recipientView) readMoving() error {
 		if id == "" || !v.p.May(push.ScopeWrite) || !v.p.May(push.ScopeRead) {
 			continue
 		}
-		one, err := v.p.api.Push(v.p.ctx(), id)
+		one, err := v.p.api.Pushes.Get(v.p.ctx(), id)
 		if err != nil {
 			return err
 		}
@@ -195,12 +195,12 @@ func (v *recipientView) readAxis() error {
 	for {
 		shown := p.Zones.Shown().String()
 		from, until := v.window()
-		o := client.AvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category}
+		o := client.RecipientAvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category}
 		if v.Moving != nil {
 			o.Without = v.Moving.ID
 		}
 		var err error
-		if v.Availability, err = p.api.Availability(p.ctx(), v.ID, o); err != nil {
+		if v.Availability, err = p.api.Quota.RecipientAvailability(p.ctx(), v.ID, o); err != nil {
 			return err
 		}
 		if p.useZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
@@ -209,7 +209,7 @@ func (v *recipientView) readAxis() error {
 	}
 	if v.Canceling != nil {
 		from, until := v.window()
-		without, err := p.api.Availability(p.ctx(), v.ID, client.AvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category, Without: v.Canceling.ID})
+		without, err := p.api.Quota.RecipientAvailability(p.ctx(), v.ID, client.RecipientAvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category, Without: v.Canceling.ID})
 		if err != nil {
 			return err
 		}

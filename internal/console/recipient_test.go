@@ -29,7 +29,7 @@ func linkOf(t *testing.T, r reply, text string) string {
 func (b *bundle) bookHour(recipient string, at time.Time) (all []client.Push) {
 	b.t.Helper()
 	for i := range 5 {
-		one, err := b.api.Submit(b.t.Context(), "", client.NewPush{
+		one, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{
 			Recipient: recipient, Category: "news", Message: client.Message{"title": "Number " + number(i+1)}, SendAt: at.Add(time.Duration(2*i) * time.Minute),
 		})
 		if err != nil {
@@ -73,7 +73,7 @@ func TestRecipient_Axis(t *testing.T) {
 func TestRecipient_Zones(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{TimeZone: "Europe/Berlin", Addresses: map[string]string{"sms": "+4912345"}}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "user-1", client.NewRecipient{TimeZone: "Europe/Berlin", Addresses: map[string]string{"sms": "+4912345"}}); err != nil {
 		t.Fatal(err)
 	}
 	year := time.Now().Year()
@@ -91,7 +91,7 @@ func TestRecipient_Zones(t *testing.T) {
 	r.has(t, 200, "clocks back 1 h", "02:00 +02:00", "02:00 +01:00", "02:30:00 <span class=\"zone\">Europe/Berlin (+01:00)", "sms: +4912345", "Recipient’s: Europe/Berlin")
 	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
 	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+01:00)")
-	for one, err := range b.api.Pushes(t.Context(), client.PushFilter{Recipient: "user-1"}) {
+	for one, err := range b.api.Pushes.List(t.Context(), client.PushesOptions{Recipient: "user-1"}) {
 		if err != nil || !one.SendAt.Equal(sunday.Add(90*time.Minute)) {
 			t.Errorf("booked at %s, want the second half past two; %v", one.SendAt, err)
 		}
@@ -116,7 +116,7 @@ func TestRecipient_Submit(t *testing.T) {
 		b.follow(b.post(path, "send_at", free, "once", "one-form", "do", "submit", "channel", "push", "message.title", "x")).has(t, 200, "Booked for", noon().Add(2*time.Hour).Format("2006-01-02 15:04:05"))
 	}
 	n := 0
-	for range b.api.Pushes(t.Context(), client.PushFilter{Recipient: "user-1"}) {
+	for range b.api.Pushes.List(t.Context(), client.PushesOptions{Recipient: "user-1"}) {
 		n++
 	}
 	if n != 6 {
@@ -152,11 +152,11 @@ func TestRecipient_Move(t *testing.T) {
 	path := strings.Replace(move, "/user-1?", "/user-1/move?", 1)
 	b.post(path, "move_to", noon().Add(2*time.Minute+30*time.Second).Format("2006-01-02T15:04:05")).has(t, 409, "per-minute", "Looking for a new time")
 	b.post(path, "move_to", "later").has(t, 422, "is no time", `id="fault-move_to"`)
-	if one, err := b.api.Push(t.Context(), all[2].ID); err != nil || !one.SendAt.Equal(all[2].SendAt) {
+	if one, err := b.api.Pushes.Get(t.Context(), all[2].ID); err != nil || !one.SendAt.Equal(all[2].SendAt) {
 		t.Fatalf("moved to %s, %v", one.SendAt, err)
 	}
 	b.follow(b.post(path, "move_to", noon().Add(3*time.Hour).Format("2006-01-02T15:04:05"))).has(t, 200, "Moved to "+noon().Add(3*time.Hour).Format("2006-01-02 15:04:05"))
-	if one, err := b.api.Push(t.Context(), all[2].ID); err != nil || !one.SendAt.Equal(noon().Add(3*time.Hour)) {
+	if one, err := b.api.Pushes.Get(t.Context(), all[2].ID); err != nil || !one.SendAt.Equal(noon().Add(3*time.Hour)) {
 		t.Errorf("moved to %s, %v", one.SendAt, err)
 	}
 	b.get("/console/recipients/user-2?move="+all[2].ID).has(t, 404, "is not one of user-2")
@@ -197,7 +197,7 @@ func TestRecipient_FreeWithout(t *testing.T) {
 func TestRecipients_Search(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.api.PutRecipient(t.Context(), "user-1", client.NewRecipient{OptOuts: &client.NewOptOuts{Categories: []string{"news"}}}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "user-1", client.NewRecipient{OptOuts: &client.NewOptOuts{Categories: []string{"news"}}}); err != nil {
 		t.Fatal(err)
 	}
 	b.get("/console/recipients").has(t, 200, "/console/recipients/user-1", "news")

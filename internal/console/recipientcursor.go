@@ -55,10 +55,10 @@ func (v *recipientView) readCursor() error {
 		v.Legal = cursorAnswer{Asked: true, Past: true}
 		return nil
 	case v.Moving != nil:
-		_, err := p.api.ValidateReschedule(p.ctx(), v.Moving.ID, client.NewTime{SendAt: v.Cursor})
+		_, err := p.api.Pushes.ValidateReschedule(p.ctx(), v.Moving.ID, client.NewTime{SendAt: v.Cursor})
 		return v.Legal.take(err)
 	}
-	found, err := p.api.Check(p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: v.Cursor})
+	found, err := p.api.Quota.Check(p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: v.Cursor})
 	if err != nil {
 		return v.Legal.take(err)
 	}
@@ -128,7 +128,7 @@ func (v *recipientView) readNeighbours() error {
 
 // check asks about a moment. One that can not be asked about, because it is too far away, has no free times.
 func (v *recipientView) check(at time.Time) (client.Check, error) {
-	found, err := v.p.api.Check(v.p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: at})
+	found, err := v.p.api.Quota.Check(v.p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: at})
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		return client.Check{}, nil

@@ -56,14 +56,14 @@ func (p *page) submitPush() error {
 		return p.recipientAgain(at, bad.problem())
 	}
 	if p.form("do") == "check" {
-		checked, err := p.api.Validate(p.ctx(), one)
+		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
 		if err != nil {
 			return p.recipientAgain(at, err)
 		}
 		p.Notice = "It would be booked for " + p.plainTime(checked.SendAt) + ". Nothing was booked yet."
 		return p.recipientAgain(checked.SendAt, nil)
 	}
-	booked, err := p.api.Submit(p.ctx(), p.form("once"), one)
+	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
 	if err != nil {
 		return p.recipientAgain(at, err)
 	}
@@ -100,10 +100,10 @@ func (p *page) movePush() error {
 		return p.recipientAgain(time.Time{}, bad.problem())
 	}
 	one := p.query("move")
-	if _, err := p.api.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
+	if _, err := p.api.Pushes.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
 		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
-	moved, err := p.api.Reschedule(p.ctx(), one, client.NewTime{SendAt: to})
+	moved, err := p.api.Pushes.Reschedule(p.ctx(), one, client.NewTime{SendAt: to})
 	if err != nil {
 		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
@@ -116,7 +116,7 @@ func (p *page) cancelOnAxis() error {
 	if err := p.zoneOfForm(p.param("id")); err != nil {
 		return err
 	}
-	gone, err := p.api.Cancel(p.ctx(), p.query("cancel"))
+	gone, err := p.api.Pushes.Cancel(p.ctx(), p.query("cancel"))
 	if err != nil {
 		return p.recipientAgain(time.Time{}, err)
 	}
@@ -138,12 +138,12 @@ func (p *page) recipientAgain(cursor time.Time, why error) error {
 
 // freeWithout answers the script of the axis when a push is dragged: what would be free without it.
 func (p *page) freeWithout() error {
-	one, err := p.api.Push(p.ctx(), p.query("without"))
+	one, err := p.api.Pushes.Get(p.ctx(), p.query("without"))
 	if err != nil {
 		return err
 	}
-	o := client.AvailabilityOptions{From: p.moment("from"), Until: p.moment("until"), Channel: one.Channel, Category: one.Category, Without: one.ID}
-	found, err := p.api.Availability(p.ctx(), p.param("id"), o)
+	o := client.RecipientAvailabilityOptions{From: p.moment("from"), Until: p.moment("until"), Channel: one.Channel, Category: one.Category, Without: one.ID}
+	found, err := p.api.Quota.RecipientAvailability(p.ctx(), p.param("id"), o)
 	if err != nil {
 		return err
 	}

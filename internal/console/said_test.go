@@ -46,7 +46,7 @@ func TestSaid_Problems(t *testing.T) {
 	full.has(t, 409, "The rule per-minute is full: 1 in any 1 min, and there are sends already: "+clocks)
 	past := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
 	past.has(t, 422, "must not be more than a minute in the past")
-	if _, err := b.api.PutRecipient(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.post("/console/pushes/new", "recipient", "out", "channel", "push", "message.title", "Hi")
@@ -76,7 +76,7 @@ func TestSaid_Rules(t *testing.T) {
 		if err := json.Unmarshal([]byte(`{"rules":[{"name":"seldom","limit":1,`+rule+`}]}`), &policy); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.api.PutPolicy(t.Context(), policy, client.PolicyOptions{}); err != nil {
+		if _, err := b.api.Policy.Put(t.Context(), policy, client.PolicyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		one := b.submit(fmt.Sprint("lea-", len(rule)), time.Hour)

@@ -99,11 +99,11 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 			return nil, err
 		}
 	}
-	times, err := p.api.NextTimes(p.ctx(), id, nextRuns)
+	next, err := p.api.Schedules.NextTimes(p.ctx(), id, client.NextTimesOptions{N: nextRuns})
 	if err != nil {
 		return nil, err
 	}
-	view.Next = nextOf(view.Cron, times, loadZone(view.TimeZone), p.Now())
+	view.Next = nextOf(view.Cron, next.Next, loadZone(view.TimeZone), p.Now())
 	query := url.Values{"page_size": {"20"}}
 	if token := p.query("page_token"); token != "" {
 		query.Set("page_token", token)
@@ -211,7 +211,7 @@ func (p *page) createSchedule() error {
 	err := wrong.problem()
 	var one client.Schedule
 	if err == nil {
-		one, err = p.api.CreateSchedule(p.ctx(), p.form("once"), made)
+		one, err = p.api.Schedules.Create(p.ctx(), p.form("once"), made)
 	}
 	if err != nil {
 		return p.again(err, "schedulenew", "New schedule", p.patterns())
@@ -262,7 +262,7 @@ func (p *page) changeSchedule() error {
 	}
 	err := wrong.problem()
 	if err == nil {
-		_, err = p.api.ChangeScheduleAsOf(p.ctx(), id, shown, change)
+		_, err = p.api.Schedules.ChangeAsOf(p.ctx(), id, shown, change)
 	}
 	if err != nil {
 		view, found := p.readSchedule(id)
@@ -275,7 +275,7 @@ func (p *page) changeSchedule() error {
 }
 
 func (p *page) deleteSchedule() error {
-	if err := p.api.DeleteSchedule(p.ctx(), p.param("id")); err != nil {
+	if err := p.api.Schedules.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}
 	return p.done("The schedule is deleted. What it has sent or booked stays.", p.Link("/schedules"))

@@ -4,11 +4,11 @@ import "github.com/sendquota/sendquota/client"
 
 // mySessions shows where the user who looks is signed in.
 func (p *page) mySessions() error {
-	all, err := p.api.Sessions(p.ctx(), p.Visitor.Caller.User.String())
+	all, err := p.api.Users.ListSessions(p.ctx(), p.Visitor.Caller.User.String())
 	if err != nil {
 		return err
 	}
-	return p.show("settingssessions", "My sessions", all)
+	return p.show("settingssessions", "My sessions", all.Sessions)
 }
 
 // endMySessions signs the user who asks out, in one browser or in all.
@@ -30,15 +30,15 @@ func (p *page) endMySessions() error {
 }
 
 func (p *page) endSession(of, session string) (notice string, err error) {
-	return "That browser is signed out.", p.api.EndSession(p.ctx(), of, session)
+	return "That browser is signed out.", p.api.Users.EndSession(p.ctx(), of, session)
 }
 
 func (p *page) endSessions(of string) (notice string, err error) {
-	n, err := p.api.EndSessions(p.ctx(), of)
-	if n == 1 {
+	n, err := p.api.Users.EndSessions(p.ctx(), of)
+	if n.Ended == 1 {
 		return "Signed out in 1 browser.", err
 	}
-	return "Signed out in " + number(n) + " browsers.", err
+	return "Signed out in " + number(n.Ended) + " browsers.", err
 }
 
 // ThisBrowser reports whether a session is the one of this page.

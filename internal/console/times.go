@@ -57,7 +57,7 @@ func (p *page) zoneOf(recipient string) error {
 		return nil
 	}
 	now := p.Now()
-	found, err := p.api.Availability(p.ctx(), recipient, client.AvailabilityOptions{From: now, Until: now.Add(time.Second)})
+	found, err := p.api.Quota.RecipientAvailability(p.ctx(), recipient, client.RecipientAvailabilityOptions{From: now, Until: now.Add(time.Second)})
 	if err != nil && p.Zones.Chosen == "recipient" {
 		return err
 	}

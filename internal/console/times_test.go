@@ -29,7 +29,7 @@ func (b *bundle) inBrowser(zone string) { b.cookies[zoneCookie] = zone }
 func TestTimes_FilterAsDrawn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	if _, err := b.api.PutRecipient(t.Context(), "tokyo", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "tokyo", client.NewRecipient{TimeZone: "Asia/Tokyo"}); err != nil {
 		t.Fatal(err)
 	}
 	one := b.submit("tokyo", 24*time.Hour)
@@ -109,7 +109,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 	for at.Weekday() != time.Sunday {
 		at = at.AddDate(0, 0, 1)
 	}
-	draft, err := b.api.CreateCampaign(t.Context(), "", client.NewCampaign{Name: "Sale", SendAt: at, Message: client.Message{"title": "Hi"}})
+	draft, err := b.api.Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "Sale", SendAt: at, Message: client.Message{"title": "Hi"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 		if answer := b.post(path, append(fields, "spread", "30m")...); answer.Status != 303 {
 			t.Fatalf("%d %s", answer.Status, answer.text())
 		}
-		if now, err := b.api.Campaign(t.Context(), draft.ID); err != nil || !now.SendAt.Equal(at) {
+		if now, err := b.api.Campaigns.Get(t.Context(), draft.ID); err != nil || !now.SendAt.Equal(at) {
 			t.Errorf("%v: it is sent at %s instead of %s (%v)", zones, now.SendAt, at, err)
 		}
 		seen := hidden(t, b.get(path), "updated_at")

@@ -35,7 +35,7 @@ func (p *page) users() error {
 
 // createUser makes a user, and shows the link in the answer itself: it is stored nowhere to be shown again.
 func (p *page) createUser() error {
-	made, failed := p.api.CreateUser(p.ctx(), client.NewUser{Email: p.form("email"), Name: p.form("name"), Role: client.NewUserRole(p.form("role"))})
+	made, failed := p.api.Users.Create(p.ctx(), client.NewUser{Email: p.form("email"), Name: p.form("name"), Role: client.NewUserRole(p.form("role"))})
 	view, err := p.readUsers()
 	if err != nil {
 		return err
@@ -101,13 +101,17 @@ func (p *page) readUser(made *client.User) (*userView, error) {
 	var err error
 	if made != nil {
 		view.User = *made
-	} else if view.User, err = p.api.User(p.ctx(), id); err != nil {
+	} else if view.User, err = p.api.Users.Get(p.ctx(), id); err != nil {
 		return nil, err
 	}
 	if view.See {
-		view.Sessions, err = p.api.Sessions(p.ctx(), id)
+		all, err := p.api.Users.ListSessions(p.ctx(), id)
+		if err != nil {
+			return nil, err
+		}
+		view.Sessions = all.Sessions
 	}
-	return view, err
+	return view, nil
 }
 
 func (p *page) user() error {
@@ -140,23 +144,23 @@ func (p *page) actOnUser() error {
 	switch p.form("do") {
 	case "change":
 		notice = "The user is changed: it holds from the next page that the user opens."
-		_, err = p.api.ChangeUser(p.ctx(), id, p.userChange())
+		_, err = p.api.Users.Change(p.ctx(), id, p.userChange())
 	case "disable":
 		notice = "The user is signed out everywhere, and can not sign in."
-		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Disabled: &yes})
+		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &yes})
 	case "enable":
 		notice = "The user can sign in again."
-		_, err = p.api.ChangeUser(p.ctx(), id, client.UserChange{Disabled: &no})
+		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &no})
 	case "delete":
 		notice, back = "The user is deleted, and signed out everywhere.", p.Link("/settings/users")
-		err = p.api.DeleteUser(p.ctx(), id)
+		err = p.api.Users.Delete(p.ctx(), id)
 	case "end":
 		notice, err = p.endSession(id, p.form("session"))
 	case "end-all":
 		notice, err = p.endSessions(id)
 	case "link":
 		var made client.User
-		if made, err = p.api.LinkUser(p.ctx(), id); err == nil {
+		if made, err = p.api.Users.Link(p.ctx(), id); err == nil {
 			view, err := p.readUser(&made)
 			if err != nil {
 				return err

@@ -16,11 +16,11 @@ type webhooksView struct {
 }
 
 func (p *page) webhooks() error {
-	all, err := p.api.Webhooks(p.ctx())
+	all, err := p.api.Webhooks.List(p.ctx())
 	if err != nil {
 		return err
 	}
-	return p.show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
+	return p.show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
 }
 
 func (p *page) createWebhook() error {
@@ -28,16 +28,16 @@ func (p *page) createWebhook() error {
 	for _, event := range words(p.form("events")) {
 		made.Events = append(made.Events, client.NewWebhookEvents(event))
 	}
-	hook, failed := p.api.CreateWebhook(p.ctx(), made)
-	all, err := p.api.Webhooks(p.ctx())
+	hook, failed := p.api.Webhooks.Create(p.ctx(), made)
+	all, err := p.api.Webhooks.List(p.ctx())
 	if err != nil {
 		return err
 	}
 	if failed != nil {
-		return p.again(atEvents(failed), "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all})
+		return p.again(atEvents(failed), "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
 	}
 	p.r.PostForm = nil // the form is for another one
-	return p.show("settingswebhooks", "Webhooks", &webhooksView{all, &hook})
+	return p.show("settingswebhooks", "Webhooks", &webhooksView{all.Webhooks, &hook})
 }
 
 // atEvents has what the API finds wrong with one of the events stand at the field that has all of them.
@@ -65,7 +65,7 @@ func (p *page) readWebhook() (*webhookView, error) {
 	id := p.param("id")
 	view := &webhookView{Statuses: []client.DeliveryStatus{client.DeliveryStatusWaiting, client.DeliveryStatusSending, client.DeliveryStatusDelivered, client.DeliveryStatusFailed}}
 	var err error
-	if view.Webhook, err = p.api.Webhook(p.ctx(), id); err != nil {
+	if view.Webhook, err = p.api.Webhooks.Get(p.ctx(), id); err != nil {
 		return view, err
 	}
 	query := url.Values{"page_size": {"50"}}
@@ -93,33 +93,33 @@ func (p *page) actOnWebhook() error {
 	id, back := p.param("id"), p.Link("/settings/webhooks/"+p.param("id"))
 	switch p.form("do") {
 	case "test":
-		if _, err := p.api.TestWebhook(p.ctx(), id); err != nil {
+		if _, err := p.api.Webhooks.Test(p.ctx(), id); err != nil {
 			return err
 		}
 		return p.done("A test event is on its way: load this page again to see what became of it.", back)
 	case "enable":
-		if _, err := p.api.EnableWebhook(p.ctx(), id); err != nil {
+		if _, err := p.api.Webhooks.Enable(p.ctx(), id); err != nil {
 			return err
 		}
 		return p.done("The webhook gets events again.", back)
 	case "delete":
-		if err := p.api.DeleteWebhook(p.ctx(), id); err != nil {
+		if err := p.api.Webhooks.Delete(p.ctx(), id); err != nil {
 			return err
 		}
 		return p.done("The webhook is deleted.", p.Link("/settings/webhooks"))
 	case "replay-failed":
-		n, err := p.api.ReplayFailed(p.ctx(), id, p.Now().Add(-replayTime))
+		n, err := p.api.Webhooks.ReplayFailedDeliveries(p.ctx(), id, client.SinceForm{Since: p.Now().Add(-replayTime)})
 		if err != nil {
 			return err
 		}
-		return p.done(replayed(n), back)
+		return p.done(replayed(n.Replayed), back)
 	case "replay":
-		if _, err := p.api.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
+		if _, err := p.api.Webhooks.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
 			return err
 		}
 		return p.done("The event is sent again.", back)
 	case "rotate":
-		hook, err := p.api.RotateWebhookSecret(p.ctx(), id)
+		hook, err := p.api.Webhooks.RotateSecret(p.ctx(), id)
 		if err != nil {
 			return err
 		}

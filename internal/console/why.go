@@ -97,11 +97,11 @@ func (p *page) bookThen() error {
 	if err := p.zoneOfForm(recipient); err != nil {
 		return err
 	}
-	campaign, err := p.api.Campaign(p.ctx(), id)
+	campaign, err := p.api.Campaigns.Get(p.ctx(), id)
 	if err != nil {
 		return err
 	}
-	preview, err := p.api.Preview(p.ctx(), id, recipient)
+	preview, err := p.api.Campaigns.Preview(p.ctx(), id, client.PreviewForm{Recipient: recipient})
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (p *page) bookThen() error {
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " can not be read"}
 	}
-	made, err := p.api.Submit(p.ctx(), p.form("once"), client.NewPush{
+	made, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
 		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
 		Metadata: map[string]any{"campaign": id},
 	})

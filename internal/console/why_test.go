@@ -16,7 +16,7 @@ func TestWhy_Campaign(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
-	if _, err := b.api.PutRecipient(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
+	if _, err := b.api.Recipients.Put(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
 		t.Fatal(err)
 	}
 	first := b.startCampaign("Spring news", at, "recipient\nanna\n")
@@ -46,7 +46,7 @@ func TestWhy_Time(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.submit("anna", time.Hour)
-	if _, err := b.api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}, SendAt: one.SendAt.Add(20 * time.Second)}); err == nil {
+	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}, SendAt: one.SendAt.Add(20 * time.Second)}); err == nil {
 		t.Fatal("the second push of a minute is accepted")
 	}
 	if err := b.refused.Flush(t.Context()); err != nil {
@@ -64,7 +64,7 @@ func TestWhy_Time(t *testing.T) {
 	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
 	in, err := time.LoadLocation("Asia/Tokyo")
 	if err == nil {
-		_, err = b.api.PutRecipient(t.Context(), "anna", client.NewRecipient{TimeZone: "Asia/Tokyo"})
+		_, err = b.api.Recipients.Put(t.Context(), "anna", client.NewRecipient{TimeZone: "Asia/Tokyo"})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestWhy_Rules(t *testing.T) {
 		ids = append(ids, b.submit("anna", in).ID)
 	}
 	at := time.Now()
-	if _, err := b.api.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}}); err == nil {
+	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Message: client.Message{"title": "x"}}); err == nil {
 		t.Fatal("the sixth push of an hour is accepted")
 	}
 	if err := b.refused.Flush(t.Context()); err != nil {

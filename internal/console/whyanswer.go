@@ -28,7 +28,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 		return err
 	}
 	a.Campaign = &c
-	line, has, err := a.api.CampaignRecipient(ctx, id, a.who)
+	line, has, err := a.api.Campaigns.Recipient(ctx, id, a.who)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 			a.Sentence = fmt.Sprintf("%s got nothing of %s because the campaign was canceled before it came to them.", a.who, name)
 			return nil
 		}
-		one, err := a.api.Push(ctx, line.Push)
+		one, err := a.api.Pushes.Get(ctx, line.Push)
 		if err != nil {
 			return err
 		}
@@ -97,7 +97,7 @@ func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 	case len(tried) > 0 && (len(pushes.Pushes) == 0 || nearest(wanted(tried[0])) <= nearest(pushes.Pushes[0].SendAt)):
 		return a.try(ctx, tried[0])
 	case len(pushes.Pushes) > 0:
-		one, err := a.api.Push(ctx, pushes.Pushes[0].ID)
+		one, err := a.api.Pushes.Get(ctx, pushes.Pushes[0].ID)
 		if err == nil {
 			a.ofPush(one, "")
 		}
@@ -138,7 +138,7 @@ func (a *answerWhy) anything(ctx context.Context) (bool, error) {
 	if err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.who}, "page_size": {"1"}}, &pushes); err != nil || len(pushes.Pushes) > 0 {
 		return true, err
 	}
-	_, err := a.api.Recipient(ctx, a.who)
+	_, err := a.api.Recipients.Get(ctx, a.who)
 	var problem *client.Problem
 	switch {
 	case err == nil, errors.As(err, &problem) && problem.Status == http.StatusForbidden:
@@ -164,7 +164,7 @@ func (a *answerWhy) nobodyTried(ctx context.Context, at time.Time) error {
 	if at.Before(a.now) {
 		return nil
 	}
-	check, err := a.api.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: at})
+	check, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: at})
 	switch {
 	case err != nil:
 		return err

@@ -12,7 +12,7 @@ import (
 // fill shows what fills the rules: as it stands now if the time is still to come, and as it was noted if it has passed.
 func (a *answerWhy) fill(ctx context.Context, at time.Time, channel, category string, rules []string, noted []client.Conflict) error {
 	a.At = at
-	check, err := a.api.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: later(at, a.now), Channel: channel, Category: category})
+	check, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: later(at, a.now), Channel: channel, Category: category})
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (a *answerWhy) fillings(ctx context.Context, conflicts []client.Conflict) [
 	var all []filling
 	for _, c := range conflicts[:min(len(conflicts), maxFilling)] {
 		f := filling{ID: c.ID, SendAt: c.SendAt}
-		if one, err := a.api.Push(ctx, c.ID); err == nil {
+		if one, err := a.api.Pushes.Get(ctx, c.ID); err == nil {
 			f.Status, f.CampID, f.Campaign = one.Status, one.Campaign, one.Campaign
 			if of, err := a.campaign(ctx, one.Campaign); err == nil {
 				f.Campaign = campaignName(of)
@@ -65,7 +65,7 @@ func (a *answerWhy) campaign(ctx context.Context, id string) (client.Campaign, e
 	if c, known := a.campaigns[id]; known {
 		return c, nil
 	}
-	c, err := a.api.Campaign(ctx, id)
+	c, err := a.api.Campaigns.Get(ctx, id)
 	if err == nil {
 		a.campaigns[id] = c
 	}

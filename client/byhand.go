@@ -11,13 +11,13 @@ import (
 )
 
 // Simulate says what the start of a draft would do. It books nothing.
-func (c *Client) Simulate(ctx context.Context, id string) (Simulation, error) {
-	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), repeat: true})
+func (a CampaignsAPI) Simulate(ctx context.Context, id string) (Simulation, error) {
+	return ask[Simulation](ctx, a.c, call{method: http.MethodPost, path: path("/v1/campaigns/{id}/simulate", id), repeat: true})
 }
 
 // SimulateChanged says what the start of a draft would do after a change. It neither changes nor books anything.
-func (c *Client) SimulateChanged(ctx context.Context, id string, to CampaignChange) (Simulation, error) {
-	return ask[Simulation](ctx, c, call{method: http.MethodPost, path: path("campaigns", id, "simulate"), body: to, repeat: true})
+func (a CampaignsAPI) SimulateChanged(ctx context.Context, id string, to CampaignChange) (Simulation, error) {
+	return ask[Simulation](ctx, a.c, call{method: http.MethodPost, path: path("/v1/campaigns/{id}/simulate", id), body: to, repeat: true})
 }
 
 // SimulatedRecipient is what the start of a campaign would do with one recipient.
@@ -30,9 +30,9 @@ type SimulatedRecipient struct {
 
 // SimulateEach calls each with what the start of a draft would do with each recipient, and returns the totals. An error of
 // each ends it, and is returned.
-func (c *Client) SimulateEach(ctx context.Context, id string, each func(SimulatedRecipient) error) (Simulation, error) {
-	answer, err := c.do(ctx, call{
-		method: http.MethodPost, path: path("campaigns", id, "simulate"), header: http.Header{"Accept": {string(NDJSON)}}, repeat: true,
+func (a CampaignsAPI) SimulateEach(ctx context.Context, id string, each func(SimulatedRecipient) error) (Simulation, error) {
+	answer, err := a.c.do(ctx, call{
+		method: http.MethodPost, path: path("/v1/campaigns/{id}/simulate", id), header: http.Header{"Accept": {string(NDJSON)}}, repeat: true,
 	})
 	if err != nil {
 		return Simulation{}, err
@@ -70,15 +70,19 @@ func cutShort(err error) error {
 	return err
 }
 
-// CapacityOptions say when is looked at, and how closely. What is zero is the API's default.
-type CapacityOptions struct {
-	From, Until time.Time // at most 62 days
-	TimeZone    string    // whose days are counted
-	Sample      int       // recipients, at most
+// Recipient is what became of one recipient of a campaign; false: the campaign has no such recipient.
+func (a CampaignsAPI) Recipient(ctx context.Context, id, recipient string) (r CampaignRecipient, has bool, err error) {
+	var page CampaignRecipientsPage
+	err = a.c.Get(ctx, path("/v1/campaigns/{id}/recipients", id), params{"recipient": recipient}.values(), &page)
+	if err != nil || len(page.Recipients) == 0 {
+		return r, false, err
+	}
+	return page.Recipients[0], true, nil
 }
 
-// Capacity says how many of a sample of a draft's recipients have a place at each hour.
-func (c *Client) Capacity(ctx context.Context, id string, o CapacityOptions) (Capacity, error) {
-	query := params{"from": o.From, "until": o.Until, "time_zone": o.TimeZone, "sample": o.Sample}
-	return ask[Capacity](ctx, c, call{method: http.MethodGet, path: path("campaigns", id, "capacity"), query: query.values(), repeat: true})
+// AuditChecks lists the checks that each audit makes.
+func (a RecordsAPI) AuditChecks(ctx context.Context) ([]AuditCheck, error) {
+	var page AuditsPage
+	err := a.c.Get(ctx, "/v1/audits", params{"page_size": 1}.values(), &page)
+	return page.Checks, err
 }
