@@ -39,11 +39,9 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 	})
-	sweeper := schedule.NewSweeper(a.store, a.log, hooks.Retention)
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends, audits.Kept.Log = a.cfg.Retention.Pushes, a.cfg.Retention.Sends, a.cfg.Retention.Log
 	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
-	runsSweeper := recurring.NewSweeper(a.store, a.log, a.cfg.Retention.Pushes)
 	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Parse})
 	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
 	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
@@ -53,10 +51,12 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		}, deliverer.Handle)
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, sweeper.Run, keeper.Run, refitter.Run, serveQueue,
-		runner.Run, runsSweeper.Run, campaigns.Run, campaign.NewSweeper(a.store, a.log).Run, campaign.NewKeeper(a.store, a.log, a.cfg.Retention.Pushes).Run,
-		bulk.NewRunner(a.store, a.pushes, a.log).Run, bulk.NewSweeper(a.store, a.log).Run,
+		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, refitter.Run, serveQueue,
+		runner.Run, campaigns.Run, bulk.NewRunner(a.store, a.pushes, a.log).Run,
 		a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
+	}
+	for _, r := range a.retention() {
+		loops = append(loops, schedule.NewSweeper(r, a.log).Run)
 	}
 	if d.AuditInterval > 0 {
 		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)

@@ -26,9 +26,6 @@ const (
 	atOnce  = 4
 	// mostTries is how often a push is tried that fails for no reason that is known.
 	mostTries = 5
-	// kept is how long a bulk change is kept after its end, and swept how many rows of it are removed in a transaction.
-	kept  = 30 * 24 * time.Hour
-	swept = 5000
 )
 
 // runnerStore has the bulk changes, and does their steps.
@@ -57,19 +54,6 @@ type runner struct {
 func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, worker: uuid.New(), tries: map[uuid.UUID]int{}}
 	return loop.Loop{Name: "run bulk changes", Interval: interval, Log: log, Pass: r.pass}
-}
-
-// sweepStore removes up to about limit rows of bulk changes that ended before a time.
-type sweepStore interface {
-	SweepBulk(ctx context.Context, before time.Time, limit int) (n int, err error)
-}
-
-// NewSweeper returns a loop that removes bulk changes that ended long ago.
-func NewSweeper(st sweepStore, log *slog.Logger) loop.Loop {
-	return loop.Loop{Name: "sweep bulk changes", Interval: time.Minute, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		n, err := st.SweepBulk(ctx, time.Now().Add(-kept), swept)
-		return n >= swept, err
-	}}
 }
 
 // pass is a step of the bulk change whose turn it is.

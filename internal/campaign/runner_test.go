@@ -208,8 +208,8 @@ func TestService_Act_States(t *testing.T) {
 	}
 }
 
-// TestKeeper: the recipients of a campaign that ended long ago are removed, and its counts stay.
-func TestKeeper(t *testing.T) {
+// TestSweepCampaigns: the recipients of a campaign that ended long ago are removed, and its counts stay.
+func TestSweepCampaigns(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
 	w := b.worker()
@@ -221,10 +221,9 @@ func TestKeeper(t *testing.T) {
 		b.until(w, one, push.CampaignCanceled)
 	}
 	b.exec(`UPDATE campaigns SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, c.ID)
-	keeper := campaign.NewKeeper(b.store, quiet, time.Hour)
-	for full := true; full; {
+	for n := 1; n > 0; {
 		var err error
-		if full, err = keeper.Pass(t.Context()); err != nil {
+		if n, err = b.store.SweepCampaigns(t.Context(), time.Hour, 1000); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http/httptest"
 	"os"
 	"runtime"
@@ -253,12 +252,11 @@ func TestAudience_Whole(t *testing.T) {
 		t.Error(got)
 	}
 
-	sweep := campaign.NewSweeper(b.store, slog.New(slog.DiscardHandler))
 	pass := func() {
 		t.Helper()
-		for full := true; full; {
+		for n := 1; n > 0; {
 			var err error
-			if full, err = sweep.Pass(context.WithoutCancel(t.Context())); err != nil {
+			if n, err = b.store.SweepUploads(context.WithoutCancel(t.Context()), 0, 5000); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -138,7 +138,7 @@ func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	testenv.Exec(t, b.url, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, ended) SELECT audience_id, tenant_id, id, 'infinity', true FROM campaigns WHERE id = $1`, c.Of)
 	testenv.Exec(t, b.url, `UPDATE campaigns SET audience_id = gen_random_uuid(), audience = 1 WHERE id = $1`, c.Of)
 	sweep := func() int {
-		n, err := b.store.SweepUploads(t.Context(), 10_000)
+		n, err := b.store.SweepUploads(t.Context(), 0, 10_000)
 		if err != nil {
 			t.Error(err)
 		}

@@ -23,10 +23,6 @@ type keeping struct {
 	err           error
 }
 
-func (*keeping) SweepStats(context.Context, time.Duration, int) (int, error) { return 0, nil }
-
-func (*keeping) SweepShadows(context.Context, time.Duration, int) (int, error) { return 0, nil }
-
 func (k *keeping) MakePartitions(context.Context) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -8,15 +8,22 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// sweepStore removes up to limit events that ended longer ago than keep.
-type sweepStore interface {
-	SweepDeliveries(ctx context.Context, keep time.Duration, limit int) (n int, err error)
+// Retention is how long records of one kind are kept, and how old ones are removed.
+type Retention struct {
+	Records string        // in the plural, for the log
+	Keep    time.Duration // after their end; Remove says what 0 means
+	Every   time.Duration // between two passes, unless the first one was full
+	Portion int           // records that one pass removes, at most
+
+	// Remove removes up to limit records that ended longer ago than keep, and what belongs to nothing any more. It returns
+	// how many there were.
+	Remove func(ctx context.Context, keep time.Duration, limit int) (n int, err error)
 }
 
-// NewSweeper returns a loop that removes the events of webhooks that ended longer ago than keep, every ten seconds.
-func NewSweeper(st sweepStore, log *slog.Logger, keep time.Duration) loop.Loop {
-	return loop.Loop{Name: "sweep", Interval: 10 * time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
-		n, err := st.SweepDeliveries(ctx, keep, portion)
-		return n >= portion, err
+// NewSweeper returns a loop that removes old records of one kind. Every worker runs one for each kind.
+func NewSweeper(r Retention, log *slog.Logger) loop.Loop {
+	return loop.Loop{Name: "remove old " + r.Records, Interval: r.Every, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
+		n, err := r.Remove(ctx, r.Keep, r.Portion)
+		return n >= r.Portion, err
 	}}
 }

@@ -156,7 +156,7 @@ func (s *Store) DropUpload(ctx context.Context, u Upload) error {
 
 // SweepUploads removes up to limit lines of uploads that were given up or replaced, or whose campaigns were deleted, and returns how
 // many there were. An upload that has no more lines is removed, too; one that is being copied is kept until then.
-func (s *Store) SweepUploads(ctx context.Context, limit int) (n int, err error) {
+func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		if _, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE NOT ended AND alive_until < clock_timestamp()`); err != nil {
 			return err

@@ -236,19 +236,19 @@ func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err erro
 	return ended, err
 }
 
-// SweepBulk removes up to about limit rows of bulk changes that ended before a time.
-func (s *Store) SweepBulk(ctx context.Context, before time.Time, limit int) (n int, err error) {
+// SweepBulk removes up to about limit rows of bulk changes that ended longer ago than keep. It returns how many there were.
+func (s *Store) SweepBulk(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `
 			DELETE FROM bulk_change_pushes p WHERE (p.change_id, p.push_id) IN (
-				SELECT r.change_id, r.push_id FROM (SELECT id FROM bulk_changes WHERE ended_at < $1 ORDER BY ended_at LIMIT 10) b
-				JOIN bulk_change_pushes r ON r.change_id = b.id LIMIT $2)`, before, limit)
+				SELECT r.change_id, r.push_id FROM (SELECT id FROM bulk_changes WHERE ended_at < statement_timestamp() - $1::interval ORDER BY ended_at LIMIT 10) b
+				JOIN bulk_change_pushes r ON r.change_id = b.id LIMIT $2)`, keep, limit)
 		if n = int(tag.RowsAffected()); err != nil || n >= limit {
 			return err
 		}
 		tag, err = c.Exec(ctx, `
-			DELETE FROM bulk_changes WHERE id IN (SELECT id FROM bulk_changes b WHERE ended_at < $1
-				AND NOT EXISTS (SELECT FROM bulk_change_pushes p WHERE p.change_id = b.id) ORDER BY ended_at LIMIT 10)`, before)
+			DELETE FROM bulk_changes WHERE id IN (SELECT id FROM bulk_changes b WHERE ended_at < statement_timestamp() - $1::interval
+				AND NOT EXISTS (SELECT FROM bulk_change_pushes p WHERE p.change_id = b.id) ORDER BY ended_at LIMIT 10)`, keep)
 		n += int(tag.RowsAffected())
 		return err
 	})

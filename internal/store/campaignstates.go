@@ -31,45 +31,54 @@ func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 }
 
 // SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, unless that is zero. The campaigns stay,
-// with their counts, and so do the recipients of one that is the pattern of a schedule, or being copied. It reports whether there may be more.
-func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit int) (more bool, err error) {
+// with their counts, and so do the recipients of one that is the pattern of a schedule, or being copied. It returns how many there were.
+func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	if keep == 0 {
-		return false, nil
+		return 0, nil
 	}
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		more = false
-		n := 0
-		rows, _ := c.Query(ctx, `
-			SELECT audience_id FROM campaigns p
-			WHERE ended_at < clock_timestamp() - $1::interval AND audience_id IS NOT NULL
-				AND NOT EXISTS (SELECT FROM schedules s WHERE s.campaign_id = p.id AND s.deleted_at IS NULL)
-				AND NOT EXISTS (SELECT FROM campaign_uploads u WHERE u.copy_of = p.audience_id AND NOT u.ended)
-			ORDER BY ended_at LIMIT 1`, keep)
-		all, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		more = true
-		for lanes := range s.inTurn(s.CampaignLanes()) {
-			sql := inShard(`WITH old AS MATERIALIZED (
-				SELECT shard, recipient_key, recipient FROM campaign_recipients WHERE {shard} audience_id = $1 LIMIT $2 FOR UPDATE SKIP LOCKED
-			)
-			DELETE FROM campaign_recipients r USING old
-			WHERE r.audience_id = $1 AND r.shard = old.shard AND r.recipient_key = old.recipient_key AND r.recipient = old.recipient`, "$3::bigint", lanes...)
-			tag, err := c.Exec(ctx, sql, append([]any{all[0], limit - n}, shardArg(lanes)...)...)
+		for n = 0; n < limit; {
+			rows, _ := c.Query(ctx, `
+				SELECT audience_id FROM campaigns p
+				WHERE ended_at < clock_timestamp() - $1::interval AND audience_id IS NOT NULL
+					AND NOT EXISTS (SELECT FROM schedules s WHERE s.campaign_id = p.id AND s.deleted_at IS NULL)
+					AND NOT EXISTS (SELECT FROM campaign_uploads u WHERE u.copy_of = p.audience_id AND NOT u.ended)
+				ORDER BY ended_at LIMIT 1`, keep)
+			all, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+			if err != nil || len(all) == 0 {
+				return err
+			}
+			removed, err := s.removeAudience(ctx, c, all[0], limit-n)
 			if err != nil {
 				return err
 			}
-			if n += int(tag.RowsAffected()); n >= limit {
-				return nil
+			if n += removed; removed > 0 {
+				continue
+			}
+			tag, err := c.Exec(ctx, `UPDATE campaigns SET audience_id = NULL WHERE audience_id = $1 AND NOT EXISTS (SELECT FROM campaign_recipients WHERE audience_id = $1)`, all[0])
+			if err != nil || tag.RowsAffected() == 0 { // others have locked what is left
+				return err
 			}
 		}
-		if n == 0 {
-			_, err = c.Exec(ctx, `UPDATE campaigns SET audience_id = NULL WHERE audience_id = $1 AND NOT EXISTS (SELECT FROM campaign_recipients WHERE audience_id = $1)`, all[0])
-		}
-		return err
+		return nil
 	})
-	return more, err
+	return n, err
+}
+
+// removeAudience removes up to limit recipients of an audience that are not locked, and returns how many there were.
+func (s *Store) removeAudience(ctx context.Context, c *pgxpool.Conn, audience [16]byte, limit int) (n int, err error) {
+	for lanes := range s.inTurn(s.CampaignLanes()) {
+		sql := inShard(`WITH old AS MATERIALIZED (
+			SELECT shard, recipient_key, recipient FROM campaign_recipients WHERE {shard} audience_id = $1 LIMIT $2 FOR UPDATE SKIP LOCKED
+		)
+		DELETE FROM campaign_recipients r USING old
+		WHERE r.audience_id = $1 AND r.shard = old.shard AND r.recipient_key = old.recipient_key AND r.recipient = old.recipient`, "$3::bigint", lanes...)
+		tag, err := c.Exec(ctx, sql, append([]any{audience, limit - n}, shardArg(lanes)...)...)
+		if n += int(tag.RowsAffected()); err != nil || n >= limit {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // eraseLinesSQL leaves of the lines of a recipient what became of them.

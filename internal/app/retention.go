@@ -1,0 +1,24 @@
+package app
+
+import (
+	"time"
+
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+const day = 24 * time.Hour
+
+// retention lists what workers remove, after how long, and how often they look. What is kept by partitions (pushes, attempts,
+// Idempotency-Keys, the audit log) is schedule.NewKeeper's.
+func (a *App) retention() []schedule.Retention {
+	pushes := a.cfg.Retention.Pushes
+	return []schedule.Retention{
+		{Records: "events of webhooks", Keep: a.cfg.Webhooks.Retention, Every: 10 * time.Second, Portion: 500, Remove: a.store.SweepDeliveries},
+		{Records: "runs of schedules", Keep: pushes, Every: time.Minute, Portion: 1000, Remove: a.store.SweepSchedules},
+		{Records: "lines of audiences", Every: time.Minute, Portion: 5000, Remove: a.store.SweepUploads},
+		{Records: "recipients of campaigns", Keep: pushes, Every: time.Minute, Portion: 2000, Remove: a.store.SweepCampaigns},
+		{Records: "bulk changes", Keep: 30 * day, Every: time.Minute, Portion: 5000, Remove: a.store.SweepBulk},
+		{Records: "counts of shadow rules", Keep: 90 * day, Every: time.Hour, Portion: 5000, Remove: a.store.SweepShadows},
+		{Records: "numbers of hours", Keep: 401 * day, Every: time.Hour, Portion: 5000, Remove: a.store.SweepStats},
+	}
+}
