@@ -10,6 +10,7 @@ import (
 
 // TestClient_AuditLog lists what this client has done.
 func TestClient_AuditLog(t *testing.T) {
+	t.Parallel()
 	c := newClient()
 	made, err := c.Campaigns.Create(t.Context(), "", client.NewCampaign{Name: "sale", Message: client.Message{"body": "Hi"}})
 	if err != nil {

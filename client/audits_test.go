@@ -4,6 +4,7 @@ import "testing"
 
 // TestClient_Audits tells which checks are made, and what they found.
 func TestClient_Audits(t *testing.T) {
+	t.Parallel()
 	checks, err := newClient().Records.AuditChecks(t.Context())
 	if err != nil || len(checks) == 0 || checks[0].Guarantee == "" || checks[0].Link == "" {
 		t.Errorf("%+v, %v", checks, err)

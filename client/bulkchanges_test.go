@@ -12,6 +12,7 @@ import (
 
 // TestClient_BulkChange goes the way of a move of three pushes to one time, at which there is place for two.
 func TestClient_BulkChange(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	category, at := uuid.NewString(), time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	anna, bert := uuid.NewString(), uuid.NewString()

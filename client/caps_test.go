@@ -9,6 +9,7 @@ import (
 
 // TestClient_Caps tells of a push that waits, and of its recipient on its day.
 func TestClient_Caps(t *testing.T) {
+	t.Parallel()
 	c, at := newClient(), time.Now().Add(200*24*time.Hour)
 	if _, err := c.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "under-caps", Message: client.Message{"title": "Hello"}, SendAt: at}); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,10 @@ import (
 
 // TestClient_Channels tells of a channel through which the worker sends.
 func TestClient_Channels(t *testing.T) {
+	t.Parallel()
+	api := newClient()
 	testenv.Until(t, 10*time.Millisecond, "the worker tells of its channel", func() bool {
-		r, err := newClient().Channels.List(t.Context())
+		r, err := api.Channels.List(t.Context())
 		if err != nil || len(r.Channels) == 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}

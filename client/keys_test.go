@@ -10,6 +10,7 @@ import (
 
 // TestClient_Keys makes, rotates and revokes a key.
 func TestClient_Keys(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	first, err := c.Keys.Create(ctx, client.NewKey{Name: "web", Scopes: []client.NewKeyScopes{client.NewKeyScopesKeysRead}, ExpiresAt: time.Now().Add(time.Hour)})
 	if err != nil || first.Secret == "" || first.ExpiresAt.IsZero() {

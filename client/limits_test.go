@@ -32,6 +32,7 @@ func ExampleLimitsAPI_Take() {
 // TestLimits: a dry run changes nothing, a refund gives back what it says, and a reset gives back all. A cost for which there is never
 // room has no time to wait for.
 func TestLimits(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	take := client.NewTake{Key: "limits", Cost: 3, Limits: []client.NewLimit{
 		{Algorithm: client.NewLimitAlgorithmTokenBucket, Limit: 10, Per: "8760h", Refill: client.NewLimitRefillInterval},

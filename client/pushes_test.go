@@ -12,6 +12,7 @@ import (
 
 // TestClient_MoveAndRetry: a question moves and books nothing, and a push that has not failed is not retried.
 func TestClient_MoveAndRetry(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	at := time.Now().UTC().Add(time.Hour).Truncate(time.Second)
 	p, err := c.Pushes.Submit(ctx, "", client.NewPush{Recipient: uuid.NewString(), SendAt: at, Message: map[string]any{"body": "Hello."}})

@@ -10,6 +10,7 @@ import (
 
 // TestClient_Status tells of a worker, and of a push that was sent.
 func TestClient_Status(t *testing.T) {
+	t.Parallel()
 	c := newClient()
 	if _, err := c.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "of-the-status", Message: client.Message{"title": "Hello"}}); err != nil {
 		t.Fatal(err)

@@ -42,6 +42,7 @@ func hangUp(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
 // TestRetry: calls that can be repeated are, with the same key and the same body, and others only if they did nothing.
 func TestRetry(t *testing.T) {
+	t.Parallel()
 	submit := func(ctx context.Context, c *client.Client) error {
 		_, err := c.Pushes.Submit(ctx, "", client.NewPush{Recipient: "anna"})
 		return err
@@ -127,6 +128,7 @@ func TestRetry(t *testing.T) {
 
 // TestRetry_Context: a context ends the pauses.
 func TestRetry_Context(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	server := httptest.NewServer(&unreliable{answers: []func(http.ResponseWriter){func(w http.ResponseWriter) {
 		status(503, "")(w)
@@ -145,6 +147,7 @@ func TestRetry_Context(t *testing.T) {
 
 // TestNew_Faults: an address or a key that can not be one is refused at once.
 func TestNew_Faults(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct{ address, key string }{
 		{"127.0.0.1:8080", "k"}, {"ftp://a", "k"}, {"http://", "k"}, {"http://a?b", "k"}, {"http://a", ""}, {"http://a", "k\nX: y"},
 	} {
@@ -156,6 +159,7 @@ func TestNew_Faults(t *testing.T) {
 
 // TestRedirect: the key goes to no other address.
 func TestRedirect(t *testing.T) {
+	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
 	server := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
@@ -16,8 +18,11 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// server is the sendquota of the tests and the examples: API and worker, in this process.
-var server struct{ address, key string }
+// server is the sendquota that the tests and the examples share: API and worker, in this process.
+var server struct {
+	address string
+	store   *store.Store
+}
 
 const settings = `
 policy: {rules: [{name: per-minute, limit: 1, window: 1m}, {name: per-day, limit: 20, window: 24h}]}
@@ -36,7 +41,9 @@ func serve(t testenv.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file, "SENDQUOTA_ADDR=127.0.0.1:0"})
 	testenv.Check(t, err)
-	server.key = key(ctx, t, cfg)
+	server.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
+	testenv.Check(t, err)
+	t.Cleanup(server.store.Close)
 	a, err := app.Open(ctx, cfg, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	testenv.Check(t, err)
 	ready, done := make(chan string, 1), make(chan error, 1)
@@ -57,21 +64,18 @@ func serve(t testenv.T) {
 	}
 }
 
-// key makes a tenant with a key.
-func key(ctx context.Context, t testenv.T, cfg config.Config) string {
-	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
-	testenv.Check(t, err)
-	defer st.Close()
-	tenant, _, err := st.CreateTenant(ctx, "acme")
-	testenv.Check(t, err)
-	_, key, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
-	testenv.Check(t, err)
-	return key
-}
-
-// newClient is a client of the server.
+// newClient returns a client of the server with the key of a new tenant.
 func newClient() *client.Client {
-	c, err := client.New(server.address, server.key, client.Config{})
+	ctx := context.Background()
+	tenant, _, err := server.store.CreateTenant(ctx, uuid.NewString())
+	if err != nil {
+		panic(err)
+	}
+	_, key, err := server.store.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	if err != nil {
+		panic(err)
+	}
+	c, err := client.New(server.address, key, client.Config{})
 	if err != nil {
 		panic(err)
 	}

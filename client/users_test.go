@@ -10,6 +10,7 @@ import (
 
 // TestClient_Users makes, changes, links and removes a user.
 func TestClient_Users(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	ada, err := c.Users.Create(ctx, client.NewUser{Email: "ada@client.example", Name: "Ada", Role: client.NewUserRoleEditor})
 	if err != nil || !strings.Contains(ada.Link, "/console/set-password/") || ada.LinkExpiresAt.IsZero() || ada.Role != client.UserRoleEditor {

@@ -15,6 +15,7 @@ import (
 
 // TestWebhooks goes the way of a webhook, with an endpoint that gives up on what it gets at first.
 func TestWebhooks(t *testing.T) {
+	t.Parallel()
 	ctx, c := t.Context(), newClient()
 	broken, got := make(chan struct{}), make(chan http.Header, 100)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -23,6 +23,7 @@ const everyType = `channels:
 var everyVariable = []string{"SID=AC0123", "TOKEN=" + hush, `JSON={"private_key": "` + hush + `"}`, "PEM=-----BEGIN\n" + hush + "\n-----END"}
 
 func TestChannel_Types(t *testing.T) {
+	t.Parallel()
 	c, errs := read(everyType, everyVariable...)
 	if errs != nil {
 		t.Fatal(errs)
@@ -66,6 +67,7 @@ func TestChannel_Types(t *testing.T) {
 // TestChannel_Errors lists the errors of channels, all of them. What is secret is not
 // shown.
 func TestChannel_Errors(t *testing.T) {
+	t.Parallel()
 	const sid = "must be 1 to 64 of a-z, A-Z, 0-9 and -"
 	for _, tt := range []struct {
 		channel string
@@ -150,6 +152,7 @@ func TestChannel_Errors(t *testing.T) {
 }
 
 func TestChannel_PrintsNoSecrets(t *testing.T) {
+	t.Parallel()
 	c, _ := read(everyType, everyVariable...)
 	printed(t, c, c.Channels)
 }

@@ -58,6 +58,7 @@ func defaults() Config {
 }
 
 func TestDefaults(t *testing.T) {
+	t.Parallel()
 	got, err := LoadDev(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
+	t.Parallel()
 	path := writeFile(t, "policy: {rules: []}\nchannels: {push: {type: webhook, url: 'https://x.test', secret: '${SENDQUOTA_PUSH_SECRET}'}}\n")
 	got, err := Load(services("SENDQUOTA_ADDR=:9", "SENDQUOTA_METRICS_ADDR=[::1]:10", "SENDQUOTA_LOG_LEVEL=warn",
 		"SENDQUOTA_CONFIG="+path, "SENDQUOTA_PUSH_SECRET=0123456789abcdef"))
@@ -87,6 +89,7 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoad_Required(t *testing.T) {
+	t.Parallel()
 	database := []string{"DATABASE_URL=postgres://db/sq"}
 	if _, err := LoadTool(database); err != nil {
 		t.Errorf("a tool needs Postgres only: %v", err)
@@ -103,6 +106,7 @@ func TestLoad_Required(t *testing.T) {
 }
 
 func TestLoad_AllErrorsAtOnce(t *testing.T) {
+	t.Parallel()
 	path := writeFile(t, "delivery:\n  queues: 0\npolcy: {}\n")
 	_, err := Load(services("SENDQUOTA_CONFIG="+path, "SENDQUOTA_LOG_LEVEL=verbos", "SENDQUOTA_ADRR=:1"))
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
@@ -118,6 +122,7 @@ SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_AD
 }
 
 func TestLoad_UnreadableFile(t *testing.T) {
+	t.Parallel()
 	_, err := LoadDev([]string{"SENDQUOTA_CONFIG=/no/such.yaml"})
 	want := `SENDQUOTA_CONFIG: "/no/such.yaml": cannot be read: no such file or directory`
 	if err == nil || err.Error() != want {
@@ -128,6 +133,7 @@ func TestLoad_UnreadableFile(t *testing.T) {
 // TestDefaults_Nested reads every default of what the file need not have, in the way of a user who writes what is required
 // and nothing else.
 func TestDefaults_Nested(t *testing.T) {
+	t.Parallel()
 	c, errs := read(`
 policy: {rules: [{name: a, limit: 1, window: 1s}]}
 channels:

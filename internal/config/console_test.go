@@ -9,6 +9,7 @@ import (
 
 // TestConsole_EveryFaultAtOnce of the section, with the lines.
 func TestConsole_EveryFaultAtOnce(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		text string
 		want []string
@@ -69,6 +70,7 @@ func TestConsole_EveryFaultAtOnce(t *testing.T) {
 
 // TestConsole_IdleFitsLifetime: the default of one gives way to what was chosen of the other.
 func TestConsole_IdleFitsLifetime(t *testing.T) {
+	t.Parallel()
 	c, errs := read("console: {session_lifetime: 1h}")
 	if errs != nil || c.Console.SessionIdle != time.Hour {
 		t.Errorf("%v, %v", c.Console.SessionIdle, errs)
@@ -76,6 +78,7 @@ func TestConsole_IdleFitsLifetime(t *testing.T) {
 }
 
 func TestConfig_ConsoleURL(t *testing.T) {
+	t.Parallel()
 	for want, c := range map[string]Config{
 		"http://127.0.0.1:8080": {Addr: "127.0.0.1:8080"},
 		"http://localhost:80":   {Addr: ":80"},
@@ -92,6 +95,7 @@ func TestConfig_ConsoleURL(t *testing.T) {
 }
 
 func TestConfig_ShownAPIURL(t *testing.T) {
+	t.Parallel()
 	for want, c := range map[string]Config{
 		"":                      {Addr: ":80"},
 		"http://localhost:80":   {Addr: ":80", Console: Console{Addr: ":81", PublicURL: "https://c.example.com"}},

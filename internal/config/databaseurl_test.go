@@ -5,6 +5,7 @@ import "testing"
 // TestDatabaseURL: what has one meaning is written so that every parser finds
 // it; the rest is refused.
 func TestDatabaseURL(t *testing.T) {
+	t.Parallel()
 	const unclear = ""
 	for given, want := range map[string]string{
 		// As it is.

@@ -14,6 +14,7 @@ var update = flag.Bool("update", false, "write the settings into docs/settings.m
 
 // TestDocs_Settings compares the table of docs/settings.md with the settings that are read.
 func TestDocs_Settings(t *testing.T) {
+	t.Parallel()
 	const path, begin, end = "../../docs/settings.md", "-update` -->\n", "<!-- /settings -->"
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 )
 
 func TestEnvironment(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		variable string
 		wrong    string // part of the error; empty: none
@@ -58,6 +59,7 @@ func TestEnvironment(t *testing.T) {
 // TestEnvironment_ServiceLinks: the variables that the kubelet makes for the
 // Services sendquota and sendquota-worker, and what only looks like them.
 func TestEnvironment_ServiceLinks(t *testing.T) {
+	t.Parallel()
 	for _, service := range []string{"SENDQUOTA", "SENDQUOTA_WORKER", "SENDQUOTA_API_2"} {
 		links := []string{
 			service + "_SERVICE_HOST=10.96.0.7", service + "_SERVICE_PORT=8080", service + "_SERVICE_PORT_HTTP=8080", service + "_SERVICE_PORT_GRPC_2=8081",
@@ -82,6 +84,7 @@ func TestEnvironment_ServiceLinks(t *testing.T) {
 }
 
 func TestEnvironment_NoFarSuggestion(t *testing.T) {
+	t.Parallel()
 	_, err := LoadDev([]string{"SENDQUOTA_FOO=1"})
 	if err == nil || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("got %v", err)

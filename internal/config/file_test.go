@@ -68,6 +68,7 @@ retention: {pushes: 0, sends: 8760h, audit_log: 48h}
 `
 
 func TestFile(t *testing.T) {
+	t.Parallel()
 	got, errs := read(whole, "PATH_KEY=k$$${X}", "PUSH_SECRET=not/base64 but long enough")
 	if errs != nil {
 		t.Fatal(errs)
@@ -116,6 +117,7 @@ func TestFile(t *testing.T) {
 }
 
 func TestFile_Empty(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "---\n...\n", "%YAML 1.2\n---\n{}\n", "policy: {}\ndelivery: {}\n"} {
 		got, errs := read(text)
 		got.Addr, got.MetricsAddr = "127.0.0.1:8080", ""
@@ -127,6 +129,7 @@ func TestFile_Empty(t *testing.T) {
 
 // TestFile_Errors lists the errors of each file, all of them, with their lines.
 func TestFile_Errors(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name, text string
 		want       []string
@@ -316,6 +319,7 @@ delivery:
 
 // TestRetention_DefaultCoversWindows: where nothing is said, the longest window is kept.
 func TestRetention_DefaultCoversWindows(t *testing.T) {
+	t.Parallel()
 	c, errs := read("policy: {rules: [{name: a, limit: 1, window: 8760h}]}")
 	if want := (Retention{Pushes: 8760 * time.Hour, Sends: 9600 * time.Hour, Log: 9600 * time.Hour}); errs != nil || c.Retention != want {
 		t.Errorf("%+v, errors %v", c.Retention, errs)
@@ -323,6 +327,7 @@ func TestRetention_DefaultCoversWindows(t *testing.T) {
 }
 
 func TestChannel_DefaultTimeoutFitsLease(t *testing.T) {
+	t.Parallel()
 	c, errs := read("delivery: {lease: 100ms}")
 	if errs != nil || c.Channels[0].Timeout != 50*time.Millisecond {
 		t.Errorf("timeout %s, errs %v", c.Channels[0].Timeout, errs)

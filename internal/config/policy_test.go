@@ -25,6 +25,7 @@ default_zone: Asia/Tokyo
 `
 
 func TestReadPolicy(t *testing.T) {
+	t.Parallel()
 	want := policy.Document{
 		Rules: []policy.Rule{
 			{Name: "per-minute", Limit: new(1), Window: "1m"},
@@ -60,6 +61,7 @@ func TestReadPolicy(t *testing.T) {
 
 // TestReadPolicy_Errors: everything that is wrong is said at once, by line.
 func TestReadPolicy_Errors(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		text string
 		want []string
@@ -107,6 +109,7 @@ func TestReadPolicy_Errors(t *testing.T) {
 
 // TestFile_Policy: the policy of the file has the channels of the file.
 func TestFile_Policy(t *testing.T) {
+	t.Parallel()
 	c, errs := read("policy: {rules: [{name: a, limit: 2, window: 1h}, {name: b, limit: 1, per: month}, {name: c, limit: 1, window: 2h, channels: [sms]}, {name: d, limit: 1, window: 90h, shadow: true}]}\n" +
 		"channels: {sms: {type: log}}\n")
 	if errs != nil {

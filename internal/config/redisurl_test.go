@@ -9,6 +9,7 @@ import (
 
 // TestParseRedisURL: every form, with what it names.
 func TestParseRedisURL(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[Secret]RedisServers{
 		"redis://h":                             {Addrs: []string{"h:6379"}},
 		"redis://[::1]:7/2":                     {Addrs: []string{"[::1]:7"}, Database: 2},
@@ -36,6 +37,7 @@ func TestParseRedisURL(t *testing.T) {
 
 // TestParseRedisURL_Wrong: the error says what is wrong, as the settings do, and shows nothing that may be a password.
 func TestParseRedisURL_Wrong(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[Secret]string{
 		"redis://h:70000":                                          "must be redis://[",
 		"redis://h?skip_verify=true":                               "must be redis://[",

@@ -12,6 +12,7 @@ import (
 const hush = "hush-0123456789abcdef"
 
 func TestConfig_PrintsNoSecrets(t *testing.T) {
+	t.Parallel()
 	path := writeFile(t, "channels: {push: {type: webhook, url: 'https://h/${KEY}', secret: '${KEY}'}}")
 	c, err := Load([]string{"DATABASE_URL=postgres://u:" + hush + "@h/db", "REDIS_URL=redis://:" + hush + "@h", "SENDQUOTA_CONFIG=" + path, "KEY=" + hush})
 	if err != nil {
@@ -48,6 +49,7 @@ func printed(t *testing.T, values ...any) {
 }
 
 func TestErrors_ShowNoSecrets(t *testing.T) {
+	t.Parallel()
 	for _, url := range []string{"${KEY}", "${KEY}://h", "ftp://${KEY}", "http://u:${KEY}@h", "http://h:${KEY}/"} {
 		_, errs := read("channels: {push: {type: webhook, url: '"+url+"'}}", "KEY="+hush)
 		if len(errs) != 1 || strings.Contains(errs.Error(), hush) {
