@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/user"
 )
 
 type createKey struct {
@@ -32,8 +33,8 @@ func (c createKey) Validate() error {
 	if err := checkExpires(c.Expires); err != nil {
 		return err
 	}
-	if len(c.Name) > 100 || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("--name %s: must have at most 100 bytes, all printable", brief(c.Name))
+	if err := checkName(c.Name); err != nil {
+		return err
 	}
 	if len(c.Scopes) == 0 {
 		return fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", "))
@@ -61,6 +62,14 @@ func (c createKey) Run() error {
 	})
 }
 
+// checkName checks the name of a key or a user.
+func checkName(name string) error {
+	if len(name) > user.MaxName || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return fmt.Errorf("--name %s: must have at most 100 bytes, all printable", brief(name))
+	}
+	return nil
+}
+
 func checkExpires(expires *time.Duration) error {
 	if expires != nil && *expires < time.Second {
 		return fmt.Errorf("--expires %s: must be positive, and a second at least", *expires)
@@ -84,31 +93,16 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 	return id, err
 }
 
-// tenantOrAll returns the tenant of a name, or uuid.Nil, which stands for all of them, where none is given.
-func tenantOrAll(ctx context.Context, st *store.Store, name *string) (uuid.UUID, error) {
-	if name == nil {
-		return uuid.Nil, nil
-	}
-	return tenantNamed(ctx, st, *name)
-}
-
 // show prints a new key alone on standard output, for scripts, and its id beside that.
 func show(k push.APIKey, secret string) {
 	fmt.Println(secret)
 	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", k.ID)
 }
 
-type listKeys struct {
-	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
-	JSON   bool    `name:"json" help:"Print one JSON object."`
-}
+type listKeys struct{ listOfTenant }
 
 func (c listKeys) Run() error {
-	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		tenant, err := tenantOrAll(ctx, st, c.Tenant)
-		if err != nil {
-			return err
-		}
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		keys, err := st.Keys(ctx, tenant)
 		if err != nil {
 			return err
@@ -170,7 +164,7 @@ func (c revokeKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		before, err := st.RevokeKey(ctx, uuid.Nil, c.ID.UUID)
 		if err != nil {
-			return about(c.ID.UUID, err)
+			return about("key", c.ID.UUID, err)
 		}
 		verb := map[bool]string{true: "was revoked before", false: "is revoked; it is refused within a second"}[before]
 		fmt.Printf("key %s %s\n", c.ID, verb)
@@ -178,10 +172,10 @@ func (c revokeKey) Run() error {
 	})
 }
 
-// about explains that there is no key with this id.
-func about(id uuid.UUID, err error) error {
+// about explains that there is no key, or no user, with this id.
+func about(kind string, id uuid.UUID, err error) error {
 	if errors.Is(err, push.ErrNotFound) {
-		return fmt.Errorf("there is no key %s; see: sendquota keys list", id)
+		return fmt.Errorf("there is no %s %s; see: sendquota %ss list", kind, id, kind)
 	}
 	return err
 }
@@ -204,7 +198,7 @@ func (c rotateKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		k, secret, err := st.RotateKey(ctx, uuid.Nil, c.ID.UUID, c.Overlap, orZero(c.Expires))
 		if err != nil {
-			return about(c.ID.UUID, err)
+			return about("key", c.ID.UUID, err)
 		}
 		show(k, secret)
 		return nil

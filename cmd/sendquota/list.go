@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,7 +10,29 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/store"
 )
+
+// listOfTenant is a command that lists what one tenant has, or all tenants.
+type listOfTenant struct {
+	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
+	JSON   bool    `name:"json" help:"Print one JSON object."`
+}
+
+// withTenant runs work for the tenant, or for uuid.Nil, which stands for all tenants.
+func (c listOfTenant) withTenant(work func(ctx context.Context, st *store.Store, tenant uuid.UUID) error) error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) (err error) {
+		var tenant uuid.UUID
+		if c.Tenant != nil {
+			if tenant, err = tenantNamed(ctx, st, *c.Tenant); err != nil {
+				return err
+			}
+		}
+		return work(ctx, st, tenant)
+	})
+}
 
 // printList prints a list as one JSON object with that name, or as a table with a column for each title.
 func printList[T any](w io.Writer, asJSON bool, name string, all []T, titles []string, cells func(T) []string) error {

@@ -7,24 +7,16 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-type listSchedules struct {
-	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
-	JSON   bool    `name:"json" help:"Print one JSON object."`
-}
+type listSchedules struct{ listOfTenant }
 
 func (c listSchedules) Run() error {
-	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		tenant, err := tenantOrAll(ctx, st, c.Tenant)
-		if err != nil {
-			return err
-		}
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		views := []scheduleView{}
-		err = st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
+		err := st.AllSchedules(ctx, tenant, func(tenant string, p push.Schedule) error {
 			views = append(views, scheduleViewOf(tenant, &p))
 			return nil
 		})

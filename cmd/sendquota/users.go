@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -31,10 +28,7 @@ func (c createUser) Validate() error {
 	if _, wrong := user.CleanEmail(c.Email); wrong != "" {
 		return fmt.Errorf("--email %s: %s", brief(c.Email), wrong)
 	}
-	if len(c.Name) > user.MaxName || strings.ContainsFunc(c.Name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return fmt.Errorf("--name %s: must have at most 100 bytes, all printable", brief(c.Name))
-	}
-	return nil
+	return checkName(c.Name)
 }
 
 func (c createUser) Run() error {
@@ -63,17 +57,10 @@ func showLink(cfg config.Config, u user.User, token string) {
 	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, user.LinkLifetime)
 }
 
-type listUsers struct {
-	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
-	JSON   bool    `name:"json" help:"Print one JSON object."`
-}
+type listUsers struct{ listOfTenant }
 
 func (c listUsers) Run() error {
-	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		tenant, err := tenantOrAll(ctx, st, c.Tenant)
-		if err != nil {
-			return err
-		}
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		users, err := st.Users(ctx, tenant)
 		if err != nil {
 			return err
@@ -122,19 +109,11 @@ func (c linkUser) Run() error {
 		case errors.Is(err, user.ErrDisabled):
 			return fmt.Errorf("the user %s is disabled; see: sendquota users disable --enable", c.ID)
 		case err != nil:
-			return aboutUser(c.ID, err)
+			return about("user", c.ID, err)
 		}
 		showLink(cfg, u, token)
 		return nil
 	})
-}
-
-// aboutUser explains that there is no user with this id.
-func aboutUser(id uuid.UUID, err error) error {
-	if errors.Is(err, push.ErrNotFound) {
-		return fmt.Errorf("there is no user %s; see: sendquota users list", id)
-	}
-	return err
 }
 
 type disableUser struct {
@@ -146,7 +125,7 @@ func (c disableUser) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		u, err := st.User(ctx, uuid.Nil, c.ID)
 		if err != nil {
-			return aboutUser(c.ID, err)
+			return about("user", c.ID, err)
 		}
 		off := !c.Enable
 		_, err = st.ChangeUser(ctx, u.Tenant, c.ID, user.Change{Disabled: &off})
@@ -154,7 +133,7 @@ func (c disableUser) Run() error {
 			return fmt.Errorf("the user %s is the last admin of the tenant %s; make another one first: sendquota users create --role admin", c.ID, u.TenantName)
 		}
 		if err != nil {
-			return aboutUser(c.ID, err)
+			return about("user", c.ID, err)
 		}
 		fmt.Printf("user %s %s\n", c.ID, map[bool]string{true: "is disabled, and signed out everywhere", false: "may sign in"}[off])
 		return nil
