@@ -75,11 +75,11 @@ var numbers = map[string][]string{
 		"Each user has {user.MaxSessions} at most.",
 	},
 	"docs/guarantees.md": {"Within {store.keyTime d} days the same Idempotency-Key"},
-	"docs/policies.md":   {"kept for {schedule.shadowsKept d} days."},
+	"docs/policies.md":   {"kept for {app.shadowsKept d} days."},
 	"docs/pushes.md": {
 		"how many of the first {bulk.sampled} would be accepted,",
 		"each may have {bulk.MaxRunning} under way.",
-		"It can be read for {bulk.kept d} days after its end.",
+		"It can be read for {app.bulkKept d} days after its end.",
 	},
 	"docs/ratelimits.md": {
 		"`key` names the subject: 1 to {httpapi.maxLimitKey} printable bytes.",

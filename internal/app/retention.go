@@ -6,7 +6,11 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-const day = 24 * time.Hour
+const (
+	day         = 24 * time.Hour
+	bulkKept    = 30 * day
+	shadowsKept = 90 * day
+)
 
 // retention lists what workers remove, after how long, and how often they look. What is kept by partitions (pushes, attempts,
 // Idempotency-Keys, the audit log) is schedule.NewKeeper's.
@@ -17,8 +21,8 @@ func (a *App) retention() []schedule.Retention {
 		{Records: "runs of schedules", Keep: pushes, Every: time.Minute, Portion: 1000, Remove: a.store.SweepSchedules},
 		{Records: "lines of audiences", Every: time.Minute, Portion: 5000, Remove: a.store.SweepUploads},
 		{Records: "recipients of campaigns", Keep: pushes, Every: time.Minute, Portion: 2000, Remove: a.store.SweepCampaigns},
-		{Records: "bulk changes", Keep: 30 * day, Every: time.Minute, Portion: 5000, Remove: a.store.SweepBulk},
-		{Records: "counts of shadow rules", Keep: 90 * day, Every: time.Hour, Portion: 5000, Remove: a.store.SweepShadows},
+		{Records: "bulk changes", Keep: bulkKept, Every: time.Minute, Portion: 5000, Remove: a.store.SweepBulk},
+		{Records: "counts of shadow rules", Keep: shadowsKept, Every: time.Hour, Portion: 5000, Remove: a.store.SweepShadows},
 		{Records: "numbers of hours", Keep: 401 * day, Every: time.Hour, Portion: 5000, Remove: a.store.SweepStats},
 	}
 }
