@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 
 	"github.com/sendquota/sendquota/internal/process"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Build builds commands into a folder, with these flags of `go build`. Without a
@@ -35,6 +37,7 @@ func Build(ctx context.Context, folder string, flags []string, commands ...strin
 type Config struct {
 	Programs string   // folder of the programs
 	Database string   // URL; empty: a new, migrated database
+	Migrated bool     // Database has this version's schema: tenants are made without the tool, whose starts take time
 	Redis    string   // URL; empty: a new index
 	Settings string   // the YAML file
 	Dir      string   // of the settings and the logs; empty: a new one
@@ -56,7 +59,7 @@ type Installation struct {
 func Install(t T, c Config) *Installation {
 	t.Helper()
 	if c.Database == "" {
-		c.Database = Postgres(t)
+		c.Database, c.Migrated = Postgres(t), true
 	}
 	if c.Redis == "" {
 		c.Redis = Redis(t)
@@ -69,7 +72,9 @@ func Install(t T, c Config) *Installation {
 	Check(t, os.WriteFile(settings, []byte(c.Settings), 0o600))
 	c.Env = append([]string{"DATABASE_URL=" + c.Database, "REDIS_URL=" + c.Redis, "SENDQUOTA_ADDR=" + addr, "SENDQUOTA_CONFIG=" + settings}, c.Env...)
 	i := &Installation{T: t, Config: c, Addr: addr, started: new(atomic.Int64)}
-	i.Tool("migrate")
+	if !c.Migrated {
+		i.Tool("migrate")
+	}
 	i.Key = i.Tenant("acme")
 	return i
 }
@@ -77,8 +82,18 @@ func Install(t T, c Config) *Installation {
 // Tenant makes a tenant, and returns a key of it.
 func (i *Installation) Tenant(name string) (key string) {
 	i.Helper()
-	i.Tool("tenants", "create", name)
-	return strings.TrimSpace(i.Tool("keys", "create", "--tenant", name))
+	if !i.Migrated {
+		i.Tool("tenants", "create", name)
+		return strings.TrimSpace(i.Tool("keys", "create", "--tenant", name))
+	}
+	st, err := store.Open(i.Context(), i.Database, store.Config{MaxConns: 4, Timeout: startTime})
+	Check(i, err)
+	defer st.Close()
+	id, _, err := st.CreateTenant(i.Context(), name)
+	Check(i, err)
+	_, key, err = st.CreateKey(i.Context(), push.NewKey{Tenant: id, Scopes: push.Scopes})
+	Check(i, err)
+	return key
 }
 
 // Output is what a program wrote, and its exit status.
