@@ -31,6 +31,7 @@ func commands(t *testing.T, mark string) string {
 // work becomes a new database, on which the programs run, and which sends
 // nothing again.
 func TestBackup_Restore(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	postgres, err := devstack.PostgresPrograms()
 	testenv.Check(t, err)

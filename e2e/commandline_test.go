@@ -156,6 +156,7 @@ func TestPortInUse(t *testing.T) {
 // TestDatabasePassword connects with passwords that have a meaning of their own
 // in a URL, to a Postgres that demands them. They are neither cut up nor told.
 func TestDatabasePassword(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	pg := newOwnPostgres(t)
 	pg.do(`ALTER ROLE service CREATEDB`)

@@ -37,6 +37,7 @@ func (w *window) holdEnter() {
 // TestConsole_AxisKeys walks from one free time to the next by the keyboard, along a day of a person with quiet hours and full rules, books where somebody else was
 // faster at first, moves a push to where there is no place, and cancels one after a look at what becomes free.
 func TestConsole_AxisKeys(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: axisConfig})
 	b.StartAPI()

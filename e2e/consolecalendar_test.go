@@ -40,6 +40,7 @@ func (b *bundle) started(c client.NewCampaign, audience string) client.Campaign 
 // TestConsole_Calendar moves a draft in the calendar, with the keyboard and with the mouse: nothing is changed before it was seen what
 // that would do. A campaign that was started stays.
 func TestConsole_Calendar(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "log: {type: log}", "log: {type: log, throughput: {rate: 100, per: 1h}}", 1)})
 	b.StartAPI()

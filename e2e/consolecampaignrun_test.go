@@ -45,6 +45,7 @@ func (w *window) download(selector, part string) (name, text string) {
 // TestConsole_CampaignCanceled pauses a campaign that runs, has it go on, and cancels it after a look at what is given back, with the keyboard alone. Then others
 // have the places, and a file says what became of whom.
 func TestConsole_CampaignCanceled(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const people, busy = 40, 30
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "{name: per-minute, limit: 1, window: 1m}", "{name: per-hour, limit: 1, window: 1h}", 1)})

@@ -14,6 +14,7 @@ import (
 // TestConsole_Channels: one channel works, the provider of another one is not there, and the page says so in words. A test message goes
 // through the quota like any other push, and its page says what became of it.
 func TestConsole_Channels(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const away = `
   sms: {type: webhook, url: "http://127.0.0.1:1/send", secret: "${PUSH_SECRET}", allow_private_addresses: true, timeout: 1s, backoff: {first: 200ms, max: 1s}}

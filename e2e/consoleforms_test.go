@@ -14,6 +14,7 @@ import (
 // TestConsole_FormsSentOnce: of a double click the second counts for nothing, and the value of the button goes along; gone back to, the form
 // can be sent again.
 func TestConsole_FormsSentOnce(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -73,6 +74,7 @@ func TestConsole_FormsSentOnce(t *testing.T) {
 
 // TestConsole_ZoneOfBrowser: a form without any time on its page, too, is drawn by the clocks of the browser, and is read by those that it names.
 func TestConsole_ZoneOfBrowser(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()

@@ -25,6 +25,7 @@ func highest(picture int, color string) string {
 // TestConsole_Now watches how things stand while pushes are sent and refused: the numbers and the lines follow, and the page is never
 // loaded anew.
 func TestConsole_Now(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()

@@ -12,6 +12,7 @@ import (
 // TestConsole_OIDC signs somebody in with their company's account, on the page that they wanted to see and with the role of their groups.
 // Somebody of none of these groups is told so.
 func TestConsole_OIDC(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	p := oidcprovider.New(t)

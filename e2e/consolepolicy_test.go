@@ -13,6 +13,7 @@ import (
 // TestConsole_PolicyVersions tries a rule as a shadow first, puts it in force when it is known what it refuses, and goes back to an older
 // version. What somebody else has changed meanwhile is not overwritten.
 func TestConsole_PolicyVersions(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()

@@ -16,6 +16,7 @@ import (
 // TestConsole_Proof reads what the last audits of a worker found, follows a check to the guarantee that it is about and to the push that
 // broke it, and reads who did what, filtered and as a file.
 func TestConsole_Proof(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "delivery: {lease: 30s}", "delivery: {lease: 30s, audit_interval: 1s}", 1)})
 	b.StartAPI()

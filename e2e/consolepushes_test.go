@@ -13,6 +13,7 @@ import (
 
 // TestConsole_Pushes finds pushes, moves one after a look whether its new time is free, cancels it, and cancels all of a category.
 func TestConsole_Pushes(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -93,6 +94,7 @@ func TestConsole_Pushes(t *testing.T) {
 // TestConsole_Failures: what a provider refuses is told in groups with plain words, and a group is retried through the quota after a look
 // at what that would do. More than one step are taken one after the other without a click.
 func TestConsole_Failures(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const refused = 230 // more than one step
 	b := setupWith(t, options{config: consoleConfig})

@@ -15,6 +15,7 @@ import (
 // TestConsole_Recipient is what somebody does who looks for room for one more push to a person whose hour is full, with the keyboard
 // alone: books it there, drags another push, moves one without a mouse, and cancels one after a look at what becomes free.
 func TestConsole_Recipient(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "{name: per-day, limit: 3, window: 24h}", "{name: per-hour, limit: 5, window: 1h}", 1)})
 	b.StartAPI()

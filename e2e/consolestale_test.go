@@ -11,6 +11,7 @@ import (
 // TestConsole_NotLive has a page that follows by itself lose what it follows, in every way that there is: it says so, its last numbers
 // stay, and it takes that back when it goes on.
 func TestConsole_NotLive(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	api := b.StartAPI()

@@ -74,6 +74,7 @@ func (b *bundle) follow(c *http.Client, all *sync.WaitGroup) *liveStream {
 // TestConsole_Streams has twenty pages follow how things stand at one API. Callers there are served as they are at another API of the
 // installation, which nobody follows; and when the first is stopped, the streams end in good order and hold nothing up.
 func TestConsole_Streams(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(consoleConfig, "drain: 0s", "drain: 1s", 1)})
 	api := b.StartAPI()

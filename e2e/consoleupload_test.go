@@ -52,6 +52,7 @@ func audienceForm(t *testing.T, header string, lines int, line func(i int) strin
 
 // TestConsole_SlowUpload: a list that takes longer to arrive than any other request may, with the time zones of its people, is taken whole.
 func TestConsole_SlowUpload(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const (
 		lines = 3000
@@ -93,6 +94,7 @@ func TestConsole_SlowUpload(t *testing.T) {
 
 // TestConsole_RefusedUpload: a browser that reads the answer when it has sent everything learns what is wrong with the list, however long that is.
 func TestConsole_RefusedUpload(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()

@@ -75,6 +75,7 @@ func (d delivered) signed(t *testing.T, secret string) bool {
 // TestConsole_Webhooks makes a webhook and tries it, reads what was sent to it and sends one event again, replaces its secret, and
 // switches it on again after its endpoint was gone. Secrets are shown once.
 func TestConsole_Webhooks(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig + "webhooks: {timeout: 5s, allow_private_addresses: true}\n"})
 	b.StartAPI()

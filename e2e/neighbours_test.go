@@ -74,6 +74,7 @@ const mostMemory = 400
 // slowly, of several tenants and of none, do not make the API take more memory than
 // it may, and are no reason not to serve another tenant.
 func TestNeighbours_Memory(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: crowdedConfig})
 	api := b.StartAPI()
@@ -187,6 +188,7 @@ func TestNeighbours_Memory(t *testing.T) {
 // what costs most and takes at its worst, all requests of another are served, and its
 // pushes leave before those that the loud tenant had due at the same time.
 func TestNeighbours_Deliveries(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: neighbourConfig})
 	b.StartAPI()

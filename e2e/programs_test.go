@@ -35,6 +35,14 @@ func TestMain(m *testing.M) {
 	testenv.Main(m, func(t testenv.T) { testenv.Finally(t, func() error { return stopChromium() }) })
 }
 
+// allOnly skips a story that proves no guarantee by itself, or that a lower layer proves too, where the run is to be short.
+func allOnly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("only `make test-all` runs this story")
+	}
+}
+
 const buildVariables = "github.com/sendquota/sendquota/internal/build."
 
 // build builds the programs once and returns their folder.
@@ -93,7 +101,7 @@ func setupWith(t *testing.T, o options) *bundle {
 	env := append([]string{"PUSH_SECRET=whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, o.env...)
 	provider := testenv.StartProvider(t, dir, env...)
 	i := testenv.Install(t, testenv.Config{
-		Programs: programs(t), Database: o.database, Redis: o.redis, Dir: dir, Env: env,
+		Programs: programs(t), Database: o.database, Migrated: true, Redis: o.redis, Dir: dir, Env: env,
 		Settings: strings.ReplaceAll(cmp.Or(o.config, usualConfig), "PROVIDER", provider.Addr),
 	})
 	return &bundle{Installation: *i, t: t, api: "http://" + i.Addr, provider: provider}

@@ -29,6 +29,7 @@ delivery: {lease: 3s, arm_lease: 2s, redis_patience: 1s, audit_interval: 1s}
 // successes and failures of everything, and no secret, message, recipient or
 // address is in any log line or metric.
 func TestRedaction(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	pg, rd := newOwnPostgres(t), newOwnRedis(t)
 	rd.do("CONFIG", "SET", "requirepass", "MARKredis")

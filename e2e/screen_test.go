@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -20,9 +21,12 @@ var update = flag.Bool("update", false, "write the pictures of docs/console")
 const pollInterval = 20 * time.Millisecond
 
 // screen makes the checks that every screen must pass, in light and in dark, wide and narrow, and takes its picture, in
-// light and wide, as it leaves the window.
+// light and wide, as it leaves the window. In a short run it does nothing.
 func (w *window) screen(name string) {
 	w.t.Helper()
+	if testing.Short() {
+		return
+	}
 	for _, scheme := range []string{"dark", "light"} {
 		w.scheme(scheme)
 		w.axe()

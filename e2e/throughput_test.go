@@ -27,6 +27,7 @@ delivery: {lease: 30s, arm_lease: 2s}
 // up, not even for the same recipients. Nothing is lost, and waiting has cost no
 // attempt.
 func TestThroughput_ThreeWorkers(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: throughputConfig})
 	b.StartAPI()

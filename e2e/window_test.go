@@ -20,6 +20,7 @@ const goodPage = `<!doctype html><html lang="en"><title>Good</title><body><main>
 
 // TestWindow_Finds: each fault that a screen can have is reported, and nothing of a page without one.
 func TestWindow_Finds(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		page, script, want string // script: served at /a.js

@@ -50,6 +50,12 @@ var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
 // testsByFolder maps the last part of each folder to its tests, fuzz tests and benchmarks.
 func testsByFolder(t *testing.T) map[string]map[string]bool {
 	t.Helper()
+	return namesByFolder(t, testFunc)
+}
+
+// namesByFolder maps the last part of each folder to the names that a pattern finds in its tests.
+func namesByFolder(t *testing.T, pattern *regexp.Regexp) map[string]map[string]bool {
+	t.Helper()
 	found := map[string]map[string]bool{}
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -69,7 +75,7 @@ func testsByFolder(t *testing.T) map[string]map[string]bool {
 		if found[folder] == nil {
 			found[folder] = map[string]bool{}
 		}
-		for _, match := range testFunc.FindAllSubmatch(text, -1) {
+		for _, match := range pattern.FindAllSubmatch(text, -1) {
 			found[folder][string(match[1])] = true
 		}
 		return nil
