@@ -29,9 +29,15 @@ var notPages = map[string]string{
 	"/console/campaigns/{id}/export": "is a file", "/console/proof/log/export": "is a file",
 }
 
+// pagePictures are the pictures that TestConsole_Pages takes, by the route of the page.
+var pagePictures = map[string]string{
+	"/console/why": "why", "/console/settings/caps": "settings-caps", "/console/settings/users/{id}": "settings-user", "/console/settings/sessions": "settings-sessions",
+}
+
 // TestConsole_Pages opens every page of the console with something on it, in light and dark, wide and narrow, and by the keyboard. A page
-// that is added to the routes fails it until it is opened here. The stories tell what can be done on each, and take the pictures.
+// that is added to the routes fails it until it is opened here. The stories tell what can be done on each, and take most pictures.
 func TestConsole_Pages(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig + "webhooks: {allow_private_addresses: true}\n"})
 	b.StartAPI()
@@ -68,6 +74,7 @@ func TestConsole_Pages(t *testing.T) {
 	change, err := api.Pushes.CreateBulkChange(t.Context(), "", client.NewBulkChange{Action: client.NewBulkChangeActionMove, Shift: "1h", Filter: client.NewBulkFilter{Recipient: "user-1"}})
 	testenv.Check(t, err)
 	link := strings.TrimSpace(b.Tool("users", "create", "--tenant", "acme", "--email", "bea@example.com", "--role", "viewer"))
+	b.Tool("tenants", "cap", "acme", "--pending", "40", "--recipients-per-day", "200")
 	guest := openWindow(t, b.api)
 	w := b.signIn("admin")
 	_, users := b.call("GET", "/v1/users", nil)
@@ -108,7 +115,7 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/settings/webhooks", "", hook.URL},
 		{w, "/console/settings/webhooks/{id}", "/console/settings/webhooks/" + hook.ID, "webhook.test"},
 		{w, "/console/settings/channels", "", "push"},
-		{w, "/console/settings/caps", "", "there may be any number"},
+		{w, "/console/settings/caps", "", "of 40 ("},
 		{w, "/console/settings/users", "", "admin@example.com"},
 		{w, "/console/settings/users/{id}", "/console/settings/users/" + user["id"].(string), user["email"].(string)},
 		{w, "/console/settings/sessions", "", "You are signed in here"},
@@ -128,7 +135,7 @@ func TestConsole_Pages(t *testing.T) {
 			w.t = t
 			w.visit(page.path)
 			w.said(page.says)
-			w.screen("")
+			w.screen(pagePictures[page.route])
 			w.tabTo("main a, main button, main input, main select, main summary, main [tabindex='0']")
 		})
 		page.window.t = t
@@ -147,6 +154,9 @@ func TestConsole_Pages(t *testing.T) {
 			t.Errorf("%s is no route", route)
 		}
 	}
+	w.visit("/console/campaigns/" + draft.ID)
+	w.said("at one moment")
+	w.screen("campaign-draft")
 	w.click("button", "Sign out")
 	w.shown("#f-password")
 	w.screen("sign-in")

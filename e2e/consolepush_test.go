@@ -11,16 +11,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// field is what a field of a form has.
-func (w *window) field(selector string) string {
-	w.t.Helper()
-	w.shown(selector)
-	return eval[string](w, find(selector)+".value")
-}
-
 // TestConsole_SubmitPush submits a push by the form: a time that is taken is refused and nothing typed is lost, the next free one is looked at, and
 // then booked.
 func TestConsole_SubmitPush(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -84,6 +78,7 @@ func TestConsole_SubmitPush(t *testing.T) {
 
 // TestConsole_OnePush moves a push to the next free time, and retries one that failed through the quota, after a look at what that would do.
 func TestConsole_OnePush(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -159,6 +154,7 @@ func TestConsole_OnePush(t *testing.T) {
 
 // TestConsole_BulkMove changes all pushes of a filter with the keyboard alone: first it moves them, then it cancels them.
 func TestConsole_BulkMove(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const pushes = 20
 	b := setupWith(t, options{config: consoleConfig})

@@ -13,6 +13,7 @@ import (
 // TestConsole_Viewer: somebody who may only look sees every page without a button that changes anything, and without addresses. What is
 // tried all the same is refused, on a page that says what is missing.
 func TestConsole_Viewer(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -68,26 +69,6 @@ func TestConsole_Viewer(t *testing.T) {
 	if left, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || left.Status != client.PushStatusScheduled {
 		t.Errorf("%+v, %v", left, err)
 	}
-}
-
-// TestConsole_Editor: somebody who drafts sees the steps of a campaign, and that another one has to start it.
-func TestConsole_Editor(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
-	b.StartAPI()
-	campaign := b.planned(client.NewCampaign{Name: "Autumn sale", SendAt: tomorrowNoon()}, "recipient\nanna\n")
-	w := b.signIn("editor")
-	w.visit("/console/campaigns")
-	w.shown("a", "New campaign")
-	w.visit("/console/campaigns/" + campaign.ID + "/simulation")
-	w.said("If nothing else is submitted in between")
-	if eval[bool](w, "!!("+find("main a[href*='/start']")+")") {
-		t.Error("an editor is offered to start a campaign")
-	}
-	w.screen("")
-	w.expect("status of 403")
-	w.visit("/console/campaigns/"+campaign.ID+"/start", 403)
-	w.shown("[role=alert]", "Your role, editor, may not do this; senders and admins may.")
 }
 
 // holders are the roles that have a scope, as a page says them.

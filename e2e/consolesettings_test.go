@@ -3,19 +3,18 @@ package e2e
 import (
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestConsole_Keys makes an API key, which is shown once and opens what it is for, then its successor, and revokes both.
 func TestConsole_Keys(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -87,36 +86,4 @@ func TestConsole_Keys(t *testing.T) {
 	b.until("neither opens anything", func() bool {
 		return opens(key) == http.StatusUnauthorized && opens(successor) == http.StatusUnauthorized
 	})
-}
-
-// TestConsole_Caps looks at what the operator allows, today and on another day, and is told what is in the way when that is used up.
-func TestConsole_Caps(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
-	b.StartAPI()
-	noon := tomorrowNoon()
-	for _, recipient := range []string{"anna", "bert"} {
-		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: recipient, Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
-		testenv.Check(t, err)
-	}
-	w := b.signIn("sender")
-
-	w.visit("/console/settings/caps?tz=utc")
-	w.said("2; there may be any number")
-	b.Tool("tenants", "cap", "acme", "--pending", "3", "--recipients-per-day", "200")
-	w.visit("/console/settings/caps?tz=utc")
-	w.said("2 of 3 (66.7 %)")
-	w.said("0 of 200")
-	w.tabTo("#f-day")
-	w.set("#f-day", noon.Format(time.DateOnly))
-	w.tabTo("form[role=search] button")
-	w.press(kb.Enter)
-	w.shown("h2", "People with a push on "+noon.Format(time.DateOnly))
-	w.said("2 of 200 (1.0 %)")
-	w.screen("settings-caps")
-	_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "carl", Channel: "log", Message: client.Message{"title": "Hello"}, SendAt: noon})
-	testenv.Check(t, err)
-	w.visit("/console/settings/caps?tz=utc")
-	w.said("3 of 3: nothing more is accepted until some have ended")
-	w.screen("")
 }

@@ -11,38 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Why: somebody asks why a person got nothing of a campaign, sees what is in the way, and books the message when there is
-// room.
-func TestConsole_Why(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
-	b.StartAPI()
-	b.Start("worker")
-	noon := tomorrowNoon()
-	b.started(client.NewCampaign{Name: "Spring news", SendAt: noon}, "recipient\nanna\n")
-	sale := b.started(client.NewCampaign{Name: "Winter sale", SendAt: noon.Add(30 * time.Second)}, "recipient\nanna\nbert\n")
-	w := b.signIn("sender")
-
-	w.visit("/console/why?tz=utc")
-	w.tabTo("#f-recipient")
-	w.press("anna")
-	w.do("choose the campaign", chromedp.SetValue("#f-campaign", sale.ID))
-	w.press(kb.Enter)
-	w.shown(".sentence", "anna got nothing of “Winter sale” because the rule per-minute was full.")
-	w.shown("table td a", "Spring news")
-	w.said("The next free time is " + stamp(noon.Add(time.Minute)))
-	w.screen("why")
-	w.tabTo("main form[method=post] button")
-	w.press(kb.Enter)
-	w.said("Booked for anna")
-	w.shown("h1", "Push for anna")
-	if n := testenv.Query[int](t, b.Database, `SELECT count(*) FROM pushes WHERE recipient = 'anna' AND send_at = '`+noon.Add(time.Minute).Format(time.RFC3339)+`'`); n != 1 {
-		t.Errorf("%d pushes are booked for the next free time", n)
-	}
-}
-
 // TestConsole_Schedules makes a schedule with the form, reads when it runs, pauses it and has it go on.
 func TestConsole_Schedules(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -82,6 +53,7 @@ func TestConsole_Schedules(t *testing.T) {
 
 // TestConsole_Policy makes a rule stricter: it says which pushes that wait do not fit, and moves them when it is in force.
 func TestConsole_Policy(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()

@@ -5,13 +5,12 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp/kb"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestConsole_SetPassword: a colleague is made, opens the link, is told what is wrong with a password, sets one, and signs in. The link
 // works once.
 func TestConsole_SetPassword(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	b.StartAPI()
@@ -56,99 +55,4 @@ func TestConsole_SetPassword(t *testing.T) {
 	bea.visit(path, 404)
 	bea.shown("[role=alert]", "This link does not work any more")
 	bea.screen("")
-}
-
-// TestConsole_User: an admin gives a colleague another role, ends their sessions, keeps them out and lets them in again. The last admin
-// stays one.
-func TestConsole_User(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
-	b.StartAPI()
-	w, colleague := b.signIn("admin"), b.signIn("viewer")
-
-	w.visit("/console/settings/users?tz=utc")
-	w.tabTo("td a[href^='/console/settings/users/']") // the first, who was made first
-	w.click("td a", "viewer@example.com")
-	w.shown("h1", "viewer@example.com")
-	w.said("can sign in")
-	w.fill("#f-name", "Bea")
-	w.tabTo("[name=role]:checked")
-	w.press(kb.ArrowDown, kb.ArrowDown) // sender
-	w.tabTo("main button[value=change]")
-	w.press(kb.Enter)
-	w.said("The user is changed")
-	w.shown("h1", "Bea")
-	w.screen("settings-user")
-	colleague.visit("/console/now")
-	colleague.shown(".who .name", "Bea sender")
-
-	w.click("button", "Make a link to set a password")
-	w.said("With this link the user sets a password.")
-	link := w.text("pre.secret")
-	w.screen("")
-	w.click("nav[aria-label=Settings] a", "Users")
-	w.click("td a", "viewer@example.com")
-	w.said("works until")
-	w.never(link)
-
-	w.click("button", "Sign out everywhere")
-	w.said("Signed out in 1 browser.")
-	colleague.visit("/console/settings/sessions")
-	colleague.until("location.pathname === '/console/sign-in'")
-	w.click("summary", "Disable")
-	w.click("button", "Disable the user")
-	w.said("The user is signed out everywhere, and can not sign in.")
-	colleague.expect("status of 401")
-	colleague.fill("#f-email", "viewer@example.com")
-	colleague.fill("#f-password", goodPassword)
-	colleague.press(kb.Enter)
-	colleague.shown("[role=alert]", "You are not signed in")
-	w.click("button", "Enable the user again")
-	w.said("The user can sign in again.")
-	colleague.enter("viewer@example.com")
-	colleague.until("location.pathname === '/console/settings/sessions'") // where they wanted to go
-	w.click("summary", "Delete")
-	w.click("button", "Delete the user")
-	w.said("The user is deleted, and signed out everywhere.")
-	colleague.visit("/console/now")
-	colleague.until("location.pathname === '/console/sign-in'")
-
-	w.expect("status of 409") // nobody else could make users
-	w.click("td a", "admin@example.com")
-	w.click("[name=role][value=viewer]")
-	w.click("button", "Save")
-	w.shown("[role=alert]", "last admin")
-	w.screen("")
-	if n := testenv.Query[int](t, b.Database, `SELECT count(*) FROM users WHERE role = 'admin'`); n != 1 {
-		t.Errorf("%d admins are left", n)
-	}
-}
-
-// TestConsole_Sessions: somebody who is signed in at two places sees both, and ends the other one, and then all.
-func TestConsole_Sessions(t *testing.T) {
-	t.Parallel()
-	b := setupWith(t, options{config: consoleConfig})
-	b.StartAPI()
-	w := b.signIn("viewer")
-	other := openWindow(t, b.api)
-	other.visit("/console/sign-in")
-	other.enter("viewer@example.com")
-
-	w.visit("/console/settings?tz=utc")
-	w.click("nav[aria-label=Settings] a", "My sessions")
-	rows := `document.querySelectorAll("[aria-label=Sessions] tbody tr")`
-	w.until(rows + `.length === 2 && [...` + rows + `].filter(r => r.innerText.includes("(this one)")).length === 1`)
-	w.screen("settings-sessions")
-	w.tabTo("[aria-label=Sessions] tr:not(:has(strong)) button")
-	w.press(kb.Enter)
-	w.said("That browser is signed out.")
-	w.until(rows + `.length === 1`)
-	other.visit("/console/pushes?status=sent")
-	other.until("location.pathname === '/console/sign-in'")
-	w.visit("/console/settings/sessions")
-	w.said("You are signed in here")
-
-	w.click("button", "Sign out everywhere")
-	w.until("location.pathname === '/console/sign-in'")
-	w.said("Sign in")
 }

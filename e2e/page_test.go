@@ -188,3 +188,20 @@ func (w *window) tabTo(selector string) {
 	}
 	w.t.Fatalf("no number of tabs leads to %s; the focus is on %s", selector, eval[string](w, "document.activeElement.outerHTML.slice(0, 200)"))
 }
+
+// field is what a field of a form has.
+func (w *window) field(selector string) string {
+	w.t.Helper()
+	w.shown(selector)
+	return eval[string](w, find(selector)+".value")
+}
+
+// keeps wants that fields have what was typed into them, after a form was not accepted.
+func (w *window) keeps(fields map[string]string) {
+	w.t.Helper()
+	for field, want := range fields {
+		if got := w.field(field); got != want {
+			w.t.Errorf("%s has %q, want %q", field, got, want)
+		}
+	}
+}
