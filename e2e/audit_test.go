@@ -74,11 +74,10 @@ func TestAudit_Corruption(t *testing.T) {
 // TestAudit_WithoutPostgres says so, and nothing on standard output.
 func TestAudit_WithoutPostgres(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	b.Env = append(b.Env, "DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable")
+	env := []string{"DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable"}
 	for _, flag := range []string{"--limit=1", "--json"} {
-		if out, said, code := b.audit(flag); out != "" || said == "" || code != 2 {
-			t.Errorf("audit %s: %q, %q, %d", flag, out, said, code)
+		if o := run(t, env, "sendquota", "audit", flag); o.Out != "" || o.Err == "" || o.Status != 2 {
+			t.Errorf("audit %s: %+v", flag, o)
 		}
 	}
 }

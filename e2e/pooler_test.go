@@ -51,7 +51,7 @@ func TestPrograms_ThroughPgBouncer(t *testing.T) {
 // wantAllLeave submits so many pushes for one moment, and waits until all have left; none of them before.
 func (b *bundle) wantAllLeave(prefix string, n int) {
 	b.t.Helper()
-	due := time.Now().UTC().Add(3 * time.Second).Truncate(time.Second)
+	due := time.Now().UTC().Add(2 * time.Second).Truncate(time.Second)
 	before := len(b.provider.Arrivals())
 	var pushes []object
 	for i := range n {

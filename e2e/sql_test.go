@@ -18,3 +18,10 @@ func (b *bundle) sql(statement string) {
 	b.t.Helper()
 	testenv.Check(b.t, devstack.Exec(b.t.Context(), b.Database, statement))
 }
+
+// expire has the time of a push that nobody attempts end now.
+func (b *bundle) expire(id string) {
+	b.t.Helper()
+	b.sql(`UPDATE pushes SET expires_at = clock_timestamp() WHERE id = '` + id + `'`)
+	b.sql(`UPDATE live SET expires_at = clock_timestamp() WHERE push_id = '` + id + `'`)
+}

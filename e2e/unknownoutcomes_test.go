@@ -55,8 +55,7 @@ func TestReap_LateAnswer(t *testing.T) {
 	path := b.slow()
 	proxy.Freeze()
 	b.until("the worker has the answer", func() bool { return strings.Contains(late.Log(), "push attempted") })
-	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")        // the other worker need not wait until these are free
-	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE phase = 2") // the lease ends
+	b.endLeases()
 	b.Start("worker")
 	b.until("the attempt is given up", func() bool { return b.outcomes(path) == "scheduled unknown" })
 	proxy.Thaw()
@@ -65,16 +64,24 @@ func TestReap_LateAnswer(t *testing.T) {
 	b.wantAudited()
 }
 
+// endLeases ends those of all lanes and attempts: another worker need not wait for them.
+func (b *bundle) endLeases() {
+	b.t.Helper()
+	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")
+	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE phase = 2")
+}
+
 // TestWorker_Frozen: a worker stops in the middle of an attempt, for so long
 // that another makes the next one. That waits until the rules allow it, for the
 // first may have been delivered, and bears the same key.
 func TestWorker_Frozen(t *testing.T) {
 	t.Parallel()
-	b := setupWith(t, options{config: strings.NewReplacer("window: 1h", "window: 5s", "timeout: 1m", "timeout: 15s", "lease: 2m", "lease: 30s").Replace(slowConfig)})
+	b := setupWith(t, options{config: strings.Replace(slowConfig, "window: 1h", "window: 5s", 1)})
 	b.StartAPI()
 	frozen := b.Start("worker")
 	path := b.slow()
 	testenv.Check(t, frozen.Freeze())
+	b.endLeases()
 	b.Start("worker")
 	b.until("another worker delivers it", func() bool { return b.outcomes(path) == "sent unknown delivered" })
 	testenv.Check(t, frozen.Thaw())
