@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -76,12 +77,12 @@ const (
 	unavailable
 )
 
-// newModels returns so many models without a booking.
-func newModels(t *testing.T, n int, keyed bool, apis ...*bundle) []*model {
+// newModels returns so many models without a booking, whose names begin with one.
+func newModels(t *testing.T, name string, n int, keyed bool, apis ...*bundle) []*model {
 	base := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
 	all := make([]*model, n)
 	for i := range all {
-		all[i] = &model{t: t, name: fmt.Sprintf("model-%d", i), apis: apis, keyed: keyed, base: base, held: map[string]time.Time{}, turn: i}
+		all[i] = &model{t: t, name: fmt.Sprintf("%s: model-%d", name, i), apis: apis, keyed: keyed, base: base, held: map[string]time.Time{}, turn: i}
 	}
 	return all
 }
@@ -235,7 +236,7 @@ func checkModels(b *bundle, all []*model) {
 		if m.failed {
 			continue
 		}
-		_, a := b.call("GET", "/v1/pushes?page_size=500&status=scheduled&recipient="+m.name, nil)
+		_, a := b.call("GET", "/v1/pushes?page_size=500&status=scheduled&recipient="+url.QueryEscape(m.name), nil)
 		got := map[string]time.Time{}
 		for _, v := range a["pushes"].([]any) {
 			one := v.(object)

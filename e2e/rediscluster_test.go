@@ -58,29 +58,36 @@ func (b *clusterBundle) masterOfQueue() int {
 func TestRedisCluster_NodeLost(t *testing.T) {
 	t.Parallel()
 	b, master := setupCluster(t, (*testenv.Cluster).Addrs, clusterConfig), 0
-	redisFault{
+	trial := newRedisTrial(&ownRedis{t: t}, b.bundle)
+	trial.meets(redisFault{
+		name: "node lost",
 		begin: func(r *ownRedis) {
 			master = b.masterOfQueue()
 			r.must(b.cluster.Nodes[master].Kill())
 		},
 		end: func(*ownRedis) { b.cluster.Promote(master) },
-	}.through(&ownRedis{t: t}, b.bundle)
+	})
+	trial.ends()
 }
 
 // TestRedisSentinel_MasterLost: the same with a master that sentinels watch, and its replica.
 func TestRedisSentinel_MasterLost(t *testing.T) {
 	t.Parallel()
 	s := testenv.StartSentinels(t)
-	redisFault{
+	trial := newRedisTrial(&ownRedis{t: t}, setupWith(t, options{redis: s.URL, config: redisConfig}))
+	trial.meets(redisFault{
+		name:  "master lost",
 		begin: func(r *ownRedis) { r.must(s.Master.Kill()) },
 		end:   func(*ownRedis) { s.Promote() },
-	}.through(&ownRedis{t: t}, setupWith(t, options{redis: s.URL, config: redisConfig}))
+	})
+	trial.ends()
 }
 
 // TestRedisCluster_Burst: what is due in one second leaves once and not early, through a cluster that is named by one node.
 // Nobody polls: the wake-ups went through queues on every master. A channel's pace, the cache and the limits of callers
 // are on the cluster, too.
 func TestRedisCluster_Burst(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	const pushes, paced = 1000, 30
 	b := setupCluster(t, oneEndpoint, strings.NewReplacer(
@@ -156,7 +163,7 @@ func TestRedisCluster_Reshard(t *testing.T) {
 	b := setupCluster(t, (*testenv.Cluster).Addrs, clusterConfig)
 	b.StartAPI()
 	worker := b.startWatchedWorker()
-	all := newModels(t, 12, false, b.bundle)
+	all := newModels(t, "reshard", 12, false, b.bundle)
 	runModels(all, 5)()
 
 	var (

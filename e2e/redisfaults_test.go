@@ -70,42 +70,58 @@ var redisFaults = []redisFault{
 // normal by itself.
 func TestRedisFaults(t *testing.T) {
 	t.Parallel()
-	for _, f := range redisFaults {
-		t.Run(f.name, func(t *testing.T) {
+	for name, lasts := range map[string]bool{"for a while": true, "for a moment": false} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f.test(t)
+			r := newOwnRedis(t)
+			trial := newRedisTrial(r, setupWith(t, options{redis: r.URL, config: redisConfig}))
+			for _, f := range redisFaults {
+				if lasts == (f.end != nil) {
+					trial.meets(f)
+				}
+			}
+			trial.ends()
 		})
 	}
 }
 
-func (f redisFault) test(t *testing.T) {
-	r := newOwnRedis(t)
-	f.through(r, setupWith(t, options{redis: r.URL, config: redisConfig}))
+// redisTrial is an installation that meets faults of its Redis, one after the other.
+type redisTrial struct {
+	r        *ownRedis // whose Redis may be another one than the installation's
+	b, other *bundle
+	worker   watched
 }
 
-// through runs the fault against an installation, whose Redis may be another one than r.
-func (f redisFault) through(r *ownRedis, b *bundle) {
-	t := b.t
+// newRedisTrial starts an installation with two APIs.
+func newRedisTrial(r *ownRedis, b *bundle) *redisTrial {
 	b.StartAPI()
-	other, worker := b.beside(), b.startWatchedWorker()
-	all, moved := newModels(t, 24, false, b, other), newReschedules(b, other)
+	return &redisTrial{r, b, b.beside(), b.startWatchedWorker()}
+}
+
+// meets holds answers and deliveries to account before a fault, meanwhile and afterwards.
+func (x *redisTrial) meets(f redisFault) {
+	b, other, worker := x.b, x.other, x.worker
+	t := b.t
+	t.Log(f.name)
+	all, moved := newModels(t, f.name, 24, false, b, other), newReschedules(f.name, b, other)
 	runModels(all, 6)()
 
-	early := b.accept("early", 3*time.Second, object{})
+	taken := len(b.provider.Arrivals())
+	early := b.accept(f.name+": early", 3*time.Second, object{})
 	moved.settle()
 	b.until("wake-ups wait in Redis", func() bool {
-		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > 0
+		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > taken
 	})
 	if f.before != nil {
-		f.before(r)
+		f.before(x.r)
 		runModels(all, 4)()
 		moved.change()
 	}
 	done := runModels(all, 6)
-	f.begin(r)
+	f.begin(x.r)
 	if f.end != nil {
 		b.until("the APIs say what is degraded", func() bool { return redisIs("unreachable", b, other) })
-		late := b.accept("late", 0, object{})
+		late := b.accept(f.name+": late", 0, object{})
 		moved.change()
 		done()
 		b.wantLeft(early, late)
@@ -113,13 +129,13 @@ func (f redisFault) through(r *ownRedis, b *bundle) {
 			return worker.metric("sendquota_polling") == 1 && worker.metric(redisUp) == 0
 		})
 		done = runModels(all, 6)
-		f.end(r)
+		f.end(x.r)
 	}
 	if f.before == nil && f.end == nil {
 		moved.change()
 	}
 	moved.check()
-	late := b.accept("after", 0, object{})
+	late := b.accept(f.name+": after", 0, object{})
 	done()
 	b.wantLeft(early, late)
 
@@ -128,11 +144,15 @@ func (f redisFault) through(r *ownRedis, b *bundle) {
 	})
 	runModels(all, 3)()
 	checkModels(b, all)
-	b.wantAudited()
 	if n := totals(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 || n[unavailable] > 0 {
 		t.Errorf("booked, refused, freed, unavailable: %v", n)
 	}
-	once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
+}
+
+// ends looks at what has become of all pushes.
+func (x *redisTrial) ends() {
+	x.b.wantAudited()
+	once(x.b.t, x.b.provider.Arrivals(), len(x.b.provider.Arrivals()))
 }
 
 // redisIs asks /readyz and /metrics of APIs, which must agree.

@@ -20,11 +20,11 @@ type reschedules struct {
 	all      []*rescheduled
 }
 
-func newReschedules(b, other *bundle) *reschedules {
+func newReschedules(name string, b, other *bundle) *reschedules {
 	m := &reschedules{w: b, other: other}
 	at := time.Now().UTC().Add(2 * time.Hour).Truncate(time.Minute)
 	for i := range 12 {
-		m.all = append(m.all, &rescheduled{name: fmt.Sprint("rescheduled-", i), at: at, to: at.Add(time.Minute)})
+		m.all = append(m.all, &rescheduled{name: fmt.Sprint(name, ": rescheduled-", i), at: at, to: at.Add(time.Minute)})
 	}
 	return m
 }

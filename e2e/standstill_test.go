@@ -11,8 +11,6 @@ import (
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // standstill is something that stops the queue, although Redis works.
@@ -66,40 +64,43 @@ var standstills = []standstill{
 // all the same, /readyz and the metrics tell, and when it is over all is as before.
 func TestStandstill(t *testing.T) {
 	t.Parallel()
+	r := newOwnRedis(t)
+	b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
+	b.StartAPI()
+	worker := b.startWatchedWorker()
+	b.wantLeft(b.accept("before", 0, object{}))
+	queues := slices.DeleteFunc(r.rdb.SMembers(t.Context(), "asynq:queues").Val(), func(q string) bool { return !strings.HasPrefix(q, "push-") })
+	if len(queues) == 0 {
+		t.Fatal("there is no queue")
+	}
 	for _, s := range standstills {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			r := newOwnRedis(t)
-			b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
-			b.StartAPI()
-			worker := b.startWatchedWorker()
-			b.wantLeft(b.accept("before", 0, object{}))
-			queues := slices.DeleteFunc(r.rdb.SMembers(t.Context(), "asynq:queues").Val(), func(q string) bool { return !strings.HasPrefix(q, "push-") })
-			if len(queues) == 0 {
-				t.Fatal("there is no queue")
-			}
+		t.Log(s.name)
+		s.through(r, b, worker, queues)
+	}
+	once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
+	b.wantAudited()
+}
 
-			due := b.accept("during", 3*time.Second, object{})
-			b.until("they are armed", func() bool {
-				return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > 6
-			})
-			s.begin(t, r.rdb, queues)
-			if s.redis != "ok" {
-				maps.Copy(due, b.accept("during, at once", 0, object{}))
-				b.until("/readyz tells", func() bool {
-					return readiness(t, b.api)["redis"] == s.redis && readiness(t, worker.url)["redis"] == s.redis
-				})
-			}
-			b.wantLeft(due)
-			s.end(t, r.rdb, queues)
-			b.until("it is as before", func() bool {
-				return readiness(t, b.api)["status"] == "ready" && readiness(t, worker.url)["status"] == "ready"
-			})
-			b.wantLeft(b.accept("after", 0, object{}))
-			once(t, b.provider.Arrivals(), len(b.provider.Arrivals()))
-			b.wantAudited()
+// through stops the queue of an installation, and lets it go on.
+func (s standstill) through(r *ownRedis, b *bundle, worker watched, queues []string) {
+	before := len(b.provider.Arrivals())
+	due := b.accept(s.name+": during", 3*time.Second, object{})
+	b.until("they are armed", func() bool {
+		return worker.metric(`sendquota_queue_tasks{state="scheduled"}`) >= 6 || len(b.provider.Arrivals()) > before
+	})
+	s.begin(b.t, r.rdb, queues)
+	if s.redis != "ok" {
+		maps.Copy(due, b.accept(s.name+": at once", 0, object{}))
+		b.until("/readyz tells", func() bool {
+			return readiness(b.t, b.api)["redis"] == s.redis && readiness(b.t, worker.url)["redis"] == s.redis
 		})
 	}
+	b.wantLeft(due)
+	s.end(b.t, r.rdb, queues)
+	b.until("it is as before", func() bool {
+		return readiness(b.t, b.api)["status"] == "ready" && readiness(b.t, worker.url)["status"] == "ready"
+	})
+	b.wantLeft(b.accept(s.name+": after", 0, object{}))
 }
 
 // readiness is what a program says of itself; nothing, if it does not answer.
@@ -151,23 +152,21 @@ func TestChannel_Removed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	api := b.StartAPI()
-	b.stop(b.startWatchedWorker().Process) // before anything is due
-	submit := func(recipient string, more object) string {
-		body := object{"recipient": recipient, "message": object{}, "send_at": time.Now().Add(4 * time.Second).Format(time.RFC3339)}
-		maps.Copy(body, more)
-		status, a := b.call("POST", "/v1/pushes", body)
+	submit := func(recipient, channel string) string {
+		status, a := b.call("POST", "/v1/pushes", object{"recipient": recipient, "channel": channel, "message": object{}})
 		if status != 201 {
 			t.Fatalf("%d %v", status, a)
 		}
 		return a["id"].(string)
 	}
-	patient := submit("anna", nil)
-	brief := submit("bert", object{"expires_at": time.Now().Add(7 * time.Second).Format(time.RFC3339)})
+	patient, brief, other := submit("anna", "push"), submit("bert", "push"), submit("carl", "log")
 	b.stop(api)
 	b.configure("  push: {", "  other: {")
 	b.StartAPI()
 	away := b.Start("worker")
 	state := func(id string) object { _, a := b.call("GET", "/v1/pushes/"+id, nil); return a }
+	b.until("the worker has looked at what is due", func() bool { return state(other)["status"] == "sent" })
+	b.expire(brief)
 	b.until("the brief one is over", func() bool { return state(brief)["status"] != "scheduled" })
 	if a := state(brief); a["status"] != "expired" || a["attempts"] != 0.0 {
 		t.Errorf("the brief one: %v", a)
@@ -201,7 +200,7 @@ func TestFinish_ReadOnlyPostgres(t *testing.T) {
 	p.do(`ALTER ROLE service SET default_transaction_read_only = on`)
 	p.do(terminate)
 	b.until("the worker's Postgres writes nothing", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
-	testenv.Sleep(t, 3*time.Second) // until the provider has answered, after a second, which nothing but the worker sees
+	b.until("the worker has all answers", func() bool { return strings.Count(worker.Log(), "push attempted") == len(due) })
 	p.do(`ALTER ROLE service RESET default_transaction_read_only`)
 	b.until("all are recorded", func() bool {
 		for id := range due {
