@@ -144,8 +144,8 @@ func (m *model) api() *bundle {
 	return m.apis[m.turn%len(m.apis)]
 }
 
-// ask repeats a keyed request that was answered with 503, through the other
-// API, until it has another answer. It does not wait for as long as Retry-After
+// ask repeats a keyed request that was answered with 503, and any that was answered with 429, through the other
+// API, until it has another answer: many at once may be more than a tenant's part. It does not wait for as long as Retry-After
 // says: more requests meet the fault.
 func (m *model) ask(method, path string, body any, headers ...string) answer {
 	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
@@ -154,6 +154,8 @@ func (m *model) ask(method, path string, body any, headers ...string) answer {
 		case err != nil:
 			m.fail("%s %s: %v", method, path, err)
 			return answer{}
+		case a.status == http.StatusTooManyRequests && time.Now().Before(deadline):
+			continue
 		case a.status != http.StatusServiceUnavailable:
 			return a
 		}
