@@ -52,7 +52,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sendquota-e2e-%d-%x", os.Getuid(), sha256.Sum224([]byte(here)))) // the same for every run of a checkout, so that they do not pile up
-	return dir, testenv.Build(context.Background(), dir, []string{"-ldflags", "-X " + buildVariables + "version=v9.9.9-e2e -X " + buildVariables + "revision=0123abc"})
+	return dir, testenv.Build(context.Background(), dir, []string{"-ldflags", "-w -X " + buildVariables + "version=v9.9.9-e2e -X " + buildVariables + "revision=0123abc"})
 })
 
 func programs(t *testing.T) string {
