@@ -71,6 +71,12 @@ type OptedOut struct {
 	OptedOut OptOuts `json:"opted_out"` // which of the opt-outs it goes against
 }
 
+// Forbidden says that the caller lacks a scope (forbidden).
+type Forbidden struct {
+	Problem
+	Scope string `json:"scope"` // that it lacks
+}
+
 // CapExceeded says that the operator allows the tenant no more (tenant-cap-exceeded).
 type CapExceeded struct {
 	Problem
@@ -129,6 +135,9 @@ func (e *QuietHours) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *OptedOut) Unwrap() error { return &e.Problem }
+
+// Unwrap returns the problem.
+func (e *Forbidden) Unwrap() error { return &e.Problem }
 
 // Unwrap returns the problem.
 func (e *CapExceeded) Unwrap() error { return &e.Problem }
@@ -190,6 +199,8 @@ func typed(p Problem, text []byte) error {
 		err = &QuietHours{Problem: p}
 	case "opted-out":
 		err = &OptedOut{Problem: p}
+	case "forbidden":
+		err = &Forbidden{Problem: p}
 	case "tenant-cap-exceeded":
 		err = &CapExceeded{Problem: p}
 	case "not-cancelable", "not-reschedulable", "not-retryable":

@@ -1140,6 +1140,9 @@ type Failures struct {
 
 // Fault defines model for Fault.
 type Fault struct {
+	// Limit The time or the time span in message that the value must not go beyond, such as 2026-12-01T09:00:00Z or 24h0m0s; absent if there is none.
+	Limit string `json:"limit,omitempty,omitzero"`
+
 	// Location A path into the body, the query, the headers or the path.
 	//
 	// Examples: body.send_at
@@ -1149,6 +1152,9 @@ type Fault struct {
 	//
 	// Examples: needs a time zone, like 2026-12-01T09:00:00Z
 	Message string `json:"message"`
+
+	// Now The time by our clocks that message calls now; absent if there is none.
+	Now time.Time `json:"now,omitempty,omitzero"`
 
 	// Value The wrong value, shortened if it is long; absent if there was none.
 	Value interface{} `json:"value,omitempty,omitzero"`
@@ -2854,6 +2860,9 @@ type Violation struct {
 	// Per Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none.
 	Per  ViolationPer `json:"per,omitempty,omitzero"`
 	Rule string       `json:"rule"`
+
+	// Until Of a rule with per, and of quiet hours: when the period ends that the time lies in. Other rules have none.
+	Until time.Time `json:"until,omitempty,omitzero"`
 
 	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that the time lies in.
 	WindowSeconds float64 `json:"window_seconds"`

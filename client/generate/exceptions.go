@@ -31,12 +31,13 @@ var shortPages = map[string]bool{"list-policy-versions": true}
 
 // refusals maps the document's problems to the types of the package.
 var refusals = map[string][]string{
-	"InvalidProblem":  {"Invalid"},
-	"QuotaProblem":    {"QuotaExceeded", "QuietHours"},
-	"OptOutProblem":   {"OptedOut"},
-	"CapProblem":      {"CapExceeded"},
-	"PushProblem":     {"PushState"},
-	"GoneProblem":     {"PushGone"},
-	"BatchProblem":    {"BatchRefused"},
-	"CampaignProblem": {"CampaignState"},
+	"InvalidProblem":   {"Invalid"},
+	"QuotaProblem":     {"QuotaExceeded", "QuietHours"},
+	"OptOutProblem":    {"OptedOut"},
+	"CapProblem":       {"CapExceeded"},
+	"ForbiddenProblem": {"Forbidden"},
+	"PushProblem":      {"PushState"},
+	"GoneProblem":      {"PushGone"},
+	"BatchProblem":     {"BatchRefused"},
+	"CampaignProblem":  {"CampaignState"},
 }

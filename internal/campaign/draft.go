@@ -135,14 +135,14 @@ func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
 // and the latest instant at which some clock shows it.
 func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldErrors) {
 	now := s.now().UTC()
-	said := now.Truncate(quota.Second).Format(time.RFC3339)
 	if given(c.SendAt) && given(c.LocalTime) {
 		bad.Add("local_time", local(*c.LocalTime), "must not be given together with send_at")
 		return
 	}
-	first, last, field, written := p.SendAt, p.SendAt, "send_at", stamp(p.SendAt)
+	first, last, field, written, start := p.SendAt, p.SendAt, "send_at", stamp(p.SendAt), any(p.SendAt)
 	if !p.LocalTime.IsZero() {
 		field, written = "local_time", local(p.LocalTime)
+		start = written
 		first, last = p.LocalTime.Add(-14*time.Hour), p.LocalTime.Add(12*time.Hour)
 	}
 	if p.TimeZone != "" {
@@ -159,24 +159,24 @@ func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldError
 	if moved := given(c.SendAt) || given(c.LocalTime) || c.TimeZone != nil && !p.LocalTime.IsZero(); moved {
 		switch {
 		case last.Before(now.Add(-time.Minute)):
-			bad.Add(field, written, "must not be more than a minute in the past; it is now %s", said)
+			bad.Add(field, written, "must not be more than a minute in the past; it is now %s", invalid.Now(now))
 		case first.After(now.Add(s.cfg.MaxHorizon)):
-			bad.Add(field, written, "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, said)
+			bad.Add(field, written, "must not be more than %s ahead; it is now %s", s.cfg.MaxHorizon, invalid.Now(now))
 		case !first.IsZero() && !p.Latest.IsZero() && c.Latest == nil && p.Latest.Before(first):
-			bad.Add(field, written, "must not be after latest, %s", stamp(p.Latest))
+			bad.Add(field, written, "must not be after latest, %s", p.Latest)
 		}
 	}
 	end := first.Add(p.Spread - quota.Second) // of the last recipient, at the earliest
 	switch spreads := p.Spread > quota.Second && !first.IsZero() && !p.Latest.Before(first) && p.Latest.Before(end); {
 	case spreads && given(c.Latest):
-		bad.Add("latest", stamp(p.Latest), "must not be before the end of the spread, %s", stamp(end))
+		bad.Add("latest", stamp(p.Latest), "must not be before the end of the spread, %s", end)
 	case spreads && (c.Spread != nil || given(c.SendAt) || given(c.LocalTime)):
-		bad.Add("spread", push.Span(p.Spread).String(), "must not reach beyond latest, %s", stamp(p.Latest))
+		bad.Add("spread", push.Span(p.Spread).String(), "must not reach beyond latest, %s", p.Latest)
 	case !given(c.Latest):
 	case !first.IsZero() && p.Latest.Before(first):
-		bad.Add("latest", stamp(p.Latest), "must not be before %s, %s", field, written)
+		bad.Add("latest", stamp(p.Latest), "must not be before %s, %s", field, start)
 	case p.Latest.Before(now):
-		bad.Add("latest", stamp(p.Latest), "must be in the future; it is now %s", said)
+		bad.Add("latest", stamp(p.Latest), "must be in the future; it is now %s", invalid.Now(now))
 	}
 }
 

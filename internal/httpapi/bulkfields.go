@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -98,7 +99,7 @@ func (a *api) readBulk(c *call, bad *fieldErrors) (p push.BulkChange, body []byt
 		f.SendAt = up.Add(time.Second)
 	}
 	if now := a.cfg.Now(); !f.SendAt.IsZero() && !found.has("send_at") && f.SendAt.Before(now.Add(-time.Minute)) {
-		late.add("send_at", "must not be more than a minute in the past; it is now "+stamp(now.Truncate(time.Second)), stamp(f.SendAt))
+		late.list.Add("send_at", stamp(f.SendAt), "must not be more than a minute in the past; it is now %s", invalid.Now(now))
 	}
 	if len(bad.list)+len(found.list) > 0 {
 		found.list = append(found.list, late.list...)

@@ -91,7 +91,7 @@ func (a *api) findAllFaults(c *call, change campaign.Change, old push.Campaign, 
 	return c.compute(func() error {
 		for _, one := range a.cfg.Campaigns.Check(change, old) {
 			if !unread.has(one.Field) {
-				found.add(one.Field, one.Message, one.Value)
+				found.keep(one)
 			}
 		}
 		return nil

@@ -156,7 +156,13 @@ func TestCampaigns_Invalid(t *testing.T) {
 			var got []string
 			for _, one := range r.at(t, "errors").([]any) {
 				e := one.(map[string]any)
-				got = append(got, e["location"].(string)+" "+e["message"].(string))
+				message := e["message"].(string)
+				got = append(got, e["location"].(string)+" "+message)
+				limit, limited := e["limit"].(string)
+				now, compared := e["now"].(string)
+				if _, said, is := strings.Cut(message, "it is now "); compared != is || now != said || limited != (strings.Contains(message, " ahead") || strings.Contains(message, ", 20")) || !strings.Contains(message, limit) {
+					t.Errorf("the members of %v are not those of its message", e)
+				}
 			}
 			for i, want := range tt.want {
 				message, open := strings.CutSuffix(want, "NOW")
@@ -179,7 +185,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 	// A change is looked at together with what stays.
 	id := b.campaign(`{"message":{},"send_at":"` + soon + `","latest":"` + later + `"}`)
 	r := b.send("PATCH", "/v1/campaigns/"+id, `{"send_at":"`+b.in(3*time.Hour)+`","spread":"1s"}`).must(t, 422, "invalid-request")
-	if want := `"location":"body.send_at","message":"must not be after latest, ` + later + `"`; !strings.Contains(r.text, want) {
+	if want := `"location":"body.send_at","message":"must not be after latest, ` + later + `"`; !strings.Contains(r.text, want) || !strings.Contains(r.text, `"limit":"`+later+`"`) {
 		t.Errorf("%s lacks %s", r.text, want)
 	}
 	b.advance(90 * time.Minute) // what was given before stays, and a name can be changed

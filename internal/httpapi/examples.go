@@ -163,6 +163,8 @@ func exampleProblem(k kind) problemer {
 		return quotaProblemOf(exampleQuietRefusal())
 	case optedOut:
 		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
+	case forbidden:
+		return (&lacking{push.ScopeWrite, "the API key lacks the scope " + push.ScopeWrite}).problem()
 	case pushGone:
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
 	case campaignState:

@@ -23,11 +23,16 @@ type fieldErrors struct {
 }
 
 func (e *fieldErrors) add(field, message string, value any) {
+	e.keep(invalid.FieldError{Field: field, Message: message, Value: value})
+}
+
+// keep adds an error that was found elsewhere.
+func (e *fieldErrors) keep(one invalid.FieldError) {
 	if len(e.list) == maxErrors {
 		e.more++
 		return
 	}
-	e.list = append(e.list, invalid.FieldError{Field: field, Message: message, Value: value})
+	e.list = append(e.list, one)
 }
 
 // addJSON adds an error of a JSON value.
@@ -38,7 +43,8 @@ func (e *fieldErrors) addJSON(field, message string, raw []byte) {
 // addAll adds errors found elsewhere, and puts a prefix before their fields.
 func (e *fieldErrors) addAll(prefix string, others fieldErrors) {
 	for _, one := range others.list {
-		e.add(under(prefix, one.Field), one.Message, one.Value)
+		one.Field = under(prefix, one.Field)
+		e.keep(one)
 	}
 	e.more += others.more
 }

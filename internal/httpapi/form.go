@@ -54,7 +54,8 @@ func (f *form) blame(found invalid.FieldErrors) {
 	for _, one := range found {
 		name, _, _ := strings.Cut(one.Field, ".")
 		if f.of.find(name) >= 0 && !unread.has(one.Field) && !(unread.has("channel") && dependsOnChannel(one.Field)) {
-			f.add(one.Field, one.Message, asWritten(f.text, one))
+			one.Value = asWritten(f.text, one)
+			f.keep(one)
 		}
 	}
 }

@@ -118,11 +118,11 @@ func (a *api) createKey(c *call) error {
 
 // mayGive refuses to hand on what the key of the request does not allow itself.
 func (c *call) mayGive(scopes []string) error {
-	lacking := slices.DeleteFunc(slices.Clone(scopes), c.caller.May)
-	if len(lacking) == 0 {
+	missing := slices.DeleteFunc(slices.Clone(scopes), c.caller.May)
+	if len(missing) == 0 {
 		return nil
 	}
-	return &refusal{kind: forbidden, detail: "the API key can not give what it does not have: it lacks the scopes " + strings.Join(lacking, ", ")}
+	return &lacking{missing[0], "the API key can not give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
 }
 
 // answerKey answers with a new key, and its secret this once.

@@ -159,7 +159,7 @@ func TestKeys_NoMoreThanOwn(t *testing.T) {
 	}
 	writer := lesser(push.ScopeKeysWrite, push.ScopePolicyWrite)
 	r := b.send("POST", "/v1/keys", `{"scopes":["pushes:write","policy:read","records:read"]}`, writer...).must(t, 403, "forbidden")
-	if detail := r.at(t, "detail").(string); !strings.Contains(detail, "pushes:write, records:read") {
+	if detail := r.at(t, "detail").(string); !strings.Contains(detail, "pushes:write, records:read") || r.at(t, "scope") != "pushes:write" {
 		t.Errorf("%s", detail)
 	}
 	made := b.send("POST", "/v1/keys", `{"scopes":["policy:read","keys:read"]}`, writer...).must(t, 201)

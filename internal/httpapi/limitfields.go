@@ -75,7 +75,8 @@ func (f *limitForm) check(text []byte, errs *fieldErrors) {
 	unread := *errs
 	for _, found := range f.Validate() {
 		if !unread.has(found.Field) {
-			errs.add(found.Field, found.Message, asWritten(text, found))
+			found.Value = asWritten(text, found)
+			errs.keep(found)
 		}
 	}
 }

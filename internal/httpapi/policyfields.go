@@ -134,7 +134,7 @@ func (a *api) readPolicy(c *call, bad *fieldErrors) (d policy.Document, err erro
 		if s, ok := one.Value.(string); ok {
 			one.Value = shown(validUTF8(s))
 		}
-		found.add(one.Field, one.Message, one.Value)
+		found.keep(one)
 	}
 	for i := range found.list {
 		if f := &found.list[i].Field; len(*f) > 2*maxShown {

@@ -30,7 +30,7 @@ func TestQuietHours(t *testing.T) {
 
 	b.put(fmt.Sprintf(night, "reject"))
 	no := b.send("POST", "/v1/pushes", marketing(inside, "")).must(t, 409, "quiet-hours")
-	if no.at(t, "violations", 0, "rule") != "night" || no.at(t, "next_available_at") != rfc(morning) || no.at(t, "violations", 0, "window_seconds") != 36000.0 {
+	if no.at(t, "violations", 0, "rule") != "night" || no.at(t, "next_available_at") != rfc(morning) || no.at(t, "violations", 0, "window_seconds") != 36000.0 || no.at(t, "violations", 0, "until") != rfc(morning) {
 		t.Errorf("refused with %s", no.text)
 	}
 	for at, want := range map[time.Time]int{from.Add(-time.Second): 201, from: 409, morning.Add(-time.Second): 409, morning: 201} {

@@ -30,7 +30,7 @@ type kind struct {
 var (
 	invalidRequest   = kind{"invalid-request", 422, "Invalid request", "The request is invalid; errors lists every error. With status 400 the body is not JSON."}
 	unauthorized     = kind{"unauthorized", 401, "Unauthorized", "There is no API key, or it is unknown or expired."}
-	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that the detail names."}
+	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that scope names."}
 	notFound         = kind{"not-found", 404, "Not found", "The resource does not exist, or belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path does not support this method; Allow lists the methods that it supports."}
 	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
@@ -122,6 +122,20 @@ type campaignProblem struct {
 	Campaign campaignView `json:"campaign" doc:"The campaign as it stands."`
 }
 
+type forbiddenProblem struct {
+	Problem
+	Scope string `json:"scope" doc:"A scope that the caller lacks. If it lacks several, detail names the others."`
+}
+
+// lacking is a caller without a scope that the request needs.
+type lacking struct{ scope, detail string }
+
+func (e *lacking) Error() string { return e.detail }
+
+func (e *lacking) problem() problemer {
+	return &forbiddenProblem{forbidden.because(e.detail), e.scope}
+}
+
 type goneProblem struct {
 	Problem
 	PushID uuid.UUID `json:"push_id" format:"uuid" doc:"The push that the first request made."`
@@ -164,6 +178,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		capped   *booking.Capped
 		unwanted *schedule.OptedOut
 		other    *refusal
+		scope    *lacking
 		about    *aboutPush
 		full     *bulkhead.FullError
 		gone     *push.GoneError
@@ -199,6 +214,8 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	case errors.As(err, &replaced):
 		p := notRotatable.because(replaced.Error())
 		return &p, true
+	case errors.As(err, &scope):
+		return scope.problem(), true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header

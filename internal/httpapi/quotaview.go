@@ -18,6 +18,7 @@ type violationView struct {
 	Per           string         `json:"per,omitempty" enum:"hour,day,week,month" doc:"Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none."`
 	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0, and quiet hours, have none."`
 	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
+	Until         *string        `json:"until,omitempty" format:"date-time" doc:"Of a rule with per, and of quiet hours: when the period ends that the time lies in. Other rules have none."`
 }
 
 // conflictView is a send that is in the way.
@@ -80,6 +81,10 @@ func violationViews(violations []quota.Violation, at time.Time) []violationView 
 	return viewsOf(violations, func(v quota.Violation) violationView {
 		conflicts := viewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: stamp(b.At)} })
 		view := violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: windowSeconds(v.Rule, at), Conflicts: conflicts, Omitted: v.Omitted}
+		if v.Rule.Periods != nil {
+			_, until, _ := v.Rule.Periods.Around(at)
+			view.Until = maybe(until)
+		}
 		if calendar, ok := v.Rule.Periods.(zone.Calendar); ok {
 			view.Per = calendar.Unit.String()
 		}

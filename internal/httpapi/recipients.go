@@ -117,11 +117,10 @@ func addFaults(faults invalid.FieldErrors, found *fieldErrors) {
 	unread := *found
 	for _, one := range faults {
 		if !unread.has(one.Field) {
-			value := one.Value
-			if text, ok := value.(string); ok {
-				value = shown(text)
+			if text, ok := one.Value.(string); ok {
+				one.Value = shown(text)
 			}
-			found.add(one.Field, one.Message, value)
+			found.keep(one)
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, 
 		}
 		for _, one := range all {
 			if !unread.has(one.Field) {
-				found.add(one.Field, one.Message, one.Value)
+				found.keep(one)
 			}
 		}
 	}

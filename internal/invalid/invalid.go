@@ -5,17 +5,20 @@ package invalid
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // FieldError is one thing that is wrong with one field of an input.
 //
 // Field is its place in the input, such as send_at, message.data or policy.rules[1].limit. Message says what is wrong, or
-// what is allowed. Value is what was there; nil or "" where nothing was, or where it must not be shown. The tags are those
-// of the REST API.
+// what is allowed. Value is what was there; nil or "" where nothing was, or where it must not be shown. Limit and Now are
+// the parts of Message that programs can read. The tags are those of the REST API.
 type FieldError struct {
 	Field   string `json:"location" doc:"A path into the body, the query, the headers or the path." example:"body.send_at"`
 	Message string `json:"message" doc:"What is wrong with it." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
 	Value   any    `json:"value,omitempty" doc:"The wrong value, shortened if it is long; absent if there was none."`
+	Limit   string `json:"limit,omitempty" doc:"The time or the time span in message that the value must not go beyond, such as 2026-12-01T09:00:00Z or 24h0m0s; absent if there is none."`
+	Now     string `json:"now,omitempty" format:"date-time" doc:"The time by our clocks that message calls now; absent if there is none."`
 }
 
 // Error is the field, its value and the message, separated by colons. What is absent is left out.
@@ -32,10 +35,32 @@ func (e FieldError) Error() string {
 // FieldErrors is everything that is wrong with one input.
 type FieldErrors []FieldError
 
-// Add adds an error. Its message is formatted as by [fmt.Sprintf].
+// Now is the current time as an argument of [FieldErrors.Add], to the second.
+type Now time.Time
+
+// String is the time as the API writes times.
+func (n Now) String() string { return stamp(time.Time(n).Truncate(time.Second)) }
+
+// Add adds an error. Its message is formatted as by [fmt.Sprintf]. A [time.Time] or a [time.Duration] among its arguments is
+// the limit, and a [Now] the time that it was compared with.
 func (es *FieldErrors) Add(field string, value any, message string, args ...any) {
-	*es = append(*es, FieldError{Field: field, Message: fmt.Sprintf(message, args...), Value: value})
+	f := FieldError{Field: field, Value: value}
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case time.Time:
+			f.Limit = stamp(v)
+			args[i] = f.Limit
+		case time.Duration:
+			f.Limit = v.String()
+		case Now:
+			f.Now = v.String()
+		}
+	}
+	f.Message = fmt.Sprintf(message, args...)
+	*es = append(*es, f)
 }
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // Err is es, or nil if nothing is wrong.
 func (es FieldErrors) Err() error {

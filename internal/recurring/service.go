@@ -156,7 +156,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 		}
 	}
 	if c.Until != nil && !c.Until.IsZero() && !c.Until.After(now) {
-		bad.Add("until", c.Until.UTC().Format(time.RFC3339Nano), "must be in the future; it is now %s", now.Truncate(time.Second).Format(time.RFC3339))
+		bad.Add("until", c.Until.UTC().Format(time.RFC3339Nano), "must be in the future; it is now %s", invalid.Now(now))
 	}
 	if c.Campaign == nil {
 		return bad, nil

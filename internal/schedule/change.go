@@ -111,7 +111,8 @@ func about(to When, bad invalid.FieldErrors) error {
 			continue
 		}
 		if f.Field != to.field() {
-			f.Message = fmt.Sprintf("the push's %s, %v, %s", f.Field, f.Value, f.Message)
+			f.Limit = fmt.Sprint(f.Value)
+			f.Message = fmt.Sprintf("the push's %s, %s, %s", f.Field, f.Limit, f.Message)
 		}
 		f.Field, f.Value = to.field(), to.written()
 	}

@@ -108,7 +108,7 @@ func (s *Service) planFor(
 		if !r.Latest.IsZero() {
 			d.Latest = earliest(latest, r.Latest.UTC().Truncate(quota.Second))
 			if d.Latest.Before(p.SendAt) {
-				bad.Add("latest", stamp(r.Latest), "must not be before send_at, %s", stamp(p.SendAt))
+				bad.Add("latest", stamp(r.Latest), "must not be before send_at, %s", p.SendAt)
 			}
 		}
 	}
@@ -137,9 +137,9 @@ func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
 func checkExpiry(expires, sendAt, now time.Time, bad *invalid.FieldErrors) {
 	switch {
 	case !expires.After(sendAt):
-		bad.Add("expires_at", stamp(expires), "must be after send_at, %s", stamp(sendAt))
+		bad.Add("expires_at", stamp(expires), "must be after send_at, %s", sendAt)
 	case !expires.After(now):
-		bad.Add("expires_at", stamp(expires), "must be in the future; it is now %s", stamp(now.Truncate(quota.Second)))
+		bad.Add("expires_at", stamp(expires), "must be in the future; it is now %s", invalid.Now(now))
 	}
 }
 

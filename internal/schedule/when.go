@@ -98,9 +98,9 @@ func (s *Service) sendTime(t time.Time, w When, now time.Time, bad *invalid.Fiel
 	}
 	switch {
 	case up.Before(now.Add(-time.Minute)):
-		bad.Add(w.field(), w.written(), "%smust not be more than a minute in the past; it is now %s", said, stamp(now.Truncate(quota.Second)))
+		bad.Add(w.field(), w.written(), "%smust not be more than a minute in the past; it is now %s", said, invalid.Now(now))
 	case up.After(now.Add(s.cfg.MaxHorizon)):
-		bad.Add(w.field(), w.written(), "%smust not be more than %s ahead; it is now %s", said, s.cfg.MaxHorizon, stamp(now.Truncate(quota.Second)))
+		bad.Add(w.field(), w.written(), "%smust not be more than %s ahead; it is now %s", said, s.cfg.MaxHorizon, invalid.Now(now))
 	}
 	return up
 }
