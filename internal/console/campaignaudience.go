@@ -76,7 +76,7 @@ func (p *page) showColumns(v *draftView) error {
 		if !errors.As(err, &problem) {
 			return err
 		}
-		p.Faults = map[string]string{"file": p.Said(problem.Errors[0].Message)}
+		p.Faults = map[string]string{"file": p.saidFault(problem.Errors[0])}
 	}
 	v.Step = "audience"
 	return p.fragment("campaigndraft", "columns", v)

@@ -105,7 +105,7 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 		p := c.newPage(w, r, who)
 		defer p.recover()
 		if scope != "" && !p.May(scope) {
-			p.fail(p.notForRole(scope))
+			p.fail(notForRole(scope))
 			return
 		}
 		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind == "application/x-www-form-urlencoded" {

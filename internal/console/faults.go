@@ -42,14 +42,14 @@ func (f faults) both(err error) error {
 }
 
 // byField are faults by the names of their fields. Of one field there may be several.
-func byField(all []client.Fault) map[string]string {
+func (p *page) byField(all []client.Fault) map[string]string {
 	texts := map[string]string{}
 	for _, f := range all {
-		name := fieldOf(f.Location)
+		name, text := fieldOf(f.Location), p.saidFault(f)
 		if before := texts[name]; before != "" {
-			f.Message = before + "; " + f.Message
+			text = before + "; " + text
 		}
-		texts[name] = f.Message
+		texts[name] = text
 	}
 	return texts
 }

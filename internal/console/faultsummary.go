@@ -4,55 +4,78 @@ import (
 	"cmp"
 	"html"
 	"html/template"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// shownFault is what is wrong with a form, as the top of the page tells it.
+// shownFault is what is wrong with a form, as the top of the page lists it.
 type shownFault struct {
 	Name string // of the field, as people read it
 	At   string // the id of the field; empty: the page has none for it
 	Text string
-
-	place int
 }
 
-// placeFaults parts the faults of the form into those that the page shows at their fields, in the order of the page, and the others,
-// which are told above. What a page shows is seen in its text: so no fault is lost, whatever the API finds.
-func (p *page) placeFaults(main string) {
+// named is a field of the page by the id and the words under which the top of the page lists its fault.
+type named struct{ id, words string }
+
+// drawing is what the main part of a page notes of itself while its template is executed.
+type drawing struct {
+	fields map[string]named // by the names of their faults
+	faults []string         // names, in the order in which the page shows them
+}
+
+// placeFaults divides the faults of the form into those that the page shows at their fields, in the order of the page, and the others,
+// which stand above. No fault is lost, whatever the API finds.
+func (p *page) placeFaults() {
 	p.AtFields, p.Elsewhere = nil, nil
-	for name, text := range p.Faults {
-		f := shownFault{Name: fieldWords(name), Text: text, place: strings.Index(main, `id="fault-`+html.EscapeString(name)+`"`)}
-		if f.place < 0 {
-			p.Elsewhere = append(p.Elsewhere, f)
-			continue
-		}
-		f.At = "fault-" + name
-		tag := regexp.MustCompile(`<[a-z]+ id="([^"]+)"[^>]* aria-describedby="fault-` + regexp.QuoteMeta(html.EscapeString(name)) + `[" ][^>]*>(<legend>.*?</legend>)?`).FindStringSubmatch(main)
-		if tag != nil {
-			f.At, f.Name = html.UnescapeString(tag[1]), cmp.Or(labelOf(main, tag), f.Name)
-		}
-		p.AtFields = append(p.AtFields, f)
+	for _, name := range p.drawing.faults {
+		field := p.drawing.fields[name]
+		p.AtFields = append(p.AtFields, shownFault{cmp.Or(field.words, fieldWords(name)), cmp.Or(field.id, "fault-"+name), p.Faults[name]})
 	}
-	slices.SortFunc(p.AtFields, func(a, b shownFault) int { return a.place - b.place })
+	for name, text := range p.Faults {
+		if !slices.Contains(p.drawing.faults, name) {
+			p.Elsewhere = append(p.Elsewhere, shownFault{Name: fieldWords(name), Text: text})
+		}
+	}
 	slices.SortFunc(p.Elsewhere, func(a, b shownFault) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-var (
-	anyTag    = regexp.MustCompile(`<[^>]*>`)
-	ariaLabel = regexp.MustCompile(` aria-label="([^"]*)"`)
-)
-
-// labelOf is how a page calls a field: by its label, its legend, or what is told to those who do not see it.
-func labelOf(main string, tag []string) string {
-	text := tag[2]
-	if label := regexp.MustCompile(`<label for="` + regexp.QuoteMeta(tag[1]) + `">(.*?)</label>`).FindStringSubmatch(main); label != nil {
-		text = label[1]
-	} else if label := ariaLabel.FindStringSubmatch(tag[0]); label != nil {
-		text = label[1]
+// Shown is Fault where the page shows it.
+func (p *page) Shown(name string) string {
+	text := p.Faults[name]
+	if text != "" && !slices.Contains(p.drawing.faults, name) {
+		p.drawing.faults = append(p.drawing.faults, name)
 	}
-	return strings.TrimSpace(html.UnescapeString(anyTag.ReplaceAllString(text, "")))
+	return text
+}
+
+// name notes what people read of a field: the first field of a name counts. Without a name, the field has no faults.
+func (p *page) name(name, id, words string) {
+	if _, known := p.drawing.fields[name]; known || name == "" {
+		return
+	}
+	if p.drawing.fields == nil {
+		p.drawing.fields = map[string]named{}
+	}
+	p.drawing.fields[name] = named{id, words}
+}
+
+// Label is the label of a field.
+func (p *page) Label(name, id, words string) template.HTML {
+	p.name(name, id, words)
+	return template.HTML(`<label for="` + html.EscapeString(id) + `">` + html.EscapeString(words) + `</label>`)
+}
+
+// Legend is the legend of a group of fields.
+func (p *page) Legend(name, id, words string) template.HTML {
+	p.name(name, id, words)
+	return template.HTML(`<legend>` + html.EscapeString(words) + `</legend>`)
+}
+
+// AriaLabel is the attribute that names a field without a label.
+func (p *page) AriaLabel(name, id, words string) template.HTMLAttr {
+	p.name(name, id, words)
+	return template.HTMLAttr(` aria-label="` + html.EscapeString(words) + `"`)
 }
 
 // fieldWords makes words of the name of a field.

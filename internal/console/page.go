@@ -33,6 +33,7 @@ type page struct {
 	Drawn     template.HTML // the main part
 	AtFields  []shownFault
 	Elsewhere []shownFault
+	drawing   drawing
 
 	c     *console
 	w     http.ResponseWriter
@@ -106,10 +107,7 @@ func (p *page) setProblem(problem *client.Problem, err error) {
 	)
 	switch {
 	case errors.As(err, &invalid):
-		p.Faults = byField(invalid.Errors)
-		for name, text := range p.Faults {
-			p.Faults[name] = p.Said(text)
-		}
+		p.Faults = p.byField(invalid.Errors)
 	case errors.As(err, &full):
 		p.Place = full.NoPlace
 	case errors.As(err, &quiet):
@@ -118,12 +116,12 @@ func (p *page) setProblem(problem *client.Problem, err error) {
 }
 
 func (p *page) send(status int, screen, title string, view any) error {
-	p.Title, p.Main = title, view
+	p.Title, p.Main, p.drawing = title, view, drawing{}
 	main, err := p.draw(screen, "main")
 	if err != nil {
 		return err
 	}
-	p.placeFaults(string(main))
+	p.placeFaults()
 	p.Drawn = template.HTML(main)
 	return p.execute(status, screen, "layout")
 }

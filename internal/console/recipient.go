@@ -117,14 +117,12 @@ func (p *page) readAxisOf(cursor time.Time, channel, category string) (*recipien
 func (v *recipientView) readKnown() error {
 	p := v.p
 	if p.May(push.ScopeRecipientsRead) {
-		known, err := p.api.Recipients.Get(p.ctx(), v.ID)
-		var problem *client.Problem
-		switch {
-		case err == nil:
-			v.Known = &known
-			p.useZone(known.TimeZone)
-		case !errors.As(err, &problem) || problem.Status != http.StatusNotFound:
+		known, err := p.known(v.ID)
+		if err != nil {
 			return err
+		}
+		if v.Known = known; known != nil {
+			p.useZone(known.TimeZone)
 		}
 	}
 	if p.May(push.ScopeRead) {

@@ -56,11 +56,11 @@ func (v *recipientView) readCursor() error {
 		return nil
 	case v.Moving != nil:
 		_, err := p.api.Pushes.ValidateReschedule(p.ctx(), v.Moving.ID, client.NewTime{SendAt: v.Cursor})
-		return v.Legal.take(err)
+		return v.Legal.take(p, err)
 	}
 	found, err := p.api.Quota.Check(p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: v.Cursor})
 	if err != nil {
-		return v.Legal.take(err)
+		return v.Legal.take(p, err)
 	}
 	o := found.OptedOut
 	v.Legal = cursorAnswer{Asked: true, Allowed: found.Allowed, Why: found.Violations, OptedOut: o.All || len(o.Channels)+len(o.Categories) > 0}
@@ -68,7 +68,7 @@ func (v *recipientView) readCursor() error {
 }
 
 // take takes the answer to a call that only validates. What is no refusal is returned.
-func (a *cursorAnswer) take(err error) error {
+func (a *cursorAnswer) take(p *page, err error) error {
 	*a = cursorAnswer{Asked: true, Allowed: err == nil}
 	var (
 		full    *client.QuotaExceeded
@@ -85,10 +85,10 @@ func (a *cursorAnswer) take(err error) error {
 	case errors.As(err, &unwant):
 		a.OptedOut = true
 	case errors.As(err, &problem) && problem.Status < 500:
-		a.Detail = problem.Detail
+		a.Detail = p.Said(problem.Detail)
 		var invalid *client.Invalid
 		if errors.As(err, &invalid) && len(invalid.Errors) > 0 {
-			a.Detail = invalid.Errors[0].Message
+			a.Detail = p.saidFault(invalid.Errors[0])
 		}
 	default:
 		return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,55 +15,40 @@ import (
 
 // What the API answers is written for programs. This file has the console say it to people.
 
-var (
-	machineTime     = regexp.MustCompile(`(it is now )?\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
-	machineDuration = regexp.MustCompile(`(^|[\s(])((?:\d+h)?(?:\d+m)?\d+(?:\.\d+)?s)\b`)
-	machineName     = regexp.MustCompile(`\b(?:send_at|expires_at|retry_at|local_time|time_zone|on_conflict|the tenant)\b`)
-	ofThings        = regexp.MustCompile(`^(the|this|your|another|an|too|no|only) `) // and not of an id, which stays as it is
-)
+// machineNames are the names of fields in texts of the API, and what people call them.
+var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at", "the time it expires", "retry_at", "the time of the retry", "local_time", "the local time",
+	"time_zone", "the time zone", "on_conflict", "what is done without a place", "the tenant", "the team")
 
-var machineNames = map[string]string{
-	"send_at": "the send time", "expires_at": "the time it expires", "retry_at": "the time of the retry", "local_time": "the local time",
-	"time_zone": "the time zone", "on_conflict": "what is done without a place", "the tenant": "the team",
-}
+// Said is a text of the API for people: its fields are called what they are.
+func (p *page) Said(text string) string { return machineNames.Replace(text) }
 
-// toWrite begins what a text of the API tells people to write: it stays as it is, for forms take it as it stands there.
-var toWrite = regexp.MustCompile(`\b(?:written like|a time like|a time zone, like|a duration|a time span) `)
-
-// Said is a text of the API for people: its times are by the clocks of the zone that the page shows and say how far away they are, its
-// durations have words for their units, and its fields are called what they are.
-func (p *page) Said(text string) string {
-	asIs := ""
-	if at := toWrite.FindStringIndex(text); at != nil {
-		text, asIs = text[:at[1]], text[at[1]:]
+// saidFault is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows, and
+// a time span has words for its units.
+func (p *page) saidFault(f client.Fault) string {
+	text := f.Message
+	value, _ := f.Value.(string)
+	for _, machine := range []string{f.Limit, value} {
+		if at, err := time.Parse(time.RFC3339Nano, machine); err == nil {
+			text = strings.Replace(text, ", "+machine, ", "+p.plainTime(at), 1)
+		}
 	}
-	text = machineTime.ReplaceAllStringFunc(text, func(found string) string {
-		at, isNow := strings.CutPrefix(found, "it is now ")
-		t, err := time.Parse(time.RFC3339Nano, at)
-		if err != nil {
-			return found
-		}
-		clocks, named, away := written(t, p.Zones.Shown(), p.Now())
-		if isNow {
-			return "it is now " + clocks + " " + named
-		}
-		return clocks + " " + named + ", " + away
-	})
-	text = machineDuration.ReplaceAllStringFunc(text, func(found string) string {
-		part := machineDuration.FindStringSubmatch(found)
-		d, err := time.ParseDuration(part[2])
-		if err != nil {
-			return found
-		}
-		return part[1] + exactly(d)
-	})
-	return machineName.ReplaceAllStringFunc(text, func(found string) string { return machineNames[found] }) + asIs
+	if span, err := time.ParseDuration(f.Limit); err == nil {
+		text = strings.Replace(text, f.Limit, exactly(span), 1)
+	}
+	if !f.Now.IsZero() {
+		clocks, zone, _ := written(f.Now, p.Zones.Shown(), p.Now())
+		text = strings.Replace(text, rfc3339(f.Now), clocks+" "+zone, 1)
+	}
+	return p.Said(text)
 }
+
+// startsSentence are the words that may begin a sentence in capitals: another word may be an id, which stays as it is.
+var startsSentence = []string{"the", "this", "your", "another", "an", "too", "no", "only"}
 
 // sentence is Said of a text that stands by itself.
 func (p *page) sentence(text string) string {
 	text = p.Said(text)
-	if ofThings.MatchString(text) {
+	if first, _, _ := strings.Cut(text, " "); slices.Contains(startsSentence, first) {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
 	return text
@@ -95,6 +79,7 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 		full  *client.QuotaExceeded
 		quiet *client.QuietHours
 		opted *client.OptedOut
+		lacks *client.Forbidden
 	)
 	switch {
 	case errors.As(err, &full):
@@ -103,8 +88,8 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 		said.Detail = p.noPlaceWords(quiet.NoPlace, true)
 	case errors.As(err, &opted):
 		said.Detail = optedOutWords(opted.OptedOut)
-	case problem.Name() == "forbidden":
-		said.Detail = p.forbiddenWords(problem.Detail)
+	case errors.As(err, &lacks):
+		said.Detail = p.forbiddenWords(lacks.Scope)
 	default:
 		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.sentence(problem.Detail)
 	}
@@ -121,10 +106,10 @@ func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
 		taken := int64(len(v.Conflicts)) + v.ConflictsOmitted
 		text := ""
 		switch {
-		case quiet:
+		case quiet, v.Limit == 0 && v.Per == "" && !v.Until.IsZero():
 			text = because("quiet-hours", []string{v.Rule})
 		case v.Limit == 0:
-			text = "the rule " + v.Rule + " allows nothing, or has quiet hours then"
+			text = "the rule " + v.Rule + " allows nothing"
 		default:
 			text = because("quota-exceeded", []string{v.Rule}) + ": " + ruleWords(v)
 			var times []string
@@ -170,21 +155,15 @@ func optedOutWords(o client.OptOuts) string {
 }
 
 // notForRole is the answer to a user whose role lacks a scope.
-func (p *page) notForRole(scope string) *client.Problem {
-	return &client.Problem{Type: "urn:sendquota:problem:forbidden", Title: "Forbidden", Status: http.StatusForbidden, Detail: "the scope " + scope}
+func notForRole(scope string) error {
+	return &client.Forbidden{Problem: client.Problem{Type: "urn:sendquota:problem:forbidden", Title: "Forbidden", Status: http.StatusForbidden}, Scope: scope}
 }
 
-var scopeIn = regexp.MustCompile(`the scopes? ([a-z]+:[a-z]+)`)
-
 // forbiddenWords says which roles may do what a scope is needed for.
-func (p *page) forbiddenWords(detail string) string {
-	found := scopeIn.FindStringSubmatch(detail)
-	if found == nil {
-		return p.sentence(detail)
-	}
+func (p *page) forbiddenWords(scope string) string {
 	var may []string
 	for _, role := range user.Roles {
-		if holder := (push.Caller{Scopes: role.Scopes()}); holder.May(found[1]) {
+		if holder := (push.Caller{Scopes: role.Scopes()}); holder.May(scope) {
 			may = append(may, string(role)+"s")
 		}
 	}

@@ -13,25 +13,32 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestSaid_Words: times, durations and names of fields in texts of the API are written as people read them, and ids stay as they are.
+// TestSaid_Words: the times and time spans that a fault of the API names, and the names of fields, are written as people read them, and ids stay as they are.
 func TestSaid_Words(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
 	p := &page{Zones: zones{Mine: loadZone("Europe/Berlin")}, c: &console{cfg: Config{Now: func() time.Time { return now }}}}
-	for text, want := range map[string]string{
-		"must not be before send_at, 2026-11-24T05:30:00Z":                                    "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min",
-		"must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z":          "must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)",
-		"1 send within 1m0s of 2026-11-24T07:00:00+01:00 (rule a)":                            "1 send within 1 min of 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h (rule a)",
-		"must be at least 1h30m0s (not 24h0m0s, 90s)":                                         "must be at least 1 h 30 min (not 1 d, 1 min 30 s)",
-		"must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h": "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h",
-		"1 send at 2026-11-24T06:00:00Z: must be a time like 2026-12-01T09:00:00Z":            "1 send at 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h: must be a time like 2026-12-01T09:00:00Z",
-		"needs a time zone, like 2026-12-01T09:00:00Z":                                        "needs a time zone, like 2026-12-01T09:00:00Z",
-		"user-5s has no address":                                    "user-5s has no address",
-		"this is the last admin of the tenant that is not disabled": "this is the last admin of the team that is not disabled",
-	} {
-		if got := p.Said(text); got != want {
-			t.Errorf("%q is said as\n%q, want\n%q", text, got, want)
+	said := func(f client.Fault, want string) {
+		t.Helper()
+		if got := p.saidFault(f); got != want {
+			t.Errorf("%q is said as\n%q, want\n%q", f.Message, got, want)
 		}
+	}
+	said(client.Fault{Message: "must not be before send_at, 2026-11-24T05:30:00Z", Limit: "2026-11-24T05:30:00Z"}, "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min")
+	said(client.Fault{Message: "must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z", Now: now.Add(time.Second)},
+		"must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)")
+	said(client.Fault{Message: "must not be more than 49h30m0s ahead; it is now 2026-11-24T05:00:01Z", Limit: "49h30m0s", Now: now.Add(time.Second)},
+		"must not be more than 2 d 1 h 30 min ahead; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)")
+	said(client.Fault{Message: "the push's expires_at, 2026-11-24T06:00:00Z, must be after send_at, 2026-11-24T07:00:00Z", Limit: "2026-11-24T06:00:00Z", Value: "2026-11-24T07:00:00Z"},
+		"the push's the time it expires, 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h, must be after the send time, 2026-11-24 08:00:00 Europe/Berlin (+01:00), in 2 h")
+	said(client.Fault{Message: "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h", Value: "24h"}, "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h")
+	said(client.Fault{Message: "needs a time zone, like 2026-12-01T09:00:00Z", Value: "2026-12-01T09:00:00"}, "needs a time zone, like 2026-12-01T09:00:00Z")
+	said(client.Fault{Message: "user-5s has no address"}, "user-5s has no address")
+	if got := p.sentence("this is the last admin of the tenant that is not disabled"); got != "This is the last admin of the team that is not disabled" {
+		t.Errorf("%q", got)
+	}
+	if got := p.sentence("only-one is unknown"); got != "only-one is unknown" {
+		t.Errorf("an id is written with a capital: %q", got)
 	}
 }
 
@@ -52,7 +59,7 @@ func TestSaid_Problems(t *testing.T) {
 	out := b.post("/console/pushes/new", "recipient", "out", "channel", "push", "message.title", "Hi")
 	out.has(t, 409, "The person has opted out of all pushes.")
 	for name, r := range map[string]reply{"full": full, "past": past, "out": out} {
-		if found := regexp.MustCompile(`\dT\d\d:\d\d:\d\dZ|1m0s|send_at, `).FindString(anyTag.ReplaceAllString(r.summary(), "") + strings.Join(regexp.MustCompile(`class="fault"[^<]*`).FindAllString(r.Body, -1), "")); found != "" {
+		if found := regexp.MustCompile(`\dT\d\d:\d\d:\d\dZ|1m0s|send_at, `).FindString(tags.ReplaceAllString(r.summary(), "") + strings.Join(regexp.MustCompile(`class="fault"[^<]*`).FindAllString(r.Body, -1), "")); found != "" {
 			t.Errorf("%s: a time is raw: %q", name, found)
 		}
 	}
@@ -127,7 +134,7 @@ func TestTimeFields_Zone(t *testing.T) {
 			if !found {
 				break
 			}
-			start := max(strings.LastIndex(before, `{{template "field"`), strings.LastIndex(before, "<label"))
+			start := max(strings.LastIndex(before, `{{template "field"`), strings.LastIndex(before, "<label"), strings.LastIndex(before, "{{$.Label"))
 			end, _, _ := strings.Cut(after, "\n")
 			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".FieldZone") && !strings.Contains(field, "of their clocks") {
 				t.Errorf("%s: a field does not say its zone: %s", name, field)

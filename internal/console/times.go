@@ -1,6 +1,8 @@
 package console
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -53,16 +55,45 @@ func (z zones) Shown() *time.Location {
 // zoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
 // only if times are to be shown in it.
 func (p *page) zoneOf(recipient string) error {
-	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeQuota) {
+	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeRecipientsRead) {
 		return nil
 	}
-	now := p.Now()
-	found, err := p.api.Quota.RecipientAvailability(p.ctx(), recipient, client.RecipientAvailabilityOptions{From: now, Until: now.Add(time.Second)})
-	if err != nil && p.Zones.Chosen == "recipient" {
+	name, err := p.readZoneOf(recipient)
+	switch {
+	case err == nil:
+		p.useZone(name)
+	case p.Zones.Chosen == "recipient":
 		return err
 	}
-	p.useZone(found.TimeZone)
 	return nil
+}
+
+// readZoneOf reads the name of the zone of a recipient; empty: the user may not see it.
+func (p *page) readZoneOf(recipient string) (string, error) {
+	known, err := p.known(recipient)
+	switch {
+	case err != nil:
+		return "", err
+	case known != nil && known.TimeZone != "":
+		return known.TimeZone, nil
+	case !p.May(push.ScopePolicyRead):
+		return "", nil
+	}
+	policy, err := p.api.Policy.Get(p.ctx())
+	return cmp.Or(policy.DefaultZone, "UTC"), err
+}
+
+// known reads what the tenant has described of a recipient; nil: nothing.
+func (p *page) known(recipient string) (*client.Recipient, error) {
+	found, err := p.api.Recipients.Get(p.ctx(), recipient)
+	var problem *client.Problem
+	switch {
+	case err == nil:
+		return &found, nil
+	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+		return nil, nil
+	}
+	return nil, err
 }
 
 // zoneOfForm is zoneOf before a time of a form is read, which nobody sees.
