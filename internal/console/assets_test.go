@@ -13,6 +13,7 @@ import (
 
 // TestVendor_AsPublished: the files of others are those that the lock names, byte by byte, each package with its licence.
 func TestVendor_AsPublished(t *testing.T) {
+	t.Parallel()
 	folder := os.DirFS("vendor")
 	for _, err := range assets.Verify(folder) {
 		t.Error(err)
@@ -46,6 +47,7 @@ func TestVendor_AsPublished(t *testing.T) {
 }
 
 func TestAssets_Paths(t *testing.T) {
+	t.Parallel()
 	f := newAssets()
 	for name, want := range map[string]string{"htmx.min.js": "/console/vendor/", "hx-sse.min.js": "/console/vendor/", "uPlot.iife.min.js": "/console/vendor/", "uPlot.min.css": "/console/vendor/", "console.css": "/console/static/"} {
 		if path, err := f.Path(name); err != nil || !strings.HasPrefix(path, want+name+"?v=") {
@@ -83,6 +85,7 @@ func findBanned(text string) (found []string) {
 
 // TestPages_Strict goes through all templates and our own scripts and styles.
 func TestPages_Strict(t *testing.T) {
+	t.Parallel()
 	seen := 0
 	for _, folder := range []string{"templates", "static"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
@@ -106,6 +109,7 @@ func TestPages_Strict(t *testing.T) {
 }
 
 func TestFindBanned(t *testing.T) {
+	t.Parallel()
 	for _, bad := range []string{
 		`<p style="color:red">`, "<p\nstyle = 'a'>", `<style>`, `e.setAttribute("style", x)`, "`<p style=\"${x}\">`",
 		`<button onclick="x()">`, "<a\n  onfocus=x>", `e.setAttribute('onclick', x)`,

@@ -11,7 +11,7 @@ import (
 // TestBulk cancels what a filter finds: it says first how many that are, wants the number typed, and tells how far it is.
 func TestBulk(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.submit("user-1", time.Hour)
 	b.submit("user-1", 2*time.Hour)
 	other := b.submit("user-2", time.Hour)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"crypto/rand"
 	"html"
 	"io"
 	"log/slog"
@@ -50,9 +51,10 @@ type bundle struct {
 	cookies map[string]string
 	log     testenv.Buffer
 
+	pushes  *schedule.Service
 	refused *schedule.Refusals
-	runner  loop.Loop // carries campaigns on
-	bulks   loop.Loop // carries bulk changes on
+	runner  loop.Loop // carries campaigns on, of all tenants; of setupAlone
+	bulks   loop.Loop // carries bulk changes on, of all tenants; of setupAlone
 }
 
 // signedIn is an authenticator whose user has signed in already.
@@ -81,9 +83,28 @@ func (b *bundle) limiter() *ratelimit.Limiter {
 	return ratelimit.New(b.rdb, ratelimit.Config{Config: redisscript.Config{Timeout: longest}})
 }
 
+// setup has a tenant of its own in the database that tests share.
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: testenv.Postgres(t), cookies: map[string]string{}}
+	return setupIn(t, testenv.SharedPostgres(t), "acme "+rand.Text())
+}
+
+// setupAlone has a database of its own, for what concerns all tenants: loops of workers, and users by their addresses.
+func setupAlone(t testing.TB) *bundle {
+	t.Helper()
+	b := setupIn(t, testenv.Postgres(t), "acme")
+	b.runner = campaign.NewRunner(b.store, b.pushes, slog.New(slog.DiscardHandler), campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
+	b.bulks = bulk.NewRunner(b.store, b.pushes, slog.New(slog.DiscardHandler))
+	return b
+}
+
+var rules = quota.Policy{
+	{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
+}
+
+func setupIn(t testing.TB, url, tenant string) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: url, cookies: map[string]string{}}
 	var err error
 	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: longest, ReadTimeout: longest}); err != nil {
 		t.Fatal(err)
@@ -91,35 +112,30 @@ func setup(t testing.TB) *bundle {
 	t.Cleanup(b.store.Close)
 	b.rdb = testenv.RedisClient(t, testenv.Redis(t))
 	log := slog.New(slog.NewJSONHandler(&b.log, nil))
-	rules := quota.Policy{
-		{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
-	}
 	var file policy.Document
 	for _, r := range rules {
 		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
 	b.refused = schedule.NewRefusals(b.store, log)
-	pushes := schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: b.refused,
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
-	b.runner = campaign.NewRunner(b.store, pushes, log, campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
-	b.bulks = bulk.NewRunner(b.store, pushes, log)
-	api := httpapi.New(pushes, b.store, httpapi.Config{
+	api := httpapi.New(b.pushes, b.store, httpapi.Config{
 		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
-		BulkChanges: bulk.New(b.store, pushes),
+		BulkChanges: bulk.New(b.store, b.pushes),
 		Failures:    b.store,
 		Channels:    httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
-		Schedules:   recurring.New(b.store, pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
+		Schedules:   recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
-		Simulator:   campaign.NewSimulator(campaigns, pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(campaigns, b.pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
 		Webhooks:    notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
 		Policies:    schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
 		Limiter:     b.limiter(),
 	})
-	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
+	if b.tenant, _, err = b.store.CreateTenant(t.Context(), tenant); err != nil {
 		t.Fatal(err)
 	}
 	if _, b.key, err = b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes}); err != nil {

@@ -46,7 +46,7 @@ func (b *bundle) countAhead(hour time.Time, channel string, n int) {
 // TestCalendar_Month: the hours that have pushes are in the drawing and in the table, of all, by channel and by campaign.
 func TestCalendar_Month(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := noon()
 	b.many(3, "push", at)
 	b.many(2, "sms", at.Add(time.Hour))
@@ -129,7 +129,7 @@ func TestCalendar_Roles(t *testing.T) {
 // TestCalendar_Capacity: the share of an audience that has a place at each hour, and each day, from now on.
 func TestCalendar_Capacity(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := noon()
 	for i := range 5 { // an hour of anna is full: the sixth is too much
 		b.submitAt("anna", at.Add(time.Duration(2*i)*time.Minute+30*time.Second))

@@ -68,7 +68,7 @@ func TestMoveCampaign_Faults(t *testing.T) {
 // TestMoveCampaign_Fixed: a campaign that was started can not be moved, and says why.
 func TestMoveCampaign_Fixed(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	one := b.startCampaign("Winter sale", noon(), "recipient\nanna\n")
 	path := "/console/calendar/campaigns/" + one.ID + "?tz=utc"
 	if r := b.get(path + "&to=" + rfc3339(noon().Add(time.Hour))); r.Status != 200 || !strings.Contains(r.Body, "only a draft can be moved") || strings.Contains(r.Body, "<form method=\"post\" action=\"/console/calendar") {

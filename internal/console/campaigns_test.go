@@ -79,7 +79,7 @@ func (b *bundle) pass() {
 // opened again.
 func TestCampaign_Story(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.get("/console/campaigns").has(t, 200, "There is no such campaign", "/console/campaigns/new")
 	b.get("/console/campaigns/new?channel=sms").has(t, 200, `name="message.body"`, `name="shown_for" value="sms"`, "<option selected>sms</option>")
 	other := b.post("/console/campaigns/new", "channel", "sms", "shown_for", "push", "message.title", "Hi", "message.body", "There")
@@ -143,7 +143,7 @@ func TestCampaign_Story(t *testing.T) {
 // TestCampaign_PauseAndCancel: what a cancel gives back is said before and after it.
 func TestCampaign_PauseAndCancel(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	one := b.startCampaign("Sale", time.Now().Add(time.Hour), "recipient\na\nb\nc\n")
 	at := "/console/campaigns/" + one.ID
 	b.follow(b.post(at+"/pause")).has(t, 200, "The campaign is paused")
@@ -250,7 +250,7 @@ func TestCampaign_MessageFaults(t *testing.T) {
 // TestCampaign_Roles: who may only look is offered nothing else, and refused it.
 func TestCampaign_Roles(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := b.draftPath("message.title", "Hi")
 	one := b.startCampaign("Sale", time.Now().Add(time.Hour), "recipient\na\n")
 	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeCampaignsRead}, "viewer"
@@ -298,6 +298,7 @@ func TestCampaign_BetterStart(t *testing.T) {
 }
 
 func TestHistogram(t *testing.T) {
+	t.Parallel()
 	golden(t, "histogram.svg", string(histogram("How long the <deferred> ones wait", delayBars([]client.Delay{
 		{UpToSeconds: 60, Recipients: 3}, {UpToSeconds: 300}, {UpToSeconds: 3600, Recipients: 12345}, {UpToSeconds: 86400, Recipients: 7000}, {Recipients: 1},
 	})))+"\n")
@@ -373,7 +374,7 @@ func TestCampaign_WithoutMessage(t *testing.T) {
 // TestCampaign_WithoutName: a campaign without a name can be chosen and told of, too.
 func TestCampaign_WithoutName(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	first := b.startCampaign("", at, "recipient\nanna\n")
 	second := b.startCampaign("", at.Add(30*time.Second), "recipient\nanna\n")

@@ -103,6 +103,7 @@ func TestCarried_Broken(t *testing.T) {
 
 // TestCarried_SecureCookie: where browsers come over https, also through a proxy, the cookie is as safe as that of the session.
 func TestCarried_SecureCookie(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})
 	b.person("ada@x", user.Admin, goodPassword)
 	b.enter("ada@x", goodPassword)

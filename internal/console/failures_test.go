@@ -44,6 +44,7 @@ func TestFailures_RetryGroup(t *testing.T) {
 
 // TestFailures_Meaning: a reason without words of its own still says what to do.
 func TestFailures_Meaning(t *testing.T) {
+	t.Parallel()
 	for want, g := range map[string]client.FailureGroup{
 		"knows nobody":                 {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
 		"time had run out":             {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
@@ -75,8 +76,8 @@ func (b *bundle) failedAll(pushes int) {
 
 func (b *bundle) failScheduled() {
 	b.t.Helper()
-	testenv.Exec(b.t, b.url, `DELETE FROM live`)
-	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true WHERE status = 'scheduled'`)
+	testenv.Exec(b.t, b.url, `DELETE FROM live WHERE push_id IN (SELECT id FROM pushes WHERE tenant_id = $1)`, [16]byte(b.tenant))
+	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true WHERE tenant_id = $1 AND status = 'scheduled'`, [16]byte(b.tenant))
 }
 
 // stepFields are those of the form for the next step; nil: there is none.
@@ -116,7 +117,7 @@ func TestFailures_Until(t *testing.T) {
 	page.has(t, 200, "200 looked at so far")
 	page = b.post("/console/failures/retry?tz=Asia%2FTokyo", stepFields(page.Body)...)
 	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201")
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE retry_of IS NOT NULL AND expires_at = '`+until.Format(time.RFC3339)+`'`); n != retryStep+1 {
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1 AND retry_of IS NOT NULL AND expires_at = $2`, [16]byte(b.tenant), until); n != retryStep+1 {
 		t.Errorf("%d retries live until then", n)
 	}
 }
@@ -137,7 +138,7 @@ func TestFailures_RetriesFail(t *testing.T) {
 		page = b.post("/console/failures/retry", fields...)
 	}
 	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201", "Back to the failures")
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2*(retryStep+1) {
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, [16]byte(b.tenant)); n != 2*(retryStep+1) {
 		t.Errorf("there are %d pushes", n)
 	}
 }

@@ -15,7 +15,7 @@ var hrefs = regexp.MustCompile(`<a [^>]*href="(/console[^"#]*)`)
 // TestLinks_MayBeOpened: no page leads somebody to a page that the role may not open.
 func TestLinks_MayBeOpened(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.failedAll(1)
 	one := b.submit("anna", time.Hour)
 	b.startCampaign("Winter sale", time.Now().Add(2*time.Hour), "recipient\nbert\n")

@@ -8,6 +8,7 @@ import (
 
 // TestSignInFirst_Form: a form that was sent when the session had ended leads back to its page, and to no other site.
 func TestSignInFirst_Form(t *testing.T) {
+	t.Parallel()
 	for referer, want := range map[string]string{
 		"http://example.com/console/pushes/new?tz=utc": signInPath + "?lost=yes&to=%2Fconsole%2Fpushes%2Fnew%3Ftz%3Dutc",
 		"http://evil.example/console/now":              signInPath + "?lost=yes",

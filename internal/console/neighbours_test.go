@@ -37,6 +37,7 @@ func (s *slowStore) FindSession(ctx context.Context, hash [32]byte) (user.Sessio
 
 // TestSignIn_MadeUpCookies: whoever makes cookies up has their part of the lookups, and keeps nobody else from working.
 func TestSignIn_MadeUpCookies(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.person("ada@example.com", user.Viewer, goodPassword)
 	b.enter("ada@example.com", goodPassword)
@@ -71,6 +72,7 @@ func TestSignIn_MadeUpCookies(t *testing.T) {
 
 // TestOIDC_Silent: who wants to sign in at a provider that is silent waits for one question of its, however many want to.
 func TestOIDC_Silent(t *testing.T) {
+	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts
 	if err != nil {
 		t.Fatal(err)
@@ -109,6 +111,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 
 // TestPage_Turns: pages are drawn in the turns of their tenant, and other tenants' work holds none up.
 func TestPage_Turns(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	computing := bulkhead.NewComputing[uuid.UUID](nil)
 	b.console = New(b.handler, b.who, Config{Computing: computing})

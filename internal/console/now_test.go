@@ -20,7 +20,7 @@ import (
 // TestNow tells in words and numbers how things stand, at first of nothing.
 func TestNow(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.get("/console/now").has(t, 200, "no worker has told of itself", "Nothing is due", "There was no attempt in the last hour", "curl -sS 'https://api.example.com/v1/status'",
 		"curl -sS 'https://api.example.com/v1/channels'", `hx-sse:connect="/console/now/live"`)
 
@@ -52,7 +52,7 @@ func TestNow(t *testing.T) {
 // TestNow_Live streams the part that changes.
 func TestNow_Live(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	server := httptest.NewServer(b.console)
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -75,6 +75,7 @@ func TestNow_Live(t *testing.T) {
 
 // TestNow_Words: each state that the API may tell of has its words, and the worst comes first.
 func TestNow_Words(t *testing.T) {
+	t.Parallel()
 	if len(postgresWords) != 5 || len(redisWords) != 3 || len(queueWords) != 3 || len(channelWords) != 5 {
 		t.Error("a state lacks its words")
 	}
@@ -106,6 +107,7 @@ func TestNow_Words(t *testing.T) {
 
 // TestNow_Servers: what is said of a server begins so that its name can stand there.
 func TestNow_Servers(t *testing.T) {
+	t.Parallel()
 	for _, words := range slices.Concat(slices.Collect(maps.Values(postgresWords)), slices.Collect(maps.Values(redisWords))) {
 		if !strings.HasPrefix(words, "It ") {
 			t.Error(words)
@@ -115,6 +117,7 @@ func TestNow_Servers(t *testing.T) {
 
 // TestNow_EveryMinute: minutes without an attempt are there as well, and a line has a gap where nothing was delivered.
 func TestNow_EveryMinute(t *testing.T) {
+	t.Parallel()
 	at := time.Date(2026, 11, 24, 9, 0, 30, 0, time.UTC)
 	minutes := everyMinute(client.Status{AsOf: at.Add(3 * time.Minute), Attempts: client.RecentAttempts{Since: at}, Minutes: []client.StatusMinute{{At: at.Truncate(time.Minute).Add(time.Minute), Delivered: 4, LateMsP50: 250}}})
 	if len(minutes) != 4 || slices.ContainsFunc(minutes, func(m client.StatusMinute) bool { return m.At.Second() != 0 }) {

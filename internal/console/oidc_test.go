@@ -51,6 +51,7 @@ func (b *signInBundle) leave(to string) string {
 
 // TestOIDC_SignIn: a user is made at the first sign-in, and has the role of the groups at each one.
 func TestOIDC_SignIn(t *testing.T) {
+	t.Parallel()
 	b, p := setupOIDC(t)
 	b.get(signInPath+"?to=/console/why").has(t, 200, "/console/sign-in/oidc?to=", "With a password")
 	r := b.get(b.leave("/console/pushes?status=sent"))
@@ -81,6 +82,7 @@ func TestOIDC_SignIn(t *testing.T) {
 
 // TestOIDC_NotFit: whoever the provider knows, and who may not sign in here.
 func TestOIDC_NotFit(t *testing.T) {
+	t.Parallel()
 	b, p := setupOIDC(t)
 	refused := func(text string) {
 		t.Helper()
@@ -122,6 +124,7 @@ func TestOIDC_NotFit(t *testing.T) {
 // TestOIDC_Forged: no token counts that another one signed, or that was made for somebody else, some other time, or another
 // sign-in.
 func TestOIDC_Forged(t *testing.T) {
+	t.Parallel()
 	b, p := setupOIDC(t)
 	for name, forge := range map[string]func(map[string]any){
 		"issuer":   func(c map[string]any) { c["iss"] = "https://evil.example" },
@@ -151,6 +154,7 @@ func TestOIDC_Forged(t *testing.T) {
 
 // TestOIDC_OwnBrowser: only the browser that began a sign-in can finish it, once.
 func TestOIDC_OwnBrowser(t *testing.T) {
+	t.Parallel()
 	b, p := setupOIDC(t)
 	back := b.leave("")
 	delete(b.cookies, "__Host-sendquota-oidc")
@@ -192,6 +196,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 
 // TestOIDC_ProviderFails: the user is told, and a provider that was away at the start is found later.
 func TestOIDC_ProviderFails(t *testing.T) {
+	t.Parallel()
 	b, p := setupOIDC(t)
 	issuer := p.URL
 	b.signIn.provider.cfg.Issuer = "http://127.0.0.1:1"
@@ -209,6 +214,7 @@ func TestOIDC_ProviderFails(t *testing.T) {
 
 // TestOIDC_None: without a provider there are no such pages.
 func TestOIDC_None(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.get(oidcPath).has(t, 404)
 	b.get(callbackPath).has(t, 404)

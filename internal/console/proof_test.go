@@ -25,6 +25,6 @@ func TestGuarantees_AsDocument(t *testing.T) {
 
 func TestProof(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.get("/console/proof").has(t, 200, "No audit has ended yet", `id="I1"`, "overdue", "It waits.", "Tests show it")
 }

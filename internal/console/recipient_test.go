@@ -269,6 +269,7 @@ func TestRecipient_ManyAttempts(t *testing.T) {
 
 // TestSpansWithout: what some spans have that others do not.
 func TestSpansWithout(t *testing.T) {
+	t.Parallel()
 	spans := func(bounds ...int64) (all []client.Span) {
 		for i := 0; i < len(bounds); i += 2 {
 			all = append(all, client.Span{From: time.Unix(bounds[i], 0), Until: time.Unix(bounds[i+1], 0)})

@@ -26,7 +26,7 @@ type signInBundle struct {
 
 func setupSignIn(t *testing.T, cfg SignInConfig) *signInBundle {
 	t.Helper()
-	b := &signInBundle{bundle: setup(t), address: "192.0.2.1"}
+	b := &signInBundle{bundle: setupAlone(t), address: "192.0.2.1"}
 	cfg.Log = slog.New(slog.NewJSONHandler(&b.log, nil))
 	cfg.Address = func(*http.Request) string { return b.address }
 	b.signIn = NewSignIn(b.store, cfg)
@@ -67,6 +67,7 @@ func (b *signInBundle) inside() bool {
 
 // TestSignIn_Life of a user: the link is opened, used, and over; then the password signs in, until the user signs out.
 func TestSignIn_Life(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{PublicURL: "http://localhost"})
 	token, link := user.NewLink()
 	if _, err := b.store.CreateUser(t.Context(), user.New{Tenant: b.tenant, Email: "ada@example.com", Name: "Ada <b>", Role: user.Viewer, Link: link}); err != nil {
@@ -132,6 +133,7 @@ func TestSignIn_Life(t *testing.T) {
 
 // TestSignIn_SecureCookie: over https it is bound to the host.
 func TestSignIn_SecureCookie(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})
 	b.person("ada@x", user.Admin, goodPassword)
 	got := b.enter("ada@x", goodPassword).Header.Get("Set-Cookie")
@@ -143,6 +145,7 @@ func TestSignIn_SecureCookie(t *testing.T) {
 // TestSignIn_NewToken: what somebody else has put into the browser never becomes a session, and signing in again ends the former
 // one.
 func TestSignIn_NewToken(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.person("ada@x", user.Admin, goodPassword)
 	b.cookies["sendquota"] = "planted"
@@ -206,6 +209,7 @@ func TestSignIn_SameAnswer(t *testing.T) {
 
 // TestSignIn_Teams: with users of several teams of one address, the team has to be named.
 func TestSignIn_Teams(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.person("ada@x", user.Viewer, goodPassword)
 	other, _, err := b.store.CreateTenant(t.Context(), "other")
@@ -223,6 +227,7 @@ func TestSignIn_Teams(t *testing.T) {
 
 // TestSignIn_Limits: of a name from many addresses, and from one address of many names.
 func TestSignIn_Limits(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.signIn.cfg.Limiter = b.limiter()
 	b.person("ada@x", user.Admin, goodPassword)
@@ -262,6 +267,7 @@ func (brokenLimiter) Take(context.Context, string, int, ...ratelimit.Rule) (rate
 
 // TestSignIn_WithoutRedis keeps nobody out.
 func TestSignIn_WithoutRedis(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.signIn.cfg.Limiter = brokenLimiter{}
 	b.person("ada@x", user.Admin, goodPassword)
@@ -270,6 +276,7 @@ func TestSignIn_WithoutRedis(t *testing.T) {
 
 // TestSignIn_ChangesAtOnce: a session has the role that the user has now, and ends with the user.
 func TestSignIn_ChangesAtOnce(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	ada := b.person("ada@x", user.Admin, goodPassword)
 	b.person("bea@x", user.Admin, "")
@@ -290,6 +297,7 @@ func TestSignIn_ChangesAtOnce(t *testing.T) {
 
 // TestSession_Ends after the lifetime, however much is done, and when nothing is done.
 func TestSession_Ends(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{Lifetime: 2 * time.Hour, Idle: time.Hour})
 	b.person("ada@x", user.Admin, goodPassword)
 	b.enter("ada@x", goodPassword)
@@ -318,6 +326,7 @@ func TestSession_Ends(t *testing.T) {
 
 // TestSignIn_CrossOrigin: another site can sign nobody in or out.
 func TestSignIn_CrossOrigin(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	for _, path := range []string{signInPath, signOutPath, user.LinkPath + "x"} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, nil)
@@ -330,6 +339,7 @@ func TestSignIn_CrossOrigin(t *testing.T) {
 
 // TestSignIn_Postgres: without it nobody signs in, and a page says so.
 func TestSignIn_PostgresDown(t *testing.T) {
+	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
 	b.person("eve@x", user.Viewer, goodPassword)
 	b.enter("eve@x", goodPassword)
@@ -350,6 +360,7 @@ func TestSignIn_PostgresDown(t *testing.T) {
 }
 
 func TestSafePath(t *testing.T) {
+	t.Parallel()
 	for to, want := range map[string]string{
 		"/console/pushes?status=sent": "/console/pushes?status=sent", "/console/recipients/a%2Fb": "/console/recipients/a%2Fb",
 		"": homePath, "/console": homePath, "https://evil.example/console/": homePath, "//evil.example/console/": homePath, "/\\evil.example": homePath, "/console/..//evil.example": homePath,

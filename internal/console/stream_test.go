@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestStream: a stream sends what changed, ends when the program stops, and a tenant has no more of them than its bound.
@@ -53,11 +55,12 @@ func TestStream(t *testing.T) {
 		t.Errorf("one more stream: %s", answer.Status)
 	}
 	close[0]()
-	deadline := time.Now().Add(10 * time.Second)
-	for answer, cancel = open(); answer.StatusCode != 200 && time.Now().Before(deadline); answer, cancel = open() {
-		cancel()
-		time.Sleep(10 * time.Millisecond) // the server has to notice that the browser went away
-	}
+	testenv.Until(t, 10*time.Millisecond, "the server has noticed that the browser went away", func() bool {
+		if answer, cancel = open(); answer.StatusCode != 200 {
+			cancel()
+		}
+		return answer.StatusCode == 200
+	})
 	lines := bufio.NewScanner(answer.Body)
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "data: ") {
 		t.Errorf("the first line is %q", lines.Text())

@@ -31,6 +31,7 @@ func at(text string) time.Time {
 
 // TestAxisScale_Window: a window shows its moment, and begins and ends where the clocks say that a day does.
 func TestAxisScale_Window(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scale             axisScale
 		moment            string
@@ -61,6 +62,7 @@ func TestAxisScale_Window(t *testing.T) {
 
 // TestTimeAxis_Ticks: each stands where the clocks show what it says, also on the days on which they are moved.
 func TestTimeAxis_Ticks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		scale  axisScale
 		moment string
@@ -86,6 +88,7 @@ func TestTimeAxis_Ticks(t *testing.T) {
 
 // TestTimeAxis_TicksOfOddZones: ticks rise, stay on the axis and are at midnight or a whole step, whatever the clocks do.
 func TestTimeAxis_TicksOfOddZones(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"Pacific/Apia", "America/Sao_Paulo", "Australia/Lord_Howe", "Asia/Kathmandu", "Africa/Casablanca", "America/Havana"} {
 		in, err := zone.Load(name)
 		if err != nil {
@@ -132,6 +135,7 @@ func exampleAxis(t *testing.T, scale axisScale, moment string) timeAxis {
 
 // TestTimeAxis_SVG holds the pictures to files. Each is well-formed and has no style or script of its own.
 func TestTimeAxis_SVG(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		scale  axisScale

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"regexp"
 	"strings"
@@ -24,7 +26,7 @@ func (b *bundle) newUser(email string, role user.Role, n byte) (user.User, user.
 
 func (b *bundle) newSession(u user.User, n byte) user.Session {
 	b.t.Helper()
-	s, err := b.store.BeginSession(b.t.Context(), b.tenant, user.NewSession{Hash: [32]byte{n}, User: u.ID, ExpiresAt: time.Now().Add(time.Hour), Address: fmt.Sprint("192.0.2.", n), UserAgent: fmt.Sprint("Firefox ", n)})
+	s, err := b.store.BeginSession(b.t.Context(), b.tenant, user.NewSession{Hash: sha256.Sum256([]byte(rand.Text())), User: u.ID, ExpiresAt: time.Now().Add(time.Hour), Address: fmt.Sprint("192.0.2.", n), UserAgent: fmt.Sprint("Firefox ", n)})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // the way and their campaigns, and is made good for by booking the message at the next free time.
 func TestWhy_Campaign(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	if _, err := b.api.Recipients.Put(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
 		t.Fatal(err)
