@@ -2,6 +2,7 @@ package console
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,9 +11,13 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-var hrefs = regexp.MustCompile(`<a [^>]*href="(/console[^"#]*)`)
+var (
+	hrefs = regexp.MustCompile(`<a [^>]*href="(/console[^"#]*)`)
+	forms = regexp.MustCompile(`(?s)<form [^>]*method="post".*?</form>`)
+)
 
-// TestLinks_MayBeOpened: no page leads somebody to a page that the role may not open.
+// TestLinks_MayBeOpened: no page leads somebody to a page that the role may not open, and none has a form for a viewer that changes
+// anything but the viewer's own sessions.
 func TestLinks_MayBeOpened(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -40,6 +45,12 @@ func TestLinks_MayBeOpened(t *testing.T) {
 			answer := b.get(path)
 			if answer.Status == 403 {
 				t.Errorf("a link leads the %s to %s", role, path)
+			}
+			_, main, _ := strings.Cut(answer.Body, "<main")
+			main, _, _ = strings.Cut(main, "</main>")
+			offered := slices.ContainsFunc(forms.FindAllString(main, -1), func(form string) bool { return strings.Contains(form, "<button") })
+			if role == user.Viewer && offered && !strings.Contains(page, "/settings/sessions") && !strings.Contains(page, "/settings/users/") {
+				t.Errorf("a viewer is offered a form on %s", page)
 			}
 			for _, href := range hrefs.FindAllStringSubmatch(answer.Body, -1) {
 				open = append(open, href[1])
