@@ -73,6 +73,7 @@ func TestWindow_Finds(t *testing.T) {
 
 // TestWindow_Expected: what a test provokes, it says; and then all else is still reported.
 func TestWindow_Expected(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -105,6 +106,7 @@ func TestVendor_AsPublished(t *testing.T) {
 
 // TestWindow_Keyboard: what is typed, pressed and clicked arrives as from a person.
 func TestWindow_Keyboard(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
