@@ -110,7 +110,7 @@ func TestPostgresFaults(t *testing.T) {
 func (f postgresFault) through(p *ownPostgres, b, other *bundle, worker watched) {
 	t := b.t
 	t.Log(f.name)
-	all := newModels(t, f.name, 24, true, b, other)
+	all := newModels(t, f.name, 24, "", b, other)
 	runModels(all, 5)()
 	asked := len(b.provider.Arrivals())
 	accepted := b.accept(f.name+": during", 2*time.Second, object{})
