@@ -61,7 +61,7 @@ func (b *bundle) plan(t testing.TB, where string, from, to time.Duration) (at []
 // TestAhead_Moments compares with a count in Go: pushes that wait, in the lane, for configured channels, of both kinds.
 func TestAhead_Moments(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for _, channel := range []string{"log", "sms", "fax"} {
 		b.forge(t, 150, channel, false, 0)
 		b.forge(t, 150, channel, true, 0)
@@ -98,7 +98,7 @@ func TestAhead_Moments(t *testing.T) {
 // channel.
 func TestAhead_Oldest(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 1, "fax", false, 3*time.Hour)
 	b.forge(t, 1, "log", true, 2*time.Hour)
 	b.exec(t, `UPDATE pushes SET recipient_key = 100`)
@@ -123,7 +123,7 @@ func TestAhead_Oldest(t *testing.T) {
 // them comes too late.
 func TestAhead_CountedOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 1000, "log", false, 0)
 	due := b.plan(t, `true`, time.Hour, time.Hour+20*time.Second)
 	slices.SortFunc(due, time.Time.Compare)

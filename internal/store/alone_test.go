@@ -21,8 +21,8 @@ type gathering struct {
 	sizes []int
 }
 
-func gather(t *testing.T) *gathering {
-	g := &gathering{bundle: setup(t)}
+func gather(t *testing.T, b *bundle) *gathering {
+	g := &gathering{bundle: b}
 	g.Store = openURL(t, g.url, store.Config{Lanes: 1, Observe: func(_ string, size int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -58,7 +58,7 @@ func (g *gathering) together(t *testing.T, lock string, args []any, holdUp, call
 // TestBook_BadDraftInGroup: a draft that breaks the transaction of a group fails alone.
 func TestBook_BadDraftInGroup(t *testing.T) {
 	t.Parallel()
-	g := gather(t)
+	g := gather(t, setup(t))
 	order := func(d booking.Draft) booking.Order {
 		return booking.Order{Drafts: []booking.Draft{d}, Policy: threeRules}
 	}
@@ -89,7 +89,7 @@ func TestBook_BadDraftInGroup(t *testing.T) {
 // recorded would be repeated.
 func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Parallel()
-	g := gather(t)
+	g := gather(t, setup(t))
 	for range 50 {
 		ends := func(recipient string, wrong bool) (push.Push, func()) {
 			p := g.booked(t, recipient, 0)
@@ -122,7 +122,7 @@ func TestFinish_BadFinishInGroup(t *testing.T) {
 // TestBook_DryRunInGroup: a dry run does not take the place of another order of its group that asks for the same time.
 func TestBook_DryRunInGroup(t *testing.T) {
 	t.Parallel()
-	g := gather(t)
+	g := gather(t, setup(t))
 	for try := range 50 {
 		in := time.Duration(try+1) * 25 * time.Hour
 		book := func(recipient string, dryRun bool) func() {
@@ -151,7 +151,7 @@ func TestBook_Places(t *testing.T) {
 	for name, recipient := range map[string]func() string{"many recipients": uuid.NewString, "one with many bookings": func() string { return "hot" }} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g := gather(t)
+			g := gather(t, setupAlone(t))
 			g.fill(t, "hot", booking.Crowd+1, time.Now().Truncate(time.Second), time.Minute)
 			testBookPlaces(t, g, recipient)
 		})

@@ -69,7 +69,7 @@ func TestUpload_EachOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := ask[string](t, b.db, `SELECT concat_ws(' ', count(*), min(line), max(line), sum((variables->>'line')::int - line), bool_and(NOT u.ended))
-				FROM campaign_recipients r JOIN campaign_uploads u ON u.id = r.audience_id`); got != "100 2 101 0 t" {
+				FROM campaign_recipients r JOIN campaign_uploads u ON u.id = r.audience_id WHERE r.tenant_id = $1`, b.tenant); got != "100 2 101 0 t" {
 				t.Error(got)
 			}
 			all, err := b.Lines(t.Context(), &p, "", 3)

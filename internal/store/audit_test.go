@@ -93,7 +93,7 @@ func TestAudit_Bounds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			b.exec(t, `BEGIN`) // attempts are forged from one moment on
 			row.forge(t, b)
 			b.exec(t, `COMMIT`)

@@ -53,7 +53,7 @@ func only(found []store.Finding, p push.Push) bool {
 // broken, is read again.
 func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for i := range 20 {
 		b.sentAgo(t, fmt.Sprint("closed ", i), 10*time.Hour)
 	}
@@ -89,7 +89,7 @@ func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 func TestAuditPass_LateAttempt(t *testing.T) {
 	t.Parallel()
 	for name, ago := range map[string]time.Duration{"closed": 10 * time.Hour, "gone": 100 * time.Hour} {
-		b := setup(t)
+		b := setupAlone(t)
 		p := b.sentAgo(t, "anna", ago)
 		if found, _ := b.pass(t, 10); len(found) != 0 {
 			t.Fatalf("%s: %+v", name, found)
@@ -112,7 +112,7 @@ func TestAuditPass_LateAttempt(t *testing.T) {
 // again.
 func TestAuditPass_LateAnswer(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	late := b.booked(t, "anna", 0)
 	c := b.claimed(t, late)
 	b.giveUp(t, c, push.Scheduled)
@@ -168,7 +168,7 @@ func TestAudit_Kept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			p := b.sentAgo(t, "anna", row.ago)
 			b.exec(t, strings.ReplaceAll(row.forge, "$1", "'"+p.ID.String()+"'::uuid"))
 			var whole []store.Finding
@@ -193,7 +193,7 @@ func TestAudit_Kept(t *testing.T) {
 // a push of the one which was tried in the other.
 func TestAuditPass_Apart(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	old := b.sentAgo(t, "anna", 100*time.Hour)
 	b.exec(t, `INSERT INTO sends SELECT push_id, 2, tenant_id, recipient_key, recipient, channel, now() - interval '1 minute', now(), NULL, now() - interval '1 minute', 'refused', '', '' FROM sends WHERE push_id = $1`, old.ID)
 	counted := b.sentAgo(t, "bert", 100*time.Hour)
@@ -225,7 +225,7 @@ func TestAuditPass_Apart(t *testing.T) {
 // TestAuditPass_Gap: what was to be sent while no worker ran for days is audited when one is back.
 func TestAuditPass_Gap(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.pass(t, 10)
 	b.exec(t, `INSERT INTO audited (slice, closed, looked_at) VALUES (date_trunc('hour', now()) - interval '100 hours', true, now() - interval '99 hours')`)
 	p := b.sentAgo(t, "anna", 60*time.Hour)
@@ -241,7 +241,7 @@ func TestAuditPass_Gap(t *testing.T) {
 // TestAuditPass_Resume: a pass goes on where it was left, with what it had found, and reads each row once.
 func TestAuditPass_Resume(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	want := map[uuid.UUID]int{}
 	for i := range 30 {
 		p := b.booked(t, fmt.Sprint("anna ", i), time.Duration(i)*40*time.Minute+time.Hour)
@@ -287,7 +287,7 @@ func TestAuditPass_Resume(t *testing.T) {
 // TestAuditPass_Lost: a worker that was held up while another took the pass changes nothing any more.
 func TestAuditPass_Lost(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	plan := booking.AuditPlan{Policy: perMinute, Back: time.Hour, Ahead: 24 * time.Hour}
 	slow, err := b.BeginAudit(t.Context(), uuid.New(), plan)
 	if err != nil || slow == nil {
@@ -332,7 +332,7 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			r := rand.New(rand.NewPCG(seed, 0))
 			// Pushes of few recipients, three hours back and two ahead, and many too close to each other.
 			b.exec(t, `SELECT setseed($1)`, float64(seed)/10)

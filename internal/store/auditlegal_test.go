@@ -163,18 +163,22 @@ func legal(t *testing.T, life string, findings []store.Finding) {
 // TestAudit_NoFindings: the audit finds nothing in any state that the store can produce.
 func TestAudit_NoFindings(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAudited(t)
 	step := func(life string) func() {
 		return func() {
 			t.Helper()
-			for _, since := range []time.Time{{}, began.Add(-time.Minute), time.Now()} {
+			from, chunks := []time.Time{{}, began.Add(-time.Minute), time.Now()}, []int{2, 1000}
+			if testing.Short() {
+				from, chunks = from[:1], chunks[:1]
+			}
+			for _, since := range from {
 				findings, err := b.Audit(t.Context(), perMinute, since)
 				if err != nil {
 					t.Fatal(err)
 				}
 				legal(t, life, findings)
 			}
-			for _, rows := range []int{2, 1000} {
+			for _, rows := range chunks {
 				legal(t, life, finishAudit(t, b.beginAudit(t, perMinute, rows)))
 			}
 		}
@@ -194,10 +198,10 @@ func TestAudit_NoFindings(t *testing.T) {
 // some are lost, and some answers come late.
 func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 20 * time.Millisecond}, {Name: "b", Limit: 3, Window: 100 * time.Millisecond}}
 	o := booking.Order{}
-	for i := range 80 {
+	for i := range 40 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, fmt.Sprint("recipient ", i%4), time.Since(began).Truncate(time.Second)))
 	}
 	if _, err := b.Book(t.Context(), o); err != nil {

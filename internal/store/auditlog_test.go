@@ -112,7 +112,7 @@ func TestAuditLog_Tool(t *testing.T) {
 // TestAuditLog_NoPartition: whoever makes partitions ahead was away for long. A change is made all the same.
 func TestAuditLog_NoPartition(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	key, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func TestAuditLog_NoPartition(t *testing.T) {
 // TestDropPartitions_AuditLog: the audit log is dropped by week when it is kept no longer, and never where it is kept for ever.
 func TestDropPartitions_AuditLog(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `SELECT make_partitions('audit_log', now() - interval '500 days', now())`)
 	forever, err := b.DropPartitions(t.Context(), booking.Kept{})
 	if err != nil || slices.Contains(forever, weekOf("audit_log", 450*day)) {
@@ -151,7 +151,7 @@ func TestDropPartitions_AuditLog(t *testing.T) {
 // another erasure. It finds nothing else.
 func TestErase_AfterOlder(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `INSERT INTO audit_log (tenant_id, actor, action, target, difference) VALUES ($1, 'system', 'recipient.put', 'anna', '{"time_zone": {"to": "Asia/Tokyo"}}')`, b.tenant)
 	e, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.tenant, ID: "anna"})
 	if err != nil || e.Rows != 0 || e.Pushes != 0 {

@@ -24,7 +24,7 @@ func (b *bundle) audits(t *testing.T, tenant uuid.UUID, before time.Time, limit 
 // TestAudits_OwnFindings: each pass that has ended is on record, with what it found of the tenant, and nothing of others.
 func TestAudits_OwnFindings(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	other, _, err := b.CreateTenant(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 func TestAuditPass_Snapshots(t *testing.T) {
 	t.Parallel()
 	const recipients, pushes = 500, 20_000
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, created_at, updated_at)
 		SELECT gen_random_uuid(), $1, ('x' || encode(substr(sha256(uuid_send($1) || convert_to('r' || i, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint, 'r' || i,
@@ -72,7 +72,7 @@ func TestAuditPass_Snapshots(t *testing.T) {
 // too long even alone is left out. All else is audited, and the hours of who was left out are read again.
 func TestAuditPass_TooLong(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	other := uuid.New()
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
 	// The bad one has the first key, and the others are far behind it.

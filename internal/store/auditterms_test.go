@@ -53,7 +53,7 @@ func TestAudit_OtherPolicies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			b.booked(t, "anna", time.Hour)
 			b.booked(t, "anna", time.Hour+59*time.Second)
 			for way, found := range b.auditBoth(t) {
@@ -287,7 +287,7 @@ func TestAudit_OwnTerms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			row.forge(t, b)
 			whole, err := b.Audit(t.Context(), perMinute, time.Time{})
 			if err != nil {
@@ -314,7 +314,7 @@ func TestAudit_OwnTerms(t *testing.T) {
 // of their own.
 func TestAudit_FileTerms(t *testing.T) {
 	t.Parallel()
-	b, one := setup(t), 1
+	b, one := setupAlone(t), 1
 	b.booked(t, "anna", 2*time.Hour)
 	b.booked(t, "anna", 2*time.Hour)
 	for channel, want := range map[string]int{"log": 1, "sms": 0} {

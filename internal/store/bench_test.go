@@ -12,7 +12,7 @@ import (
 
 // BenchmarkBook books single pushes from 256 callers at once.
 func BenchmarkBook(b *testing.B) {
-	s := setup(b)
+	s := setupAlone(b)
 	var n atomic.Int64
 	b.SetParallelism(128)
 	b.ResetTimer()
@@ -29,7 +29,7 @@ func BenchmarkBook(b *testing.B) {
 
 // BenchmarkBookBatch books a thousand pushes at a time from four callers.
 func BenchmarkBookBatch(b *testing.B) {
-	s := setup(b)
+	s := setupAlone(b)
 	var n atomic.Int64
 	b.SetParallelism(2)
 	b.ResetTimer()
@@ -49,7 +49,7 @@ func BenchmarkBookBatch(b *testing.B) {
 
 // BenchmarkClaimFinish claims and finishes due pushes from 256 callers at once.
 func BenchmarkClaimFinish(b *testing.B) {
-	s := setup(b)
+	s := setupAlone(b)
 	for done := 0; done < b.N; {
 		drafts := make([]booking.Draft, min(1000, b.N-done))
 		for i := range drafts {

@@ -24,7 +24,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	full := b.booked(t, "full", time.Hour)
 	b.say(t, booking.Description{Recipient: "out", OptOuts: booking.OptOuts{All: true}})
 	c := b.campaign(t, "anna", "full", "out", "bad one", "erased")
-	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'erased'`)
+	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'erased' AND tenant_id = $1`, b.tenant)
 	o := chunkOf(c, threeRules)
 	want := map[string]string{
 		"anna": "scheduled  []", "full": "refused quota-exceeded [per-minute]", "out": "opted_out opted-out []", "bad one": "invalid is bad []", "": "canceled erased []",
@@ -35,7 +35,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	if got := b.bookAll(t, o, try); !maps.Equal(got, want) {
 		t.Errorf("a trial says %v, want %v", got, want)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 1 {
 		t.Errorf("a trial has booked %d pushes", n-1)
 	}
 	book := func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
@@ -47,16 +47,16 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	if got := b.bookAll(t, o, book); len(got) > 0 {
 		t.Errorf("decided again: %v", got)
 	}
-	counts := ask[string](t, b.db, `SELECT concat_ws(' ', booked, deferred, refused, opted_out, invalid, dropped) FROM campaigns`)
+	counts := ask[string](t, b.db, `SELECT concat_ws(' ', booked, deferred, refused, opted_out, invalid, dropped) FROM campaigns WHERE tenant_id = $1`, b.tenant)
 	if counts != "1 0 1 1 1 1" {
 		t.Errorf("counts: %s", counts)
 	}
-	kept := ask[string](t, b.db, `SELECT rules[1] || ' ' || (conflicts->0->>'id') FROM campaign_recipients WHERE recipient = 'full'`)
+	kept := ask[string](t, b.db, `SELECT rules[1] || ' ' || (conflicts->0->>'id') FROM campaign_recipients WHERE recipient = 'full' AND tenant_id = $1`, b.tenant)
 	if kept != "per-minute "+full.ID.String() {
 		t.Errorf("kept: %s", kept)
 	}
 	pushed := ask[string](t, b.db, `SELECT p.recipient || ' ' || (p.campaign_id = l.campaign_id) || ' ' || l.phase FROM campaign_recipients r
-		JOIN pushes p ON p.id = r.push_id JOIN live l ON l.push_id = p.id WHERE r.outcome = 'booked'`)
+		JOIN pushes p ON p.id = r.push_id JOIN live l ON l.push_id = p.id WHERE r.outcome = 'booked' AND r.tenant_id = $1`, b.tenant)
 	if pushed != "anna true 1" {
 		t.Errorf("pushed: %s", pushed)
 	}
@@ -82,10 +82,10 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if got := ask[string](t, b.db, `SELECT concat_ws(' ', sum(booked), sum(refused)) FROM campaigns`); got != fmt.Sprintf("%d %d", n, n) {
+	if got := ask[string](t, b.db, `SELECT concat_ws(' ', sum(booked), sum(refused)) FROM campaigns WHERE tenant_id = $1`, b.tenant); got != fmt.Sprintf("%d %d", n, n) {
 		t.Errorf("booked and refused: %s", got)
 	}
-	if got := ask[int](t, b.db, `SELECT count(DISTINCT recipient) FROM pushes`); got != n {
+	if got := ask[int](t, b.db, `SELECT count(DISTINCT recipient) FROM pushes WHERE tenant_id = $1`, b.tenant); got != n {
 		t.Errorf("%d recipients have pushes", got)
 	}
 	for _, c := range campaigns {
@@ -101,7 +101,7 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := b.campaign(t, "anna")
-	b.exec(t, `UPDATE campaigns SET status = 'pausing'`)
+	b.exec(t, `UPDATE campaigns SET status = 'pausing' WHERE tenant_id = $1`, b.tenant)
 	o := chunkOf(c, threeRules)
 	o.Shards = b.laneOf("anna")
 	o.After = store.BeforeShards(o.Shards)

@@ -23,7 +23,7 @@ func (b *bundle) health(t *testing.T, tenant uuid.UUID) *push.ChannelReport {
 // TestChannelHealth_WorstOfWorkers: of what the workers see the worst counts, until they leave or are not heard of.
 func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	workers := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	sees := func(worker int, log, sms push.ChannelState, held time.Duration) {
 		t.Helper()
@@ -66,7 +66,7 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 // TestChannelHealth_OwnCounts: a tenant sees what waits and was tried of its own, and nothing of others.
 func TestChannelHealth_OwnCounts(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	other, _, err := b.CreateTenant(t.Context(), "other")
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 // BenchmarkChannelHealth counts a backlog and attempts of the last minute, more of either than are counted, beside a million
 // pushes ahead.
 func BenchmarkChannelHealth(b *testing.B) {
-	s := setup(b)
+	s := setupAlone(b)
 	s.exec(b, `
 		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
 		SELECT i, at, at, at + interval '1 day', 0, 0, false, gen_random_uuid(), $1, 'log', i & 255

@@ -34,7 +34,7 @@ func TestClaim_NotDue(t *testing.T) {
 				b = setup(t)
 				p = b.booked(t, "anna", -time.Minute)
 				forged := time.Now()
-				b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + $1::interval`, row.in)
+				b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + $1::interval WHERE id = $2`, row.in, p.ID)
 				if c = b.claim(t, "anna", threeRules); c.Outcome == row.want {
 					break
 				}
@@ -63,7 +63,7 @@ func TestClaim_OldestFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			for _, s := range settings {
 				b.configure(t, s)
 			}

@@ -13,7 +13,7 @@ import (
 // of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
 func TestRecipientKey_Collision(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	key := push.RecipientKey(b.tenant, "anna")
 	collide := func() {
 		b.exec(t, `UPDATE pushes SET recipient_key = $1`, key)

@@ -32,7 +32,7 @@ var crowdPolicy = quota.Policy{{Name: "second", Limit: 1, Window: time.Second}, 
 // them in every way that there is. The usage that the first process then reports is still exact.
 func TestCrowd_EveryChange(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	other := openURL(t, b.url, store.Config{})
 	b.fill(t, "anna", 4000, began.Add(time.Hour), 2*time.Second)
 	at := 0 // every time asked is a free second
@@ -189,7 +189,7 @@ func TestBook_SkipsLockedRecipients(t *testing.T) {
 // tenant books.
 func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	tx, err := b.db.Begin(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -231,7 +231,7 @@ func TestBook_LongTransactionsPerTenant(t *testing.T) {
 // worker takes longer than a submit for a crowd.
 func TestCrowd_NoParallelWorkers(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for _, cost := range []string{"parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size", "min_parallel_index_scan_size"} {
 		b.exec(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE format('ALTER DATABASE %%I SET %s = 0', current_database()); END $$`, cost))
 	}
@@ -263,7 +263,7 @@ func TestCrowd_NoParallelWorkers(t *testing.T) {
 // BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule counts: `go test ./internal/store
 // -run xxx -bench Crowd`.
 func BenchmarkCrowd(b *testing.B) {
-	s := setup(b)
+	s := setupAlone(b)
 	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)
 	policy := quota.Policy{{Name: "day", Limit: 100_000, Window: 24 * time.Hour}, {Name: "year", Limit: 100_000_000, Window: 365 * 24 * time.Hour}}
 	n := 0

@@ -29,7 +29,7 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 			time.Sleep(time.Millisecond) // until more work was done, or the test stops it
 			continue
 		}
-		next = done.Load() + int64(5+rand.N(20))
+		next = done.Load() + int64(5+rand.N(10))
 		cuts += ask[int](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
 			WHERE datname = current_database() AND application_name = 'sendquota'`)
 	}
@@ -39,7 +39,7 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 // other errors are [push.ErrUnavailable].
 func TestBook_ConnectionsCut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 5, Window: 2 * time.Minute}}
 	var (
 		done                                atomic.Int64
@@ -52,7 +52,7 @@ func TestBook_ConnectionsCut(t *testing.T) {
 	killer.Go(func() { cuts = b.cutter(t, &done, stop) })
 	for range callers {
 		workers.Go(func() {
-			for range 40 {
+			for range 12 {
 				d := draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], time.Hour+time.Duration(rand.N(3600))*time.Second)
 				v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
 				done.Add(1)
@@ -92,9 +92,9 @@ func TestBook_ConnectionsCut(t *testing.T) {
 // once.
 func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	o := booking.Order{}
-	for range 150 {
+	for range 60 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], 0))
 	}
 	if _, err := b.Book(t.Context(), o); err != nil {

@@ -56,7 +56,7 @@ func inOrder(a, b booking.Due) int {
 // TestDue_PromptBeforeBulk: one push of a tenant comes before the thousands that have been due for longer and are bulk.
 func TestDue_PromptBeforeBulk(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 3000, "log", true, time.Minute)
 	b.exec(t, `UPDATE pushes SET next_at = next_at + interval '1 second' WHERE recipient_key % 2 = 0`)
 	d := draft(uuid.New(), "anna", -time.Second)
@@ -79,7 +79,7 @@ func TestDue_PromptBeforeBulk(t *testing.T) {
 // another channel, are in none.
 func TestDue_Lanes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 300, "log", false, time.Second)
 	b.forge(t, 300, "log", true, time.Second)
 	b.forge(t, 300, "sms", false, time.Second)
@@ -115,7 +115,7 @@ func TestDue_Lanes(t *testing.T) {
 // first those that are not bulk.
 func TestDue_Behind(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 500, "log", true, time.Minute)
 	b.forge(t, 500, "log", true, time.Second)
 	b.forge(t, 150, "log", false, time.Second)
@@ -135,7 +135,7 @@ func TestDue_Behind(t *testing.T) {
 // TestDue_From: what has been due for longer is left out, of either kind, and also behind a row.
 func TestDue_From(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for _, bulk := range []bool{false, true} {
 		b.forge(t, 10, "log", bulk, time.Hour)
 		b.forge(t, 20, "log", bulk, time.Minute)
@@ -165,7 +165,7 @@ func TestDue_From(t *testing.T) {
 // TestDue_Most: each channel gives as many of each kind as it may, and all together no more than is asked for.
 func TestDue_Most(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for _, channel := range []string{"log", "sms", "mail"} {
 		b.forge(t, 20, channel, false, time.Minute)
 		b.forge(t, 20, channel, true, time.Minute)
@@ -193,7 +193,7 @@ func TestDue_Most(t *testing.T) {
 // TestDue_Without: recipients are left out, and others come in their place.
 func TestDue_Without(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, 50, "log", false, time.Hour)
 	b.booked(t, "anna", -time.Second)
 	o := everyDue(50)
@@ -210,7 +210,7 @@ func TestDue_Without(t *testing.T) {
 // TestDue_Clock: the time that comes with the answer is Postgres', and not before what is due.
 func TestDue_Clock(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, p.ID)
 	before := ask[time.Time](t, b.db, `SELECT clock_timestamp()`)
@@ -224,7 +224,7 @@ func TestDue_Clock(t *testing.T) {
 // TestDue_NotBeforeItsTime: a push that will be due in a moment is not due until then.
 func TestDue_NotBeforeItsTime(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.booked(t, "anna", 0)
 	b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '300 milliseconds'`)
 	eventually(t, "it is due", func() bool {
@@ -239,7 +239,7 @@ func TestDue_NotBeforeItsTime(t *testing.T) {
 // TestDue_Locked: what is due is read while others change it.
 func TestDue_Locked(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	p := b.booked(t, "anna", 0)
 	b.exec(t, `BEGIN`)
 	b.exec(t, `UPDATE pushes SET status = 'canceled', plan = plan + 1 WHERE id = $1`, p.ID)
@@ -252,7 +252,7 @@ func TestDue_Locked(t *testing.T) {
 // be sent through.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	if n, oldest, err := b.Backlog(t.Context()); n != 0 || oldest != 0 || err != nil {
 		t.Errorf("at first: %d, %s, %v", n, oldest, err)
 	}
@@ -280,7 +280,7 @@ func TestBacklog(t *testing.T) {
 func TestBacklog_Large(t *testing.T) {
 	t.Parallel()
 	const counted = 100_000
-	b := setup(t)
+	b := setupAlone(t)
 	b.forge(t, counted+5, "fax", false, time.Minute)
 	b.forge(t, counted+5, "log", true, 2*time.Minute)
 	b.forge(t, 1, "sms", false, time.Hour)
@@ -297,7 +297,7 @@ func TestBacklog_Large(t *testing.T) {
 // TestBook_Bulk: that a push is bulk is stored with it.
 func TestBook_Bulk(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	var drafts []booking.Draft
 	for i, recipient := range []string{"anna", "bert", "carl"} {
 		drafts = append(drafts, draft(b.tenant, recipient, -time.Second))

@@ -44,7 +44,7 @@ func (b *bundle) told(t testing.TB, w push.Webhook, p push.Push) []string {
 // TestEvents_EachChangeOnce: every change of a push writes its events for the tenant's webhooks, each once.
 func TestEvents_EachChangeOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	for name, c := range map[string]struct {
 		live func(t *testing.T, p push.Push)
@@ -118,7 +118,7 @@ func TestEvents_EachChangeOnce(t *testing.T) {
 // TestEvents_NoneWithoutChange: refused orders, dry runs and rolled back changes leave no events.
 func TestEvents_NoneWithoutChange(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.hook(t)
 	p := b.booked(t, "a", time.Hour)
 	before := ask[int](t, b.db, `SELECT count(*) FROM webhook_deliveries`)
@@ -155,7 +155,7 @@ func TestEvents_WantedOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	stranger := &bundle{Store: b.Store, db: b.db, watch: b.watch, tenant: uuid.New()}
-	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'stranger')`, stranger.tenant)
+	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, stranger.tenant, stranger.tenant.String())
 	theirs := stranger.hook(t)
 
 	p := b.booked(t, "a", 0)
@@ -217,7 +217,7 @@ func TestEvents_NearLimit(t *testing.T) {
 // TestEvents_LargeGroups: a statement that changes a thousand pushes writes all of their events.
 func TestEvents_LargeGroups(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	var drafts []booking.Draft
 	for i := range 1000 {
@@ -253,7 +253,7 @@ func TestEvents_Payload(t *testing.T) {
 		Timestamp time.Time
 		Data      map[string]any
 	}
-	text := ask[string](t, b.db, `SELECT payload FROM webhook_deliveries WHERE event = 'push.deferred'`)
+	text := ask[string](t, b.db, `SELECT payload FROM webhook_deliveries WHERE event = 'push.deferred' AND push_id = $1`, p.ID)
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
 		t.Fatal(err)
 	}

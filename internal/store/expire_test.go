@@ -15,7 +15,7 @@ import (
 // TestExpire: expired pushes that wait are ended, and no others.
 func TestExpire(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	late := func(recipient string) push.Push {
 		d := draft(b.tenant, recipient, -time.Hour)
 		d.Push.TTL = time.Minute
@@ -57,7 +57,7 @@ func TestExpire(t *testing.T) {
 // again.
 func TestExpire_Concurrent(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	d := draft(b.tenant, "anna", -time.Hour)
 	d.Push.TTL = time.Minute
 	p := book(t, b.Store, nil, d).Push
@@ -78,7 +78,7 @@ func TestExpire_Concurrent(t *testing.T) {
 // TestExpire_ManyAtOnce: expirers that look at the same lanes end each push once, although rows change under them.
 func TestExpire_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for _, channel := range []string{"log", "sms"} {
 		b.forge(t, 500, channel, channel == "sms", 48*time.Hour)
 	}
@@ -120,7 +120,7 @@ func TestExpire_ManyAtOnce(t *testing.T) {
 // TestNextExpiry: the first expiry is found among what waits in the lanes and became due after a time.
 func TestNextExpiry(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	book := func(recipient string, in, ttl time.Duration) push.Push {
 		d := draft(b.tenant, recipient, in)
 		d.Push.TTL = ttl

@@ -12,7 +12,7 @@ import (
 // TestFlow: a tenant sees what waits of its own, how its attempts of the last hour ended, and how late they were; nothing of others.
 func TestFlow(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	flow := func() push.Flow {
 		t.Helper()
 		f, err := b.Flow(t.Context(), b.tenant)
@@ -76,7 +76,7 @@ func TestFlow(t *testing.T) {
 // TestFlow_ManyAttempts: where there are too many in an hour, the latest are counted, and since when is said.
 func TestFlow_ManyAttempts(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
 		SELECT gen_random_uuid(), 1, $1, i, i::text, 'log', at, at, at, at, 'delivered'

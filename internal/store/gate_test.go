@@ -135,7 +135,7 @@ func TestGate_JustBeforeExpiry(t *testing.T) {
 		b.attempted(t, b.tenant, "anna", push.Delivered, time.Second, 0)
 		p = b.booked(t, "anna", -time.Second)
 		forged := time.Now()
-		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1.9 seconds'`)
+		b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() + interval '1.9 seconds' WHERE id = $1`, p.ID)
 		c := b.claim(t, "anna", policy)
 		if c.Outcome == booking.Wait && c.Wait > 0 && c.Wait <= 1900*time.Millisecond {
 			break
@@ -144,7 +144,7 @@ func TestGate_JustBeforeExpiry(t *testing.T) {
 			t.Fatalf("%+v", c)
 		}
 	}
-	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp()`)
+	b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp() WHERE id = $1`, p.ID)
 	if c := b.claim(t, "anna", policy); c.Outcome != booking.TooLate || c.Push.ID != p.ID {
 		t.Errorf("then %+v", c)
 	}

@@ -57,14 +57,14 @@ func TestGate_QuietHours(t *testing.T) {
 				t.Fatalf("want %s: %+v", until, c)
 			}
 			if until.Equal(p.ExpiresAt) {
-				b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp(), next_at = clock_timestamp()`)
+				b.exec(t, `UPDATE pushes SET expires_at = clock_timestamp(), next_at = clock_timestamp() WHERE id = $1`, p.ID)
 				if c := b.claim(t, "anna", nil); c.Outcome != booking.TooLate {
 					t.Fatalf("%+v", c)
 				}
 				b.wantStatus(t, p, push.Expired)
 				return
 			}
-			b.exec(t, `UPDATE pushes SET next_at = clock_timestamp()`)
+			b.exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, p.ID)
 			b.adopt(t, 0, `{}`) // and they are over
 			b.claimed(t, p)
 		})
@@ -116,7 +116,7 @@ func TestGate_OptedOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			w := b.hook(t, push.EventCanceled)
 			d := draft(b.tenant, "anna", 0)
 			d.Push.Category = "news"

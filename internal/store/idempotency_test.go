@@ -60,7 +60,7 @@ func TestIdempotencyKey_OtherRequestsConcurrent(t *testing.T) {
 	if n := outcomes(b.crowd(t, threeRules, drafts...)); n[booking.Booked] != 1 || n[booking.KeyReused] != 63 {
 		t.Errorf("decisions %v", n)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 1 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 1 {
 		t.Errorf("%d rows", n)
 	}
 }
@@ -160,7 +160,7 @@ func TestIdempotencyKey_TwiceInOneTransaction(t *testing.T) {
 // the first has committed.
 func TestIdempotencyKey_LockedUntilCommit(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	first, second := keyed(b.tenant, "anna", "key", "body", time.Hour), keyed(b.tenant, "bert", "key", "another", time.Hour)
 	second.Push.RequestMember = uuid.New()
 

@@ -18,7 +18,7 @@ import (
 // TestIdempotencyKey_ThirtyDays: a key is known for 30 days, whatever becomes of its push, and is free again then.
 func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	again := func(request string) booking.Decision {
 		t.Helper()
 		return book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", request, time.Hour))
@@ -107,7 +107,7 @@ func TestIdempotencyKey_WhileMoved(t *testing.T) {
 // TestIdempotencyKey_WrongClock: a program whose clock is wrong by weeks knows the keys all the same.
 func TestIdempotencyKey_WrongClock(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for name, ahead := range map[string]time.Duration{"behind": -8 * 24 * time.Hour, "ahead": 40 * 24 * time.Hour} {
 		if v := book(t, b.Store, threeRules, keyed(b.tenant, name, name, "body", time.Hour)); v.Outcome != booking.Booked {
 			t.Fatalf("%s: %+v", name, v)
@@ -135,7 +135,7 @@ func TestIdempotencyKey_WrongClock(t *testing.T) {
 // TestIdempotencyKey_NoPartition: whoever makes partitions ahead was away for long. A key is booked all the same.
 func TestIdempotencyKey_NoPartition(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `DROP TABLE idempotency`+time.Now().UTC().Truncate(7*24*time.Hour).Format("_20060102"))
 	if v := book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", "body", time.Hour)); v.Outcome != booking.Booked {
 		t.Fatalf("%+v", v)
@@ -149,7 +149,7 @@ func TestIdempotencyKey_NoPartition(t *testing.T) {
 // without a key takes none.
 func TestIdempotencyKey_Locks(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `SELECT make_partitions('idempotency', now() - interval '1 year', now() + interval '1 year')`)
 	for key, most := range map[string]int{"": 0, "k": 12} { // six tables with an index each
 		d := draft(b.tenant, "anna", time.Hour)

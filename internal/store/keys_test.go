@@ -33,7 +33,7 @@ func (b *bundle) revokeKey(ctx context.Context, id uuid.UUID) (bool, error) {
 // TestCreateKey: only the hash of a key is stored, and a key may expire.
 func TestCreateKey(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	id, created, err := b.CreateTenant(t.Context(), "acme")
 	if err != nil || !created {
 		t.Fatal(created, err)
@@ -195,7 +195,7 @@ func TestRotateKey_Concurrent(t *testing.T) {
 // TestRevokeKey: a revoked key opens nothing, can not be rotated, and can be revoked again without a change.
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	key, err := b.createKey(t.Context(), b.tenant, push.Scopes, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestSeeKey_OnceAMinute(t *testing.T) {
 	if again := see(false); !again.Equal(first) {
 		t.Errorf("noted at %s and at %s", first, again)
 	}
-	b.exec(t, `UPDATE api_keys SET last_used_at = last_used_at - interval '61 seconds'`)
+	b.exec(t, `UPDATE api_keys SET last_used_at = last_used_at - interval '61 seconds' WHERE id = $1`, id)
 	if again := see(true); !again.After(first) {
 		t.Errorf("noted at %s, and a minute later at %s", first, again)
 	}
@@ -278,7 +278,7 @@ func TestKey_TimeLeft(t *testing.T) {
 // TestCreateKey_Most live keys may be there; those that have ended longest ago are forgotten.
 func TestCreateKey_Most(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	create := func(most int) error {
 		_, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes, Most: most})
 		return err
@@ -341,7 +341,7 @@ func TestKeys_CommitUnknown(t *testing.T) {
 	if b.keyOf(t, secret).ID != first.ID || b.keyOf(t, fresh).ID != second.ID || b.keyOf(t, secret).Successor != second.ID {
 		t.Errorf("%+v, %+v", b.keyOf(t, secret), b.keyOf(t, fresh))
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys`); n != 2 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE tenant_id = $1`, b.tenant); n != 2 {
 		t.Errorf("%d keys", n)
 	}
 }

@@ -60,7 +60,7 @@ func (b *bundle) wantEqualParts(t testing.TB, lanes []push.Lane, workers []uuid.
 // TestOwnLanes_Workers: two workers own lanes; one of them dies; three come; one leaves; one comes back.
 func TestOwnLanes_Workers(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes := push.Lanes(4)
 	first, second, third, fourth, fifth := uuid.New(), uuid.New(), uuid.New(), uuid.New(), uuid.New()
 	if owned := b.owned(t, first, lanes); !slices.Equal(owned, lanes) {
@@ -89,7 +89,7 @@ func TestOwnLanes_Workers(t *testing.T) {
 // TestOwnLanes_Lease: a lease is as long as it was asked for, and renewed by each call.
 func TestOwnLanes_Lease(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes, worker, other := push.Lanes(2), uuid.New(), uuid.New()
 	for range 2 {
 		b.exec(t, `UPDATE lanes SET owned_until = clock_timestamp() + interval '1 second' WHERE owner = $1`, worker)
@@ -110,7 +110,7 @@ func TestOwnLanes_Lease(t *testing.T) {
 // TestOwnLanes_FromTheLargest: a worker takes a lane from the one that owns most, until that has just one more.
 func TestOwnLanes_FromTheLargest(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes, most, few, worker := push.Lanes(8), uuid.New(), uuid.New(), uuid.New()
 	b.exec(t, `UPDATE lanes SET owner = CASE WHEN shard < 160 THEN $1::uuid ELSE $2 END, owned_until = clock_timestamp() + interval '1 hour'`, most, few)
 	for want := range 4 {
@@ -125,7 +125,7 @@ func TestOwnLanes_FromTheLargest(t *testing.T) {
 // circle.
 func TestOwnLanes_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes := push.Lanes(64)
 	var (
 		workers []uuid.UUID
@@ -162,7 +162,7 @@ func TestOwnLanes_ManyAtOnce(t *testing.T) {
 // TestOwnLanes_OtherSize: workers that divide the shards differently look after all of them.
 func TestOwnLanes_OtherSize(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	old, new1, new2 := uuid.New(), uuid.New(), uuid.New()
 	if owned := b.owned(t, old, push.Lanes(4)); len(owned) != 4 {
 		t.Fatal(owned)
@@ -202,7 +202,7 @@ func (b *bundle) inLanes(t testing.TB, lanes []push.Lane) (pushes []push.Push) {
 // TestExpire_Lanes: only pushes of the lanes are ended, of either kind and for any channel.
 func TestExpire_Lanes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes := push.Lanes(4)
 	pushes := b.inLanes(t, lanes)
 	pushes = append(pushes, b.inLanes(t, lanes)...)
@@ -243,7 +243,7 @@ func TestExpire_Lanes(t *testing.T) {
 // TestLost_Lanes: only attempts of the lanes are told.
 func TestLost_Lanes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	lanes := push.Lanes(4)
 	pushes := b.inLanes(t, lanes)
 	for _, p := range pushes {

@@ -114,7 +114,7 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 // the list. What has failed is found without the others.
 func TestList_BoundsItsScan(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, status, freed)
 		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 12000 WHEN 1000 THEN 'sms' ELSE 'log' END, CASE i % 12000 WHEN 1001 THEN 'rare' ELSE '' END, '{}', s, s, s, s + interval '1 day',
 			CASE i % 12000 WHEN 1002 THEN 'failed' ELSE 'sent' END, i % 12000 = 1002
@@ -161,7 +161,7 @@ func inListOrder(a, b push.Push) int {
 // TestList_BesideAnotherTenant: a tenant that is alone reads twice at a time, and once while another tenant reads.
 func TestList_BesideAnotherTenant(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	atOnce := func(tenants ...uuid.UUID) int {
 		var lists sync.WaitGroup
 		defer lists.Wait()

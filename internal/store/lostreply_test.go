@@ -16,7 +16,11 @@ import (
 // setupProxy is a bundle whose store talks to Postgres through a proxy.
 func setupProxy(t *testing.T) (*bundle, *lossy) {
 	t.Helper()
-	b := setup(t)
+	return throughProxy(t, setup(t))
+}
+
+func throughProxy(t *testing.T, b *bundle) (*bundle, *lossy) {
+	t.Helper()
 	w := newProxy(t, b.url)
 	b.Store = openURL(t, w.url, store.Config{})
 	return b, w
@@ -44,7 +48,7 @@ func TestBook_CommitUnknown(t *testing.T) {
 	if diff := cmp.Diff(want, v.Usage); diff != "" {
 		t.Error(diff)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 2 {
 		t.Errorf("%d rows", n)
 	}
 }
@@ -62,7 +66,7 @@ func TestBook_BatchCommitUnknown(t *testing.T) {
 	if err != nil || v[0].Outcome != booking.Booked || v[1].Outcome != booking.NoPlace || v[2].Outcome != booking.Replayed {
 		t.Fatalf("%+v, %v", v, err)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 2 {
 		t.Errorf("%d rows", n)
 	}
 }

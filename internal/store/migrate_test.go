@@ -110,7 +110,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			tx, pid := reader(t, b.url)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()

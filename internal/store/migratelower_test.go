@@ -25,7 +25,7 @@ var contractedBefore = []string{
 // keeps what is in it. Until then it is not ready.
 func TestMigrate_LowerNumbers(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.Close()
 	b.exec(t, `DROP SCHEMA public CASCADE; CREATE SCHEMA public`)
 	earlier := fstest.MapFS{}

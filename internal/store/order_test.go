@@ -79,7 +79,7 @@ func TestBook_Orders(t *testing.T) {
 			if !slices.Equal(got, row.want) {
 				t.Errorf("outcomes %v, want %v", got, row.want)
 			}
-			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`) - 2; n != row.rows {
+			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant) - 2; n != row.rows {
 				t.Errorf("%d new rows, want %d", n, row.rows)
 			}
 			b.audit(t, policy)

@@ -82,7 +82,7 @@ func (b *bundle) passes(t testing.TB, d time.Duration) {
 // do not wait for those of another push.
 func TestClaimDeliveries_EventOrder(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.hook(t)
 	p, q := b.booked(t, "p", 0), b.booked(t, "q", 0)
 	b.finish(t, b.claimed(t, p), sent)
@@ -116,7 +116,7 @@ func TestClaimDeliveries_EventOrder(t *testing.T) {
 // TestClaimDeliveries_Concurrent: several workers claim each delivery once, and the events of a push in order.
 func TestClaimDeliveries_Concurrent(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for range 3 {
 		b.hook(t)
 	}
@@ -169,7 +169,7 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 // only slow, its success counts and its failure does not.
 func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.hook(t)
 	p := b.booked(t, "p", time.Hour)
 	first := b.outgoing(t)[0]
@@ -202,7 +202,7 @@ func TestClaimDeliveries_LostAttempt(t *testing.T) {
 // earlier one do not delay those that can be sent.
 func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	bad := b.hook(t)
 	var drafts []booking.Draft
 	for i := range 300 {
@@ -242,7 +242,7 @@ func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 // the endpoint is gone; a success resets both. Deliveries that waited are sent when the webhook is enabled again.
 func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	off := store.SwitchOff{After: 3 * time.Hour, Failures: 3}
 	attempt := func(well bool) []push.Webhook {
@@ -291,7 +291,7 @@ func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 // TestReplay: an ended delivery is sent again under its own id, and failed ones together.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	for i := range 3 {
 		b.booked(t, fmt.Sprint(i), time.Hour)
@@ -335,7 +335,7 @@ func TestReplay(t *testing.T) {
 // TestDeliveries lists the newest first, page by page, and by filters.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w, other := b.hook(t), b.hook(t)
 	p := b.booked(t, "p", 0)
 	b.finish(t, b.claimed(t, p), sent)
@@ -383,7 +383,7 @@ func TestDeliveries(t *testing.T) {
 // all of its deliveries.
 func TestSweepDeliveries(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	kept, deleted := b.hook(t), b.hook(t)
 	for i := range 5 {
 		b.booked(t, fmt.Sprint(i), time.Hour)
@@ -425,7 +425,7 @@ func TestSweepDeliveries(t *testing.T) {
 // TestCreateWebhook_LimitConcurrent: concurrent creators do not get past the limit.
 func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	var (
 		wg      sync.WaitGroup
 		mu      sync.Mutex
@@ -454,7 +454,7 @@ func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 // TestRotateWebhookSecret: both secrets sign for the time of overlap.
 func TestRotateWebhookSecret(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	if _, err := b.RotateWebhookSecret(t.Context(), b.tenant, w.ID, "new", time.Hour); err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func (b *bundle) drop(t testing.TB) []string {
 // ended later, keeps its partition.
 func TestDropPartitions(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	gone := b.ago(t, "gone", push.Sent, 97*day+time.Minute)
 	both := b.ago(t, "both gone", push.Sent, 104*day)
@@ -144,7 +144,7 @@ func TestDropPartitions(t *testing.T) {
 // TestDropPartitions_OwnPolicy: what a tenant's own policy looks back at is kept for as long.
 func TestDropPartitions_OwnPolicy(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	b.ago(t, "gone", push.Sent, 104*day)
 	change := func(d *policy.Document) {
@@ -166,7 +166,7 @@ func TestDropPartitions_OwnPolicy(t *testing.T) {
 // TestDropPartitions_Forever: what is kept for ever is kept; keys are not.
 func TestDropPartitions_Forever(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	dropped, err := b.DropPartitions(t.Context(), booking.Kept{})
 	if err != nil || len(dropped) < 4 || slices.ContainsFunc(dropped, func(name string) bool { return !strings.HasPrefix(name, "idempotency_") }) {
@@ -177,7 +177,7 @@ func TestDropPartitions_Forever(t *testing.T) {
 // TestDropPartitions_Key: a request is repeated when its push is gone. It is not booked again.
 func TestDropPartitions_Key(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	p := b.ago(t, "anna", push.Sent, 20*day)
 	again := func() booking.Decision { return book(t, b.Store, nil, keyed(b.tenant, "anna", "anna", "body", 0)) }
@@ -226,7 +226,7 @@ func (b *bundle) halfDetach(t testing.TB, name string) {
 // detached stays.
 func TestDropPartitions_Killed(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	marked, detached, pending, taken := weekOf("pushes", 150*day), weekOf("pushes", 160*day), weekOf("pushes", 170*day), weekOf("pushes", 180*day)
 	for _, name := range []string{marked, detached, pending} {
@@ -254,7 +254,7 @@ func TestDropPartitions_Killed(t *testing.T) {
 // settings or by a tenant's policy. They stay, also if an operator detaches them later.
 func TestDropPartitions_KeptForLonger(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	b.ago(t, "anna", push.Sent, 104*day)
 	all := []string{weekOf("pushes", 104*day), dayOf(104 * day)}
@@ -290,7 +290,7 @@ func TestDropPartitions_KeptForLonger(t *testing.T) {
 // TestDropPartitions_HalfDetached: an operator's detaching is interrupted. That partition is left alone, and the error says what to do.
 func TestDropPartitions_HalfDetached(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	theirs := weekOf("pushes", 170*day)
 	b.halfDetach(t, theirs)
@@ -311,7 +311,7 @@ func TestDropPartitions_HalfDetached(t *testing.T) {
 // TestDropPartitions_Together: of many workers one drops, and the others do nothing.
 func TestDropPartitions_Together(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	before := len(b.partitions(t))
 	var (
@@ -346,7 +346,7 @@ func TestDropPartitions_Reader(t *testing.T) {
 	for _, table := range []string{"pushes", weekOf("pushes", 150*day)} {
 		t.Run(table, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			b.old(t)
 			p := b.booked(t, "anna", time.Hour)
 			b.exec(t, `BEGIN; SELECT count(*) FROM `+table)
@@ -381,7 +381,7 @@ func TestDropPartitions_Reader(t *testing.T) {
 // TestDropPartitions_Role: programs may make partitions, and are told what they need to drop them.
 func TestDropPartitions_Role(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.old(t)
 	role := "keeper_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	b.exec(t, fmt.Sprintf(`CREATE ROLE %[1]s LOGIN PASSWORD 'secret'; GRANT ALL ON ALL TABLES IN SCHEMA public TO %[1]s; GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO %[1]s`, role))
@@ -411,7 +411,7 @@ func TestDropPartitions_Role(t *testing.T) {
 // TestMakePartitions_Ahead: partitions are made for as long ahead as pushes can be booked, and once.
 func TestMakePartitions_Ahead(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	if _, err := b.MakePartitions(t.Context()); err != nil {
 		t.Fatal(err)
 	}

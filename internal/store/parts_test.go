@@ -45,7 +45,7 @@ func (b *bundle) wantIn(t testing.TB, p push.Push, begin time.Time) {
 // is told of once for each move. It is sent when it is due.
 func TestParts_Move(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	p := b.at(t, b.Store, "anna", monday(1).Add(time.Hour), nil).Push
 	b.wantIn(t, p, monday(1))
@@ -73,7 +73,7 @@ func TestParts_Move(t *testing.T) {
 // TestParts_Edge: windows go across the edges of weeks.
 func TestParts_Edge(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	edge := monday(2)
 	for _, row := range []struct {
 		at   time.Duration // from the edge
@@ -104,7 +104,7 @@ func TestParts_Edge(t *testing.T) {
 // counts what is in it.
 func TestParts_Missing(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	late := openURL(t, b.url, store.Config{})
 	if _, err := late.Push(t.Context(), b.tenant, uuid.New()); err == nil { // it reads which there are
 		t.Fatal("there is a push")
@@ -155,7 +155,7 @@ func TestParts_Missing(t *testing.T) {
 // TestParts_List: a list goes through all weeks in order, forwards, whatever the size of its pages.
 func TestParts_List(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	var want []string
 	for n := range 40 {
 		p := b.at(t, b.Store, fmt.Sprint("r", n%3), monday(1+n*5/4).Add(time.Duration(n)*time.Second), nil).Push
@@ -181,7 +181,7 @@ func TestParts_List(t *testing.T) {
 // TestParts_Ids: a push is found by its id, whether that tells its week, tells another one, or tells nothing.
 func TestParts_Ids(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	at := monday(4).Add(time.Hour)
 	for name, id := range map[string]uuid.UUID{
 		"its week":       push.NewID(at, 1),
@@ -212,7 +212,7 @@ func TestParts_Midnight(t *testing.T) {
 		window time.Duration
 		want   booking.ClaimOutcome
 	}{{72 * time.Hour, booking.PutOff}, {24 * time.Hour, booking.Claimed}} {
-		b := setup(t)
+		b := setupAlone(t)
 		p := b.booked(t, "anna", -time.Second)
 		b.attempted(t, b.tenant, "anna", push.Delivered, 50*time.Hour, 50*time.Hour)
 		if c := b.claim(t, "anna", quota.Policy{{Name: "rule", Limit: 1, Window: row.window}}); c.Outcome != row.want {
@@ -229,7 +229,7 @@ func TestParts_Midnight(t *testing.T) {
 // TestParts_Locks: with a hundred partitions, what the service does to a push locks those that it needs, and no other one.
 func TestParts_Locks(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	w := b.hook(t)
 	warm := func(name string, do func()) { do() }
 	steps := func(run func(name string, do func())) {
@@ -331,7 +331,7 @@ func TestParts_Locks(t *testing.T) {
 // is for rows of one.
 func TestParts_KeptPlan(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `SELECT make_partitions('pushes', now() - interval '50 weeks', now() + interval '49 weeks')`)
 	b.exec(t, `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off`)
 	locks := func(table string) (n int, took time.Duration) {

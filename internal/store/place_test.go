@@ -69,7 +69,7 @@ func TestBook_OnePlace(t *testing.T) {
 			if n := outcomes(decisions); n[booking.Booked] != row.places || n[booking.NoPlace] != 64-row.places {
 				t.Errorf("decisions %v", n)
 			}
-			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != row.places {
+			if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != row.places {
 				t.Errorf("%d rows", n)
 			}
 			for _, v := range decisions {

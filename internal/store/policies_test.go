@@ -35,10 +35,10 @@ func TestChangePolicy_CommitUnknown(t *testing.T) {
 			t.Errorf("%d: %+v", n, op)
 		}
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM policies`); n != 3 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM policies WHERE tenant_id = $1`, b.tenant); n != 3 {
 		t.Errorf("%d versions", n)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM policy_operations WHERE status = 'running'`); n != 1 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM policy_operations WHERE status = 'running' AND tenant_id = $1`, b.tenant); n != 1 {
 		t.Errorf("%d operations run", n)
 	}
 	_, _, err := b.ChangePolicy(t.Context(), b.tenant, policy.Change{By: "key", If: []int64{2}})
@@ -53,7 +53,7 @@ func TestChangePolicy_CommitUnknown(t *testing.T) {
 // TestRefit_CommitUnknown: a step whose commit gets no reply is counted once.
 func TestRefit_CommitUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := setupProxy(t)
+	b, w := throughProxy(t, setupAlone(t))
 	p := b.booked(t, "anna", time.Hour)
 	_, op, err := b.ChangePolicy(t.Context(), b.tenant, policy.Change{Document: noSends(), By: "key", Apply: policy.Cancel})
 	if err != nil {
@@ -85,7 +85,7 @@ func TestRefit_CommitUnknown(t *testing.T) {
 // TestRefit_UnderWay: what a worker is about to send, or has sent, stays as it is.
 func TestRefit_UnderWay(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	waits, due := b.booked(t, "anna", time.Hour), b.booked(t, "anna", -time.Second)
 	if c := b.claim(t, "anna", nil); c.Push.ID != due.ID {
 		t.Fatalf("%+v", c)

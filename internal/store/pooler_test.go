@@ -408,7 +408,7 @@ func TestStore_StatementsLost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := setupAlone(t)
 			b.exec(t, `CREATE TABLE names (name text PRIMARY KEY);
 				CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO names SELECT name FROM pg_prepared_statements ON CONFLICT DO NOTHING; RETURN NULL; END $$;
 				CREATE FUNCTION spoil() RETURNS trigger LANGUAGE plpgsql AS $$ DECLARE s text; BEGIN `+spoil+`; RETURN NULL; END $$;

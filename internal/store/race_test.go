@@ -117,7 +117,7 @@ func TestClaim_BesideCancel(t *testing.T) {
 	if c := b.claim(t, "anna", nil); c.Outcome != booking.Nothing {
 		t.Errorf("then %+v", c)
 	}
-	if n := ask[int](t, b.db, `SELECT (SELECT count(*) FROM sends) + (SELECT count(*) FROM live WHERE token IS NOT NULL)`); n != 0 {
+	if n := ask[int](t, b.db, `SELECT (SELECT count(*) FROM sends WHERE push_id = $1) + (SELECT count(*) FROM live WHERE push_id = $1 AND token IS NOT NULL)`, p.ID); n != 0 {
 		t.Errorf("%d attempts were opened", n)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func stateOf(t *testing.T, st *store.Store) string {
 // TestReady: a database that answers may not be ready.
 func TestReady(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	fresh := func() *store.Store { return openURL(t, b.url, store.Config{MaxConns: 1}) }
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a migrated database: %s", got)
@@ -94,22 +95,27 @@ func TestReady(t *testing.T) {
 // TestBook_ErrorCodes: Postgres' errors that no request can cause are [push.ErrUnavailable].
 func TestBook_ErrorCodes(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
 		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
+	var all sync.WaitGroup
 	for code, unavailable := range map[string]bool{
 		"53000": true, "53100": true, "53200": true, "53300": true, "53400": true, "57000": true, "57014": true, "57P01": true, "57P04": true,
 		"58000": true, "58030": true, "58P01": true, "55P03": true, "25006": true, "25P04": true, "08006": true, "40001": true, "42P01": true, "42501": true,
 		"22003": false, "23505": false, "XX000": false,
 	} {
-		d := draft(b.tenant, uuid.NewString(), time.Hour)
-		d.Push.Category = code
-		_, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}})
-		if err == nil || errors.Is(err, push.ErrUnavailable) != unavailable {
-			t.Errorf("%s: %v", code, err)
-		}
+		st := openURL(t, b.url, store.Config{}) // so that none is in a transaction with others
+		all.Go(func() {                         // most of the time they wait for the next try
+			d := draft(b.tenant, uuid.NewString(), time.Hour)
+			d.Push.Category = code
+			_, err := st.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}})
+			if err == nil || errors.Is(err, push.ErrUnavailable) != unavailable {
+				t.Errorf("%s: %v", code, err)
+			}
+		})
 	}
+	all.Wait()
 	if v := book(t, b.Store, threeRules, draft(b.tenant, "anna", time.Hour)); v.Outcome != booking.Booked {
 		t.Errorf("afterwards: %+v", v)
 	}
@@ -119,7 +125,7 @@ func TestBook_ErrorCodes(t *testing.T) {
 // drops its connections to the first one as soon as it notices.
 func TestStore_DropsReadOnlyConnections(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	const conns = 4
 	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
 	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)

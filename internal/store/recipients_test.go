@@ -67,7 +67,7 @@ func TestDescribe_RacingSubmits(t *testing.T) {
 		close(begin)
 		all.Wait()
 		count := func(status push.Status) int {
-			return ask[int](t, b.watch, `SELECT count(*) FROM pushes WHERE recipient = $1 AND status = $2`, recipient, string(status))
+			return ask[int](t, b.watch, `SELECT count(*) FROM pushes WHERE tenant_id = $1 AND recipient = $2 AND status = $3`, b.tenant, recipient, string(status))
 		}
 		if n := count(push.Scheduled); n > 0 {
 			t.Fatalf("round %d: %d pushes survive the opt-out", round, n)
@@ -82,7 +82,7 @@ func TestDescribe_RacingSubmits(t *testing.T) {
 // TestDescribe_Collision: what is said of a recipient is not about another one with the same key.
 func TestDescribe_Collision(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	bert := b.booked(t, "bert", time.Hour)
 	b.exec(t, `UPDATE pushes SET recipient_key = $1`, push.RecipientKey(b.tenant, "anna"))
 	if d := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{All: true}}); d.Pushes != 0 || !d.Created {
@@ -104,7 +104,7 @@ func TestDescribe_Many(t *testing.T) {
 	began := time.Now()
 	described := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{Categories: []string{""}, Channels: []string{"push"}}})
 	t.Logf("%d pushes in %s", n, time.Since(began))
-	if waits := ask[int](t, b.watch, `SELECT count(*) FROM live`); described.Pushes != n || waits != 0 {
+	if waits := ask[int](t, b.watch, `SELECT count(*) FROM live WHERE tenant_id = $1`, b.tenant); described.Pushes != n || waits != 0 {
 		t.Errorf("%d of %d pushes are canceled, %d wait", described.Pushes, n, waits)
 	}
 	b.audit(t, nil)
@@ -139,7 +139,7 @@ func (b *bundle) bookMany(t *testing.T, n int) {
 // TestErase_ComesBack: what is booked, and sent, for the same id after an erasure has begun is of a new person, and stays.
 func TestErase_ComesBack(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	waits, sent1 := b.booked(t, "anna", time.Hour), b.booked(t, "anna", -time.Minute)
 	b.finish(t, b.claimed(t, sent1), sent)
 	flying := b.booked(t, "anna", -time.Second)
@@ -181,7 +181,7 @@ func TestErase_ComesBack(t *testing.T) {
 // what others wait for is left, and what is booked meanwhile.
 func TestErase_Steps(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	n := many(2500)
 	b.bookMany(t, n)
 	b.exec(t, `WITH l AS (DELETE FROM live WHERE push_id IN (SELECT push_id FROM live ORDER BY push_id LIMIT $1) RETURNING push_id)

@@ -88,7 +88,7 @@ func TestBook_RetryCommitUnknown(t *testing.T) {
 	if v.Outcome != booking.Booked || v.Push.ID != d.Push.ID || b.read(t, p).Retry.Latest != d.Push.ID {
 		t.Errorf("%+v", v)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes`); n != 2 {
+	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 2 {
 		t.Errorf("%d rows", n)
 	}
 }

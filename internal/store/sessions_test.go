@@ -34,7 +34,7 @@ func (b *bundle) goesOn(t testing.TB, n byte) bool {
 
 func TestSessions_Life(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, _ := b.newUser(t, "ada@x", user.Admin)
 	v := b.begin(t, ada, 1)
@@ -77,7 +77,7 @@ func TestSessions_Life(t *testing.T) {
 // TestSessions_End with their time, by name, all of a user, with the user, and with the password.
 func TestSessions_End(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, _ := b.newUser(t, "ada@x", user.Viewer)
 	bea, link := b.newUser(t, "bea@x", user.Viewer)
@@ -125,7 +125,7 @@ func TestSessions_End(t *testing.T) {
 // TestBeginSession_Most: the session that was not seen for longest makes room.
 func TestBeginSession_Most(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ada, _ := b.newUser(t, "ada@x", user.Viewer)
 	for n := range byte(user.MaxSessions + 2) {
 		b.begin(t, ada, n+1)
@@ -138,7 +138,7 @@ func TestBeginSession_Most(t *testing.T) {
 // TestBeginSession_Disabled: whoever is disabled while signing in has no session afterwards.
 func TestBeginSession_Disabled(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for n := range byte(10) {
 		u, _ := b.newUser(t, string('a'+rune(n))+"@x", user.Viewer)
 		var wg sync.WaitGroup
@@ -163,7 +163,7 @@ func TestBeginSession_Disabled(t *testing.T) {
 // TestBeginSession_OldPassword: who was asked for a password that was right then, and has another one by now, is not signed in.
 func TestBeginSession_OldPassword(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, link := b.newUser(t, "ada@x", user.Admin)
 	if _, err := b.SetPassword(ctx, link, "$new"); err != nil {
@@ -187,7 +187,7 @@ func TestBeginSession_OldPassword(t *testing.T) {
 // TestChangeUser_LinkOfARole: a link that was made for one role opens no other one.
 func TestChangeUser_LinkOfARole(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	bea, link := b.newUser(t, "bea@x", user.Viewer)
 	name, role := "Bea", user.Admin
 	if _, err := b.ChangeUser(t.Context(), b.tenant, bea.ID, user.Change{Name: &name}); err != nil {

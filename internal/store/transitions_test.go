@@ -84,7 +84,7 @@ func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 // all arrows of [push.Arrows], and no others.
 func TestStore_StateMachine(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	b.exec(t, `CREATE TABLE arrows (before text, after text)`)
 	b.exec(t, `CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		INSERT INTO arrows VALUES (CASE WHEN TG_OP = 'INSERT' THEN '' WHEN NEW.id IN (SELECT id FROM was_under_way) THEN 'sending' ELSE OLD.status END, NEW.status);

@@ -57,7 +57,7 @@ func TestBook_LockAndReadInOneStatement(t *testing.T) {
 
 	t.Run("one statement", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setupAlone(t)
 		d, db := draft(b.tenant, "anna", time.Hour), connect(t, b.url)
 		b.overtake(t, d.Push.SendAt, func() {
 			if booked, err := inOneStatement(t.Context(), db, d); !booked || err != nil {
@@ -75,7 +75,7 @@ func TestBook_LockAndReadInOneStatement(t *testing.T) {
 
 	t.Run("the store", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setupAlone(t)
 		d := draft(b.tenant, "anna", time.Hour)
 		b.overtake(t, d.Push.SendAt, func() {
 			v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
@@ -88,7 +88,7 @@ func TestBook_LockAndReadInOneStatement(t *testing.T) {
 
 	t.Run("the store, moving", func(t *testing.T) {
 		t.Parallel()
-		b := setup(t)
+		b := setupAlone(t)
 		p := b.booked(t, "anna", 2*time.Hour)
 		old := p.SendAt
 		p.SendAt = p.SendAt.Add(-time.Hour)

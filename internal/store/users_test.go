@@ -28,7 +28,7 @@ func (b *bundle) newUser(t testing.TB, email string, role user.Role) (user.User,
 
 func TestUsers_Life(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, link := b.newUser(t, "ada@x", user.Admin)
 	if ada.TenantName != b.tenant.String() || ada.HasPassword || ada.External || ada.LinkEndsAt == nil || ada.DisabledAt != nil || ada.LastSignInAt != nil || ada.Name != "N ada@x" {
@@ -89,7 +89,7 @@ func second[T any](_ T, err error) error { return err }
 // TestUsers_Links end with time, with another one, and when the user is disabled.
 func TestUsers_Links(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, first := b.newUser(t, "ada@x", user.Viewer)
 	_, next := user.NewLink()
@@ -126,7 +126,7 @@ func TestUsers_Links(t *testing.T) {
 // TestSetPassword_Concurrent: of many who use a link, one does.
 func TestSetPassword_Concurrent(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	_, link := b.newUser(t, "ada@x", user.Admin)
 	var (
 		wg   sync.WaitGroup
@@ -155,7 +155,7 @@ func TestSetPassword_Concurrent(t *testing.T) {
 // TestUsers_LastAdmin stays, whatever is asked at the same moment.
 func TestUsers_LastAdmin(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	viewer := user.Viewer
 	ada, _ := b.newUser(t, "ada@x", user.Admin)
@@ -205,7 +205,7 @@ func TestUsers_LastAdmin(t *testing.T) {
 // TestUsers_LastAdminOfTwo: two admins who are removed at the very same moment are not both removed.
 func TestUsers_LastAdminOfTwo(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	for round := range 5 {
 		for b.countAdmins(t) < 2 {
 			b.newUser(t, uuid.NewString()+"@x", user.Admin)
@@ -240,7 +240,7 @@ func (b *bundle) countAdmins(t testing.TB) int {
 
 func TestCreateUser_Most(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -258,7 +258,7 @@ func TestCreateUser_Most(t *testing.T) {
 // TestCredential_SeveralTenants: the same email may belong to users of several tenants, and then the tenant is to be named.
 func TestCredential_SeveralTenants(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	ada, _ := b.newUser(t, "ada@x", user.Admin)
 	other, _, err := b.CreateTenant(ctx, "other")
@@ -294,7 +294,7 @@ func TestCredential_SeveralTenants(t *testing.T) {
 
 func TestUserPage(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	var want, got []string
 	for i := range 5 {
 		u, _ := b.newUser(t, fmt.Sprintf("u%d@x", i), user.Viewer)
@@ -318,7 +318,7 @@ func TestUserPage(t *testing.T) {
 // TestExternalUser follows the provider: role, name and email, and the subject counts.
 func TestExternalUser(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	ctx := t.Context()
 	e := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s1", Email: "ada@x", Name: "Ada", Role: user.Admin, Most: 3}
 	ada, err := b.ExternalUser(ctx, e)
@@ -380,7 +380,7 @@ func TestExternalUser(t *testing.T) {
 // TestUsers_CommitUnknown: what was committed although the reply was lost is done once, and is no error.
 func TestUsers_CommitUnknown(t *testing.T) {
 	t.Parallel()
-	b, w := setupProxy(t)
+	b, w := throughProxy(t, setupAlone(t))
 	ctx := t.Context()
 	_, link := user.NewLink()
 	w.loseNext("COMMIT")
