@@ -39,7 +39,7 @@ func breakEarly(t *testing.T, database string, id uuid.UUID) {
 // TestAuditor_Pass counts the violations of every check, and names pushes but no recipients in the log.
 func TestAuditor_Pass(t *testing.T) {
 	t.Parallel()
-	s := newServers(t)
+	s := ownServers(t)
 	b := s.open(t, threeRules)
 	var (
 		told audits
@@ -72,7 +72,7 @@ func TestAuditor_Pass(t *testing.T) {
 // found, and leaves it to the other to log it.
 func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
-	s := newServers(t)
+	s := ownServers(t)
 	b := s.open(t, threeRules)
 	breakEarly(t, s.postgres, b.submit(t, time.Hour).ID)
 	var (
@@ -105,7 +105,7 @@ func TestAuditor_OneAtATime(t *testing.T) {
 // TestAuditor_Stopped: a worker that is stopped leaves its pass to another at once.
 func TestAuditor_Stopped(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	stop := errors.New("stopped")
 	plan := booking.AuditPlan{Policy: threeRules, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	chunks := func(after error) (n int) {
@@ -160,7 +160,7 @@ func TestAuditPace(t *testing.T) {
 // TestAuditor_Intervals: an auditor makes a pass at every interval, and ends with its context.
 func TestAuditor_Intervals(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	n := 0

@@ -17,7 +17,7 @@ func BenchmarkSubmitUnderCaps(b *testing.B) {
 	for _, services := range []int{1, 2} {
 		for _, capped := range []bool{false, true} {
 			b.Run(fmt.Sprintf("services=%d/capped=%t", services, capped), func(b *testing.B) {
-				s := newServers(b)
+				s := ownServers(b)
 				first := s.open(b, threeRules)
 				all := []*schedule.Service{first.serviceAt(threeRules, time.Now), s.open(b, threeRules).serviceAt(threeRules, time.Now)}
 				limit := 0 // any number

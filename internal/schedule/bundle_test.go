@@ -45,7 +45,14 @@ type bundle struct {
 // servers names what bundles of one company share.
 type servers struct{ postgres, redis string }
 
+// newServers are for what a test asks of tenants of its own.
 func newServers(t testing.TB) servers {
+	t.Helper()
+	return servers{postgres: testenv.SharedPostgres(t), redis: testenv.Redis(t)}
+}
+
+// ownServers are for what looks at all tenants.
+func ownServers(t testing.TB) servers {
 	t.Helper()
 	return servers{postgres: testenv.Postgres(t), redis: testenv.Redis(t)}
 }

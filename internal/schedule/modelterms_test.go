@@ -401,7 +401,7 @@ func (m *termsModel) forget(*rapid.T) {
 // what is in force at that moment.
 func TestService_TermsModel(t *testing.T) {
 	t.Parallel()
-	with := newServers(t)
+	with := ownServers(t)
 	file, err := fileDocument().Compile(policytest.Channels)
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func TestOwner_LosesLanes(t *testing.T) {
 // are soon looked after again.
 func TestOwner_Shares(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	const laneCount = 16
 	var (
 		owners []*schedule.Owner

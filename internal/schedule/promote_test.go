@@ -133,7 +133,7 @@ func (waits) Waits(channel string) bool { return channel == "waits" }
 // moment, and nothing else.
 func TestPromoter_ArmsWhatIsBooked(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	began := time.Now() // one moment for all: two of them are due in the same second
 	for i, in := range []time.Duration{30 * time.Second, 30 * time.Second, 50 * time.Second, time.Hour} {
 		r := request(0)

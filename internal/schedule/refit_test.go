@@ -32,7 +32,7 @@ type refitBundle struct {
 // setupRefit books pushes for some recipients at random, from ten minutes on.
 func setupRefit(t *testing.T, seed uint64, recipients, pushes int) *refitBundle {
 	t.Helper()
-	s := newServers(t)
+	s := ownServers(t)
 	b := &refitBundle{bundle: s.open(t, nil), servers: s}
 	random := rand.New(rand.NewPCG(seed, 1))
 	var members []schedule.Member

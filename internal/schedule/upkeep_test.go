@@ -35,7 +35,7 @@ func TestReaper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
+			b := ownServers(t).open(t, threeRules)
 			p := b.submit(t, 0)
 			lost := 0
 			retry := func(channel string) push.Retry {
@@ -65,7 +65,7 @@ func TestReaper(t *testing.T) {
 // TestExpirer: a push that is too late expires and gives its place back, in the cache as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	r := request(-30 * time.Second)
 	r.ExpiresAt = time.Now().Add(100 * time.Millisecond)
 	res, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
@@ -87,7 +87,7 @@ func TestExpirer(t *testing.T) {
 
 // TestLoops_EndWithContext: the loops end with their context, and leave nothing running.
 func TestLoops_EndWithContext(t *testing.T) {
-	b := setup(t)
+	b := ownServers(t).open(t, threeRules)
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())
