@@ -21,7 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// bundle is campaigns on a real server.
+// bundle is campaigns on a real server, where each test has tenants of its own.
 type bundle struct {
 	*campaign.Simulator
 	exec   func(t tester, sql string, args ...any) // runs a statement in the database
@@ -32,7 +32,7 @@ type bundle struct {
 
 func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
 	t.Helper()
-	url := testenv.Postgres(t)
+	url := testenv.SharedPostgres(t)
 	b, db := &bundle{parse: plain{}}, testenv.Connect(t, url)
 	b.exec = func(t tester, sql string, args ...any) {
 		t.Helper()

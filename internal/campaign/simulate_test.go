@@ -68,8 +68,8 @@ func TestSimulate_Now(t *testing.T) {
 	b.parse = shown{"name"}
 	b.drafted(t, push.Campaign{Tenant: tenant})
 	c := b.drafted(t, push.Campaign{Tenant: tenant}, push.CampaignLine{Recipient: "anna"}, push.CampaignLine{Recipient: "bert"}, push.CampaignLine{Recipient: "carl"})
-	b.exec(t, `UPDATE campaign_recipients SET variables = $1 WHERE recipient <> 'carl'`, json.RawMessage(`{"name":"x"}`))
-	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'dora'`)
+	b.exec(t, `UPDATE campaign_recipients SET variables = $1 WHERE recipient <> 'carl' AND tenant_id = $2`, json.RawMessage(`{"name":"x"}`), [16]byte(tenant))
+	b.exec(t, `UPDATE campaign_recipients SET recipient = '' WHERE recipient = 'dora' AND tenant_id = $1`, [16]byte(tenant))
 	sum, each := b.simulate(t, c, push.OwnCaps{})
 	if since := time.Since(each["anna"].SendAt); each["anna"].Outcome != "accepted" || since < 0 || since > time.Minute {
 		t.Errorf("%+v", each["anna"])
