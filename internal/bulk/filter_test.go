@@ -15,6 +15,7 @@ import (
 
 // TestRunner_Filters: a bulk change cancels what each member of its filter wants, and what all of them together want.
 func TestRunner_Filters(t *testing.T) {
+	t.Parallel()
 	b := setup(t)
 	sale := uuid.New()
 	full := push.Filter{Recipient: "b", Channel: "sms", Category: "news", Campaign: sale, From: b.at.Add(time.Hour), Until: b.at.Add(2 * time.Hour)}
