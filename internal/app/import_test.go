@@ -12,12 +12,12 @@ import (
 // TestServer_LongImport: an import may take longer than other requests, as long as its caller goes on sending.
 func TestServer_LongImport(t *testing.T) {
 	t.Parallel()
-	h := setup(t, serverTimeouts{header: time.Minute, request: 5 * time.Second, answer: 6 * time.Second, idle: time.Minute, stop: time.Minute, headerBytes: 32 << 10, connections: 10})
+	h := setup(t, serverTimeouts{header: time.Minute, request: 2 * time.Second, answer: 2 * time.Second, idle: time.Minute, stop: time.Minute, headerBytes: 32 << 10, connections: 10})
 	r, w := io.Pipe()
 	began := time.Now()
 	go func() {
 		_, _ = io.WriteString(w, "recipient,time_zone\n")
-		for i := 0; time.Since(began) < 13*time.Second; i++ { // longer than request and answer may take
+		for i := 0; time.Since(began) < 9*time.Second/2; i++ { // longer than request and answer may take
 			_, _ = fmt.Fprintf(w, "user-%d,Asia/Tokyo\n", i)
 			time.Sleep(50 * time.Millisecond)
 		}

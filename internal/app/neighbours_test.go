@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/config"
@@ -36,7 +37,7 @@ api_limits:
 `), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + redisURL, "SENDQUOTA_CONFIG=" + path})
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.SharedPostgres(t), "REDIS_URL=" + redisURL, "SENDQUOTA_CONFIG=" + path})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ api_limits:
 	})
 	n := &neighbours{t: t, app: a, api: a.handler()}
 	for name, key := range map[string]*string{"loud": &n.loud, "calm": &n.calm} {
-		tenant, _, err := a.store.CreateTenant(t.Context(), name)
+		tenant, _, err := a.store.CreateTenant(t.Context(), name+" "+uuid.NewString())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -21,11 +23,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// brief are time-outs that a test can wait for, and that a request without a fault does not reach on a busy machine.
-var brief = serverTimeouts{
-	header: 5 * time.Second, request: 6 * time.Second, answer: 12 * time.Second, idle: 400 * time.Millisecond,
-	stop: 300 * time.Millisecond, headerBytes: 32 << 10, connections: 100,
-}
+// patience is a time that a test can wait for, and that a request without a fault does not take.
+const patience = 3 * time.Second
 
 // bundle is an API that listens.
 type bundle struct {
@@ -55,8 +54,7 @@ func (e countingListener) Accept() (net.Conn, error) {
 // setup serves the whole API.
 func setup(t *testing.T, p serverTimeouts) *bundle {
 	t.Helper()
-	database := testenv.Postgres(t)
-	cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t)})
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.SharedPostgres(t), "REDIS_URL=" + testenv.Redis(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +62,7 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tenant, _, err := a.store.CreateTenant(t.Context(), "acme")
+	tenant, _, err := a.store.CreateTenant(t.Context(), uuid.NewString())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +73,14 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 	t.Cleanup(func() { _ = a.Close() })
 	h.listen(p)
 	return h
+}
+
+// beside is the same API, which listens at another address, for another test.
+func (h *bundle) beside(t *testing.T, p serverTimeouts) *bundle {
+	t.Helper()
+	b := &bundle{t: t, app: h.app, key: h.key, came: new(atomic.Int64), asked: new(atomic.Int64)}
+	b.listen(p)
+	return b
 }
 
 // listen has the API listen at one more address, which is that of the bundle from now on.
@@ -175,66 +181,66 @@ func await(t *testing.T, what string, is func() bool) {
 
 // calm are time-outs that no client reaches, however busy the machine is.
 var calm = serverTimeouts{
-	header: time.Minute, request: time.Minute, answer: time.Minute, idle: time.Minute, stop: brief.stop, headerBytes: 32 << 10, connections: 100,
+	header: time.Minute, request: time.Minute, answer: time.Minute, idle: time.Minute, stop: 300 * time.Millisecond, headerBytes: 32 << 10, connections: 100,
 }
 
 // A client that takes too long is cut off, and not before.
 func TestServer_SlowClients(t *testing.T) {
 	t.Parallel()
-	h := setup(t, brief)
-	patient := brief
-	patient.idle = time.Minute
-	calmer := setup(t, patient)
-	for name, story := range map[string]func(t *testing.T, h *bundle){
-		"says nothing": func(t *testing.T, h *bundle) { h.dial("").over(brief.header) },
-		"drips its header": func(t *testing.T, h *bundle) {
+	whole := setup(t, calm)
+	const brief = 500 * time.Millisecond
+	for name, row := range map[string]struct {
+		short func(*serverTimeouts) // the only time-out that a client can reach
+		story func(t *testing.T, h *bundle)
+	}{
+		"says nothing": {func(p *serverTimeouts) { p.header = brief }, func(_ *testing.T, h *bundle) { h.dial("").over(brief) }},
+		"drips its header": {func(p *serverTimeouts) { p.header = brief }, func(_ *testing.T, h *bundle) {
 			c := h.dial("GET /healthz HTTP/1.1\r\nX-Slow: ")
 			c.drip("x")
-			c.over(brief.header)
-		},
-		"drips its body": func(t *testing.T, h *bundle) {
+			c.over(brief)
+		}},
+		"drips its body": {func(p *serverTimeouts) { p.request = brief }, func(t *testing.T, h *bundle) {
 			c := h.dial(h.post("/v1/pushes", "Content-Length: 60000\r\n"))
 			c.drip(" ")
 			if got := c.status(); got != http.StatusBadRequest {
 				t.Errorf("status %d", got)
 			}
-			c.over(brief.request)
-		},
-		"drips chunks": func(t *testing.T, h *bundle) {
+			c.over(brief)
+		}},
+		"drips chunks": {func(p *serverTimeouts) { p.request = brief }, func(_ *testing.T, h *bundle) {
 			c := h.dial(h.post("/v1/pushes", "Transfer-Encoding: chunked\r\n"))
 			c.drip("1\r\n \r\n")
-			c.over(brief.request)
-		},
-		"drips a body to no path": func(t *testing.T, h *bundle) { // it is refused, and the rest not waited for
+			c.over(brief)
+		}},
+		"drips a body to no path": {func(*serverTimeouts) {}, func(t *testing.T, h *bundle) { // it is refused, and the rest not waited for
 			c := h.dial("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n")
 			c.drip(" ")
 			if got := c.status(); got != http.StatusNotFound {
 				t.Errorf("status %d", got)
 			}
 			c.over(0)
-		},
-		"promises a body": func(t *testing.T, h *bundle) {
-			c := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
-			c.over(brief.request)
-		},
-		"stays, idle": func(t *testing.T, h *bundle) {
+		}},
+		"promises a body": {func(p *serverTimeouts) { p.request = brief }, func(_ *testing.T, h *bundle) {
+			h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n")).over(brief)
+		}},
+		"stays, idle": {func(p *serverTimeouts) { p.idle = brief }, func(t *testing.T, h *bundle) {
 			c := h.dial(healthy)
 			if got := c.status(); got != http.StatusOK {
 				t.Errorf("status %d", got)
 			}
-			c.over(brief.idle)
-		},
-		"comes back in time": func(t *testing.T, _ *bundle) {
-			c := (&bundle{t: t, addr: calmer.addr}).dial(healthy)
+			c.over(brief)
+		}},
+		"comes back in time": {func(p *serverTimeouts) { p.header, p.request, p.answer = patience, patience, patience }, func(t *testing.T, h *bundle) {
+			c := h.dial(healthy)
 			for range 4 { // together longer than any time-out of a request
 				if got := c.status(); got != http.StatusOK {
 					t.Errorf("status %d", got)
 				}
-				time.Sleep(brief.answer / 3)
+				time.Sleep(patience / 3)
 				_, _ = io.WriteString(c, healthy)
 			}
-		},
-		"does not read": func(t *testing.T, h *bundle) {
+		}},
+		"does not read": {func(p *serverTimeouts) { p.answer = brief }, func(t *testing.T, h *bundle) {
 			c := h.dial("")
 			_ = c.Conn.(*net.TCPConn).SetReadBuffer(1 << 10)
 			for sent := 0; ; sent++ {
@@ -245,14 +251,16 @@ func TestServer_SlowClients(t *testing.T) {
 					break
 				}
 			}
-			if took := time.Since(c.began); took < brief.answer {
+			if took := time.Since(c.began); took < brief {
 				t.Errorf("it was cut off after %s", took)
 			}
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			story(t, &bundle{t: t, addr: h.addr, key: h.key})
+			p := calm
+			row.short(&p)
+			row.story(t, whole.beside(t, p))
 		})
 	}
 }
@@ -262,7 +270,7 @@ func TestServer_SlowClients(t *testing.T) {
 func TestServer_LargeAndBrokenRequests(t *testing.T) {
 	t.Parallel()
 	p := calm
-	p.idle = brief.idle // some rows end with a connection that is kept
+	p.idle = 400 * time.Millisecond // some rows end with a connection that is kept
 	h := setup(t, p)
 	chunk := "10000\r\n" + strings.Repeat(" ", 0x10000) + "\r\n"
 	for name, row := range map[string]struct {
@@ -355,9 +363,8 @@ func TestServer_DeepNesting(t *testing.T) {
 // finds only busy ones waits until one ends.
 func TestLimitListener(t *testing.T) {
 	t.Parallel()
-	p := brief
-	p.connections, p.idle = 3, time.Minute
-	p.header, p.request, p.answer = 5*time.Second, 5*time.Second, time.Minute
+	p := calm
+	p.connections, p.header, p.request = 3, patience, patience
 	h := setup(t, p)
 	var idle []*wire
 	for range 3 {
@@ -399,8 +406,8 @@ func TestLimitListener(t *testing.T) {
 // whose connection waits for another to end.
 func TestServer_StopsBesideSlowClients(t *testing.T) {
 	t.Parallel()
-	p := brief
-	p.connections, p.request, p.header = 1, time.Minute, time.Minute
+	p := calm
+	p.connections = 1
 	h := setup(t, p)
 	busy := h.dial(h.post("/v1/pushes", "Content-Length: 10\r\n"))
 	await(t, "the first one is served", func() bool { return h.asked.Load() == 1 })
