@@ -140,7 +140,11 @@ func TestStarts_Oracle(t *testing.T) {
 			t.Fatalf("%d starts", len(got))
 		}
 	})
-	if some < 500 || none < 500 {
+	least := 500
+	if testing.Short() {
+		least = 100 // rapid makes a fifth of the checks
+	}
+	if some < least || none < least {
 		t.Errorf("%d starts with somebody, and %d without: nothing was tested", some, none)
 	}
 }

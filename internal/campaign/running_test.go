@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -28,6 +29,8 @@ type running struct {
 	*campaign.Service
 	t      testing.TB
 	url    string // of the database
+	db     *pgx.Conn
+	one    sync.Mutex // uses db at a time
 	store  *store.Store
 	pushes *schedule.Service
 	policy quota.Policy
@@ -49,6 +52,7 @@ var quiet = slog.New(slog.DiscardHandler)
 func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 	t.Helper()
 	b := &running{t: t, url: testenv.Postgres(t), policy: policy}
+	b.db = testenv.Connect(t, b.url)
 	b.store = b.open()
 	testenv.Forge(t, b.url)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
@@ -128,7 +132,10 @@ func (b *running) act(c push.Campaign, action push.CampaignAction) push.Campaign
 
 func (b *running) exec(sql string, args ...any) {
 	b.t.Helper()
-	testenv.Exec(b.t, b.url, sql, args...)
+	b.one.Lock()
+	defer b.one.Unlock()
+	_, err := b.db.Exec(b.t.Context(), sql, args...)
+	testenv.Check(b.t, err)
 }
 
 // until has a worker carry campaigns on until one of them has a state.

@@ -6,4 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Checks(20)
+	testenv.Main(m)
+}

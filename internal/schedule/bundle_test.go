@@ -19,7 +19,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Checks(40)
+	testenv.Main(m)
+}
 
 // began is what the services take for now.
 var began = time.Now().UTC().Truncate(time.Second)

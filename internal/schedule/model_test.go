@@ -275,7 +275,11 @@ func TestService_Model(t *testing.T) {
 				}
 			}
 			t.Logf("the cache answered %v", answers)
-			if warm := answers["free"] > 50 && answers["blocked"] > 20; answers["cold"] < 50 || warm != (s.redis != noRedis) {
+			least := 50
+			if testing.Short() {
+				least /= 4 // there are fewer checks
+			}
+			if warm := answers["free"] > least && answers["blocked"] > least/3; answers["cold"] < least || warm != (s.redis != noRedis) {
 				t.Errorf("the cache answered %v: too one-sided to show anything", answers)
 			}
 		})

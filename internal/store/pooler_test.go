@@ -250,7 +250,7 @@ func TestPooler_Reads(t *testing.T) {
 	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
-		p := setupPooled(t, store.Config{ReadTimeout: 100 * time.Millisecond})
+		p := setupPooled(t, store.Config{ReadTimeout: time.Second})
 		for _, read := range reads(p) { // once, so that the types of its columns are known
 			_ = read(t.Context())
 		}
