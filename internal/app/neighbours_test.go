@@ -25,6 +25,7 @@ type neighbours struct {
 	app        *App
 	api        http.Handler
 	loud, calm string // their keys
+	loudID     uuid.UUID
 }
 
 func setupNeighbours(t *testing.T, redisURL string) *neighbours {
@@ -58,6 +59,9 @@ api_limits:
 		}
 		if _, *key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 			t.Fatal(err)
+		}
+		if name == "loud" {
+			n.loudID = tenant
 		}
 	}
 	return n

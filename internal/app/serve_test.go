@@ -212,7 +212,7 @@ func TestServer_SlowClients(t *testing.T) {
 			c.drip("1\r\n \r\n")
 			c.over(brief)
 		}},
-		"drips a body to no path": {func(*serverTimeouts) {}, func(t *testing.T, h *bundle) { // it is refused, and the rest not waited for
+		"drips a body to no path": {func(p *serverTimeouts) { p.request = brief }, func(t *testing.T, h *bundle) { // it is refused, and the rest not waited for
 			c := h.dial("POST /nothing HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n")
 			c.drip(" ")
 			if got := c.status(); got != http.StatusNotFound {

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -60,15 +58,14 @@ func TestNeighbours_Templates(t *testing.T) {
 	}
 
 	// All turns of the loud tenant are taken.
-	tenant := testenv.Query[uuid.UUID](t, string(n.app.cfg.DatabaseURL), `SELECT id FROM tenants WHERE name = 'loud'`)
-	testenv.Check(t, n.app.computing.Do(t.Context(), tenant, func() error { return nil })) // it is the last that was seen
+	testenv.Check(t, n.app.computing.Do(t.Context(), n.loudID, func() error { return nil })) // it is the last that was seen
 	testenv.Until(t, 10*time.Millisecond, "the tenants rest", func() bool { return !n.app.neighbours.Several() })
 	leave := make(chan struct{})
 	defer close(leave)
 	for range runtime.GOMAXPROCS(0) {
 		in := make(chan struct{})
 		go func() {
-			_ = n.app.computing.Do(context.Background(), tenant, func() error { close(in); <-leave; return nil })
+			_ = n.app.computing.Do(context.Background(), n.loudID, func() error { close(in); <-leave; return nil })
 		}()
 		<-in
 	}

@@ -69,8 +69,8 @@ func TestSimulate_EqualsStart(t *testing.T) {
 	})
 	t.Logf("%v", seen)
 	for _, what := range []string{"accepted", "deferred", "refused", "opted_out", "invalid", "better starts", "collisions"} {
-		if seen[what] < 3 {
-			t.Errorf("%s: only %d", what, seen[what])
+		if seen[what] == 0 {
+			t.Errorf("%s: none", what)
 		}
 	}
 }

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Checks(40)
+	testenv.Checks(100)
 	testenv.Main(m)
 }

@@ -196,7 +196,7 @@ func TestList_BesideAnotherTenant(t *testing.T) {
 // filter.
 func TestList_Waiting(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	o := booking.Order{}
 	for range 120 {
 		d := draft(b.tenant, uuid.NewString(), time.Duration(rand.N(30))*24*time.Hour)
