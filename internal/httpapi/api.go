@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,6 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -130,6 +132,49 @@ type call struct {
 	caller    push.Caller
 	memory    memory
 	computing *bulkhead.Computing[uuid.UUID]
+
+	op        *operation
+	bad       fieldErrors     // what is wrong with the request
+	id, part  uuid.UUID       // in the path: of a thing, and of a part of it
+	who       quota.Recipient // in the path instead
+	unchanged push.Unchanged  // see operation.match
+}
+
+// begin reads what the row of the table of routes tells of a request. It returns what is wrong, unless the handler reads more.
+func (c *call) begin() error {
+	if c.op.query == nil {
+		nothing.readQuery(c.r, &struct{}{}, &c.bad)
+	}
+	c.readPath()
+	if c.op.match {
+		c.unchanged = c.ifUnchanged(&c.bad)
+	}
+	if c.op.query != nil || c.op.body != nil {
+		return nil
+	}
+	if c.op.memory > 0 {
+		if err := c.reserve(c.op.memory); err != nil {
+			return err
+		}
+	}
+	return c.noBody(&c.bad)
+}
+
+// readPath reads the ids in the path.
+func (c *call) readPath() {
+	for i, p := range c.op.ids {
+		switch {
+		case p.text:
+			c.who = c.recipientID(&c.bad)
+		case i == 0:
+			c.id = c.pathID(p.name, &c.bad)
+		default:
+			c.part = c.pathID(p.name, &c.bad)
+		}
+	}
+	if strings.HasPrefix(c.op.path, pushPath) && c.id != uuid.Nil {
+		c.note(c.id)
+	}
 }
 
 // compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.
@@ -145,10 +190,12 @@ func (a *api) handle(o *operation, op *huma.Operation) {
 		r, w := humachi.Unwrap(hc)
 		rec := w.(*responseRecorder)
 		rec.route = op.Path
-		c := &call{w: rec, r: r, memory: a.memory, computing: a.cfg.Computing}
+		c := &call{w: rec, r: r, memory: a.memory, computing: a.cfg.Computing, op: o}
 		var err error
 		if o.scope != "" {
-			err = a.admit(rec, c, o.scope)
+			if err = a.admit(rec, c, o.scope); err == nil {
+				err = c.begin()
+			}
 		}
 		if err == nil {
 			err = o.serve(c)

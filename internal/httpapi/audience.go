@@ -48,20 +48,14 @@ type audienceColumn struct {
 
 // putAudience reads the audience of a draft. It takes the place of the former one when all of it is there.
 func (a *api) putAudience(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
 	csv, err := importMedia(c.r.Header)
 	if err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
+	if err := c.ready(audienceMemory); err != nil {
 		return err
 	}
-	if err := c.reserve(audienceMemory); err != nil {
-		return err
-	}
-	upload, err := a.cfg.Campaigns.Upload(c.r.Context(), c.caller.Tenant, id)
+	upload, err := a.cfg.Campaigns.Upload(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		c.drain(maxDrained)
 		return noSuch("campaign", err)
@@ -71,8 +65,8 @@ func (a *api) putAudience(c *call) error {
 		upload.Drop()
 		c.drain(maxDrained)
 		if _, ok := errors.AsType[*campaign.TooLargeError](err); ok {
-			bad.add("body", err.Error(), nil)
-			return bad.err()
+			c.bad.add("body", err.Error(), nil)
+			return c.bad.err()
 		}
 		return noSuch("campaign", err)
 	}

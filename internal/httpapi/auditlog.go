@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -93,75 +92,31 @@ var logFields = []field[logFilter]{
 	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only what was done to this: an id.", exampleOtherID},
 	{"from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only what was not done before this. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only what was done before this. RFC 3339 with a zone.", timeExample},
-	{"page_token", optional, token(func(q *logFilter, s string) { q.token = s }), "The next_page_token of the page before, or the page_token of an exported line. It goes with the same filters.", nil},
+	pageToken[logFilter](exportedToken),
 }
 
 var (
-	logParams = table[logFilter]{fields: append([]field[logFilter]{
-		{"page_size", optional, integer(func(q *logFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many entries to answer with, at most.", nil},
-	}, logFields...)}
+	logParams       = pagesOf(maxPageSize, defaultPageSize, logFields...)
 	logExportParams = table[logFilter]{fields: logFields}
 )
 
-// listName tells lists with other filters apart.
-func (q *logFilter) listName() string {
-	return fmt.Sprintf("audit log %s %s %s %q %s %s", q.Actor, q.ActorType, q.Action, q.Target, stamp(q.From), stamp(q.Until))
-}
-
-// logPlace is a [push.LogPosition] in a page token: microseconds, as Postgres has them.
-type logPlace struct {
-	Micros int64
-	ID     uuid.UUID
-}
-
-func logPlaceOf(p push.LogPosition) logPlace { return logPlace{p.At.UnixMicro(), p.ID} }
-
-// logQuery reads which entries a request asks for, and before which position.
-func (c *call) logQuery(params *table[logFilter]) (q logFilter, before push.LogPosition, err error) {
-	var (
-		bad   fieldErrors
-		place logPlace
-	)
-	params.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, q.listName, &place, &bad)
-	if place != (logPlace{}) {
-		before = push.LogPosition{At: time.UnixMicro(place.Micros).UTC(), ID: place.ID}
-	}
-	return q, before, bad.err()
-}
-
 // listAuditLog answers with a page of the tenant's audit log.
 func (a *api) listAuditLog(c *call) error {
-	q, before, err := c.logQuery(&logParams)
-	if err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.svc.AuditLog(c.r.Context(), c.caller.Tenant, q.LogFilter, before, q.size)
-	if err != nil {
-		return err
-	}
-	return c.compute(func() error {
-		v := auditLogView{Entries: viewsOf(page.Entries, c.logEntryView)}
-		if page.Next != nil {
-			v.NextPageToken = pageToken(logPlaceOf(*page.Next), c.caller.Tenant, q.listName())
-		}
-		return a.answer(c.w, http.StatusOK, v)
-	})
+	return list(a, c, &logParams, func(q logFilter, before push.LogPosition) ([]push.LogEntry, *push.LogPosition, error) {
+		page, err := a.svc.AuditLog(c.r.Context(), c.caller.Tenant, q.LogFilter, before, q.size)
+		return page.Entries, page.Next, err
+	}, func(all []push.LogEntry, next string) any { return auditLogView{viewsOf(all, c.logEntryView), next} })
 }
 
 // exportAuditLog answers with all of it. Each line has the token of what follows it.
 func (a *api) exportAuditLog(c *call) error {
-	q, before, err := c.logQuery(&logExportParams)
-	if err != nil {
+	q, before, list := readPage[push.LogPosition](c, &logExportParams)
+	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
-	list := q.listName()
 	lines := func(entries []push.LogEntry) []exportedEntry {
 		return viewsOf(entries, func(e push.LogEntry) exportedEntry {
-			return exportedEntry{c.logEntryView(e), pageToken(logPlaceOf(push.LogPosition{At: e.At, ID: e.ID}), c.caller.Tenant, list)}
+			return exportedEntry{c.logEntryView(e), sealToken(push.LogPosition{At: e.At, ID: e.ID}, c.caller.Tenant, list)}
 		})
 	}
 	x := logLines
@@ -184,13 +139,13 @@ func (a *api) auditLogRoutes(s *spec) []operation {
 		description: "Lists what users, holders of API keys and the operator have changed, the latest first. Each entry was written by the transaction that made the change. " +
 			"Submits are not among them, nor what is taken from speed limits. Filters can be combined; an empty one counts as absent. " +
 			"A page ends early at about 1 MiB of entries, and when 10,000 entries were examined: the list continues while there is a next_page_token.",
-		params: logParams.parameters(s), status: http.StatusOK, answer: "A page of the audit log.", example: auditLogView{Entries: []logEntryView{example}},
+		query: &logParams, status: http.StatusOK, answer: "A page of the audit log.", example: auditLogView{Entries: []logEntryView{example}},
 	}, {
 		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportAuditLog,
 		summary: "Export who did what",
 		description: "Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.",
-		params: logExportParams.parameters(s), status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
+		query: &logExportParams, status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, logLines, exportedEntry{example, "AAZg9d2FBAA"}) },
 	}}
 }

@@ -76,40 +76,16 @@ func auditCheckViewOf(c AuditCheck) auditCheckView {
 	return auditCheckView{c.Name, c.Meaning, c.Guarantee, guaranteesPage}
 }
 
-var auditsParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, 100).or("20"), "How many audits to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var auditsParams = pagesOf(100, "20", pageToken[pageParams](usualToken))
 
 // listAudits answers with a page of audits.
 func (a *api) listAudits(c *call) error {
-	var (
-		bad    fieldErrors
-		q      pageParams
-		micros int64 // Unix; 0: the end
-		before time.Time
-		list   = func() string { return "audits" }
-	)
-	auditsParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &micros, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	if micros != 0 {
-		before = time.UnixMicro(micros)
-	}
-	page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
-	if err != nil {
-		return err
-	}
-	v := auditsView{Audits: viewsOf(page.Audits, auditViewOf), Checks: viewsOf(a.cfg.Audits.Checks, auditCheckViewOf)}
-	if !page.Next.IsZero() {
-		v.NextPageToken = pageToken(page.Next.UnixMicro(), c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
+		page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
+		return page.Audits, orNowhere(page.Next), err
+	}, func(all []booking.Audit, next string) any {
+		return auditsView{viewsOf(all, auditViewOf), viewsOf(a.cfg.Audits.Checks, auditCheckViewOf), next}
+	})
 }
 
 func (a *api) auditRoutes(s *spec) []operation {
@@ -118,7 +94,7 @@ func (a *api) auditRoutes(s *spec) []operation {
 		summary: "List audits",
 		description: "The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can change, since what earlier ones closed, and all that was " +
 			"found before. Shown is what they found of yours, for 90 days.",
-		params: auditsParams.parameters(s), status: http.StatusOK, answer: "A page of audits.", example: exampleAudits(),
+		query: &auditsParams, status: http.StatusOK, answer: "A page of audits.", example: exampleAudits(),
 	}}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -72,19 +71,13 @@ var availabilityParams = table[availabilityQuery]{fields: []field[availabilityQu
 
 // availability says when a push could be booked for a recipient. It books nothing.
 func (a *api) availability(c *call) error {
-	var (
-		bad fieldErrors
-		q   availabilityQuery
-	)
-	availabilityParams.readQuery(c.r, &q, &bad)
-	who := a.subject(c, q.kind.Channel, &bad)
+	var q availabilityQuery
+	availabilityParams.readQuery(c.r, &q, &c.bad)
+	who := a.subject(c, q.kind.Channel)
 	from := ceilSecond(cmp.Or(q.from, a.cfg.Now()))
 	until := ceilSecond(cmp.Or(q.until, from.Add(defaultSpan)))
-	checkSpan(c, from, until, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(slotsBytes); err != nil {
+	checkSpan(c, from, until, &c.bad)
+	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
 	found, err := a.svc.Availability(c.r.Context(), who, q.kind, from, until, q.without)
@@ -153,7 +146,7 @@ func (a *api) availabilityRoutes(s *spec) []operation {
 		summary: "See when a push could be booked for a recipient",
 		description: "Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a place. " +
 			"All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time from from until until has at most 400 days.",
-		params: append([]*huma.Param{recipientID()}, availabilityParams.parameters(s)...),
+		query:  &availabilityParams,
 		status: http.StatusOK, answer: "The free and the blocked times.", example: exampleAvailability(),
 	}}
 }

@@ -107,13 +107,12 @@ func (a *api) batch(c *call) error {
 
 // readWholeBatch reads a batch with what goes along, and refuses one that is faulty as a whole.
 func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
-	var bad fieldErrors
-	o = c.options(&bad)
-	body, err := c.object(maxBatchBody, &bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) })
+	o = c.options(&c.bad)
+	body, err := c.object(maxBatchBody, &c.bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) })
 	if err != nil {
 		return b, o, err
 	}
-	if err := a.checkBatch(c, &b, &bad); err != nil {
+	if err := a.checkBatch(c, &b, &c.bad); err != nil {
 		return b, o, err
 	}
 	if o.IdempotencyKey != "" {

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -92,9 +91,8 @@ func bulkViewOf(p push.BulkChange) bulkChangeView {
 
 // createBulk makes a bulk change, or says what it would do.
 func (a *api) createBulk(c *call) error {
-	var bad fieldErrors
-	o := c.options(&bad)
-	p, body, wrong, err := a.readBulk(c, &bad)
+	o := c.options(&c.bad)
+	p, body, wrong, err := a.readBulk(c, &c.bad)
 	if err != nil {
 		return err
 	}
@@ -133,51 +131,25 @@ func (a *api) estimateBulk(c *call, p push.BulkChange) error {
 }
 
 func (a *api) getBulk(c *call) error {
-	return a.byID(c, "bulk change", pushBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.BulkChanges.BulkChange(ctx, tenant, id)
 		return bulkViewOf(p), err
 	})
 }
 
 func (a *api) cancelBulk(c *call) error {
-	return a.byID(c, "bulk change", pushBytes, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.BulkChanges.CancelBulkChange(ctx, tenant, id)
 		return bulkViewOf(p), err
 	})
 }
 
-var bulksParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many bulk changes to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var bulksParams = pages[pageParams]()
 
 // listBulk answers with a page of the tenant's bulk changes.
 func (a *api) listBulk(c *call) error {
-	var (
-		bad    fieldErrors
-		q      pageParams
-		cursor campaignCursor
-		after  push.BulkPosition
-		list   = func() string { return "bulk changes" }
-	)
-	bulksParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &cursor, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	if cursor.ID != uuid.Nil {
-		after = push.BulkPosition{CreatedAt: time.UnixMicro(cursor.CreatedAt).UTC(), ID: cursor.ID}
-	}
-	page, err := a.cfg.BulkChanges.BulkChanges(c.r.Context(), c.caller.Tenant, after, q.size)
-	if err != nil {
-		return err
-	}
-	v := bulkChangesView{BulkChanges: viewsOf(page.Changes, bulkViewOf)}
-	if page.Next != nil {
-		v.NextPageToken = pageToken(campaignCursor{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &bulksParams, func(q pageParams, after push.BulkPosition) ([]push.BulkChange, *push.BulkPosition, error) {
+		page, err := a.cfg.BulkChanges.BulkChanges(c.r.Context(), c.caller.Tenant, after, q.size)
+		return page.Changes, page.Next, err
+	}, func(all []push.BulkChange, next string) any { return bulkChangesView{viewsOf(all, bulkViewOf), next} })
 }

@@ -27,40 +27,17 @@ func bulkRefusedViewOf(p push.BulkPush) bulkRefusedView {
 	return bulkRefusedView{p.ID.String(), stamp(p.SendAt), p.Outcome, append([]string{}, p.Rules...)}
 }
 
-var bulkRefusedParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many pushes to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var bulkRefusedParams = pages[pageParams]()
 
 // listBulkRefused answers with a page of the pushes that a bulk change could not change.
 func (a *api) listBulkRefused(c *call) error {
-	var (
-		bad fieldErrors
-		q   pageParams
-	)
-	bulkRefusedParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
-	list := func() string { return "bulk change " + id.String() }
-	after := cursorOf(push.Position{})
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.BulkChanges.BulkRefused(c.r.Context(), c.caller.Tenant, id, after.position(), q.size)
-	if err != nil {
-		return noSuch("bulk change", err)
-	}
-	v := bulkRefusedPageView{Refused: viewsOf(page.Pushes, bulkRefusedViewOf)}
-	if page.Next != nil {
-		v.NextPageToken = pageToken(cursorOf(*page.Next), c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &bulkRefusedParams, func(q pageParams, after push.Position) ([]push.BulkPush, *push.Position, error) {
+		page, err := a.cfg.BulkChanges.BulkRefused(c.r.Context(), c.caller.Tenant, c.id, after, q.size)
+		return page.Pushes, page.Next, noSuch("bulk change", err)
+	}, func(all []push.BulkPush, next string) any {
+		return bulkRefusedPageView{viewsOf(all, bulkRefusedViewOf), next}
+	})
 }
-
-func bulkID() *huma.Param { return pathID("id", "The bulk change's id.", exampleID) }
 
 func exampleBulk(status push.BulkStatus) bulkChangeView {
 	p := push.BulkChange{
@@ -80,7 +57,7 @@ func (a *api) bulkRoutes(s *spec) []operation {
 			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that those of one recipient are not in each other's way.\n\n" +
 			"A tenant may have five under way. They can be read for 30 days after their end. With an Idempotency-Key the request can be repeated safely for as long: the same key and body get the same bulk change. " +
 			"With validate_only nothing is changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would be accepted, each tried alone.",
-		params: append(submitParams.parameters(s), idempotencyKey()),
+		query: &submitParams, keyed: true,
 		body: bulkFields.body(s, map[string]any{
 			"action": "move", "shift": "1h30m", "filter": map[string]any{"category": "marketing", "from": "2026-12-01T08:00:00Z", "until": "2026-12-02T08:00:00Z"},
 		}),
@@ -92,21 +69,21 @@ func (a *api) bulkRoutes(s *spec) []operation {
 		},
 	}, {
 		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: a.listBulk,
-		summary: "List bulk changes", description: "Lists those under way, and those that ended in the last 30 days.", params: bulksParams.parameters(s),
+		summary: "List bulk changes", description: "Lists those under way, and those that ended in the last 30 days.", query: &bulksParams,
 		status: http.StatusOK, answer: "A page of bulk changes.", example: bulkChangesView{BulkChanges: []bulkChangeView{exampleBulk(push.BulkRunning)}},
 	}, {
-		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk,
-		summary: "See how far a bulk change is", description: "Answers with the bulk change, also when it has ended.", params: []*huma.Param{bulkID()},
+		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk, memory: pushBytes,
+		summary: "See how far a bulk change is", description: "Answers with the bulk change, also when it has ended.",
 		status: http.StatusOK, answer: "The bulk change.", example: exampleBulk(push.BulkRunning), problems: []kind{notFound},
 	}, {
 		id: "list-bulk-change-refused", method: http.MethodGet, path: bulkPath + "/{id}/refused", tag: tagPushes, scope: push.ScopeRead, serve: a.listBulkRefused,
 		summary: "List the pushes that a bulk change could not change", description: "By the send times that they had when the bulk change found them.",
-		params: append([]*huma.Param{bulkID()}, bulkRefusedParams.parameters(s)...),
+		query:  &bulkRefusedParams,
 		status: http.StatusOK, answer: "A page of pushes.", example: bulkRefusedPageView{Refused: []bulkRefusedView{bulkRefusedViewOf(refused)}}, problems: []kind{notFound},
 	}, {
-		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancelBulk,
+		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancelBulk, memory: pushBytes,
 		summary:     "Stop a bulk change",
 		description: "What it has changed stays changed. A step of up to 64 pushes may be under way, and is carried to its end: then it is canceled. One that has ended stays as it is; stopping it again changes nothing.",
-		params:      []*huma.Param{bulkID()}, status: http.StatusAccepted, answer: "The bulk change as it is now.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},
+		status:      http.StatusAccepted, answer: "The bulk change as it is now.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},
 	}}
 }

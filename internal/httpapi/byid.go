@@ -10,36 +10,18 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// onlyID reads a request that names a thing by its id and says nothing else. It waits for so many bytes of memory for the answer; 0:
-// for none.
-func (c *call) onlyID(memory int64) (uuid.UUID, error) {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if memory > 0 {
-		if err := c.reserve(memory); err != nil {
-			return id, err
-		}
-	}
-	return id, c.noBody(&bad)
-}
-
 // byID serves a request that names a thing by its id and says nothing else. It answers with what do returns, and without a body if
 // that is nil. A problem calls the thing by its name.
-func (a *api) byID(c *call, thing string, memory int64, status int, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
-	id, err := c.onlyID(memory)
-	if err != nil {
-		return err
-	}
-	v, err := do(c.r.Context(), c.caller.Tenant, id)
+func (a *api) byID(c *call, thing string, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
+	v, err := do(c.r.Context(), c.caller.Tenant, c.id)
 	switch {
 	case err != nil:
 		return noSuch(thing, err)
 	case v == nil:
-		c.w.WriteHeader(status)
+		c.w.WriteHeader(c.op.status)
 		return nil
 	}
-	return a.answer(c.w, status, v)
+	return a.answer(c.w, c.op.status, v)
 }
 
 // noSuch says what was not found.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -13,13 +12,8 @@ import (
 // actOnCampaign serves an action: it answers with the campaign as it is then.
 func (a *api) actOnCampaign(action push.CampaignAction) func(*call) error {
 	return func(c *call) error {
-		var bad fieldErrors
-		unchanged := c.ifUnchanged(&bad)
-		if err := bad.err(); err != nil {
-			return err
-		}
-		return a.byID(c, "campaign", pageBytes, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-			p, err := a.cfg.Campaigns.Act(ctx, tenant, id, action, unchanged)
+		return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+			p, err := a.cfg.Campaigns.Act(ctx, tenant, id, action, c.unchanged)
 			c.tag(p.UpdatedAt, err)
 			return campaignViewOf(p), err
 		})
@@ -43,7 +37,7 @@ func (a *api) campaignActionRoutes(s *spec) []operation {
 	} {
 		all = append(all, operation{
 			id: string(one.action) + "-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/" + string(one.action), tag: tagCampaigns, scope: push.ScopeCampaignsWrite,
-			serve: a.actOnCampaign(one.action), summary: one.summary, description: one.description, params: []*huma.Param{campaignID(), unchangedParam()},
+			serve: a.actOnCampaign(one.action), memory: pageBytes, summary: one.summary, description: one.description, match: true,
 			status: http.StatusAccepted, answer: "The campaign as it is now.", example: campaignViewOf(exampleCampaign(one.to)), problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("202"),
 		})
 	}

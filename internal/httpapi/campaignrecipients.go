@@ -63,60 +63,35 @@ var (
 	outcomeField = field[outcomeFilter]{
 		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only those with this outcome.", nil,
 	}
-	outcomesParams = table[outcomeFilter]{fields: []field[outcomeFilter]{
-		outcomeField,
-		{"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this one.", "user-42"},
-		{"page_size", optional, integer(func(q *outcomeFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many recipients to answer with, at most.", nil},
-		{"page_token", optional, token(func(q *outcomeFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filter.", nil},
-	}}
+	outcomesParams = pages(outcomeField, field[outcomeFilter]{
+		"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this one.", "user-42",
+	})
 	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField}}
 )
 
 // listCampaignRecipients answers with a page of a campaign's recipients, in the order of their lines.
 func (a *api) listCampaignRecipients(c *call) error {
-	var (
-		bad   fieldErrors
-		q     outcomeFilter
-		after int64
-	)
-	outcomesParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
-	list := func() string { return "campaign " + id.String() + " " + string(q.Outcome) + " " + q.Recipient }
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, id, q.CampaignRecipientFilter, int(after), q.size)
-	if err != nil {
-		return noSuch("campaign", err)
-	}
-	return c.compute(func() error {
-		v := outcomesView{Recipients: viewsOf(page.Recipients, outcomeViewOf)}
-		if page.Next > 0 {
-			v.NextPageToken = pageToken(int64(page.Next), c.caller.Tenant, list())
-		}
-		return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &outcomesParams, func(q outcomeFilter, after int) ([]push.CampaignRecipient, *int, error) {
+		page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, q.size)
+		return page.Recipients, orNowhere(page.Next), noSuch("campaign", err)
+	}, func(all []push.CampaignRecipient, next string) any {
+		return outcomesView{viewsOf(all, outcomeViewOf), next}
 	})
 }
 
 // exportCampaignRecipients answers with all of them.
 func (a *api) exportCampaignRecipients(c *call) error {
 	var (
-		bad   fieldErrors
 		q     outcomeFilter
 		after int
 	)
-	outcomesExportParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
-	if err := bad.err(); err != nil {
+	outcomesExportParams.readQuery(c.r, &q, &c.bad)
+	if err := c.bad.err(); err != nil {
 		return err
 	}
 	x := outcomeLines
 	x.page = func(ctx context.Context) ([]outcomeView, bool, error) {
-		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, id, q.CampaignRecipientFilter, after, exportPage)
+		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, exportPage)
 		after = page.Next
 		return viewsOf(page.Recipients, outcomeViewOf), page.Next > 0, noSuch("campaign", err)
 	}
@@ -137,7 +112,7 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 		summary: "See what became of a campaign's recipients",
 		description: "Lists the recipients in the order of their lines. A page ends early when 10,000 of them were examined: the list continues while there is a next_page_token. " +
 			"They are kept for as long as pushes that have ended, from the end of the campaign.",
-		params: append([]*huma.Param{campaignID()}, outcomesParams.parameters(s)...),
+		query:  &outcomesParams,
 		status: http.StatusOK, answer: "A page of recipients.", problems: []kind{notFound},
 		example: outcomesView{Recipients: []outcomeView{outcomeViewOf(exampleOutcome()), outcomeViewOf(exampleRefusedOutcome())}},
 	}, {
@@ -146,7 +121,7 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 		description: "Streams the same recipients, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"The end of the answer is the end of the list; a connection that breaks off is not.\n\n" +
 			"In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.",
-		params: append([]*huma.Param{campaignID()}, outcomesExportParams.parameters(s)...),
+		query:  &outcomesExportParams,
 		status: http.StatusOK, answer: "The recipients, a line each.", example: "", problems: []kind{notFound, notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, outcomeViewOf(exampleOutcome())) },
 	}}

@@ -16,7 +16,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "Draft a campaign",
 		description: "Makes a draft: one message, for everybody in an audience that is sent next. Nothing is booked before it is started.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long as there is one.",
-		params: []*huma.Param{idempotencyKey()}, body: campaignFields.body(s, exampleNewCampaign()),
+		keyed: true, body: campaignFields.body(s, exampleNewCampaign()),
 		status: http.StatusCreated, answer: "The draft.", example: draft, problems: []kind{tooManyCampaigns, keyReused},
 		finish: func(all map[string]*huma.Response) {
 			etagged("201")(all)
@@ -27,27 +27,26 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		id: "list-campaigns", method: http.MethodGet, path: campaignsPath, tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaigns,
 		summary:     "List campaigns",
 		description: "Lists the campaigns of the tenant, the latest first. A page ends early at about 1 MiB, and when 10,000 campaigns were examined: the list continues while there is a next_page_token.",
-		params:      campaignsParams.parameters(s), status: http.StatusOK, answer: "A page of campaigns.", example: campaignsView{Campaigns: []campaignView{draft}},
+		query:       &campaignsParams, status: http.StatusOK, answer: "A page of campaigns.", example: campaignsView{Campaigns: []campaignView{draft}},
 	}, {
-		id: "get-campaign", method: http.MethodGet, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.getCampaign,
-		summary: "Read a campaign", description: "Answers with the campaign and its progress.", params: []*huma.Param{campaignID()},
+		id: "get-campaign", method: http.MethodGet, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.getCampaign, memory: pageBytes,
+		summary: "Read a campaign", description: "Answers with the campaign and its progress.",
 		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound}, finish: etagged("200"),
 	}, {
 		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.changeCampaign,
 		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed.",
-		params: []*huma.Param{campaignID(), unchangedParam()}, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
+		match: true, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
 		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("200"),
 	}, {
-		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.deleteCampaign,
+		id: "delete-campaign", method: http.MethodDelete, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.deleteCampaign, memory: pageBytes,
 		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail names them.",
-		params: []*huma.Param{campaignID()}, status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
+		status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
 	}, {
 		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.putAudience,
 		summary: "Upload the audience of a draft",
 		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
 			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB.\n\n" +
 			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is.",
-		params: []*huma.Param{campaignID()},
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,to,first_name\nuser-42,+819012345678,Aiko\n"`)},
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},
@@ -59,8 +58,6 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "See messages of a campaign",
 		description: "Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
 			"Nothing is booked, and nothing is looked up in quotas.",
-		params: []*huma.Param{campaignID()}, body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
+		body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
 	}}
 }
-
-func campaignID() *huma.Param { return pathID("id", "The campaign's id.", exampleID) }

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -92,10 +91,8 @@ func maybeText(s string) *string {
 }
 
 func (a *api) createCampaign(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	key := campaign.Key{Text: c.idempotencyKey(&bad)}
-	change, body, err := a.readCampaign(c, &campaignFields, push.Campaign{}, &bad)
+	key := campaign.Key{Text: c.idempotencyKey(&c.bad)}
+	change, body, err := a.readCampaign(c, &campaignFields, push.Campaign{}, &c.bad)
 	if err != nil {
 		return err
 	}
@@ -112,7 +109,7 @@ func (a *api) createCampaign(c *call) error {
 }
 
 func (a *api) getCampaign(c *call) error {
-	return a.byID(c, "campaign", pageBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Campaigns.Campaign(ctx, tenant, id)
 		c.tag(p.UpdatedAt, err)
 		return campaignViewOf(p), err
@@ -120,29 +117,24 @@ func (a *api) getCampaign(c *call) error {
 }
 
 func (a *api) deleteCampaign(c *call) error {
-	return a.byID(c, "campaign", pageBytes, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Campaigns.DeleteDraft(ctx, tenant, id)
 	})
 }
 
 func (a *api) changeCampaign(c *call) error {
-	var (
-		bad fieldErrors
-		old push.Campaign
-	)
-	c.noQuery(&bad)
-	id, unchanged := c.pathID("id", &bad), c.ifUnchanged(&bad)
-	if len(bad.list) == 0 {
+	var old push.Campaign
+	if len(c.bad.list) == 0 {
 		var err error
-		if old, err = a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id); err != nil {
+		if old, err = a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, c.id); err != nil {
 			return noSuch("campaign", err)
 		}
 	}
-	change, _, err := a.readCampaign(c, &campaignChanges, old, &bad)
+	change, _, err := a.readCampaign(c, &campaignChanges, old, &c.bad)
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, id, change, unchanged)
+	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, c.id, change, c.unchanged)
 	if err != nil {
 		return noSuch("campaign", err)
 	}
@@ -156,49 +148,16 @@ type campaignFilter struct {
 	pageParams
 }
 
-var campaignsParams = table[campaignFilter]{fields: []field[campaignFilter]{
-	{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only those in this state.", nil},
-	{"page_size", optional, integer(func(q *campaignFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many campaigns to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *campaignFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filter.", nil},
-}}
-
-// campaignCursor is a position in a list of campaigns, as a page token holds it.
-type campaignCursor struct {
-	CreatedAt int64 // Unix microseconds
-	ID        uuid.UUID
-}
+var campaignsParams = pages(
+	field[campaignFilter]{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only those in this state.", nil},
+)
 
 // listCampaigns answers with a page of the tenant's campaigns.
 func (a *api) listCampaigns(c *call) error {
-	var (
-		bad    fieldErrors
-		q      campaignFilter
-		cursor campaignCursor
-		after  push.CampaignPosition
-		list   = func() string { return fmt.Sprintf("campaigns %q", q.status) }
-	)
-	campaignsParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &cursor, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	if cursor.ID != uuid.Nil {
-		after = push.CampaignPosition{CreatedAt: time.UnixMicro(cursor.CreatedAt).UTC(), ID: cursor.ID}
-	}
-	page, err := a.cfg.Campaigns.Campaigns(c.r.Context(), c.caller.Tenant, q.status, after, q.size)
-	if err != nil {
-		return err
-	}
-	return c.compute(func() error {
-		v := campaignsView{Campaigns: viewsOf(page.Campaigns, campaignViewOf)}
-		if page.Next != nil {
-			v.NextPageToken = pageToken(campaignCursor{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
-		}
-		return a.answer(c.w, http.StatusOK, v)
-	})
+	return list(a, c, &campaignsParams, func(q campaignFilter, after push.CampaignPosition) ([]push.Campaign, *push.CampaignPosition, error) {
+		page, err := a.cfg.Campaigns.Campaigns(c.r.Context(), c.caller.Tenant, q.status, after, q.size)
+		return page.Campaigns, page.Next, err
+	}, func(all []push.Campaign, next string) any { return campaignsView{viewsOf(all, campaignViewOf), next} })
 }
 
 func exampleCampaign(status push.CampaignStatus) push.Campaign {

@@ -6,16 +6,7 @@ import (
 
 // cancel ends a push that still waits. It needs no body; an empty object is taken as none.
 func (a *api) cancel(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pushID(&bad)
-	if err := c.reserve(pushBytes); err != nil {
-		return err
-	}
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, id)
+	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return &aboutPush{error: err, push: p}
 	}

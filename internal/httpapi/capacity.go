@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -56,18 +54,14 @@ var capacityParams = table[capacityQuery]{fields: []field[capacityQuery]{
 
 // campaignCapacity says how many of a draft's recipients have a place when. It books nothing.
 func (a *api) campaignCapacity(c *call) error {
-	var (
-		bad fieldErrors
-		q   capacityQuery
-	)
-	capacityParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
+	var q capacityQuery
+	capacityParams.readQuery(c.r, &q, &c.bad)
 	in, err := zone.Load(q.zone)
 	if q.zone == "" {
 		in, err = time.UTC, nil
 	}
 	if err != nil {
-		badParameter(&bad, "time_zone", err.Error(), q.zone)
+		badParameter(&c.bad, "time_zone", err.Error(), q.zone)
 	}
 	if q.from.IsZero() {
 		q.from = a.cfg.Now()
@@ -75,14 +69,11 @@ func (a *api) campaignCapacity(c *call) error {
 	if q.until.IsZero() {
 		q.until = q.from.Add(31 * 24 * time.Hour)
 	}
-	q.from, q.until = wholeHours(c, &bad, q.from, q.until)
-	if spanRead(&bad) && q.until.Sub(q.from) > maxSplitHours {
-		badParameter(&bad, "until", "must be at most 62 days after from, "+stamp(q.from), c.r.URL.Query().Get("until"))
+	q.from, q.until = wholeHours(c, &c.bad, q.from, q.until)
+	if spanRead(&c.bad) && q.until.Sub(q.from) > maxSplitHours {
+		badParameter(&c.bad, "until", "must be at most 62 days after from, "+stamp(q.from), c.r.URL.Query().Get("until"))
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(simulationBytes); err != nil {
+	if err := c.ready(simulationBytes); err != nil {
 		return err
 	}
 	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
@@ -90,10 +81,10 @@ func (a *api) campaignCapacity(c *call) error {
 		return err
 	}
 	defer place.Release()
-	found, err := a.cfg.Simulator.Capacity(c.w.whole, c.caller.Tenant, id, campaign.CapacityQuery{From: q.from, Until: q.until, Sample: q.sample, Zone: in})
+	found, err := a.cfg.Simulator.Capacity(c.w.whole, c.caller.Tenant, c.id, campaign.CapacityQuery{From: q.from, Until: q.until, Sample: q.sample, Zone: in})
 	if errors.Is(err, campaign.ErrNoHour) {
-		badParameter(&bad, "until", err.Error(), c.r.URL.Query().Get("until"))
-		return bad.err()
+		badParameter(&c.bad, "until", err.Error(), c.r.URL.Query().Get("until"))
+		return c.bad.err()
 	}
 	if err != nil {
 		return noSuch("campaign", err)
@@ -124,7 +115,7 @@ func (a *api) capacityRoutes(s *spec) []operation {
 		summary: "See when an audience has places",
 		description: "Says for each hour, and each day, how many of a sample of the recipients of a draft the rules and quiet hours would let have it at their time. Nothing is booked. " +
 			"Caps, latest and on_conflict are not looked at; a simulation does. A tenant's simulations and calls of this take turns.",
-		params: append([]*huma.Param{campaignID()}, capacityParams.parameters(s)...),
+		query:  &capacityParams,
 		status: http.StatusOK, answer: "How many have a place when.", example: example, problems: []kind{notFound, campaignState},
 	}}
 }

@@ -60,12 +60,9 @@ func parseDay(text string) (booking.Day, string) {
 
 // getCaps answers with the tenant's caps.
 func (a *api) getCaps(c *call) error {
-	var (
-		bad fieldErrors
-		q   = capsQuery{booking.DayOf(a.cfg.Now())}
-	)
-	capsParams.readQuery(c.r, &q, &bad)
-	if err := bad.err(); err != nil {
+	q := capsQuery{booking.DayOf(a.cfg.Now())}
+	capsParams.readQuery(c.r, &q, &c.bad)
+	if err := c.bad.err(); err != nil {
 		return err
 	}
 	usage, err := a.svc.CapUsage(c.r.Context(), c.caller.Tenant, c.caller.Caps, q.day, mostCapCounted+1)
@@ -83,6 +80,6 @@ func (a *api) capRoutes(s *spec) []operation {
 		summary: "See your caps, and how much of them is used",
 		description: "The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of pushes of one day of UTC. " +
 			"A submit, a batch or a move beyond that is refused with a 409, tenant-cap-exceeded. Up to a million are counted.",
-		params: capsParams.parameters(s), status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day),
+		query: &capsParams, status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day),
 	}}
 }

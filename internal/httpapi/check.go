@@ -27,9 +27,7 @@ type checkView struct {
 
 // check says whether a push would find a place. It books nothing.
 func (a *api) check(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	f, _, err := a.readForm(c, &checkFields, &bad)
+	f, _, err := a.readForm(c, &checkFields, &c.bad)
 	if err != nil {
 		return err
 	}

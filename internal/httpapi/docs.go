@@ -109,6 +109,7 @@ func docsOf(op *huma.Operation, doc *huma.OpenAPI) docsOperation {
 		v.Scope = op.Security[0][bearerScheme][0]
 	}
 	for _, p := range op.Parameters {
+		p = resolvedParam(doc, p)
 		v.Params = append(v.Params, docsField{Name: p.Name, In: p.In, Type: typeOf(p.Schema, schemas), Description: p.Description, Required: p.Required})
 	}
 	if op.RequestBody != nil {

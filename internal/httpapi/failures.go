@@ -50,22 +50,16 @@ var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]
 
 // failures answers with what has failed or expired, in groups.
 func (a *api) failures(c *call) error {
-	var (
-		bad fieldErrors
-		q   push.FailureQuery
-	)
-	failuresParams.readQuery(c.r, &q, &bad)
+	var q push.FailureQuery
+	failuresParams.readQuery(c.r, &q, &c.bad)
 	if q.Until.IsZero() {
 		q.Until = a.cfg.Now().UTC().Add(time.Second)
 	}
 	if q.From.IsZero() {
 		q.From = q.Until.Add(-7 * 24 * time.Hour)
 	}
-	checkFrom(c, &bad, q.From, q.Until)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
+	checkFrom(c, &c.bad, q.From, q.Until)
+	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
 	f, err := a.cfg.Failures.Failures(c.r.Context(), c.caller.Tenant, q)
@@ -83,7 +77,7 @@ func (a *api) failureRoutes(s *spec) []operation {
 		summary: "See what has failed, and why",
 		description: "Groups the pushes that have failed or expired by status, channel and reason. The latest 100,000 of the time that have failed, expired or were canceled are looked at: " +
 			"from says how far that reaches. Each of them can be retried: POST /v1/pushes/{id}/retry.",
-		params: failuresParams.parameters(s), status: http.StatusOK, answer: "The groups.",
+		query: &failuresParams, status: http.StatusOK, answer: "The groups.",
 		example: failuresView{[]failureGroupView{failureGroupViewOf(example)}, stamp(at.Add(-24 * time.Hour)), stamp(at.Add(24 * time.Hour)), true},
 	}}
 }

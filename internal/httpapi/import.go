@@ -57,16 +57,11 @@ type recipientImport struct {
 
 // importRecipients stores what a text of any length says of recipients, line by line.
 func (a *api) importRecipients(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
 	asCSV, err := importMedia(c.r.Header)
 	if err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(importMemory); err != nil {
+	if err := c.ready(importMemory); err != nil {
 		return err
 	}
 	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}

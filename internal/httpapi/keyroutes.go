@@ -23,10 +23,10 @@ func (a *api) keyRoutes(s *spec) []operation {
 	}, {
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys, scope: push.ScopeKeysRead, serve: a.listKeys,
 		summary: "List API keys", description: "All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.",
-		params: keysParams.parameters(s), status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{keyViewOf(exampleKey())}},
+		query: &keysParams, status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{keyViewOf(exampleKey())}},
 	}, {
 		id: "get-key", method: http.MethodGet, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysRead, serve: a.getKey,
-		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.", params: []*huma.Param{keyID()},
+		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.",
 		status: http.StatusOK, answer: "The key.", example: keyViewOf(exampleKey()), problems: []kind{notFound},
 	}, {
 		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.rotateKey,
@@ -34,18 +34,16 @@ func (a *api) keyRoutes(s *spec) []operation {
 		description: "Makes another key with the same name and scopes, which lives as long as the old one was made for, and lets the old one live for the overlap. " +
 			"The key of the request must have all of these scopes. While both live, neither can be rotated again.\n\n" +
 			"There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate again.",
-		params: []*huma.Param{keyID()}, body: rotateBody(s),
+		body:   rotateBody(s),
 		status: http.StatusCreated, answer: "The new key, with its secret.", example: exampleNewKey(), problems: []kind{notFound, notRotatable}, finish: located,
 	}, {
 		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.revokeKey,
 		summary:     "Revoke an API key",
 		description: "The key is refused everywhere within a second, whatever its scopes are. Revoking again answers the same. The key of the request is revoked only with self=true.",
-		params:      append([]*huma.Param{keyID()}, revokeParams.parameters(s)...),
+		query:       &revokeParams,
 		status:      http.StatusNoContent, answer: "The key is revoked.", problems: []kind{notFound, ownKey},
 	}}
 }
-
-func keyID() *huma.Param { return pathID("id", "The key's id, which is no secret.", exampleID) }
 
 // rotateBody need not be there.
 func rotateBody(s *spec) *huma.RequestBody {

@@ -100,10 +100,8 @@ func (f *keyForm) check(_ []byte, errs *fieldErrors) {
 }
 
 func (a *api) createKey(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
 	f := keyForm{now: a.cfg.Now()}
-	if err := keyFields.readBody(c, &f, &bad); err != nil {
+	if err := keyFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
 	if err := c.mayGive(f.scopes); err != nil {
@@ -133,52 +131,18 @@ func (a *api) answerKey(c *call, status int, k push.APIKey, secret string) error
 	return a.answer(c.w, status, v)
 }
 
-var keysParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many keys to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
-
-// keyPlace is a [push.KeyPosition] in a page token: microseconds, as Postgres has them.
-type keyPlace struct {
-	Micros int64
-	ID     uuid.UUID
-}
+var keysParams = pages[pageParams]()
 
 // listKeys answers with a page of the tenant's API keys.
 func (a *api) listKeys(c *call) error {
-	var (
-		bad   fieldErrors
-		q     pageParams
-		after keyPlace
-		list  = func() string { return "keys" }
-	)
-	keysParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.Keys.KeyPage(c.r.Context(), c.caller.Tenant, push.KeyPosition{CreatedAt: time.UnixMicro(after.Micros), ID: after.ID}, q.size)
-	if err != nil {
-		return err
-	}
-	v := keysView{Keys: viewsOf(page.Keys, keyViewOf)}
-	if page.Next != nil {
-		v.NextPageToken = pageToken(keyPlace{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &keysParams, func(q pageParams, after push.KeyPosition) ([]push.APIKey, *push.KeyPosition, error) {
+		page, err := a.cfg.Keys.KeyPage(c.r.Context(), c.caller.Tenant, after, q.size)
+		return page.Keys, page.Next, err
+	}, func(all []push.APIKey, next string) any { return keysView{viewsOf(all, keyViewOf), next} })
 }
 
 func (a *api) getKey(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	k, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, id)
+	k, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return noSuch("key", err)
 	}
@@ -191,25 +155,22 @@ var rotateFields = table[time.Duration]{schemaName: "KeyRotation", fields: []fie
 }}
 
 func (a *api) rotateKey(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
 	overlap := 24 * time.Hour
 	if c.r.ContentLength == 0 {
-		if err := bad.err(); err != nil {
+		if err := c.bad.err(); err != nil {
 			return err
 		}
-	} else if err := rotateFields.readBody(c, &overlap, &bad); err != nil {
+	} else if err := rotateFields.readBody(c, &overlap, &c.bad); err != nil {
 		return err
 	}
-	old, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, id)
+	old, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return noSuch("key", err)
 	}
 	if err := c.mayGive(old.Scopes); err != nil { // which never change
 		return err
 	}
-	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), c.caller.Tenant, id, overlap, 0)
+	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), c.caller.Tenant, c.id, overlap, 0)
 	if err != nil {
 		return noSuch("key", err)
 	}
@@ -221,19 +182,15 @@ var revokeParams = table[bool]{fields: []field[bool]{
 }}
 
 func (a *api) revokeKey(c *call) error {
-	var (
-		bad  fieldErrors
-		self bool
-	)
-	revokeParams.readQuery(c.r, &self, &bad)
-	id := c.pathID("id", &bad)
-	if err := c.noBody(&bad); err != nil {
+	var self bool
+	revokeParams.readQuery(c.r, &self, &c.bad)
+	if err := c.noBody(&c.bad); err != nil {
 		return err
 	}
-	if id == c.caller.Key && !self {
+	if c.id == c.caller.Key && !self {
 		return &refusal{kind: ownKey, detail: "this is the key of the request, which would open nothing any more; ?self=true revokes it"}
 	}
-	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), c.caller.Tenant, id); err != nil {
+	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), c.caller.Tenant, c.id); err != nil {
 		return noSuch("key", err)
 	}
 	c.w.WriteHeader(http.StatusNoContent)

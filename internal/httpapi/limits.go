@@ -42,12 +42,8 @@ func (a *api) refund(c *call) error { return a.decide(c, limiter.Refund) }
 func (a *api) reset(c *call) error  { return a.decide(c, limiter.Reset) }
 
 func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
-	var (
-		bad fieldErrors
-		f   takeForm
-	)
-	c.noQuery(&bad)
-	if err := takeFields.readBody(c, &f, &bad); err != nil {
+	var f takeForm
+	if err := takeFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
 	if a.cfg.Limiter == nil {

@@ -53,6 +53,14 @@ func (c *call) reserve(bytes int64) (err error) {
 	return err
 }
 
+// ready returns all that is wrong with the request, and else waits for memory for it.
+func (c *call) ready(bytes int64) error {
+	if err := c.bad.err(); err != nil {
+		return err
+	}
+	return c.reserve(bytes)
+}
+
 // readWithin reads a body of at most limit bytes within the memory that there is for it. A large body may take long to
 // come: until it is there, it takes no more than its own bytes.
 func (c *call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, error) {

@@ -39,6 +39,7 @@ const (
 	schemaPrefix   = "#/components/schemas/"
 	headerPrefix   = "#/components/headers/"
 	responsePrefix = "#/components/responses/"
+	paramPrefix    = "#/components/parameters/"
 )
 
 const about = `sendquota accepts messages to be sent to a person at a future time, promises each one a place in that person's send quota at its send time, and delivers it then.
@@ -86,16 +87,18 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 
-// spec makes the parts of operations in the OpenAPI document. Headers and problems that many answers have are components.
+// spec makes the parts of operations in the OpenAPI document. Headers, problems and
+// parameters that many operations have are components.
 type spec struct {
 	schemas   huma.Registry
 	headers   map[string]*huma.Header
 	responses map[string]*huma.Response
+	params    map[string]*huma.Param
 }
 
 func newSpec(c *huma.Components) *spec {
-	c.Headers, c.Responses = map[string]*huma.Header{}, map[string]*huma.Response{}
-	return &spec{c.Schemas, c.Headers, c.Responses}
+	c.Headers, c.Responses, c.Parameters = map[string]*huma.Header{}, map[string]*huma.Response{}, map[string]*huma.Param{}
+	return &spec{c.Schemas, c.Headers, c.Responses, c.Parameters}
 }
 
 func (s *spec) schema(of any) *huma.Schema {
@@ -136,7 +139,7 @@ func addHeader(r *huma.Response, name, description string) {
 func (s *spec) operation(o *operation) *huma.Operation {
 	op := &huma.Operation{
 		OperationID: o.id, Method: o.method, Path: o.path, Tags: []string{o.tag}, Summary: o.summary, Description: o.description,
-		Parameters: o.params, RequestBody: o.body, Responses: s.answers(o), Security: []map[string][]string{},
+		Parameters: s.parameters(o), RequestBody: o.body, Responses: s.answers(o), Security: []map[string][]string{},
 	}
 	if o.finish != nil {
 		o.finish(op.Responses)
@@ -188,17 +191,6 @@ func (s *spec) bookedBatch(all map[string]*huma.Response) {
 
 func param(in, name, description, example string, schema huma.Schema) *huma.Param {
 	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
-}
-
-func pushID() *huma.Param    { return pathID("id", "The push's id.", exampleID) }
-func webhookID() *huma.Param { return pathID("id", "The webhook's id.", exampleID) }
-
-func pathID(name, description, example string) *huma.Param {
-	return param("path", name, description, example, huma.Schema{Type: huma.TypeString, Format: "uuid"})
-}
-
-func recipientID() *huma.Param {
-	return param("path", "id", "The recipient, escaped for a path: a slash is %2F.", "user-42", textSchema(1, maxRecipient))
 }
 
 func idempotencyKey() *huma.Param {

@@ -61,7 +61,7 @@ func TestOpenAPI_Complete(t *testing.T) {
 			}
 		}
 		for _, p := range op.Parameters {
-			if p.Description == "" || p.Schema == nil {
+			if p = resolvedParam(doc, p); p.Description == "" || p.Schema == nil {
 				t.Errorf("%s: parameter %s is not described", name, p.Name)
 			}
 		}

@@ -179,7 +179,7 @@ func TestOpenAPI_Components(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"schemas", "headers", "responses"} {
+	for _, kind := range []string{"schemas", "headers", "responses", "parameters"} {
 		for name := range doc["components"].(map[string]any)[kind].(map[string]any) {
 			if !used["#/components/"+kind+"/"+name] {
 				t.Errorf("no operation refers to %s of %s", name, kind)

@@ -10,21 +10,21 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func listOf(f push.Filter) string { return (&pushFilter{Filter: f}).listName() }
+func listOf(f push.Filter) string { return listName(submitPath, pushFilter{Filter: f}) }
 
 // readPush reads the token of a list of pushes.
 func readPush(token string, tenant uuid.UUID, f push.Filter) (push.Position, bool) {
 	var bad fieldErrors
-	at := cursorOf(push.Position{})
-	readPageToken(token, tenant, func() string { return listOf(f) }, &at, &bad)
-	return at.position(), bad.err() == nil
+	var at push.Position
+	readPageToken(token, tenant, listOf(f), &at, &bad)
+	return at, bad.err() == nil
 }
 
 func TestPageToken(t *testing.T) {
 	tenant := uuid.New()
 	at := push.Position{SendAt: time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC), ID: uuid.New()}
 	f := push.Filter{Recipient: "a", Status: push.Sent, From: at.SendAt}
-	token := pageToken(cursorOf(at), tenant, listOf(f))
+	token := sealToken(at, tenant, listOf(f))
 	if got, ok := readPush(token, tenant, f); !ok || got != at {
 		t.Errorf("read %v, %v", got, ok)
 	}
@@ -59,12 +59,12 @@ func TestPageToken(t *testing.T) {
 // FuzzPageToken: nothing but a real token is taken.
 func FuzzPageToken(f *testing.F) {
 	filter := push.Filter{Recipient: "a"}
-	real := pageToken(pushCursor{SendAt: 1, ID: uuid.Max}, uuid.Max, listOf(filter))
+	real := sealToken(push.Position{SendAt: time.Unix(1, 0).UTC(), ID: uuid.Max}, uuid.Max, listOf(filter))
 	f.Add(real)
 	f.Add("AAAA")
 	f.Add(real + "=")
 	f.Fuzz(func(t *testing.T, token string) {
-		if p, ok := readPush(token, uuid.Max, filter); ok && token != "" && token != pageToken(cursorOf(p), uuid.Max, listOf(filter)) {
+		if p, ok := readPush(token, uuid.Max, filter); ok && token != "" && token != sealToken(p, uuid.Max, listOf(filter)) {
 			t.Errorf("%q is taken for %v", token, p)
 		}
 	})

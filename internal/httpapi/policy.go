@@ -26,11 +26,6 @@ var changeFields = table[changeParams]{fields: []field[changeParams]{
 
 // getPolicy answers with the policy in force.
 func (a *api) getPolicy(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
 	v, err := a.cfg.Policies.InForce(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
@@ -50,9 +45,8 @@ func (a *api) answerPolicy(c *call, v policy.Version, op *policy.Operation) erro
 
 // putPolicy puts a policy in force.
 func (a *api) putPolicy(c *call) error {
-	var bad fieldErrors
-	p, change := a.change(c, &bad)
-	d, err := a.readPolicy(c, &bad)
+	p, change := a.change(c, &c.bad)
+	d, err := a.readPolicy(c, &c.bad)
 	if err != nil {
 		return err
 	}
@@ -62,9 +56,8 @@ func (a *api) putPolicy(c *call) error {
 
 // deletePolicy goes back to the policy of the operator's file.
 func (a *api) deletePolicy(c *call) error {
-	var bad fieldErrors
-	p, change := a.change(c, &bad)
-	if err := c.noBody(&bad); err != nil {
+	p, change := a.change(c, &c.bad)
+	if err := c.noBody(&c.bad); err != nil {
 		return err
 	}
 	return a.changePolicy(c, p, change)

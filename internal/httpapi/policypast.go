@@ -8,56 +8,31 @@ import (
 )
 
 // versionsParams is which page of the versions is asked for.
-var versionsParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxVersions).or(strconv.Itoa(defaultVersions)), "How many versions to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var versionsParams = pagesOf(maxVersions, strconv.Itoa(defaultVersions), pageToken[pageParams](usualToken))
 
 // A version has up to 64 KiB.
 const maxVersions, defaultVersions = 100, 50
 
 func (a *api) listVersions(c *call) error {
-	var (
-		bad    fieldErrors
-		q      pageParams
-		before int64
-		list   = func() string { return "policy versions" }
-	)
-	versionsParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	all, err := a.cfg.Policies.Versions(c.r.Context(), c.caller.Tenant, before, q.size+1)
-	if err != nil {
-		return err
-	}
-	var v versionsView
-	if len(all) > q.size {
-		all = all[:q.size]
-		v.NextPageToken = pageToken(all[q.size-1].Number, c.caller.Tenant, list())
-	}
-	v.Versions = viewsOf(all, func(one policy.Version) versionView {
-		view := versionView{Version: one.Number, At: stamp(one.At), By: one.By}
-		if one.Document != nil {
-			view.Policy.documentView = new(documentViewOf(*one.Document))
+	return list(a, c, &versionsParams, func(q pageParams, before int64) ([]policy.Version, *int64, error) {
+		all, err := a.cfg.Policies.Versions(c.r.Context(), c.caller.Tenant, before, q.size+1)
+		if err != nil || len(all) <= q.size {
+			return all, nil, err
 		}
-		return view
-	})
-	return a.answer(c.w, http.StatusOK, v)
+		return all[:q.size], &all[q.size-1].Number, nil
+	}, func(all []policy.Version, next string) any { return versionsView{viewsOf(all, versionViewOf), next} })
+}
+
+func versionViewOf(v policy.Version) versionView {
+	view := versionView{Version: v.Number, At: stamp(v.At), By: v.By}
+	if v.Document != nil {
+		view.Policy.documentView = new(documentViewOf(*v.Document))
+	}
+	return view
 }
 
 func (a *api) getOperation(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	o, err := a.cfg.Policies.Operation(c.r.Context(), c.caller.Tenant, id)
+	o, err := a.cfg.Policies.Operation(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return noSuch("operation", err)
 	}

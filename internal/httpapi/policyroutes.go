@@ -9,9 +9,7 @@ import (
 )
 
 func (a *api) policyRoutes(s *spec) []operation {
-	change := func() []*huma.Param {
-		return append(changeFields.parameters(s), param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString}))
-	}
+	match := []*huma.Param{param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString})}
 	return []operation{{
 		id: "get-policy", method: http.MethodGet, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getPolicy,
 		summary: "Read the policy", description: "Answers with the policy that is in force: the tenant's own, or that of the operator's file.",
@@ -21,26 +19,26 @@ func (a *api) policyRoutes(s *spec) []operation {
 		summary: "Change the policy",
 		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
 			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy.",
-		params: change(), body: policyFields.body(s, exampleDocument()),
+		query: &changeFields, headers: match, body: policyFields.body(s, exampleDocument()),
 		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: exampleChange(), problems: []kind{stalePolicy}, finish: s.changed,
 	}, {
 		id: "delete-policy", method: http.MethodDelete, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, serve: a.deletePolicy,
 		summary: "Go back to the operator's policy", description: "From the answer on the policy of the operator's file is in force. Doing so again changes nothing.",
-		params: change(), status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: exampleChange(),
+		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: exampleChange(),
 		problems: []kind{stalePolicy}, finish: s.changed,
 	}, {
 		id: "list-policy-versions", method: http.MethodGet, path: policyPath + "/versions", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.listVersions,
 		summary: "List the versions of the policy", description: "Lists every policy that the tenant has had, the newest first.",
-		params: versionsParams.parameters(s), status: http.StatusOK, answer: "A page of versions.", example: exampleVersions(),
+		query: &versionsParams, status: http.StatusOK, answer: "A page of versions.", example: exampleVersions(),
 	}, {
 		id: "get-policy-operation", method: http.MethodGet, path: policyPath + "/operations/{id}", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getOperation,
 		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel. Another change of the policy replaces it.",
-		params: []*huma.Param{pathID("id", "The operation's id.", exampleID)}, status: http.StatusOK, answer: "The operation.", example: exampleOperation(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The operation.", example: exampleOperation(), problems: []kind{notFound},
 	}, {
 		id: "policy-shadow", method: http.MethodGet, path: policyPath + "/shadow", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.shadow,
 		summary:     "See what shadow rules would refuse",
 		description: "Counts accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The counts are at most a minute old.",
-		params:      shadowFields.parameters(s), status: http.StatusOK, answer: "The counts.", example: shadowView{[]shadowRuleView{{"trial", "marketing", 42}}},
+		query:       &shadowFields, status: http.StatusOK, answer: "The counts.", example: shadowView{[]shadowRuleView{{"trial", "marketing", 42}}},
 	}}
 }
 

@@ -27,21 +27,18 @@ var shadowFields = table[shadowParams]{fields: []field[shadowParams]{
 }}
 
 func (a *api) shadow(c *call) error {
-	var (
-		bad fieldErrors
-		p   shadowParams
-	)
-	shadowFields.readQuery(c.r, &p, &bad)
+	var p shadowParams
+	shadowFields.readQuery(c.r, &p, &c.bad)
 	if p.until.IsZero() {
 		p.until = a.cfg.Now().UTC().Add(time.Minute)
 	}
 	if p.from.IsZero() {
 		p.from = p.until.Add(-24 * time.Hour)
 	}
-	if spanRead(&bad) && !p.from.Before(p.until) {
-		badParameter(&bad, "until", "must be after from, "+stamp(p.from), stamp(p.until))
+	if spanRead(&c.bad) && !p.from.Before(p.until) {
+		badParameter(&c.bad, "until", "must be after from, "+stamp(p.from), stamp(p.until))
 	}
-	if err := bad.err(); err != nil {
+	if err := c.bad.err(); err != nil {
 		return err
 	}
 	counts, err := a.cfg.Policies.Shadow(c.r.Context(), c.caller.Tenant, p.from, p.until)

@@ -52,20 +52,15 @@ func previewBody(s *spec) *huma.RequestBody {
 
 // previewCampaign shows messages of a campaign.
 func (a *api) previewCampaign(c *call) error {
-	var (
-		bad   fieldErrors
-		which campaign.Which
-	)
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
+	var which campaign.Which
 	if err := c.reserve(previewMemory); err != nil {
 		return err
 	}
 	if c.r.ContentLength == 0 {
-		if err := bad.err(); err != nil {
+		if err := c.bad.err(); err != nil {
 			return err
 		}
-	} else if err := c.readPreview(&which, &bad); err != nil {
+	} else if err := c.readPreview(&which, &c.bad); err != nil {
 		return err
 	}
 	if which.Longest {
@@ -75,7 +70,7 @@ func (a *api) previewCampaign(c *call) error {
 		}
 		defer place.Release()
 	}
-	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, id, which)
+	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, c.id, which)
 	if errors.Is(err, campaign.ErrNotInAudience) {
 		return &refusal{kind: notFound, detail: err.Error()}
 	}

@@ -114,29 +114,11 @@ func usageViews(usage []quota.Usage, at time.Time) []usageView {
 }
 
 func (a *api) get(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id := c.pushID(&bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pushBytes); err != nil {
-		return err
-	}
-	p, err := a.svc.Push(c.r.Context(), c.caller.Tenant, id)
+	p, err := a.svc.Push(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return err
 	}
 	return a.answer(c.w, http.StatusOK, viewOf(p))
-}
-
-// pushID reads the id in the path.
-func (c *call) pushID(bad *fieldErrors) uuid.UUID {
-	id := c.pathID("id", bad)
-	if id != uuid.Nil {
-		c.note(id)
-	}
-	return id
 }
 
 // pathID reads an id in the path.

@@ -83,6 +83,3 @@ func (o *table[T]) parameters(s *spec) []*huma.Param {
 
 // nothing is the table of a query without parameters, or of a body without members.
 var nothing = table[struct{}]{}
-
-// noQuery refuses all parameters.
-func (c *call) noQuery(bad *fieldErrors) { nothing.readQuery(c.r, &struct{}{}, bad) }

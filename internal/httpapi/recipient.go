@@ -45,14 +45,11 @@ var slotsParams = table[quotaQuery]{fields: []field[quotaQuery]{
 
 // recipientQuota says how full every rule is for a recipient around a time.
 func (a *api) recipientQuota(c *call) error {
-	var (
-		bad fieldErrors
-		q   quotaQuery
-	)
-	quotaParams.readQuery(c.r, &q, &bad)
-	who := a.subject(c, q.kind.Channel, &bad)
+	var q quotaQuery
+	quotaParams.readQuery(c.r, &q, &c.bad)
+	who := a.subject(c, q.kind.Channel)
 	at := ceilSecond(cmp.Or(q.at, a.cfg.Now()))
-	if err := bad.err(); err != nil {
+	if err := c.bad.err(); err != nil {
 		return err
 	}
 	usage, d, err := a.svc.Quota(c.r.Context(), who, q.kind, at)
@@ -64,13 +61,12 @@ func (a *api) recipientQuota(c *call) error {
 	})
 }
 
-// subject reads whose quota is meant, and tests the channel that is meant.
-func (a *api) subject(c *call, channel string, bad *fieldErrors) quota.Recipient {
-	who := c.recipientID(bad)
+// subject is whose quota is meant. It tests the channel that is meant.
+func (a *api) subject(c *call, channel string) quota.Recipient {
 	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
-		badParameter(bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
+		badParameter(&c.bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
 	}
-	return who
+	return c.who
 }
 
 // ceilSecond rounds up to the resolution of send times.
@@ -105,19 +101,13 @@ type bookingView struct {
 }
 
 func (a *api) slots(c *call) error {
-	var (
-		bad fieldErrors
-		q   quotaQuery
-	)
-	slotsParams.readQuery(c.r, &q, &bad)
-	who := a.subject(c, q.kind.Channel, &bad)
+	var q quotaQuery
+	slotsParams.readQuery(c.r, &q, &c.bad)
+	who := a.subject(c, q.kind.Channel)
 	from := cmp.Or(q.from, ceilSecond(a.cfg.Now()))
 	until := cmp.Or(q.until, from.Add(defaultSpan))
-	checkSpan(c, from, until, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(slotsBytes); err != nil {
+	checkSpan(c, from, until, &c.bad)
+	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
 	slots, err := a.svc.Slots(c.r.Context(), who, q.kind, from, until)

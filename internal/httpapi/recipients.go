@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 
@@ -83,31 +82,29 @@ func (c *call) recipientID(bad *fieldErrors) quota.Recipient {
 // describe stores what the caller says of a recipient, in the place of what it said before.
 func (a *api) describe(c *call) error {
 	var (
-		bad, found fieldErrors
-		d          description
+		found fieldErrors
+		d     description
 	)
-	c.noQuery(&bad)
-	who := c.recipientID(&bad)
-	if _, err := c.object(maxBody, &bad, func(r *reader) { recipientFields.read(r, &d, &found) }); err != nil {
+	if _, err := c.object(maxBody, &c.bad, func(r *reader) { recipientFields.read(r, &d, &found) }); err != nil {
 		return err
 	}
-	if d.Recipient != "" && d.Recipient != who.ID {
+	if d.Recipient != "" && d.Recipient != c.who.ID {
 		found.add("recipient", "must be the recipient of the path, or be left out", shown(d.Recipient))
 	}
 	addFaults(a.svc.CheckDescription(d.Description), &found)
-	bad.addAll("body", found)
-	if err := bad.err(); err != nil {
+	c.bad.addAll("body", found)
+	if err := c.bad.err(); err != nil {
 		return err
 	}
-	d.Recipient, d.Log = who.ID, true
-	all, err := a.svc.Describe(c.r.Context(), who.Tenant, []booking.Description{d.Description})
+	d.Recipient, d.Log = c.who.ID, true
+	all, err := a.svc.Describe(c.r.Context(), c.who.Tenant, []booking.Description{d.Description})
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
 	if all[0].Created {
 		status = http.StatusCreated
-		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(who.ID))
+		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(c.who.ID))
 	}
 	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes})
 }
@@ -133,13 +130,7 @@ type erasedView struct {
 
 // erase forgets a recipient.
 func (a *api) erase(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	who := c.recipientID(&bad)
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	erased, err := a.svc.Erase(c.r.Context(), who)
+	erased, err := a.svc.Erase(c.r.Context(), c.who)
 	if err != nil {
 		return err
 	}
@@ -147,13 +138,7 @@ func (a *api) erase(c *call) error {
 }
 
 func (a *api) getDescription(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	who := c.recipientID(&bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	d, err := a.svc.Description(c.r.Context(), who)
+	d, err := a.svc.Description(c.r.Context(), c.who)
 	if err != nil {
 		return noSuch("recipient", err)
 	}
@@ -166,44 +151,20 @@ type descriptionFilter struct {
 	pageParams
 }
 
-var descriptionsParams = table[descriptionFilter]{fields: []field[descriptionFilter]{
-	{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.optedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
-	{"page_size", optional, integer(func(q *descriptionFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many recipients to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *descriptionFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
-}}
-
-// recipientCursor is a position in a list of recipients, as a page token holds it.
-type recipientCursor struct {
-	Length uint8
-	ID     [maxRecipient]byte
-}
+var descriptionsParams = pages(
+	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.optedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
+)
 
 func (a *api) listDescriptions(c *call) error {
-	var (
-		bad   fieldErrors
-		q     descriptionFilter
-		after recipientCursor
-	)
-	descriptionsParams.readQuery(c.r, &q, &bad)
-	list := func() string { return fmt.Sprintf("recipients %t", q.optedOut) }
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.optedOut, string(after.ID[:after.Length]), q.size)
-	if err != nil {
-		return err
-	}
-	v := descriptionsView{Recipients: viewsOf(all, descriptionViewOf)}
-	if more {
-		var next recipientCursor
-		next.Length = uint8(copy(next.ID[:], all[len(all)-1].Recipient))
-		v.NextPageToken = pageToken(next, c.caller.Tenant, list())
-	}
-	return c.compute(func() error { return a.answer(c.w, http.StatusOK, v) })
+	return list(a, c, &descriptionsParams, func(q descriptionFilter, after string) (all []booking.Description, next *string, err error) {
+		all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.optedOut, after, q.size)
+		if more {
+			next = &all[len(all)-1].Recipient
+		}
+		return all, next, err
+	}, func(all []booking.Description, next string) any {
+		return descriptionsView{viewsOf(all, descriptionViewOf), next}
+	})
 }
 
 func (a *api) recipientRoutes(s *spec) []operation {
@@ -212,7 +173,7 @@ func (a *api) recipientRoutes(s *spec) []operation {
 		summary: "Describe a recipient",
 		description: "Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does not want are canceled in the " +
 			"same transaction, with the last_error opted-out; one that is being sent is canceled if it would be tried again.",
-		params: []*huma.Param{recipientID()}, body: recipientFields.body(s, exampleDescriptionRequest()),
+		body:   recipientFields.body(s, exampleDescriptionRequest()),
 		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: exampleDescribed(),
 		finish: func(all map[string]*huma.Response) {
 			all["201"] = s.response("The recipient was not known before.", exampleDescribed())
@@ -221,18 +182,18 @@ func (a *api) recipientRoutes(s *spec) []operation {
 	}, {
 		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.listDescriptions,
 		summary: "List recipients", description: "Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.",
-		params: descriptionsParams.parameters(s), status: http.StatusOK, answer: "A page of recipients.",
+		query: &descriptionsParams, status: http.StatusOK, answer: "A page of recipients.",
 		example: descriptionsView{Recipients: []descriptionView{exampleDescription()}},
 	}, {
 		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
-		summary: "Read a recipient", description: "Answers with what is known of a recipient.", params: []*huma.Param{recipientID()},
+		summary: "Read a recipient", description: "Answers with what is known of a recipient.",
 		status: http.StatusOK, answer: "The recipient.", example: exampleDescription(), problems: []kind{notFound},
 	}, {
 		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
 		summary: "Forget a recipient",
 		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can not be read any more. " +
 			"What was sent still counts in the quota of a recipient of this id. Repeat the request if it fails: it goes on.",
-		params: []*huma.Param{recipientID()}, status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
+		status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
 	}}
 }
 

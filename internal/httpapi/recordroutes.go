@@ -25,14 +25,14 @@ func (a *api) recordRoutes(s *spec) []operation {
 		summary: "List delivery attempts",
 		description: "Lists the attempts of all pushes that have ended, by the time at which they began. Filters can be combined; an empty one counts as absent. " +
 			"A page ends early when 10,000 attempts were examined: the list continues while there is a next_page_token.",
-		params: sendsParams.parameters(s), status: http.StatusOK, answer: "A page of attempts.", example: sendsView{Sends: []sendRecordView{sendRecordViewOf(exampleSend())}},
+		query: &sendsParams, status: http.StatusOK, answer: "A page of attempts.", example: sendsView{Sends: []sendRecordView{sendRecordViewOf(exampleSend())}},
 	}, {
 		id: "export-sends", method: http.MethodGet, path: sendsPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportSends,
 		summary: "Export delivery attempts",
 		description: "Streams the same attempts, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" +
 			"Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one that ends later may lie before the last line.",
-		params: sendsExportParams.parameters(s), status: http.StatusOK, answer: "The attempts, a line each.", example: "", problems: []kind{notAcceptable},
+		query: &sendsExportParams, status: http.StatusOK, answer: "The attempts, a line each.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) {
 			exports(all, sendLines, exportedSend{sendRecordViewOf(exampleSend()), "AAZg9d2FBAA"})
 		},
@@ -41,18 +41,18 @@ func (a *api) recordRoutes(s *spec) []operation {
 		summary: "List refusals",
 		description: "Lists what was refused, the oldest first: of campaigns, all that the quota, a cap or an opt-out has refused. With recipient, also the last 20 single pushes of a week, as well as these are kept: they do not outlive a loss of Redis. " +
 			"A page ends early when 10,000 refusals were examined: the list continues while there is a next_page_token.",
-		params: refusalsParams.parameters(s), status: http.StatusOK, answer: "A page of refusals.", example: refusalsView{Refusals: []refusalView{refusalViewOf(exampleRefused())}},
+		query: &refusalsParams, status: http.StatusOK, answer: "A page of refusals.", example: refusalsView{Refusals: []refusalView{refusalViewOf(exampleRefused())}},
 	}, {
 		id: "stats", method: http.MethodGet, path: statsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.stats,
 		summary: "See numbers",
 		description: "Counts the tenant's pushes. submitted, accepted, deferred and refused are of the hour or day of the submit; sent, failed, expired and canceled of that of the end. " +
 			"Replays and validate_only do not count. A refusal by two rules counts for each of them by rule, and once in other groups. Hours are kept for 400 days, days for ever. The time has at most 400 days.",
-		params: statsParams.parameters(s), status: http.StatusOK, answer: "The numbers.", example: exampleStats(),
+		query: &statsParams, status: http.StatusOK, answer: "The numbers.", example: exampleStats(),
 	}, {
 		id: "ahead", method: http.MethodGet, path: statsPath + "/ahead", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.ahead,
 		summary:     "See how much is booked ahead",
 		description: "Counts the pushes that have not ended by their send times, for a calendar: exactly, at this moment. The time has at most 400 days.",
-		params:      aheadParams.parameters(s), status: http.StatusOK, answer: "How many pushes are booked.",
+		query:       &aheadParams, status: http.StatusOK, answer: "How many pushes are booked.",
 		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200, []aheadPart{{"push", 900}, {"sms", 300}}}, {"2026-12-02", 340, []aheadPart{{"push", 340}}}}, From: stamp(exampleTime(0)), Until: stamp(exampleTime(31 * 24 * time.Hour))},
 	}}
 }

@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -57,53 +55,20 @@ type refusalFilter struct {
 	pageParams
 }
 
-var refusalsParams = table[refusalFilter]{fields: []field[refusalFilter]{
-	{"recipient", optional, text(func(q *refusalFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's, and then the last ones of single pushes, too.", "user-42"},
-	{"campaign", optional, identifier(func(q *refusalFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
-	{"rule", optional, text(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only those by this rule, these quiet hours or this cap.", "per-day"},
-	{"from", optional, moment(func(q *refusalFilter, t time.Time) { q.From = t }), "Only those not before this. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only those before this. RFC 3339 with a zone.", timeExample},
-	{"page_size", optional, integer(func(q *refusalFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many refusals to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *refusalFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
-}}
-
-// listName tells lists with other filters apart.
-func (q *refusalFilter) listName() string {
-	return fmt.Sprintf("refusals %q %s %q %s %s", q.Recipient, q.Campaign, q.Rule, stamp(q.From), stamp(q.Until))
-}
-
-// refusalCursor is a position in a list of refusals, as a page token holds it.
-type refusalCursor struct {
-	At       int64 // Unix microseconds
-	Campaign uuid.UUID
-	Line     int64
-}
+var refusalsParams = pages(
+	field[refusalFilter]{"recipient", optional, text(func(q *refusalFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's, and then the last ones of single pushes, too.", "user-42"},
+	field[refusalFilter]{"campaign", optional, identifier(func(q *refusalFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+	field[refusalFilter]{"rule", optional, text(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only those by this rule, these quiet hours or this cap.", "per-day"},
+	field[refusalFilter]{"from", optional, moment(func(q *refusalFilter, t time.Time) { q.From = t }), "Only those not before this. RFC 3339 with a zone.", timeExample},
+	field[refusalFilter]{"until", optional, moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only those before this. RFC 3339 with a zone.", timeExample},
+)
 
 // listRefusals answers with a page of what was refused, the oldest first.
 func (a *api) listRefusals(c *call) error {
-	var (
-		bad    fieldErrors
-		q      refusalFilter
-		cursor refusalCursor
-	)
-	refusalsParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, q.listName, &cursor, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	after := push.RefusalPosition{At: time.UnixMicro(cursor.At).UTC(), Campaign: cursor.Campaign, Line: int(cursor.Line)}
-	page, err := a.svc.Refusals(c.r.Context(), c.caller.Tenant, q.RefusalFilter, after, q.size)
-	if err != nil {
-		return err
-	}
-	return c.compute(func() error {
-		v := refusalsView{Refusals: viewsOf(page.Refusals, refusalViewOf)}
-		if n := page.Next; n != nil {
-			v.NextPageToken = pageToken(refusalCursor{n.At.UnixMicro(), n.Campaign, int64(n.Line)}, c.caller.Tenant, q.listName())
-		}
-		return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &refusalsParams, func(q refusalFilter, after push.RefusalPosition) ([]push.RefusalRecord, *push.RefusalPosition, error) {
+		page, err := a.svc.Refusals(c.r.Context(), c.caller.Tenant, q.RefusalFilter, after, q.size)
+		return page.Refusals, page.Next, err
+	}, func(all []push.RefusalRecord, next string) any {
+		return refusalsView{viewsOf(all, refusalViewOf), next}
 	})
 }

@@ -37,18 +37,16 @@ func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 
 // reschedule moves a push that still waits to another send time, or says what that would do.
 func (a *api) reschedule(c *call) error {
-	var bad fieldErrors
 	o := schedule.Options{Caps: c.caller.Caps}
-	moveParams.readQuery(c.r, &o, &bad)
-	id := c.pushID(&bad)
+	moveParams.readQuery(c.r, &o, &c.bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	f, _, err := a.readForm(c, &moveFields, &bad)
+	f, _, err := a.readForm(c, &moveFields, &c.bad)
 	if err != nil {
 		return err
 	}
-	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
+	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, c.id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}

@@ -30,20 +30,18 @@ func taken(name string, raw []byte, errs *fieldErrors) bool {
 
 // retry books a push that has failed or expired again, or answers with the retry that there is.
 func (a *api) retry(c *call) error {
-	var bad fieldErrors
-	o := c.options(&bad)
-	id := c.pushID(&bad)
+	o := c.options(&c.bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	f, body, err := a.readOptionalForm(c, &retryFields, &bad)
+	f, body, err := a.readOptionalForm(c, &retryFields, &c.bad)
 	if err != nil {
 		return err
 	}
 	if o.IdempotencyKey != "" {
-		o.RequestHash = requestHash("/v1/pushes/"+id.String()+"/retry", body)
+		o.RequestHash = requestHash("/v1/pushes/"+c.id.String()+"/retry", body)
 	}
-	res, err := a.svc.Retry(c.r.Context(), c.caller.Tenant, id, f.Request, o)
+	res, err := a.svc.Retry(c.r.Context(), c.caller.Tenant, c.id, f.Request, o)
 	if err != nil {
 		return &aboutPush{error: f.explainRetry(err), push: res.Push}
 	}

@@ -16,14 +16,21 @@ type operation struct {
 	tag, scope           string // no scope: callers need no key
 	serve                func(*call) error
 	summary, description string
-	params               []*huma.Param
-	body                 *huma.RequestBody
+	ids                  []pathParam // of the path; the table of routes leaves them out
+	query                documented  // nil: a query has no parameters
+	keyed, match         bool        // whether there are the headers Idempotency-Key and If-Match, as an ETag
+	headers              []*huma.Param
+	body                 *huma.RequestBody               // nil: with no query either, all of the request is read before the handler
+	memory               int64                           // that such a request waits for; 0: it needs little
 	status               int                             // of a success
 	answer               string                          // says what a success means
 	example              any                             // of a success
 	problems             []kind                          // those that not every operation with a key has
 	finish               func(map[string]*huma.Response) // adds what only this operation answers
 }
+
+// documented is the table of a query.
+type documented interface{ parameters(*spec) []*huma.Param }
 
 // routes serves every path.
 func (a *api) routes() {
@@ -36,6 +43,7 @@ func (a *api) routes() {
 		a.statusRoutes(s), a.keyRoutes(s), a.userRoutes(s), a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s),
 		a.failureRoutes(s), a.openRoutes(s),
 	) {
+		o.ids = pathParams(o.path)
 		a.handle(&o, s.operation(&o))
 	}
 	s.complete(doc)
@@ -55,7 +63,7 @@ func (a *api) pushRoutes(s *spec) []operation {
 		description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
 			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.",
-		params: append(submitParams.parameters(s), idempotencyKey()), body: pushFields.body(s, exampleRequest()),
+		query: &submitParams, keyed: true, body: pushFields.body(s, exampleRequest()),
 		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
 		problems: []kind{quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}, {
@@ -63,42 +71,41 @@ func (a *api) pushRoutes(s *spec) []operation {
 		summary: "Submit up to 1000 pushes",
 		description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
 			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
-		params: append(submitParams.parameters(s), idempotencyKey()), body: batchFields.body(s, exampleBatchRequest()),
+		query: &submitParams, keyed: true, body: batchFields.body(s, exampleBatchRequest()),
 		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused, pushGone},
 	}, {
 		id: "list-pushes", method: http.MethodGet, path: submitPath, tag: tagPushes, scope: push.ScopeRead, serve: a.list,
 		summary: "List pushes",
 		description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
 			"10,000 pushes were examined: the list continues while there is a next_page_token.",
-		params: listParams.parameters(s), status: http.StatusOK, answer: "A page of pushes.", example: examplePage(),
+		query: &listParams, status: http.StatusOK, answer: "A page of pushes.", example: examplePage(),
 	}, {
-		id: "get-push", method: http.MethodGet, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.get,
-		summary: "Read a push", description: "Answers with the push and all its delivery attempts.", params: []*huma.Param{pushID()},
+		id: "get-push", method: http.MethodGet, path: pushPath, tag: tagPushes, scope: push.ScopeRead, serve: a.get, memory: pushBytes,
+		summary: "Read a push", description: "Answers with the push and all its delivery attempts.",
 		status: http.StatusOK, answer: "The push.", example: examplePush(push.Sent), problems: []kind{notFound},
 	}, {
-		id: "cancel-push", method: http.MethodPost, path: "/v1/pushes/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancel,
+		id: "cancel-push", method: http.MethodPost, path: pushPath + "/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancel, memory: pushBytes,
 		summary: "Cancel a push",
 		description: "After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended with an " +
 			"unknown outcome, possibly_delivered is true. Canceling again answers the same.",
-		params: []*huma.Param{pushID()},
 		status: http.StatusOK, answer: "The push is canceled.", example: examplePush(push.Canceled), problems: []kind{notFound, notCancelable},
 	}, {
-		id: "reschedule-push", method: http.MethodPatch, path: "/v1/pushes/{id}", tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
+		id: "reschedule-push", method: http.MethodPatch, path: pushPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.reschedule,
 		summary: "Move a push to another send time",
 		description: "The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An expiry that was not set " +
 			"by the caller moves along. With validate_only, nothing is moved.",
-		params: append([]*huma.Param{pushID()}, moveParams.parameters(s)...), body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
+		query: &moveParams, body: moveFields.body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z"}),
 		status: http.StatusOK, answer: "The push at its new time.", example: examplePush(push.Scheduled),
 		problems: []kind{notFound, quotaExceeded, quietHours, optedOut, tenantCap, notReschedulable},
 	}, {
-		id: "retry-push", method: http.MethodPost, path: "/v1/pushes/{id}/retry", tag: tagPushes, scope: push.ScopeWrite, serve: a.retry,
+		id: "retry-push", method: http.MethodPost, path: pushPath + "/retry", tag: tagPushes, scope: push.ScopeWrite, serve: a.retry,
 		summary: "Retry a push that has failed or expired",
 		description: "Books the push again, through the quota, as a new push to the same recipient and with the same content, which names it in retry_of. " +
 			"The push itself is not changed. If it was retried before and that retry was sent or may still be, the answer is a 200 with that one: " +
 			"so repeating the request sends nobody two messages, and a retry that has ended otherwise can be followed by another one. " +
 			"If an attempt of what is retried ended with an unknown outcome, possibly_delivered is true. " +
 			"A retry of a campaign's push names the campaign, and is no part of its progress, its pauses and its cancellation.",
-		params: append(append([]*huma.Param{pushID()}, submitParams.parameters(s)...), idempotencyKey()), body: retryBody(s),
+		query: &submitParams, keyed: true, body: retryBody(s),
 		status: http.StatusCreated, answer: "The retry is booked.", example: exampleRetry(), finish: s.retried,
 		problems: []kind{notFound, notRetryable, quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}}
@@ -114,13 +121,13 @@ func (a *api) quotaRoutes(s *spec) []operation {
 		id: "recipient-quota", method: http.MethodGet, path: "/v1/recipients/{id}/quota", tag: tagQuota, scope: push.ScopeQuota, serve: a.recipientQuota,
 		summary:     "See how full a recipient's quota is",
 		description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
-		params:      append([]*huma.Param{recipientID()}, quotaParams.parameters(s)...),
+		query:       &quotaParams,
 		status:      http.StatusOK, answer: "The recipient's quota.", example: exampleRecipient(),
 	}, {
 		id: "recipient-slots", method: http.MethodGet, path: "/v1/recipients/{id}/slots", tag: tagQuota, scope: push.ScopeQuota, serve: a.slots,
 		summary:     "See a recipient's free and blocked times",
 		description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
-		params:      append([]*huma.Param{recipientID()}, slotsParams.parameters(s)...),
+		query:       &slotsParams,
 		status:      http.StatusOK, answer: "The recipient's blocked times and bookings.", example: exampleSlots(),
 	}}
 }
@@ -168,31 +175,27 @@ func (a *api) webhookRoutes(s *spec) []operation {
 	}, {
 		id: "get-webhook", method: http.MethodGet, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.getWebhook,
 		summary: "Read a webhook", description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
-		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook.", example: exampleDisabledWebhook(), problems: []kind{notFound},
 	}, {
 		id: "delete-webhook", method: http.MethodDelete, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.deleteWebhook,
 		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
-		params: []*huma.Param{webhookID()}, status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
+		status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
 	}, {
 		id: "test-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/test", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.testWebhook,
 		summary:     "Send a test event",
 		description: "Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the result.",
-		params:      []*huma.Param{webhookID()},
 		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleTestDelivery(), problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "rotate-webhook-secret", method: http.MethodPost, path: webhooksPath + "/{id}/rotate-secret", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.rotateSecret,
 		summary: "Replace a webhook's secret",
 		description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
 			"Another rotation within that time ends the oldest secret at once.",
-		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook with its new secret.", example: exampleNewWebhook(), problems: []kind{notFound},
 	}, {
 		id: "enable-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/enable", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.enableWebhook,
 		summary: "Enable a webhook",
 		description: "Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not. " +
 			"Enabling a webhook that is enabled clears its failures.",
-		params: []*huma.Param{webhookID()},
 		status: http.StatusOK, answer: "The webhook is enabled.", example: exampleWebhook(), problems: []kind{notFound},
 	}}
 }
@@ -203,18 +206,17 @@ func (a *api) deliveryRoutes(s *spec) []operation {
 		summary: "List the deliveries of a webhook",
 		description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
 			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
-		params: append([]*huma.Param{webhookID()}, deliveriesParams.parameters(s)...),
+		query:  &deliveriesParams,
 		status: http.StatusOK, answer: "A page of deliveries.", example: deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, problems: []kind{notFound},
 	}, {
-		id: "replay-webhook-delivery", method: http.MethodPost, path: webhooksPath + "/{id}/deliveries/{delivery}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replay,
+		id: "replay-webhook-delivery", method: http.MethodPost, path: webhooksPath + "/{id}/deliveries/{delivery}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replay, memory: pushBytes,
 		summary:     "Send an event again",
 		description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
-		params:      []*huma.Param{webhookID(), pathID("delivery", "The delivery's id.", exampleOtherID)},
 		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleDelivery(), problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "replay-failed-webhook-deliveries", method: http.MethodPost, path: webhooksPath + "/{id}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replayFailed,
 		summary: "Send failed events again", description: "Sends all events since a time that were given up, oldest first.",
-		params: []*huma.Param{webhookID()}, body: sinceFields.body(s, map[string]any{"since": timeExample}),
+		body:   sinceFields.body(s, map[string]any{"since": timeExample}),
 		status: http.StatusAccepted, answer: "The events are being sent.", example: replayedView{3}, problems: []kind{notFound, webhookDisabled},
 	}}
 }

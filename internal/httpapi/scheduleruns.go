@@ -37,41 +37,14 @@ func runViewOf(r push.Run) runView {
 	return v
 }
 
-var runsParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many runs to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var runsParams = pages[pageParams]()
 
 // listRuns answers with a page of what became of a schedule's occurrences.
 func (a *api) listRuns(c *call) error {
-	var (
-		bad    fieldErrors
-		q      pageParams
-		before int64 // Unix seconds; 0: the end
-	)
-	runsParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
-	list := func() string { return "runs " + id.String() }
-	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pushBytes); err != nil {
-		return err
-	}
-	var from time.Time
-	if before != 0 {
-		from = time.Unix(before, 0).UTC()
-	}
-	page, err := a.cfg.Schedules.Runs(c.r.Context(), c.caller.Tenant, id, from, q.size)
-	if err != nil {
-		return noSuch("schedule", err)
-	}
-	v := runsView{Runs: viewsOf(page.Runs, runViewOf)}
-	if !page.Next.IsZero() {
-		v.NextPageToken = pageToken(page.Next.Unix(), c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &runsParams, func(q pageParams, before time.Time) ([]push.Run, *time.Time, error) {
+		page, err := a.cfg.Schedules.Runs(c.r.Context(), c.caller.Tenant, c.id, before, q.size)
+		return page.Runs, orNowhere(page.Next), noSuch("schedule", err)
+	}, func(all []push.Run, next string) any { return runsView{viewsOf(all, runViewOf), next} })
 }
 
 type nextView struct {
@@ -84,16 +57,12 @@ var nextParams = table[int]{fields: []field[int]{
 
 // nextTimes answers with the times at which a schedule will happen.
 func (a *api) nextTimes(c *call) error {
-	var (
-		bad fieldErrors
-		n   int
-	)
-	nextParams.readQuery(c.r, &n, &bad)
-	id := c.pathID("id", &bad)
-	if err := bad.err(); err != nil {
+	var n int
+	nextParams.readQuery(c.r, &n, &c.bad)
+	if err := c.bad.err(); err != nil {
 		return err
 	}
-	times, err := a.cfg.Schedules.Next(c.r.Context(), c.caller.Tenant, id, n)
+	times, err := a.cfg.Schedules.Next(c.r.Context(), c.caller.Tenant, c.id, n)
 	if err != nil {
 		return noSuch("schedule", err)
 	}

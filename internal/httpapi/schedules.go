@@ -98,10 +98,8 @@ func scheduleViewOf(p push.Schedule) scheduleView {
 }
 
 func (a *api) createSchedule(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	key := recurring.Key{Text: c.idempotencyKey(&bad)}
-	change, body, err := a.readSchedule(c, &scheduleFields, push.Schedule{}, &bad)
+	key := recurring.Key{Text: c.idempotencyKey(&c.bad)}
+	change, body, err := a.readSchedule(c, &scheduleFields, push.Schedule{}, &c.bad)
 	if err != nil {
 		return err
 	}
@@ -118,7 +116,7 @@ func (a *api) createSchedule(c *call) error {
 }
 
 func (a *api) getSchedule(c *call) error {
-	return a.byID(c, "schedule", pushBytes, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		p, err := a.cfg.Schedules.Schedule(ctx, tenant, id)
 		c.tag(p.UpdatedAt, err)
 		return scheduleViewOf(p), err
@@ -126,30 +124,27 @@ func (a *api) getSchedule(c *call) error {
 }
 
 func (a *api) deleteSchedule(c *call) error {
-	return a.byID(c, "schedule", pushBytes, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Schedules.DeleteSchedule(ctx, tenant, id)
 	})
 }
 
 func (a *api) changeSchedule(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id, unchanged := c.pathID("id", &bad), c.ifUnchanged(&bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
 	var old push.Schedule
-	if len(bad.list) == 0 {
+	if len(c.bad.list) == 0 {
 		var err error
-		if old, err = a.cfg.Schedules.Schedule(c.r.Context(), c.caller.Tenant, id); err != nil {
+		if old, err = a.cfg.Schedules.Schedule(c.r.Context(), c.caller.Tenant, c.id); err != nil {
 			return noSuch("schedule", err)
 		}
 	}
-	change, _, err := a.readSchedule(c, &scheduleChanges, old, &bad)
+	change, _, err := a.readSchedule(c, &scheduleChanges, old, &c.bad)
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, id, change, unchanged)
+	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, c.id, change, c.unchanged)
 	if err != nil {
 		return noSuch("schedule", err)
 	}
@@ -157,38 +152,14 @@ func (a *api) changeSchedule(c *call) error {
 	return a.answer(c.w, http.StatusOK, scheduleViewOf(p))
 }
 
-var schedulesParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many schedules to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var schedulesParams = pages[pageParams]()
 
 // listSchedules answers with a page of the tenant's schedules.
 func (a *api) listSchedules(c *call) error {
-	var (
-		bad   fieldErrors
-		q     pageParams
-		after uuid.UUID
-		list  = func() string { return "schedules" }
-	)
-	schedulesParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.Schedules.Schedules(c.r.Context(), c.caller.Tenant, after, q.size)
-	if err != nil {
-		return err
-	}
-	return c.compute(func() error {
-		v := schedulesView{Schedules: viewsOf(page.Schedules, scheduleViewOf)}
-		if page.Next != uuid.Nil {
-			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list())
-		}
-		return a.answer(c.w, http.StatusOK, v)
-	})
+	return list(a, c, &schedulesParams, func(q pageParams, after uuid.UUID) ([]push.Schedule, *uuid.UUID, error) {
+		page, err := a.cfg.Schedules.Schedules(c.r.Context(), c.caller.Tenant, after, q.size)
+		return page.Schedules, orNowhere(page.Next), err
+	}, func(all []push.Schedule, next string) any { return schedulesView{viewsOf(all, scheduleViewOf), next} })
 }
 
 func exampleSchedule() push.Schedule {

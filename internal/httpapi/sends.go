@@ -2,8 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"fmt"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -98,73 +96,28 @@ var sendFields = []field[sendFilter]{
 	{"outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only those with this outcome.", nil},
 	{"from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only those that did not begin before this. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *sendFilter, t time.Time) { q.Until = t }), "Only those that began before this. RFC 3339 with a zone.", timeExample},
-	{"page_token", optional, token(func(q *sendFilter, s string) { q.token = s }), "The next_page_token of the page before, or the page_token of an exported line. It goes with the same filters.", nil},
+	pageToken[sendFilter](exportedToken),
 }
 
 var (
-	sendsParams = table[sendFilter]{fields: append([]field[sendFilter]{
-		{"page_size", optional, integer(func(q *sendFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many attempts to answer with, at most.", nil},
-	}, sendFields...)}
+	sendsParams       = pagesOf(maxPageSize, defaultPageSize, sendFields...)
 	sendsExportParams = table[sendFilter]{fields: sendFields}
 )
 
-// listName tells lists with other filters apart.
-func (q *sendFilter) listName() string {
-	return fmt.Sprintf("sends %q %q %q %s %q %s %s", q.Recipient, q.Channel, q.Category, q.Campaign, q.Outcome, stamp(q.From), stamp(q.Until))
-}
-
-// sendCursor is a position in a list of attempts, as a page token holds it.
-type sendCursor struct {
-	StartedAt int64 // Unix microseconds
-	Push      uuid.UUID
-}
-
-func sendCursorOf(p push.SendPosition) sendCursor { return sendCursor{p.StartedAt.UnixMicro(), p.Push} }
-
-func (c sendCursor) position() push.SendPosition {
-	return push.SendPosition{StartedAt: time.UnixMicro(c.StartedAt).UTC(), Push: c.Push}
-}
-
-// sendQuery reads which attempts a request asks for, and behind which position.
-func (c *call) sendQuery(params *table[sendFilter]) (q sendFilter, after push.SendPosition, err error) {
-	var (
-		bad    fieldErrors
-		cursor sendCursor
-	)
-	params.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, q.listName, &cursor, &bad)
-	return q, cursor.position(), bad.err()
-}
-
 // listSends answers with a page of the tenant's attempts, by when they began.
 func (a *api) listSends(c *call) error {
-	q, after, err := c.sendQuery(&sendsParams)
-	if err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.svc.Sends(c.r.Context(), c.caller.Tenant, q.SendFilter, after, q.size)
-	if err != nil {
-		return err
-	}
-	return c.compute(func() error {
-		v := sendsView{Sends: viewsOf(page.Sends, sendRecordViewOf)}
-		if page.Next != nil {
-			v.NextPageToken = pageToken(sendCursorOf(*page.Next), c.caller.Tenant, q.listName())
-		}
-		return a.answer(c.w, http.StatusOK, v)
-	})
+	return list(a, c, &sendsParams, func(q sendFilter, after push.SendPosition) ([]push.SendRecord, *push.SendPosition, error) {
+		page, err := a.svc.Sends(c.r.Context(), c.caller.Tenant, q.SendFilter, after, q.size)
+		return page.Sends, page.Next, err
+	}, func(all []push.SendRecord, next string) any { return sendsView{viewsOf(all, sendRecordViewOf), next} })
 }
 
 // exportSends answers with all of them. Each line has the token of what follows it.
 func (a *api) exportSends(c *call) error {
-	q, after, err := c.sendQuery(&sendsExportParams)
-	if err != nil {
+	q, after, list := readPage[push.SendPosition](c, &sendsExportParams)
+	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
-	list := q.listName()
 	if q.Until.IsZero() {
 		q.Until = a.cfg.Now().UTC() // so that it ends
 	}
@@ -182,7 +135,7 @@ func (a *api) exportSends(c *call) error {
 
 func exportedSends(c *call, sends []push.SendRecord, list string) []exportedSend {
 	return viewsOf(sends, func(s push.SendRecord) exportedSend {
-		position := sendCursorOf(push.SendPosition{StartedAt: s.StartedAt, Push: s.Push})
-		return exportedSend{sendRecordViewOf(s), pageToken(position, c.caller.Tenant, list)}
+		position := push.SendPosition{StartedAt: s.StartedAt, Push: s.Push}
+		return exportedSend{sendRecordViewOf(s), sealToken(position, c.caller.Tenant, list)}
 	})
 }

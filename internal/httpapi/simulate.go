@@ -116,26 +116,25 @@ func (a *api) simulateCampaign(c *call) error {
 
 // readSimulation reads which campaign is to be simulated, and as what: the body may be empty.
 func (a *api) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err error) {
-	var bad, found fieldErrors
-	c.noQuery(&bad)
-	id = c.pathID("id", &bad)
+	var found fieldErrors
+	id = c.id
 	if err := c.reserve(simulationBytes); err != nil {
 		return id, change, err
 	}
 	if c.r.ContentLength == 0 {
-		return id, change, bad.err()
+		return id, change, c.bad.err()
 	}
 	body, err := c.body(maxCampaignBody)
 	if err != nil || len(body) == 0 {
-		return id, change, cmp.Or(err, bad.err())
+		return id, change, cmp.Or(err, c.bad.err())
 	}
 	err = c.compute(func() error {
-		return readWhole(body, &bad, func(r *reader) { campaignChanges.read(r, &change, &found) })
+		return readWhole(body, &c.bad, func(r *reader) { campaignChanges.read(r, &change, &found) })
 	})
 	if err != nil {
 		return id, change, err
 	}
-	if len(bad.list) == 0 && len(found.list) > 0 {
+	if len(c.bad.list) == 0 && len(found.list) > 0 {
 		old, err := a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id)
 		if err == nil {
 			err = a.findAllFaults(c, change, old, &found)
@@ -144,8 +143,8 @@ func (a *api) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err
 			return id, change, noSuch("campaign", err)
 		}
 	}
-	bad.addAll("body", found)
-	return id, change, bad.err()
+	c.bad.addAll("body", found)
+	return id, change, c.bad.err()
 }
 
 // simulationBody need not be there.
@@ -248,7 +247,7 @@ func (a *api) simulateRoutes(s *spec) []operation {
 			"Only a draft with an audience can be simulated; what a start would refuse is refused. With a body, the draft is taken as a PATCH with that body would make it; it stays as it is. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
 			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no order, and then the totals as the last one. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null for who would get nothing; " +
 			"reason is the name of a problem, or says what is invalid. A connection that breaks off is no answer.",
-		params: []*huma.Param{campaignID()}, body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
+		body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
 		problems: []kind{notFound, campaignState}, finish: simulated,
 	}}
 }

@@ -95,22 +95,16 @@ func wholeHours(c *call, bad *fieldErrors, from, until time.Time) (time.Time, ti
 
 // stats answers with what has become of the tenant's pushes, in numbers.
 func (a *api) stats(c *call) error {
-	var (
-		bad fieldErrors
-		q   statsQuery
-	)
-	statsParams.readQuery(c.r, &q, &bad)
+	var q statsQuery
+	statsParams.readQuery(c.r, &q, &c.bad)
 	if q.until.IsZero() {
 		q.until = a.cfg.Now()
 	}
 	if q.from.IsZero() {
 		q.from = q.until.Add(-30 * 24 * time.Hour)
 	}
-	q.from, q.until = wholeHours(c, &bad, q.from, q.until)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(slotsBytes); err != nil {
+	q.from, q.until = wholeHours(c, &c.bad, q.from, q.until)
+	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
 	stats, err := a.svc.Stats(c.r.Context(), c.caller.Tenant, push.StatsQuery{By: q.by, From: q.from, Until: q.until})
@@ -167,25 +161,19 @@ var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
 
 // ahead answers with how many pushes are booked ahead.
 func (a *api) ahead(c *call) error {
-	var (
-		bad fieldErrors
-		q   aheadQuery
-	)
-	aheadParams.readQuery(c.r, &q, &bad)
+	var q aheadQuery
+	aheadParams.readQuery(c.r, &q, &c.bad)
 	if q.From.IsZero() {
 		q.From = a.cfg.Now()
 	}
 	if q.Until.IsZero() {
 		q.Until = q.From.Add(31 * 24 * time.Hour)
 	}
-	q.From, q.Until = wholeHours(c, &bad, q.From, q.Until)
-	if spanRead(&bad) && !bad.has("query.group_by") && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
-		badParameter(&bad, "split_by", "must be left out by hour in more than 62 days", string(q.Split))
+	q.From, q.Until = wholeHours(c, &c.bad, q.From, q.Until)
+	if spanRead(&c.bad) && !c.bad.has("query.group_by") && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
+		badParameter(&c.bad, "split_by", "must be left out by hour in more than 62 days", string(q.Split))
 	}
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
+	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
 	counts, err := a.svc.Ahead(c.r.Context(), c.caller.Tenant, q.AheadQuery)

@@ -7,7 +7,10 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-const submitPath = "/v1/pushes"
+const (
+	submitPath = "/v1/pushes"
+	pushPath   = submitPath + "/{id}"
+)
 
 func (a *api) submit(c *call) error {
 	f, options, err := a.readSubmit(c)
@@ -31,9 +34,8 @@ func (a *api) submit(c *call) error {
 
 // readSubmit reads a submit, and refuses one with faults of form.
 func (a *api) readSubmit(c *call) (f *form, o schedule.Options, err error) {
-	var bad fieldErrors
-	o = c.options(&bad)
-	f, body, err := a.readForm(c, &pushFields, &bad)
+	o = c.options(&c.bad)
+	f, body, err := a.readForm(c, &pushFields, &c.bad)
 	if err == nil && o.IdempotencyKey != "" {
 		o.RequestHash = requestHash(submitPath, body)
 	}

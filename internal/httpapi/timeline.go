@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -48,22 +47,15 @@ var timelineParams = table[timelineQuery]{fields: []field[timelineQuery]{
 
 // timeline tells what has happened to a recipient.
 func (a *api) timeline(c *call) error {
-	var (
-		bad fieldErrors
-		q   timelineQuery
-	)
-	timelineParams.readQuery(c.r, &q, &bad)
-	who := c.recipientID(&bad)
+	var q timelineQuery
+	timelineParams.readQuery(c.r, &q, &c.bad)
 	until := cmp.Or(q.until, a.cfg.Now().Add(time.Second).UTC())
 	from := cmp.Or(q.from, until.Add(-maxSpan))
-	checkFrom(c, &bad, from, until)
-	if err := bad.err(); err != nil {
+	checkFrom(c, &c.bad, from, until)
+	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
-	if err := c.reserve(slotsBytes); err != nil {
-		return err
-	}
-	events, all, err := a.svc.Timeline(c.r.Context(), who, from, until)
+	events, all, err := a.svc.Timeline(c.r.Context(), c.who, from, until)
 	if err != nil {
 		return err
 	}
@@ -82,7 +74,7 @@ func (a *api) timelineRoutes(s *spec) []operation {
 		id: "recipient-timeline", method: http.MethodGet, path: recipientsPath + "/{id}/timeline", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.timeline,
 		summary:     "See what a recipient was and will be sent",
 		description: "Answers with what has happened to the recipient's pushes. Of refusals, the last 20 of a week are kept, as well as that goes: they do not outlive a loss of Redis.",
-		params:      append([]*huma.Param{recipientID()}, timelineParams.parameters(s)...),
+		query:       &timelineParams,
 		status:      http.StatusOK, answer: "The timeline.", example: timelineView{Entries: []entryView{entryViewOf(of), entryViewOf(attempt), entryViewOf(sent)}},
 	}}
 }

@@ -26,44 +26,42 @@ func (a *api) userRoutes(s *spec) []operation {
 	}, {
 		id: "list-users", method: http.MethodGet, path: usersPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listUsers,
 		summary: "List the users of the console", description: "All of the tenant, the oldest first.",
-		params: usersParams.parameters(s), status: http.StatusOK, answer: "A page of users.", example: usersView{Users: []userView{userViewOf(exampleUser())}},
+		query: &usersParams, status: http.StatusOK, answer: "A page of users.", example: usersView{Users: []userView{userViewOf(exampleUser())}},
 	}, {
 		id: "get-user", method: http.MethodGet, path: onePath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.getUser,
-		summary: "Read a user", description: "Answers with what is known of the user. Passwords and links are never shown.", params: []*huma.Param{userID()},
+		summary: "Read a user", description: "Answers with what is known of the user. Passwords and links are never shown.",
 		status: http.StatusOK, answer: "The user.", example: userViewOf(exampleUser()), problems: []kind{notFound},
 	}, {
 		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.changeUser,
 		summary: "Change a user",
 		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. " + giving + " " +
 			"The last admin can be neither lowered nor disabled.",
-		params: []*huma.Param{userID()}, body: userChanges.body(s, map[string]any{"role": "sender"}),
+		body:   userChanges.body(s, map[string]any{"role": "sender"}),
 		status: http.StatusOK, answer: "The user.", example: userViewOf(exampleUser()), problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "delete-user", method: http.MethodDelete, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.deleteUser,
 		summary: "Delete a user", description: "The user is signed out everywhere. The last admin can not be deleted.",
-		params: []*huma.Param{userID()}, status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
+		status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.linkUser,
 		summary: "Make a link to set a password",
 		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
 			"Whoever has the link has the account: the user's role may have no scope that the caller does not have.",
-		params: []*huma.Param{userID()}, status: http.StatusCreated, answer: "The user, with the link.", example: exampleNewUser(), problems: []kind{notFound, userDisabled},
+		status: http.StatusCreated, answer: "The user, with the link.", example: exampleNewUser(), problems: []kind{notFound, userDisabled},
 	}, {
 		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listSessions,
 		summary: "List where a user is signed in", description: "Users see their own sessions; those of others need the scope users:write.",
-		params: []*huma.Param{userID()}, status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{exampleSession()}}, problems: []kind{notFound},
+		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{exampleSession()}}, problems: []kind{notFound},
 	}, {
 		id: "end-sessions", method: http.MethodDelete, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.endSessions,
 		summary: "Sign a user out everywhere", description: "Users end their own sessions; those of others need the scope users:write.",
-		params: []*huma.Param{userID()}, status: http.StatusOK, answer: "The sessions have ended.", example: endedView{2}, problems: []kind{notFound},
+		status: http.StatusOK, answer: "The sessions have ended.", example: endedView{2}, problems: []kind{notFound},
 	}, {
 		id: "end-session", method: http.MethodDelete, path: sessionsPath + "/{session}", tag: tagUsers, scope: push.ScopeUsersRead, serve: a.endSession,
 		summary: "Sign a user out in one browser", description: "Users end their own sessions; those of others need the scope users:write.",
-		params: []*huma.Param{userID(), pathID("session", "The session's id.", exampleID)}, status: http.StatusNoContent, answer: "The session has ended.", problems: []kind{notFound},
+		status: http.StatusNoContent, answer: "The session has ended.", problems: []kind{notFound},
 	}}
 }
-
-func userID() *huma.Param { return pathID("id", "The user's id.", exampleID) }
 
 func exampleUser() user.User {
 	seen := exampleTime(time.Hour)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -83,12 +82,8 @@ var userChanges = table[user.Change]{schemaName: "UserChange", fields: []field[u
 }}
 
 func (a *api) createUser(c *call) error {
-	var (
-		bad fieldErrors
-		f   userForm
-	)
-	c.noQuery(&bad)
-	if err := userFields.readBody(c, &f, &bad); err != nil {
+	var f userForm
+	if err := userFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
 	if err := c.mayGive(f.role.Scopes()); err != nil {
@@ -110,40 +105,18 @@ func (a *api) answerLink(c *call, status int, u user.User, token string) error {
 	return a.answer(c.w, status, v)
 }
 
-var usersParams = table[pageParams]{fields: []field[pageParams]{
-	{"page_size", optional, integer(func(q *pageParams, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many users to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *pageParams, s string) { q.token = s }), "The next_page_token of the page before.", nil},
-}}
+var usersParams = pages[pageParams]()
 
 // listUsers answers with a page of the tenant's users.
 func (a *api) listUsers(c *call) error {
-	var (
-		bad   fieldErrors
-		q     pageParams
-		after keyPlace
-		list  = func() string { return "users" }
-	)
-	usersParams.readQuery(c.r, &q, &bad)
-	readPageToken(q.token, c.caller.Tenant, list, &after, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.Users.UserPage(c.r.Context(), c.caller.Tenant, user.Position{CreatedAt: time.UnixMicro(after.Micros), ID: after.ID}, q.size)
-	if err != nil {
-		return err
-	}
-	v := usersView{Users: viewsOf(page.Users, userViewOf)}
-	if page.Next != nil {
-		v.NextPageToken = pageToken(keyPlace{page.Next.CreatedAt.UnixMicro(), page.Next.ID}, c.caller.Tenant, list())
-	}
-	return a.answer(c.w, http.StatusOK, v)
+	return list(a, c, &usersParams, func(q pageParams, after user.Position) ([]user.User, *user.Position, error) {
+		page, err := a.cfg.Users.UserPage(c.r.Context(), c.caller.Tenant, after, q.size)
+		return page.Users, page.Next, err
+	}, func(all []user.User, next string) any { return usersView{viewsOf(all, userViewOf), next} })
 }
 
 func (a *api) getUser(c *call) error {
-	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		u, err := a.cfg.Users.User(ctx, tenant, id)
 		return userViewOf(u), err
 	})
@@ -151,13 +124,8 @@ func (a *api) getUser(c *call) error {
 
 // changeUser may raise a user to no more than the caller has, and open the account of nobody who is mightier.
 func (a *api) changeUser(c *call) error {
-	var (
-		bad    fieldErrors
-		change user.Change
-	)
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := userChanges.readBody(c, &change, &bad); err != nil {
+	var change user.Change
+	if err := userChanges.readBody(c, &change, &c.bad); err != nil {
 		return err
 	}
 	if change.Role != nil {
@@ -166,11 +134,11 @@ func (a *api) changeUser(c *call) error {
 		}
 	}
 	if change.Disabled != nil && !*change.Disabled && change.Role == nil {
-		if _, err := a.lesserUser(c, id); err != nil {
+		if _, err := a.lesserUser(c, c.id); err != nil {
 			return err
 		}
 	}
-	u, err := a.cfg.Users.ChangeUser(c.r.Context(), c.caller.Tenant, id, change)
+	u, err := a.cfg.Users.ChangeUser(c.r.Context(), c.caller.Tenant, c.id, change)
 	if err != nil {
 		return noSuch("user", err)
 	}
@@ -187,15 +155,11 @@ func (a *api) lesserUser(c *call, id uuid.UUID) (user.User, error) {
 }
 
 func (a *api) linkUser(c *call) error {
-	id, err := c.onlyID(0)
-	if err != nil {
-		return err
-	}
-	if _, err := a.lesserUser(c, id); err != nil {
+	if _, err := a.lesserUser(c, c.id); err != nil {
 		return err
 	}
 	token, link := user.NewLink()
-	u, err := a.cfg.Users.LinkUser(c.r.Context(), c.caller.Tenant, id, link)
+	u, err := a.cfg.Users.LinkUser(c.r.Context(), c.caller.Tenant, c.id, link)
 	if err != nil {
 		return noSuch("user", err)
 	}
@@ -203,7 +167,7 @@ func (a *api) linkUser(c *call) error {
 }
 
 func (a *api) deleteUser(c *call) error {
-	return a.byID(c, "user", 0, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Users.DeleteUser(ctx, tenant, id)
 	})
 }

@@ -43,7 +43,7 @@ func (c *call) ownOrWrite(of uuid.UUID) error {
 }
 
 func (a *api) listSessions(c *call) error {
-	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		if err := c.ownOrWrite(id); err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func (a *api) listSessions(c *call) error {
 }
 
 func (a *api) endSessions(c *call) error {
-	return a.byID(c, "user", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		if err := c.ownOrWrite(id); err != nil {
 			return nil, err
 		}
@@ -63,19 +63,13 @@ func (a *api) endSessions(c *call) error {
 }
 
 func (a *api) endSession(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id, session := c.pathID("id", &bad), c.pathID("session", &bad)
-	if err := c.noBody(&bad); err != nil {
+	if err := c.ownOrWrite(c.id); err != nil {
 		return err
 	}
-	if err := c.ownOrWrite(id); err != nil {
-		return err
-	}
-	if session == uuid.Nil { // which would be all of them
+	if c.part == uuid.Nil { // which would be all of them
 		return noSuch("session", push.ErrNotFound)
 	}
-	n, err := a.cfg.Users.EndSessions(c.r.Context(), c.caller.Tenant, id, session)
+	n, err := a.cfg.Users.EndSessions(c.r.Context(), c.caller.Tenant, c.id, c.part)
 	switch {
 	case err != nil:
 		return noSuch("user", err)

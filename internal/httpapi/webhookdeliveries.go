@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -63,56 +62,23 @@ type deliveryFilter struct {
 	pageParams
 }
 
-var deliveriesParams = table[deliveryFilter]{fields: []field[deliveryFilter]{
-	{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only those in this state.", nil},
-	{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only this event.", nil},
-	{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only those about this push.", nil},
-	{"page_size", optional, integer(func(q *deliveryFilter, n int) { q.size = n }, 1, maxPageSize).or(defaultPageSize), "How many deliveries to answer with, at most.", nil},
-	{"page_token", optional, token(func(q *deliveryFilter, s string) { q.token = s }), "The next_page_token of the page before. It goes with the same filters.", nil},
-}}
+var deliveriesParams = pages(
+	field[deliveryFilter]{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only those in this state.", nil},
+	field[deliveryFilter]{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only this event.", nil},
+	field[deliveryFilter]{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only those about this push.", nil},
+)
 
 // listDeliveries answers with a page of what a webhook was sent.
 func (a *api) listDeliveries(c *call) error {
-	var (
-		bad fieldErrors
-		q   deliveryFilter
-	)
-	deliveriesParams.readQuery(c.r, &q, &bad)
-	id := c.pathID("id", &bad)
-	var before int64 // the end of the list
-	list := func() string { return fmt.Sprintf("deliveries %s %q %q %s", id, q.Status, q.Event, q.Push) }
-	readPageToken(q.token, c.caller.Tenant, list, &before, &bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
-	if err := c.reserve(pageBytes); err != nil {
-		return err
-	}
-	page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, id, q.DeliveryFilter, before, q.size)
-	if err != nil {
-		return noSuch("webhook", err)
-	}
-	return c.compute(func() error {
-		v := deliveriesView{Deliveries: viewsOf(page.Deliveries, deliveryViewOf)}
-		if page.Next != 0 {
-			v.NextPageToken = pageToken(page.Next, c.caller.Tenant, list())
-		}
-		return a.answer(c.w, http.StatusOK, v)
-	})
+	return list(a, c, &deliveriesParams, func(q deliveryFilter, before int64) ([]push.Delivery, *int64, error) {
+		page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, c.id, q.DeliveryFilter, before, q.size)
+		return page.Deliveries, orNowhere(page.Next), noSuch("webhook", err)
+	}, func(all []push.Delivery, next string) any { return deliveriesView{viewsOf(all, deliveryViewOf), next} })
 }
 
 // replay sends one event again.
 func (a *api) replay(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	id, delivery := c.pathID("id", &bad), c.pathID("delivery", &bad)
-	if err := c.reserve(pushBytes); err != nil {
-		return err
-	}
-	if err := c.noBody(&bad); err != nil {
-		return err
-	}
-	d, err := a.cfg.Webhooks.Replay(c.r.Context(), c.caller.Tenant, id, delivery)
+	d, err := a.cfg.Webhooks.Replay(c.r.Context(), c.caller.Tenant, c.id, c.part)
 	if err != nil {
 		return noSuch("webhook or delivery", err)
 	}
@@ -130,16 +96,11 @@ type replayedView struct {
 
 // replayFailed sends all that was given up again.
 func (a *api) replayFailed(c *call) error {
-	var (
-		bad   fieldErrors
-		since time.Time
-	)
-	c.noQuery(&bad)
-	id := c.pathID("id", &bad)
-	if err := sinceFields.readBody(c, &since, &bad); err != nil {
+	var since time.Time
+	if err := sinceFields.readBody(c, &since, &c.bad); err != nil {
 		return err
 	}
-	n, err := a.cfg.Webhooks.ReplayFailed(c.r.Context(), c.caller.Tenant, id, since)
+	n, err := a.cfg.Webhooks.ReplayFailed(c.r.Context(), c.caller.Tenant, c.id, since)
 	if err != nil {
 		return noSuch("webhook", err)
 	}

@@ -92,10 +92,8 @@ func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 }
 
 func (a *api) createWebhook(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
 	f := webhookForm{events: push.Events, urlFault: a.cfg.Webhooks.URLFault}
-	if err := webhookFields.readBody(c, &f, &bad); err != nil {
+	if err := webhookFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
 	w, secret, err := a.cfg.Webhooks.Create(c.r.Context(), c.caller.Tenant, f.url, f.events)
@@ -107,11 +105,6 @@ func (a *api) createWebhook(c *call) error {
 }
 
 func (a *api) listWebhooks(c *call) error {
-	var bad fieldErrors
-	c.noQuery(&bad)
-	if err := bad.err(); err != nil {
-		return err
-	}
 	hooks, err := a.cfg.Webhooks.Webhooks(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
@@ -121,34 +114,34 @@ func (a *api) listWebhooks(c *call) error {
 }
 
 func (a *api) getWebhook(c *call) error {
-	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.Webhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
 func (a *api) deleteWebhook(c *call) error {
-	return a.byID(c, "webhook", 0, http.StatusNoContent, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		return nil, a.cfg.Webhooks.DeleteWebhook(ctx, tenant, id)
 	})
 }
 
 func (a *api) enableWebhook(c *call) error {
-	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, err := a.cfg.Webhooks.EnableWebhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
 func (a *api) rotateSecret(c *call) error {
-	return a.byID(c, "webhook", 0, http.StatusOK, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
 		return webhookViewOf(w, secret), err
 	})
 }
 
 func (a *api) testWebhook(c *call) error {
-	return a.byID(c, "webhook", 0, http.StatusAccepted, func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
 		return deliveryViewOf(d), err
 	})
