@@ -16,12 +16,12 @@ const auditLogPath = "/v1/audit-log"
 
 // logEntryView is an entry of the audit log.
 type logEntryView struct {
-	ID         string          `json:"id" format:"uuid"`
-	At         string          `json:"at" format:"date-time"`
-	Actor      actorView       `json:"actor"`
-	Action     string          `json:"action" doc:"What was done, such as key.create."`
-	Target     targetView      `json:"target"`
-	Difference json.RawMessage `json:"difference"`
+	ID         string     `json:"id" format:"uuid"`
+	At         string     `json:"at" format:"date-time"`
+	Actor      actorView  `json:"actor"`
+	Action     string     `json:"action" doc:"What was done, such as key.create."`
+	Target     targetView `json:"target"`
+	Difference rawObject  `json:"difference" doc:"Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown."`
 }
 
 type actorView struct {
@@ -36,15 +36,6 @@ type targetView struct {
 	Name *string `json:"name" nullable:"true" doc:"Of a user or an API key, as the actor's; null: of all else."`
 }
 
-// TransformSchema says what a difference is.
-func (*logEntryView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["difference"] = &huma.Schema{
-		Type: huma.TypeObject, AdditionalProperties: true,
-		Description: "Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.",
-	}
-	return s
-}
-
 // logEntryView shows an entry. Names are for those who may list what bears them.
 func (c *call) logEntryView(e push.LogEntry) logEntryView {
 	known := func(of push.ActorType, name string) *string {
@@ -56,7 +47,7 @@ func (c *call) logEntryView(e push.LogEntry) logEntryView {
 	target := e.Action.Type()
 	return logEntryView{
 		ID: e.ID.String(), At: stamp(e.At), Actor: actorView{e.Actor.Type, maybeID(e.Actor.ID), known(e.Actor.Type, e.ActorName)}, Action: string(e.Action),
-		Target: targetView{target, maybeText(e.Target), known(push.ActorType(target), e.TargetName)}, Difference: e.Difference,
+		Target: targetView{target, maybeText(e.Target), known(push.ActorType(target), e.TargetName)}, Difference: rawObject(e.Difference),
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -29,21 +28,14 @@ type campaignView struct {
 	OnConflict   string              `json:"on_conflict" enum:"reject,defer"`
 	Latest       *string             `json:"latest" format:"date-time" nullable:"true"`
 	ExpiresAfter *string             `json:"expires_after" nullable:"true" doc:"null: as configured."`
-	Message      json.RawMessage     `json:"message"`
-	Metadata     json.RawMessage     `json:"metadata"`
+	Message      rawObject           `json:"message"`
+	Metadata     rawObject           `json:"metadata" nullable:"true"`
 	Audience     int64               `json:"audience" doc:"Recipients in it."`
 	Progress     progressView        `json:"progress"`
 	CreatedAt    string              `json:"created_at" format:"date-time"`
 	UpdatedAt    string              `json:"updated_at" format:"date-time"`
 	StartedAt    *string             `json:"started_at" format:"date-time" nullable:"true"`
 	EndedAt      *string             `json:"ended_at" format:"date-time" nullable:"true"`
-}
-
-// TransformSchema says that message and metadata are objects.
-func (*campaignView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
-	return s
 }
 
 // progressView is how many recipients of a campaign have come how far.
@@ -69,7 +61,7 @@ type campaignsView struct {
 func campaignViewOf(p push.Campaign) campaignView {
 	v := campaignView{
 		ID: p.ID.String(), Name: p.Name, Status: p.Status, Channel: p.Channel, Category: p.Category, SendAt: maybe(p.SendAt), TimeZone: maybeText(p.TimeZone),
-		Spread: push.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: maybe(p.Latest), Message: p.Message, Metadata: p.Metadata,
+		Spread: push.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: maybe(p.Latest), Message: rawObject(p.Message), Metadata: rawObject(p.Metadata),
 		Audience: p.Size, Progress: progressView(p.Progress),
 		CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt), StartedAt: maybe(p.StartedAt), EndedAt: maybe(p.EndedAt),
 	}

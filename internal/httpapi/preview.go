@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -15,17 +14,11 @@ const previewMemory = 8 << 20
 
 // previewView is a message, or why there is none.
 type previewView struct {
-	Recipient string          `json:"recipient"`
-	Line      int             `json:"line" doc:"Where the line begins; the header is line 1."`
-	To        string          `json:"to,omitempty" doc:"The address of the line, if it has one."`
-	Message   json.RawMessage `json:"message" doc:"null: there is an error."`
-	Error     *string         `json:"error" nullable:"true" doc:"What makes the line invalid."`
-}
-
-// TransformSchema says that the message is an object.
-func (*previewView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true, Description: s.Properties["message"].Description}
-	return s
+	Recipient string    `json:"recipient"`
+	Line      int       `json:"line" doc:"Where the line begins; the header is line 1."`
+	To        string    `json:"to,omitempty" doc:"The address of the line, if it has one."`
+	Message   rawObject `json:"message" nullable:"true" doc:"null: there is an error."`
+	Error     *string   `json:"error" nullable:"true" doc:"What makes the line invalid."`
 }
 
 type previewsView struct {
@@ -33,7 +26,7 @@ type previewsView struct {
 }
 
 func previewViewOf(p campaign.Preview) previewView {
-	return previewView{p.Recipient, p.Line, p.To, p.Message, maybeText(p.Error)}
+	return previewView{p.Recipient, p.Line, p.To, rawObject(p.Message), maybeText(p.Error)}
 }
 
 // previewFields is the body of a preview.
@@ -107,7 +100,7 @@ func (c *call) readPreview(which *campaign.Which, bad *fieldErrors) error {
 
 func examplePreview() previewsView {
 	return previewsView{[]previewView{
-		{"user-42", 2, "", json.RawMessage(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
+		{"user-42", 2, "", rawObject(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
 		{"user-43", 3, "", nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
 	}}
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -15,36 +14,29 @@ import (
 
 // pushView is a push as the API shows it.
 type pushView struct {
-	ID                string          `json:"id" format:"uuid"`
-	Status            push.Status     `json:"status" enum:"scheduled,sending,sent,failed,canceled,expired"`
-	Recipient         string          `json:"recipient"`
-	Channel           string          `json:"channel"`
-	Category          string          `json:"category"`
-	Campaign          *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign that the push is of; null: of none."`
-	RetryOf           string          `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it retries none."`
-	SendAt            string          `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
-	RequestedSendAt   string          `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
-	Deferred          bool            `json:"deferred" doc:"A conflict moved it to a later time."`
-	NextAttemptAt     string          `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
-	ExpiresAt         string          `json:"expires_at" format:"date-time"`
-	Attempts          int             `json:"attempts"`
-	To                string          `json:"to,omitempty"`
-	Message           json.RawMessage `json:"message"`
-	Metadata          json.RawMessage `json:"metadata"`
-	LastError         string          `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
-	PossiblyDelivered bool            `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries."`
-	RequestID         string          `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
-	CreatedAt         string          `json:"created_at" format:"date-time"`
-	UpdatedAt         string          `json:"updated_at" format:"date-time"`
-	Sends             []sendView      `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
-	Quota             []usageView     `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
-}
-
-// TransformSchema says that message and metadata are objects.
-func (*pushView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
-	return s
+	ID                string      `json:"id" format:"uuid"`
+	Status            push.Status `json:"status" enum:"scheduled,sending,sent,failed,canceled,expired"`
+	Recipient         string      `json:"recipient"`
+	Channel           string      `json:"channel"`
+	Category          string      `json:"category"`
+	Campaign          *string     `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign that the push is of; null: of none."`
+	RetryOf           string      `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it retries none."`
+	SendAt            string      `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
+	RequestedSendAt   string      `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
+	Deferred          bool        `json:"deferred" doc:"A conflict moved it to a later time."`
+	NextAttemptAt     string      `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
+	ExpiresAt         string      `json:"expires_at" format:"date-time"`
+	Attempts          int         `json:"attempts"`
+	To                string      `json:"to,omitempty"`
+	Message           rawObject   `json:"message"`
+	Metadata          rawObject   `json:"metadata" nullable:"true"`
+	LastError         string      `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
+	PossiblyDelivered bool        `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries."`
+	RequestID         string      `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
+	CreatedAt         string      `json:"created_at" format:"date-time"`
+	UpdatedAt         string      `json:"updated_at" format:"date-time"`
+	Sends             []sendView  `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
+	Quota             []usageView `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
 }
 
 // sendView is one attempt.
@@ -78,7 +70,7 @@ func viewOf(p push.Push) *pushView {
 	v := &pushView{
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Campaign: maybeID(p.Campaign),
 		SendAt: sendAt, RequestedSendAt: stampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
-		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: p.Message, Metadata: p.Metadata,
+		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: rawObject(p.Message), Metadata: rawObject(p.Metadata),
 		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered || p.Retry.Doubt, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}

@@ -153,7 +153,7 @@ func appendMaybe(b []byte, name string, text *string) []byte {
 }
 
 // appendRaw writes an object without the spaces between its parts. It was read as JSON before.
-func appendRaw(b []byte, name string, object json.RawMessage) []byte {
+func appendRaw(b []byte, name string, object []byte) []byte {
 	b = append(b, name...)
 	if object == nil {
 		return append(b, `null`...)

@@ -26,7 +26,7 @@ func TestAppendJSON(t *testing.T) {
 		v := &pushView{
 			ID: draw("id"), Status: push.Status(draw("status")), Recipient: draw("recipient"), Channel: draw("channel"), Category: draw("category"),
 			SendAt: draw("send_at"), RequestedSendAt: draw("requested_send_at"), Deferred: rapid.Bool().Draw(t, "deferred"), NextAttemptAt: draw("next_attempt_at"),
-			ExpiresAt: draw("expires_at"), Attempts: rapid.Int().Draw(t, "attempts"), To: draw("to"), Message: object.Draw(t, "message"), Metadata: object.Draw(t, "metadata"),
+			ExpiresAt: draw("expires_at"), Attempts: rapid.Int().Draw(t, "attempts"), To: draw("to"), Message: rawObject(object.Draw(t, "message")), Metadata: rawObject(object.Draw(t, "metadata")),
 			LastError: draw("last_error"), PossiblyDelivered: rapid.Bool().Draw(t, "possibly_delivered"), RequestID: draw("request_id"), CreatedAt: draw("created_at"),
 			UpdatedAt: draw("updated_at"), Sends: make([]sendView, rapid.IntRange(0, 2).Draw(t, "sends")),
 		}

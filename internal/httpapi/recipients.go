@@ -22,7 +22,7 @@ type descriptionView struct {
 	Addresses  map[string]string `json:"addresses" doc:"By the name of the channel."`
 	OptOuts    wantsView         `json:"opt_outs"`
 	Limits     []ownLimit        `json:"limits" doc:"In the place of the limits of these rules."`
-	Attributes json.RawMessage   `json:"attributes"`
+	Attributes rawObject         `json:"attributes" doc:"Anything of your own."`
 	CreatedAt  string            `json:"created_at" format:"date-time"`
 	UpdatedAt  string            `json:"updated_at" format:"date-time"`
 }
@@ -40,12 +40,6 @@ type describedView struct {
 	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled, because the recipient does not want them."`
 }
 
-// TransformSchema says that the attributes are an object.
-func (*descriptionView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["attributes"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: "Anything of your own."}
-	return s
-}
-
 // TransformSchema adds the members of the description.
 func (*describedView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
 	return withMembersOf[descriptionView](r, s)
@@ -58,7 +52,7 @@ type descriptionsView struct {
 
 func descriptionViewOf(d booking.Description) descriptionView {
 	v := descriptionView{
-		Recipient: d.Recipient, Addresses: d.Addresses, Limits: ownLimits(d.Limits), Attributes: orEmpty(d.Attributes), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt),
+		Recipient: d.Recipient, Addresses: d.Addresses, Limits: ownLimits(d.Limits), Attributes: rawObject(orEmpty(d.Attributes)), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt),
 		OptOuts: wantsView{d.OptOuts.All, append([]string{}, d.OptOuts.Channels...), append([]string{}, d.OptOuts.Categories...)},
 	}
 	if d.TimeZone != "" {

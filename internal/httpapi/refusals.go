@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -14,32 +12,24 @@ const refusalsPath = "/v1/refusals"
 
 // refusalView is a push that was refused.
 type refusalView struct {
-	At              string          `json:"at" format:"date-time"`
-	Recipient       string          `json:"recipient"`
-	Channel         string          `json:"channel"`
-	Category        string          `json:"category"`
-	Campaign        *string         `json:"campaign" format:"uuid" nullable:"true"`
-	RequestedSendAt *string         `json:"requested_send_at" format:"date-time" nullable:"true" doc:"null: as soon as it was submitted."`
-	Reason          string          `json:"reason" doc:"The name of the problem, such as quota-exceeded."`
-	Rules           []string        `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
-	Conflicts       json.RawMessage `json:"conflicts"`
-}
-
-// TransformSchema says what conflicts are.
-func (*refusalView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["conflicts"] = &huma.Schema{
-		Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}, Description: "Some of the bookings that were in the way, by id and send_at.",
-	}
-	return s
+	At              string     `json:"at" format:"date-time"`
+	Recipient       string     `json:"recipient"`
+	Channel         string     `json:"channel"`
+	Category        string     `json:"category"`
+	Campaign        *string    `json:"campaign" format:"uuid" nullable:"true"`
+	RequestedSendAt *string    `json:"requested_send_at" format:"date-time" nullable:"true" doc:"null: as soon as it was submitted."`
+	Reason          string     `json:"reason" doc:"The name of the problem, such as quota-exceeded."`
+	Rules           []string   `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+	Conflicts       rawObjects `json:"conflicts" doc:"Some of the bookings that were in the way, by id and send_at."`
 }
 
 func refusalViewOf(r push.RefusalRecord) refusalView {
 	v := refusalView{
 		At: stamp(r.At), Recipient: r.Recipient, Channel: r.Channel, Category: r.Category, Campaign: maybeID(r.Campaign), RequestedSendAt: maybe(r.RequestedSendAt),
-		Reason: r.Reason, Rules: append([]string{}, r.Rules...), Conflicts: r.Conflicts,
+		Reason: r.Reason, Rules: append([]string{}, r.Rules...), Conflicts: rawObjects(r.Conflicts),
 	}
 	if v.Conflicts == nil {
-		v.Conflicts = json.RawMessage(`[]`)
+		v.Conflicts = rawObjects(`[]`)
 	}
 	return v
 }

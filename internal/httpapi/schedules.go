@@ -42,31 +42,23 @@ func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Sche
 
 // patternView is what each push of a schedule is like. What is absent is as in a submit.
 type patternView struct {
-	Recipient    string          `json:"recipient"`
-	Channel      string          `json:"channel,omitempty"`
-	Category     string          `json:"category,omitempty"`
-	To           string          `json:"to,omitempty"`
-	Message      json.RawMessage `json:"message"`
-	Template     bool            `json:"template,omitempty"`
-	Variables    json.RawMessage `json:"variables,omitempty"`
-	Metadata     json.RawMessage `json:"metadata,omitempty"`
-	OnConflict   string          `json:"on_conflict,omitempty" enum:"reject,defer"`
-	Latest       *string         `json:"latest,omitempty" format:"date-time"`
-	ExpiresAt    *string         `json:"expires_at,omitempty" format:"date-time"`
-	ExpiresAfter string          `json:"expires_after,omitempty"`
-}
-
-// TransformSchema says that message and metadata are objects.
-func (*patternView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["message"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	s.Properties["metadata"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	s.Properties["variables"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
-	return s
+	Recipient    string    `json:"recipient"`
+	Channel      string    `json:"channel,omitempty"`
+	Category     string    `json:"category,omitempty"`
+	To           string    `json:"to,omitempty"`
+	Message      rawObject `json:"message"`
+	Template     bool      `json:"template,omitempty"`
+	Variables    rawObject `json:"variables,omitempty"`
+	Metadata     rawObject `json:"metadata,omitempty"`
+	OnConflict   string    `json:"on_conflict,omitempty" enum:"reject,defer"`
+	Latest       *string   `json:"latest,omitempty" format:"date-time"`
+	ExpiresAt    *string   `json:"expires_at,omitempty" format:"date-time"`
+	ExpiresAfter string    `json:"expires_after,omitempty"`
 }
 
 func patternViewOf(p *push.Pattern) patternView {
 	v := patternView{
-		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: p.Message, Template: p.Template, Variables: p.Variables, Metadata: p.Metadata, OnConflict: p.OnConflict,
+		Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, To: p.To, Message: rawObject(p.Message), Template: p.Template, Variables: rawObject(p.Variables), Metadata: rawObject(p.Metadata), OnConflict: p.OnConflict,
 		Latest: maybe(p.Latest), ExpiresAt: maybe(p.ExpiresAt),
 	}
 	if p.ExpiresAfter > 0 {

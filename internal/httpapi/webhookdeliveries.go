@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -24,13 +23,7 @@ type deliveryView struct {
 	LastError     string              `json:"last_error" doc:"Why the last attempt failed."`
 	CreatedAt     string              `json:"created_at" format:"date-time"`
 	EndedAt       *string             `json:"ended_at" format:"date-time" nullable:"true"`
-	Payload       json.RawMessage     `json:"payload" doc:"The body of its requests."`
-}
-
-// TransformSchema says that the payload is an object.
-func (*deliveryView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	s.Properties["payload"] = &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Description: s.Properties["payload"].Description}
-	return s
+	Payload       rawObject           `json:"payload" doc:"The body of its requests."`
 }
 
 type deliveriesView struct {
@@ -41,7 +34,7 @@ type deliveriesView struct {
 func deliveryViewOf(d push.Delivery) deliveryView {
 	v := deliveryView{
 		ID: d.ID.String(), Event: d.Event, Status: d.Status, Attempts: d.Attempts, LastError: d.LastError,
-		CreatedAt: stamp(d.CreatedAt), EndedAt: maybe(d.EndedAt), Payload: d.Payload,
+		CreatedAt: stamp(d.CreatedAt), EndedAt: maybe(d.EndedAt), Payload: rawObject(d.Payload),
 	}
 	if d.Push != uuid.Nil {
 		id := d.Push.String()
