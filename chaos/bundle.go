@@ -43,7 +43,6 @@ const fewLanes, everyShard = 4, push.Shards
 // config is what a bundle is made from.
 type config struct {
 	name            string
-	version         string   // folder of the programs; empty: those of this version
 	database, redis string   // URLs; empty: in the servers that are shared
 	env             []string // of api and worker, besides
 	rules           []rule
@@ -67,7 +66,7 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	if c.database == "" {
 		c.database, c.redis = l.servers.Postgres(t), l.servers.Redis(t)
 	}
-	b.Installation = testenv.Install(t, testenv.Config{Programs: cmp.Or(c.version, l.programs), Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())})
+	b.Installation = testenv.Install(t, testenv.Config{Programs: l.programs, Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())})
 	for b.addrs = []string{b.Addr}; len(b.addrs) < c.apis; {
 		b.addrs = append(b.addrs, testenv.FreeAddr(t))
 	}

@@ -34,9 +34,7 @@ func (b *bundle) load(ctx context.Context, seed uint64) {
 	}
 	start(6, b.liveWork)
 	start(12, b.farWork)
-	if b.version == "" { // all of this version
-		start(1, b.bulkWork)
-	}
+	start(1, b.bulkWork)
 	if b.teams != nil {
 		start(4, b.teams.submit)
 		start(1, func(ctx context.Context, _ *caller, rng *rand.Rand, _ int) { b.teams.work(ctx, rng) })

@@ -8,11 +8,10 @@
 //	make chaos DURATION=10m    a longer storm
 //	make chaos SEED=42         the choices of an earlier run again
 //
-// It has six parts. The sweep kills or freezes a process at every named point.
+// It has five parts. The sweep kills or freezes a process at every named point.
 // The mutants are programs that lack a gate, and must be caught. The backlog is what an
 // outage of the workers leaves behind. The storm breaks everything in turn
-// under load; another one does where each shard is a lane. The upgrade replaces the programs of the
-// version before by these under load, and goes back. Everything stays on loopback. It exits with 1 if a guarantee was
+// under load; another one does where each shard is a lane. Everything stays on loopback. It exits with 1 if a guarantee was
 // broken, or if a fault that belongs to the run was never met.
 package main
 
@@ -43,7 +42,7 @@ type part struct {
 	run  func(t testenv.T, l *lab)
 }
 
-var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm("storm", fewLanes)}, {"shards", storm("shards", everyShard)}, {"upgrade", upgrade}}
+var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm("storm", fewLanes)}, {"shards", storm("shards", everyShard)}}
 
 // scarce is how short a storm may be and still be expected to meet everything.
 const scarce = time.Minute
@@ -56,7 +55,6 @@ type options struct {
 	skew     bool
 	only     []string
 	keep     string
-	before   string // git revision of the version before; empty: the last one with another schema
 }
 
 func readOptions() (options, error) {
@@ -65,13 +63,12 @@ func readOptions() (options, error) {
 	for i, p := range parts {
 		names[i] = p.name
 	}
-	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts, and about the upgrade")
+	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
 	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
 	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
 	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")
-	flag.StringVar(&o.before, "before", "", "git `revision` that the upgrade begins with (default: the one before the last migration was added)")
 	var err error
 	o.only, err = testenv.ParseFlags(names)
 	if err == nil && (o.duration < time.Second || o.hits < 1 || o.backlog < 100) {

@@ -62,7 +62,6 @@ func TestErase_NoTrace(t *testing.T) {
 	const name, other = "person-to-forget", "person-to-keep"
 	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget", "schedule-to-forget", "variable-to-forget"}
 	testenv.Forge(t, b.url)
-	testenv.Exec(t, b.url, `ALTER TABLE pushes DISABLE TRIGGER tell_changed`) // of what the test itself changes
 	hook := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/h"}`).must(t, 201).at(t, "id").(string)
 	describe := `{"addresses":{"sms":"+4511111111"},"attributes":{"a":"attr-to-forget"}}`
 	b.send("PUT", "/v1/recipients/"+name, describe).must(t, 201)

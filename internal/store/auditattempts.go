@@ -24,11 +24,9 @@ const (
 	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
 )
 
-// allSends are the attempts that have ended, and those under way. While programs of the release before are at work, these
-// are in both tables.
+// allSends are the attempts that have ended, and those under way.
 var allSends = `(
 			SELECT ` + attemptColumns + ` FROM sends
-			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM ` + allUnderWay + ` l)
 			UNION ALL
 			SELECT ` + underWayColumns + ` FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
 		)`
@@ -41,7 +39,7 @@ func (c auditCut) underWayQuery() auditQuery {
 		from:  c.underWay + ` l JOIN ` + c.known + ` p ON p.id = l.push_id`,
 		where: `true`,
 		checks: []auditCheck{
-			{"open-attempt", `(p.status, p.attempts) NOT IN (('scheduled', l.attempts - 1), ('sending', l.attempts))`,
+			{"open-attempt", `(p.status, p.attempts) <> ('scheduled', l.attempts - 1)`,
 				`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},
 			{"lost", `l.next_at < now() - @grace::interval`,
 				`format('the lease of attempt %s ended at %s, and it was not reaped', l.attempts, l.next_at)`},

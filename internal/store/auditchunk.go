@@ -46,7 +46,7 @@ func (p *AuditPass) cut() auditCut {
 		sends:     auditRows{`attempts`, `s.looked`},
 		sendAt:    `s.filed_at`,
 		around:    auditRows{`(SELECT * FROM attempts WHERE near)`, `fresh`},
-		bookings:  auditRows{`(SELECT * FROM own WHERE freed = false AND status IN ('scheduled', 'sending', 'sent'))`, `looked`},
+		bookings:  auditRows{`(SELECT * FROM own WHERE freed = false AND status IN ('scheduled', 'sent'))`, `looked`},
 		requests:  `requests`,
 		keyed:     `keyed`,
 	}
@@ -141,7 +141,7 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 	a := p.store.newTermsAudit(p.plan.Policy, func(f Finding, at time.Time) { found(f, at.Truncate(auditSlice)) })
 	err := a.run(ctx, tx, judgedPromises(`(
 		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
-			AND status IN ('scheduled', 'sending', 'sent')
+			AND status IN ('scheduled', 'sent')
 	)`, `p.send_at >= @since::timestamptz AND `+hourOf(`p.send_at`)+` = ANY (@hours::timestamptz[])`), args, false)
 	if err != nil {
 		return err

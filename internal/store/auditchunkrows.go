@@ -84,9 +84,7 @@ var chunkRows = `
 		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
 			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
 		FROM (
-			SELECT * FROM (SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere) s
-			WHERE ended_at IS NOT NULL OR (push_id, attempt) NOT IN (SELECT push_id, attempts FROM near_live WHERE phase = 2)
-			UNION ALL
+			SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere UNION ALL
 			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool
 		) s
 		LEFT JOIN known p ON p.id = s.push_id
@@ -99,7 +97,7 @@ var chunkRows = `
 
 // chunkSum tells of each hour of send times, and of none, how many rows were read, and whether something can still change.
 var chunkSum = `
-	SELECT NULL, NULL, NULL, NULL, CASE WHEN bool_or(status IN ('scheduled', 'sending') OR updated_at > now() - @settled::interval) THEN 'open' END,
+	SELECT NULL, NULL, NULL, NULL, CASE WHEN bool_or(status = 'scheduled' OR updated_at > now() - @settled::interval) THEN 'open' END,
 		` + hourOf(`send_at`) + `, count(*)
 	FROM own WHERE looked GROUP BY 6
 	UNION ALL

@@ -33,7 +33,6 @@ var corruptions = []struct {
 	{"open-attempt", push.Failed, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1`},
 	{"open-attempt", push.Scheduled, `UPDATE sends SET ended_at = NULL, outcome = NULL WHERE push_id = $1; UPDATE pushes SET possibly_delivered = false WHERE id = $1`},
 	{"open-attempt", push.Sending, `UPDATE live SET attempts = 2 WHERE push_id = $1`},
-	{"open-attempt", push.Sending, `UPDATE pushes SET status = 'sending' WHERE id = $1`},
 	{"not-live", push.Scheduled, `DELETE FROM live WHERE push_id = $1`},
 	{"not-live", "ahead", `DELETE FROM live WHERE push_id = $1`},
 	{"not-live", "ahead", `UPDATE live SET next_at = next_at + interval '1 second' WHERE push_id = $1`},

@@ -27,7 +27,7 @@ func (s *auditState) add(f Finding) {
 	case len(s.Tenants) == mostTenants:
 		s.Others = true
 		return
-	case s.Tenants == nil: // it is of the release before, too
+	case s.Tenants == nil:
 		s.Tenants = map[uuid.UUID]map[string]*booking.AuditFinding{}
 		fallthrough
 	default:

@@ -130,7 +130,7 @@ func (s AuditScope) cut() auditCut {
 		sendAt:  `s.started_at`,
 		around:  auditRows{`(SELECT * FROM ` + allSends + ` s WHERE ` + s.started("s", back) + `)`, `started_at >= @since::timestamptz`},
 		bookings: auditRows{`(
-				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sending', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
+				SELECT * FROM pushes WHERE freed = false AND status IN ('scheduled', 'sent') AND ` + s.promised("pushes", ` - @reach::interval`) + `
 			)`, `at >= @since::timestamptz`},
 		requests: `(SELECT * FROM pushes WHERE idempotency_id IS NOT NULL AND ` + s.promised("pushes", "") + `)`,
 		keyed:    `idempotency`,

@@ -29,7 +29,7 @@ type span struct {
 	keep      bool          // its view outlives the transaction
 }
 
-// statusNow is the state of a booking p. In the table, too, it is sending while programs of the release before are at work.
+// statusNow is the state of a booking p as callers see it.
 func statusNow(shard string) string {
 	return `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay(shard) + ` THEN 'sending' ELSE p.status END`
 }
@@ -41,7 +41,7 @@ var bookingsSQL = `
 		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
 	CROSS JOIN LATERAL (
 		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
-		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sending', 'sent')
+		WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sent')
 			AND send_at > q.since AND send_at < q.until
 		LIMIT q.most -- also keeps the next line from choosing another index
 	) p
@@ -221,7 +221,7 @@ var inOrderSQL = `
 	SELECT p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `{kinds}
 	FROM (
 		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
-		WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sending', 'sent') AND send_at > $4 AND send_at < $5
+		WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sent') AND send_at > $4 AND send_at < $5
 		ORDER BY send_at LIMIT $6
 	) p
 	WHERE p.tenant_id = $2 AND p.recipient IN ($3, '') -- or erased

@@ -126,7 +126,7 @@ func (s *Store) bulkPage(ctx context.Context, c reader, p *push.BulkChange, afte
 		return nil, nil, err
 	}
 	for tables := range slices.Chunk(s.layouts.pushes().between(after.SendAt, until), tablesAtOnce) {
-		q := listQuery(f, p.Tenant, after, bulkListed, bulkListed, tables, s.layouts.freed())
+		q := listQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
 		q.args = append(q.args, p.CreatedAt)
 		rows, _ := c.Query(ctx, in(`
 			SELECT s.id, s.send_at, coalesce(s.fits AND p.created_at <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)

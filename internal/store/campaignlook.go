@@ -25,7 +25,7 @@ func (s *Store) CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.T
 // campaignsOfSQL reads which campaigns pushes are of.
 const campaignsOfSQL = `
 	SELECT p.id, p.campaign_id FROM {pushes} p
-	WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[]) AND p.campaign_id IS NOT NULL`
+	WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[]) AND p.campaign_id IS NOT NULL`
 
 // CampaignsOf says which campaigns some bookings of recipients in a lane are of. Those of none are left out.
 func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.Lane, bookings []quota.Booking) (of map[uuid.UUID]uuid.UUID, err error) {

@@ -77,7 +77,7 @@ const parkSQL = `
 const unparkSQL = `
 	UPDATE live l SET next_at = n.next_at FROM (
 		SELECT n.*, p.next_at FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
-		CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
+		CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
 	) n
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
 	RETURNING l.recipient_key, n.next_at, n.next_at - statement_timestamp()`
@@ -184,7 +184,7 @@ func (r *liveRows) some(at []int) *liveRows {
 }
 
 // endedOfSQL ends pushes whose rows in live are locked.
-func endedOfSQL(status push.Status, reason string) telling {
+func endedOfSQL(status push.Status, reason string) string {
 	return tells(`
 	WITH taken AS (
 		DELETE FROM live l USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
@@ -192,7 +192,7 @@ func endedOfSQL(status push.Status, reason string) telling {
 		RETURNING l.push_id
 	), ended AS (
 		UPDATE {pushes} p SET status = '`+string(status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp(), last_error = '`+reason+`'
-		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id
+		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id
 		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
 	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(status))
@@ -204,7 +204,7 @@ var (
 )
 
 // endSome ends some of what waits of a campaign in one of these states.
-func (s *Store) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end telling) (all []booking.Ended, more bool, err error) {
+func (s *Store) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end string) (all []booking.Ended, more bool, err error) {
 	turns, err := s.lanesOf(ctx, id)
 	if err != nil {
 		return nil, false, err
@@ -221,7 +221,7 @@ func (s *Store) endSome(ctx context.Context, id uuid.UUID, states []push.Campaig
 			pushes := s.layouts.pushes()
 			for table, at := range byTable(found.sendAt, pushes.at) {
 				part := found.some(at)
-				rows, _ := tx.Query(ctx, s.joiningOf(end).sql(table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
+				rows, _ := tx.Query(ctx, in(s.joining(end), "{pushes}", table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
 				if ended, err = pgx.AppendRows(ended, rows, collectEnded); err != nil {
 					return err
 				}

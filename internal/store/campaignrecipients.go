@@ -116,11 +116,8 @@ func (e pushEnd) outcome() push.CampaignOutcome {
 	return push.CampaignOutcome(e.status)
 }
 
-const (
-	pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
-	FROM {pushes} p WHERE p.id = ANY ($1::uuid[])`
-	shardPushEndsSQL = pushEndsSQL + ` AND p.shard = ANY ($2::smallint[])`
-)
+const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
+	FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // pushEnds reads what became of pushes.
 func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []sought) (map[uuid.UUID]pushEnd, error) {
@@ -131,8 +128,7 @@ func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []sought) (map[uuid
 				id uuid.UUID
 				e  pushEnd
 			)
-			sql, args := p.query(pushEndsSQL, shardPushEndsSQL)
-			rows, _ := tx.Query(ctx, sql, args...)
+			rows, _ := tx.Query(ctx, in(pushEndsSQL, "{pushes}", p.table), p.ids, p.shards)
 			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
 				ends[id], found = e, append(found, id)
 				return nil

@@ -28,7 +28,7 @@ func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Da
 				SELECT recipient_key, status FROM {pushes} p WHERE tenant_id = $1 AND send_at >= $3 AND send_at < $4
 				OFFSET 0 -- keeps the next line from choosing another index
 			) p
-			WHERE status IN ('scheduled', 'sending', 'sent') LIMIT $2
+			WHERE status IN ('scheduled', 'sent') LIMIT $2
 		) r`, most, begin, end)
 }
 

@@ -23,7 +23,7 @@ var cancelSQL = tells(`
 		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
 	), canceled AS (
 		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp()
-		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
+		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
 	), recorded AS (
 		INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
 		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $1::uuid::text, $9::jsonb FROM canceled
@@ -50,7 +50,7 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 			if !was.IsZero() && !p.SendAt.Equal(was) {
 				return push.ErrMoved
 			}
-			sql, key := cancelSQL.sql(pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
+			sql, key := in(cancelSQL, "{pushes}", pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
 			d := difference{}
 			d.show("status", push.Scheduled, push.Canceled)
 			args := append([]any{[16]byte(id), key, p.SendAt, shardsOf(key)}, append(actorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.text())...)
@@ -91,17 +91,19 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, ttl_ms, status, freed, attempts, attempted_at,
 	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
 
-// moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
-var (
-	moveSQL = tells(`
+const move = `
 	WITH moved AS (
 		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp()
-		WHERE {p.shard} = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
+		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
 	){told}
-	SELECT`, `moved`, scheduled)
+	SELECT`
+
+// moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
+var (
+	moveSQL  = tells(move, `moved`, scheduled)
 	carrySQL = tells(`
 	WITH gone AS (
-		DELETE FROM {left} p WHERE {p.shard} = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
+		DELETE FROM {left} p WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
 	), moved AS (
 		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at)
 		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp() FROM gone
@@ -139,12 +141,12 @@ func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
 		[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
 	table, to := pushes.at(old), pushes.at(g.Push.SendAt)
-	sql := moveSQL.sql(table)
+	sql := in(moveSQL, "{pushes}", table)
 	switch {
 	case table != to:
-		sql = strings.ReplaceAll(carrySQL.sql(to), "{left}", table)
+		sql = strings.ReplaceAll(in(carrySQL, "{pushes}", to), "{left}", table)
 	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
-		sql = in(moveSQL.whole, "{pushes}", table) // nothing to tell
+		sql = in(quiet(move), "{pushes}", table)
 	}
 	b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
 	queueMoved(b, &g.Push, old, g.Push.SendAt)

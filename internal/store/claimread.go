@@ -85,7 +85,7 @@ const claimLiveSQL = `
 const bodiesSQL = `
 	SELECT ` + pushColumns + `, l.i
 	FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[]) AS l (push_id, token, attempts, started_at, i)
-	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
+	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE p.shard = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
 
 // recentSendsSQL reads what was sent to recipients.
 const recentSendsSQL = `
@@ -93,7 +93,7 @@ const recentSendsSQL = `
 	FROM unnest($1::bigint[]) AS k
 	CROSS JOIN LATERAL (
 		SELECT tenant_id, recipient, push_id, handed_at, ended_at{columns} FROM {sends} s
-		WHERE {s.shard} = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
+		WHERE s.shard = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
 		OFFSET 0
 	) s
 	ORDER BY k.k, at`

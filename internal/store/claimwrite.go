@@ -45,7 +45,7 @@ const (
 		RETURNING l.push_id, l.next_at
 	), put_off AS (
 		UPDATE {pushes} p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6 FROM changed
-		WHERE {p.shard} = ANY ($7::smallint[]) AND p.id = changed.push_id
+		WHERE p.shard = ANY ($7::smallint[]) AND p.id = changed.push_id
 		RETURNING p.id{whole}
 	){told}
 	SELECT push_id FROM changed`
@@ -59,7 +59,7 @@ const (
 		RETURNING l.push_id
 	), ended AS (
 		UPDATE {pushes} p SET status = '{status}', freed = true, plan = p.plan + 1, updated_at = $5, last_error = '{reason}'
-		FROM taken WHERE {p.shard} = ANY ($6::smallint[]) AND p.id = taken.push_id
+		FROM taken WHERE p.shard = ANY ($6::smallint[]) AND p.id = taken.push_id
 		RETURNING p.recipient_key{whole}
 	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended)){told}
 	SELECT push_id FROM taken`
@@ -71,7 +71,7 @@ var (
 	unwantedSQL = overSQL(push.Canceled, booking.OptedOutReason)
 )
 
-func overSQL(status push.Status, reason string) telling {
+func overSQL(status push.Status, reason string) string {
 	return tells(strings.NewReplacer("{status}", string(status), "{reason}", reason).Replace(over), `ended`, becomes(status))
 }
 
@@ -83,14 +83,14 @@ const flagSQL = `
 	RETURNING l.push_id`
 
 // inTables queues a statement of claims, putOffs or expiries for each table of pushes that it concerns.
-func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql telling, args func(r *liveRows) []any) {
+func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql string, args func(r *liveRows) []any) {
 	for table, rows := range byTable(r.sendAt, w.pushes.at) {
 		part := &liveRows{}
 		for _, i := range rows {
 			part.keys, part.sendAt, part.ids = append(part.keys, r.keys[i]), append(part.sendAt, r.sendAt[i]), append(part.ids, r.ids[i])
 			part.plans, part.times = append(part.plans, r.plans[i]), append(part.times, r.times[i])
 		}
-		b.Queue(w.store.joiningOf(sql).sql(table), args(part)...)
+		b.Queue(in(w.store.joining(sql), "{pushes}", table), args(part)...)
 	}
 }
 

@@ -30,7 +30,7 @@ var (
 		`ended`, becomes(push.Canceled))
 	eraseSQL = `
 	UPDATE {pushes} p SET ` + erasedColumns + `, last_error = ` + unlessErased("last_error", "''") + `
-	WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+	WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 )
 
 // unlessErased keeps a text of an attempt from the row of an erased recipient.
@@ -48,20 +48,20 @@ const (
 	// theirsSQL finds what there is of a recipient in a table of pushes, behind a position.
 	theirsSQL = `
 	SELECT p.send_at, p.id, p.tenant_id = $2 AND p.recipient = $3 AND p.created_at <= $4 FROM (
-		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($9::smallint[]) AND recipient_key = $1 AND freed = $5 AND (send_at, id) > ($6, $7) ORDER BY send_at, id LIMIT $8
+		SELECT * FROM {pushes} p WHERE p.shard = ANY ($9::smallint[]) AND recipient_key = $1 AND freed = $5 AND (send_at, id) > ($6, $7) ORDER BY send_at, id LIMIT $8
 	) p`
 
 	// sinceSQL finds the pushes that bear the recipient's id when the others are erased: those of one who came back. It says when it
 	// looked.
 	sinceSQL = `
 	SELECT statement_timestamp(), ARRAY(SELECT p.id FROM (
-		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($4::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
+		SELECT * FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index
 	) p WHERE p.tenant_id = $2 AND p.recipient = $3)`
 
 	eraseSendsSQL = `
 	UPDATE {sends} s SET recipient = '', provider_message_id = '', error = CASE WHEN error = '' THEN '' ELSE ` + erasedReason + ` END
-	WHERE {s.shard} = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND started_at <= $5 AND push_id <> ALL ($6::uuid[])`
+	WHERE s.shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND started_at <= $5 AND push_id <> ALL ($6::uuid[])`
 
 	// eraseEventsSQL leaves of the events of pushes what they are and which push they are about.
 	eraseEventsSQL = `

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +22,7 @@ const failuresScanned = 100_000
 const failuresSQL = `
 	WITH scanned AS MATERIALIZED (
 		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.retry_latest, p.retry_of, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
-		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND {freed} ORDER BY p.send_at DESC, p.id DESC LIMIT $6
+		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND ` + freed + ` ORDER BY p.send_at DESC, p.id DESC LIMIT $6
 	)
 	SELECT '', '', '', count(*), min(send_at), NULL, 0, 0, 0 FROM scanned
 	UNION ALL
@@ -31,7 +30,7 @@ const failuresSQL = `
 	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
 
 // Failures groups a tenant's pushes that have failed or expired. It looks at the latest 100,000 pushes of the time that gave their places
-// back, or of all while these have no index.
+// back.
 func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
 	type key struct {
 		status          push.Status
@@ -46,7 +45,7 @@ func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQu
 		tables := s.layouts.pushes().between(q.From, q.Until)
 		slices.Reverse(tables)
 		for tables := range slices.Chunk(tables, tablesAtOnce) {
-			rows, _ := c.Query(ctx, strings.Replace(in(failuresSQL, "{pushes}", tables...), "{freed}", s.layouts.freed(), 1), [16]byte(tenant), q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
+			rows, _ := c.Query(ctx, in(failuresSQL, "{pushes}", tables...), [16]byte(tenant), q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
 			var (
 				g     push.FailureGroup
 				since time.Time

@@ -48,7 +48,7 @@ var finishSQL = tellsCounted(`
 			attempted_at = coalesce(p.attempted_at, o.started_at),
 			last_error = `+unlessErased(`o.reason`, `p.recipient`)+`, possibly_delivered = p.possibly_delivered OR o.outcome = 'unknown', updated_at = statement_timestamp()
 		FROM (SELECT * FROM over UNION ALL SELECT * FROM waits) o
-		WHERE {p.shard} = ANY ($13::smallint[]) AND p.id = o.push_id
+		WHERE p.shard = ANY ($13::smallint[]) AND p.id = o.push_id
 		RETURNING p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.category, p.campaign_id, p.retry_of, p.send_at, o.*{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended WHERE status = 'failed')), recorded AS (
 		INSERT INTO sends (shard, push_id, attempt, tenant_id, recipient_key, recipient, channel, category, started_at, lease_until,
@@ -142,7 +142,7 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 			for n, at := range at {
 				order[n] = part[at]
 			}
-			rows, _ := c.Query(ctx, in(s.joiningOf(finishSQL).sql(table), "{delivered}", delivered), finishArgs(finishes, order)...)
+			rows, _ := c.Query(ctx, in(in(s.joining(finishSQL), "{pushes}", table), "{delivered}", delivered), finishArgs(finishes, order)...)
 			failpoint.Hit(failpoint.FinishWriting)
 			var (
 				id      uuid.UUID
@@ -164,19 +164,17 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 // attemptTables lists the tables that have all attempts of the pushes of some finishes.
 func (s *Store) attemptTables(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, of []int) ([]string, error) {
 	since, until := s.recently(0)
-	if s.layouts.sends().divided() {
-		var ids []sought
-		for _, i := range of {
-			ids = append(ids, soughtOf(finishes[i].Push, finishes[i].RecipientKey))
-		}
-		pushes, err := s.readPushes(ctx, c, ids)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range pushes {
-			if p.since.Before(since) {
-				since = p.since
-			}
+	var ids []sought
+	for _, i := range of {
+		ids = append(ids, soughtOf(finishes[i].Push, finishes[i].RecipientKey))
+	}
+	pushes, err := s.readPushes(ctx, c, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range pushes {
+		if p.since.Before(since) {
+			since = p.since
 		}
 	}
 	return s.layouts.sends().all(since, until), nil

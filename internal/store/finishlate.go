@@ -13,7 +13,7 @@ import (
 
 // deliveredSQL says of a push n, of a recipient in some shards, that an attempt of it was delivered.
 func deliveredSQL(shards string) string {
-	return `EXISTS (SELECT FROM {sends} s WHERE {s.shard} = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
+	return `EXISTS (SELECT FROM {sends} s WHERE s.shard = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
 }
 
 // lateSQL records that attempts which were given up for lost were delivered. It stands apart from finishSQL: that may have
@@ -26,7 +26,7 @@ var lateSQL = `
 			outcome = 'delivered', provider_message_id = CASE WHEN s.recipient = '' THEN '' ELSE n.provider_message_id END,
 			error = ` + unlessErased(`n.error`, `s.recipient`) + `
 		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
-		WHERE {s.shard} = ANY ($6::smallint[]) AND s.push_id = n.id AND s.attempt = n.attempt
+		WHERE s.shard = ANY ($6::smallint[]) AND s.push_id = n.id AND s.attempt = n.attempt
 		RETURNING s.started_at
 	)
 	INSERT INTO audited (slice, closed, looked_at, changed_at)
@@ -48,7 +48,7 @@ var settleSQL = `
 var settledSQL = tells(`
 	WITH ended AS (
 		UPDATE {pushes} p SET status = 'sent', plan = plan + 1, last_error = '', updated_at = statement_timestamp()
-		WHERE {p.shard} = ANY ($2::smallint[]) AND id = ANY ($1::uuid[])
+		WHERE p.shard = ANY ($2::smallint[]) AND id = ANY ($1::uuid[])
 		RETURNING id{whole}
 	){told}
 	SELECT`, `ended`, becomes(push.Sent))
@@ -115,7 +115,7 @@ func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, fi
 		for _, i := range at {
 			ids, keys = append(ids, taken[i].id), append(keys, taken[i].key)
 		}
-		if _, err := tx.Exec(ctx, s.joiningOf(settledSQL).sql(table), ids, shardsOf(keys...)); err != nil {
+		if _, err := tx.Exec(ctx, in(s.joining(settledSQL), "{pushes}", table), ids, shardsOf(keys...)); err != nil {
 			return err
 		}
 	}

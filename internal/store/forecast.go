@@ -34,7 +34,7 @@ const bookedSQL = `
 	SELECT p.recipient_key, p.recipient, p.id, p.send_at, p.channel, p.category, p.send_at > statement_timestamp(), coalesce(r.time_zone, ''), coalesce(r.limits, '{}')
 	FROM {pushes} p LEFT JOIN recipients r
 		ON r.shard = p.recipient_key & 255 AND r.recipient_key = p.recipient_key AND r.tenant_id = p.tenant_id AND r.recipient = p.recipient
-	WHERE p.tenant_id = $1 AND p.send_at > statement_timestamp() - $2::interval AND p.freed = false AND p.status IN ('scheduled', 'sending', 'sent')
+	WHERE p.tenant_id = $1 AND p.send_at > statement_timestamp() - $2::interval AND p.freed = false AND p.status IN ('scheduled', 'sent')
 	ORDER BY p.recipient_key, p.recipient, p.send_at, p.id`
 
 // Forecast replays under some terms what a tenant has booked, and says which of the pushes that wait for a later time do not

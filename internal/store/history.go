@@ -21,7 +21,7 @@ const lateTime = 31 * 24 * time.Hour
 const historySQL = `
 	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, l.started_at, l.attempts, p.campaign_id
 	FROM (
-		SELECT * FROM {pushes} p WHERE {p.shard} = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
+		SELECT * FROM {pushes} p WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index
 	) p
 	LEFT JOIN live l ON l.shard = ANY ($7::smallint[]) AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id AND l.token IS NOT NULL
@@ -31,7 +31,7 @@ const historySQL = `
 // attemptsSQL reads a recipient's attempts that began from one time until another.
 const attemptsSQL = `
 	SELECT s.push_id, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error, s.campaign_id FROM {sends} s
-	WHERE {s.shard} = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
+	WHERE s.shard = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
 		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
 	LIMIT $6`
 

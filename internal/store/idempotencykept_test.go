@@ -1,14 +1,9 @@
 package store_test
 
 import (
-	"crypto/sha256"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -168,87 +163,5 @@ func TestIdempotencyKey_Locks(t *testing.T) {
 		if outcome := <-done; outcome != booking.Booked || n > most || key != "" && n == 0 {
 			t.Errorf("key %q: outcome %d, with locks of %d tables and indexes; at most %d", key, outcome, n, most)
 		}
-	}
-}
-
-// olderKeyed is what the release before inserts under a key: the push's id follows from the key.
-const olderKeyed = `
-	INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, address, message,
-		requested_send_at, send_at, next_at, expires_at, ttl_ms, request_id, created_at, updated_at, idempotency_id, idempotency_hash)
-	VALUES ($1, $2, $3, $4, 'log', '', '', '{}', $5, $5, $5, $5::timestamptz + interval '1 hour', 3600000, '', $6, $6, $7, $8)`
-
-// TestMigrate_Keys: what keys have made under the release before is known, also what they make while both are at work; and
-// nothing that this release has made is made again by the one before.
-func TestMigrate_Keys(t *testing.T) {
-	t.Parallel()
-	b := setupBeside(t, 0)
-	at := began.Add(time.Hour)
-	olderID := func(d booking.Draft) uuid.UUID { return d.Push.RequestMember }
-	older := func(d booking.Draft, created time.Time) error {
-		_, err := b.db.Exec(t.Context(), olderKeyed, olderID(d), d.Push.Tenant, push.RecipientKey(d.Push.Tenant, d.Push.Recipient), d.Push.Recipient, at, created,
-			d.Push.IdempotencyID, d.Push.IdempotencyHash)
-		return err
-	}
-	request := func(recipient string) booking.Draft {
-		d := keyed(b.tenant, recipient, recipient, "body", time.Hour)
-		d.Push.RequestMember = uuid.NewHash(sha256.New(), d.Push.IdempotencyID, nil, 8)
-		return d
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(older(request("long ago"), time.Now().AddDate(0, 0, -31)))
-	for i := range 2500 { // more than one portion
-		must(older(request("before "+uuid.NewSHA1(b.tenant, []byte{byte(i), byte(i >> 8)}).String()), time.Now()))
-	}
-	must(older(request("before"), time.Now().AddDate(0, 0, -29)))
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Files: before(t, "0014")}); err != nil {
-		t.Fatal(err)
-	}
-	must(older(request("while"), time.Now()))
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{}); err != nil {
-		t.Fatal(err)
-	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM idempotency`); n != 2502 {
-		t.Errorf("%d keys", n)
-	}
-	b.newer(t)
-	must(older(request("beside"), time.Now()))
-	check := func() {
-		t.Helper()
-		for _, recipient := range []string{"before", "while", "beside"} {
-			d := request(recipient)
-			if v := book(t, b.Store, nil, d); v.Outcome != booking.Replayed || v.Push.ID != olderID(d) {
-				t.Errorf("%s: %+v", recipient, v)
-			}
-			d.Push.IdempotencyHash = []byte("another body")
-			if v := book(t, b.Store, nil, d); v.Outcome != booking.KeyReused {
-				t.Errorf("%s, another body: %+v", recipient, v)
-			}
-		}
-		b.audit(t, nil)
-	}
-	check()
-	if v := book(t, b.Store, nil, request("newer")); v.Outcome != booking.Booked {
-		t.Fatalf("%+v", v)
-	}
-	// The release before looks for the key, and finds no push with the id that follows from it.
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE idempotency_id = $1 AND idempotency_hash = 'body'`, request("newer").Push.IdempotencyID); n != 1 {
-		t.Errorf("%d pushes", n)
-	}
-	err := older(request("newer"), time.Now())
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "23505" {
-		t.Errorf("the release before has booked it again: %v", err)
-	}
-	must(older(request("long ago and again"), time.Now()))
-	if _, err := store.Migrate(t.Context(), b.url, store.MigrateConfig{Contract: true}); err != nil {
-		t.Fatal(err)
-	}
-	check()
-	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE recipient = 'newer'`); n != 1 {
-		t.Errorf("%d pushes", n)
 	}
 }

@@ -21,7 +21,7 @@ var (
 		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
 )
 
-func insertsSQL(of *strings.Replacer) telling {
+func insertsSQL(of *strings.Replacer) string {
 	return tells(of.Replace(insertText), `booked`, scheduled)
 }
 
@@ -49,10 +49,10 @@ func queueInsert(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 	for table, order := range byTable(granted, func(g booking.Grant) string { return pushes.at(g.Push.SendAt) }) {
 		keys := byRecipientKey(granted, order)
 		if slices.ContainsFunc(order, func(i int) bool { return granted[i].First != nil }) {
-			b.Queue(insertRetriesSQL.sql(table), append(insertArgs(granted, order, keys), retryArgs(granted, order)...)...)
+			b.Queue(in(insertRetriesSQL, "{pushes}", table), append(insertArgs(granted, order, keys), retryArgs(granted, order)...)...)
 			continue
 		}
-		b.Queue(insertSQL.sql(table), insertArgs(granted, order, keys)...)
+		b.Queue(in(insertSQL, "{pushes}", table), insertArgs(granted, order, keys)...)
 	}
 	queueRetried(b, granted, pushes)
 	queueAccepted(b, granted)
@@ -126,7 +126,7 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 		if first == nil {
 			continue
 		}
-		b.Queue(in(`UPDATE {pushes} p SET retry_latest = $2 WHERE {p.shard} = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.at(first.SendAt)),
+		b.Queue(in(`UPDATE {pushes} p SET retry_latest = $2 WHERE p.shard = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.at(first.SendAt)),
 			[16]byte(first.ID), [16]byte(p.ID), shardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
 		d := difference{}
 		d.show("retry", nil, p.ID)

@@ -66,8 +66,8 @@ func byLane[Req any](reqs []Req, lanes int, key func(Req) int64) iter.Seq[[]int]
 	}
 }
 
-// shardCondition is one on the shards of the rows that a statement joins, before its tables are named.
-var shardCondition = regexp.MustCompile(`(?:\{[ps]\.shard\}|(?:\w\.)?shard) = ANY \((\$\d+)::smallint\[\]\)`)
+// shardCondition is one on the shards of the rows that a statement joins.
+var shardCondition = regexp.MustCompile(`(?:\w\.)?shard = ANY \((\$\d+)::smallint\[\]\)`)
 
 // joining has a statement that joins rows with those of pushes, live or sends say their shards only where each shard is a lane.
 // Elsewhere the condition is true of all rows, and Postgres, which expects it to be true of few, would begin with these: it reads
@@ -86,8 +86,3 @@ func (s *Store) joining(sql string) string {
 
 // joiningAll are the statements that joining has made.
 var joiningAll sync.Map
-
-// joiningOf is joining for a statement that tells of changes.
-func (s *Store) joiningOf(t telling) telling {
-	return telling{whole: s.joining(t.whole), part: s.joining(t.part)}
-}

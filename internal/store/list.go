@@ -36,7 +36,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 		scanned, bytes := 0, 0
 		for tables := range slices.Chunk(s.layouts.pushes().between(from, until), tablesAtOnce) {
 			left := limit - len(page.Pushes)
-			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(maxScanned-scanned, limit+1), tables, s.layouts.freed())
+			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(maxScanned-scanned, limit+1), tables)
 			if err != nil {
 				return err
 			}
@@ -70,12 +70,12 @@ func sizeOf(pushes []push.Push) (n int) {
 // readList reads the page in some tables. It looks at few pushes first, and at more, up to most, until it is known whether more than a
 // page of them fit the filter.
 func readList(
-	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string,
+	ctx context.Context, c reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string,
 ) (page push.Page, scanned int, err error) {
 	for _, looks := range []int{2 * limit, 10 * limit, most} {
 		looks = min(looks, most)
 		var last push.Position
-		q := listQuery(f, tenant, after, limit, looks, tables, freed)
+		q := listQuery(f, tenant, after, limit, looks, tables)
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		var seen sight
 		page.Pushes, page.Next, seen, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
@@ -115,12 +115,14 @@ var (
 	}
 )
 
+// freed is a condition on pushes p that gave their places back. It is written as the index pushes_freed has it.
+const freed = `p.freed::int = 1`
+
 // listQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
 // in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
-// ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled, which the
-// condition freed holds for.
-func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string, freed string) pageQuery {
-	table, column := in("{pushes}", "{pushes}", tables...), in("{p.shard}", "{pushes}", tables...)
+// ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled.
+func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
+	table := in("{pushes}", "{pushes}", tables...)
 	q := pageQuery{
 		limit: limit, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
@@ -129,7 +131,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		q.args = append(q.args, value)
 		return fmt.Sprintf("$%d", len(q.args))
 	}
-	shard, itsShard, key := column, "", push.RecipientKey(tenant, f.Recipient)
+	shard, itsShard, key := "p.shard", "", push.RecipientKey(tenant, f.Recipient)
 	if f.Recipient != "" { // all is in one shard
 		shard = `ANY (` + arg(shardsOf(key)) + `::smallint[])`
 		itsShard = shard
@@ -137,7 +139,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	q.join = itsAttempt(shard)
 	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
 	from, until := f.From, f.Until
-	if begin, end, divided := weeksOfPushes.span(tables); open && divided { // live is one table for all weeks
+	if begin, end, some := weeksOfPushes.span(tables); open && some { // live is one table for all weeks
 		if begin.After(from) {
 			from = begin
 		}
@@ -203,7 +205,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if f.Recipient != "" {
 		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
 			%s AND %s = %s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
-			found, column, shard, arg(key), arg(f.Recipient), q.scan)
+			found, "p.shard", shard, arg(key), arg(f.Recipient), q.scan)
 	}
 	q.scanned = fmt.Sprintf(`%s ORDER BY %s LIMIT %d`, found, l.position, q.scan)
 	return q
@@ -215,11 +217,11 @@ func itsPush(row string, tables []string, shard string) string {
 	var each []string
 	for i, table := range tables {
 		one := fmt.Sprintf(`SELECT * FROM %[2]s w WHERE w.id = %[1]s.id AND w.send_at = %[1]s.send_at`, row, table)
-		if begin, end, divided := weeksOfPushes.span(tables[i : i+1]); divided {
+		if begin, end, some := weeksOfPushes.span(tables[i : i+1]); some {
 			one += fmt.Sprintf(` AND %[1]s.send_at >= '%[2]s' AND %[1]s.send_at < '%[3]s'`, row, begin.Format(time.RFC3339), end.Format(time.RFC3339))
 		}
 		if shard != "" {
-			one += ` AND ` + shardIn(table, weeksOfPushes.parent, "w") + ` = ` + shard
+			one += ` AND w.shard = ` + shard
 		}
 		each = append(each, one)
 	}

@@ -34,6 +34,13 @@ type MigrateConfig struct {
 var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
 	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
 
+// errOldSchema: an early version made the tables, and no migration of this program can convert them.
+var errOldSchema = errors.New("an early version of sendquota made this database, and this version cannot convert it; " +
+	"dump what you need with pg_dump, and start afresh: run sendquota migrate on an empty database")
+
+// oldSchemaQuery reports whether an early version made the tables: it had another table pushes, or wrote events by triggers.
+const oldSchemaQuery = `SELECT to_regprocedure('tell_booked()') IS NOT NULL OR EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('pushes') AND relkind = 'r')`
+
 // errContract: the next migration is one that contracts the schema, and was not asked for.
 var errContract = errors.New("it drops what programs of the release before use")
 
@@ -71,19 +78,18 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 		return nil, fmt.Errorf("migrate: %w", err)
 	}
 	defer pool.Close()
+	var old bool
+	if err := pool.QueryRow(ctx, oldSchemaQuery).Scan(&old); err != nil || old {
+		return nil, fmt.Errorf("migrate: %w", cmp.Or(err, errOldSchema))
+	}
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
 
 	turn := &migrationTurn{cfg: cfg, pool: pool}
 	applied, err = turn.all(ctx, db)
 	if errors.Is(err, errContract) {
-		left := turn.file
-		turn.cfg.Files = expanding{cfg.Files} // one that expands the schema may come behind
-		var more []string
-		if more, err = turn.all(ctx, db); err == nil {
-			cfg.Tell(left + " and others are left: they drop what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
-		}
-		applied = append(applied, more...)
+		cfg.Tell(turn.file + " is left: it drops what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
+		err = nil
 	}
 	if err != nil {
 		return applied, fmt.Errorf("migrate: %w", err)
@@ -91,7 +97,7 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	return applied, nil
 }
 
-// all applies all migrations, or those before the first that contracts the schema and may not be applied.
+// all applies all migrations, or those before the first that contracts the schema and may not be applied: no other kind stands behind it.
 func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, err error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, t.cfg.Files, goose.WithSessionLocker(t), goose.WithAllowOutofOrder(true))
 	if err != nil {
@@ -108,21 +114,6 @@ func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, 
 		}
 		applied = append(applied, result.Source.Path)
 	}
-}
-
-// expanding are those of the migrations that do not contract the schema.
-type expanding struct{ fs.FS }
-
-// Glob is how goose lists them.
-func (e expanding) Glob(pattern string) (names []string, err error) {
-	all, err := fs.Glob(e.FS, pattern)
-	for _, name := range all {
-		text, readErr := fs.ReadFile(e.FS, name)
-		if err = cmp.Or(err, readErr); !migrations.Contracts(string(text)) {
-			names = append(names, name)
-		}
-	}
-	return names, err
 }
 
 // migrate applies the next migration. One that can not have its locks is tried again until the time is over.

@@ -230,7 +230,7 @@ func TestMigrate_Together(t *testing.T) {
 	dying, kill := context.WithCancel(t.Context())
 	defer kill()
 	all = append(all, migrate(dying, url, cfg))
-	eventually(t, "the first builds an index", func() bool { return all[0].says("0008_pushes_lane.sql: waits for") })
+	eventually(t, "the first builds an index", func() bool { return all[0].says("9002_slow.sql: waits for") })
 	for range 3 {
 		all = append(all, migrate(t.Context(), url, cfg))
 	}
@@ -260,6 +260,77 @@ func TestMigrate_Together(t *testing.T) {
 	}
 	if n := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`); n != 0 || !ask[bool](t, db, `SELECT to_regclass('live_slow') IS NOT NULL`) {
 		t.Errorf("%d indexes are invalid, or it is not there", n)
+	}
+}
+
+// TestMigrate_Contract: what drops the things of the release before is left while a program may use them, and says so. It is applied
+// when it is asked for, or when no program has been at work.
+func TestMigrate_Contract(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const narrow = "-- contract: the release before reads it.\n-- +goose Up\nDROP TABLE channel_views;\n-- +goose Down\nSELECT;\n"
+	fresh := testenv.Postgres(t)
+	b.booked(t, "anna", time.Hour)
+	b.Close()
+	for _, row := range []struct {
+		url      string
+		contract bool
+		files    map[string]string
+		applied  []string
+		left     bool
+	}{
+		{b.url, false, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, []string{"9001_wide.sql"}, true},
+		{b.url, false, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, nil, true},
+		{b.url, true, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, []string{"9002_narrow.sql"}, false},
+		{fresh, false, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, []string{"9001_wide.sql", "9002_narrow.sql"}, false},
+	} {
+		m := migrate(t.Context(), row.url, store.MigrateConfig{Contract: row.contract, Files: later(t, row.files)})
+		<-m.done
+		if m.err != nil || !slices.Equal(m.applied, row.applied) || m.says("9002_narrow.sql is left") != row.left {
+			t.Errorf("applied %v, %v, says %q; want %+v", m.applied, m.err, m.said, row)
+		}
+	}
+}
+
+// TestMigrate_LowerNumber: a migration that comes with a lower number than the last one is applied.
+func TestMigrate_LowerNumber(t *testing.T) {
+	t.Parallel()
+	url := testenv.Postgres(t)
+	files := map[string]string{"9002_slow.sql": slowMigration}
+	for _, name := range []string{"9002_slow.sql", "9001_wide.sql"} {
+		applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{Files: later(t, files)})
+		if err != nil || !slices.Equal(applied, []string{name}) {
+			t.Errorf("applied %v, %v, want %s", applied, err, name)
+		}
+		files["9001_wide.sql"] = wideMigration
+	}
+}
+
+// TestMigrate_OldSchema: a database of an early version is refused with what to do, by the migration and by programs, and stays as it is.
+func TestMigrate_OldSchema(t *testing.T) {
+	t.Parallel()
+	const say = "dump what you need with pg_dump, and start afresh"
+	for name, tables := range map[string]string{
+		"the last":  `CREATE TABLE pushes (id uuid) PARTITION BY HASH (id); CREATE FUNCTION tell_booked() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
+		"the first": `CREATE TABLE pushes (id uuid)`,
+	} {
+		url := testenv.Postgres(t)
+		db := connect(t, url)
+		if _, err := db.Exec(t.Context(), `BEGIN; CREATE TEMP TABLE applied AS SELECT * FROM goose_db_version; DROP SCHEMA public CASCADE; CREATE SCHEMA public;
+			CREATE TABLE goose_db_version AS TABLE applied; COMMIT; `+tables); err != nil {
+			t.Fatal(err)
+		}
+		const all = `SELECT string_agg(oid::text, ' ' ORDER BY oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace`
+		before := ask[string](t, db, all)
+		if applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), say) || len(applied) > 0 {
+			t.Errorf("%s: applied %v, %v", name, applied, err)
+		}
+		if after := ask[string](t, db, all); after != before {
+			t.Errorf("%s: it was changed", name)
+		}
+		if err := openURL(t, url, store.Config{}).Ready(t.Context()); err == nil || !strings.Contains(err.Error(), say) {
+			t.Errorf("%s: ready: %v", name, err)
+		}
 	}
 }
 

@@ -42,7 +42,6 @@ const turnPause = 250 * time.Millisecond
 func (t *migrationTurn) SessionLock(ctx context.Context, c *sql.Conn) error {
 	for first := true; ; first = false {
 		var ours bool
-		// It is goose's own lock, which earlier versions of sendquota take.
 		if err := c.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, lock.DefaultLockID).Scan(&ours); err != nil {
 			return err
 		}

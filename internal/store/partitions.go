@@ -14,8 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// Partitions are made before they are needed, and dropped when all that is in them is kept for long enough. A table without
-// partitions is left alone.
+// Partitions are made before they are needed, and dropped when all that is in them is kept for long enough.
 
 // ahead is for how long partitions are made. One that lacks all the same is made by whoever needs it.
 var ahead = []struct {
@@ -58,7 +57,7 @@ func (s *Store) Partitions(each func(table string, begin, end time.Time)) {
 		return
 	}
 	for _, p := range []parts{known.pushes, known.sends, known.keys, known.log} {
-		if !p.divided() {
+		if len(p.begins) == 0 {
 			continue
 		}
 		end := p.begin(time.Now())
@@ -100,7 +99,7 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 			kept  time.Duration
 			still string // a condition on a row that is still needed; it has the time $3
 		}{
-			{weeksOfPushes, kept.Pushes, `status IN ('scheduled', 'sending') OR updated_at > $3`},
+			{weeksOfPushes, kept.Pushes, `status = 'scheduled' OR updated_at > $3`},
 			{daysOfSends, kept.Sends, `ended_at IS NULL`},
 			{weeksOfKeys, keyTime, `created_at > $3`},
 			{weeksOfLog, kept.Log, `created_at > $3`},

@@ -18,8 +18,7 @@ import (
 )
 
 // A plan that is kept locks every partition of the table that it names, each time, whichever it needs: hundreds of locks,
-// of the few thousand that a server has. So a statement names the partitions themselves. Until the schema is contracted, a
-// table has none, and is named instead of them.
+// of the few thousand that a server has. So a statement names the partitions themselves.
 
 // partitioned is a table with partitions of equal length, in UTC. A partition is named after its first day; weeks begin on
 // Mondays.
@@ -40,9 +39,9 @@ func (p partitioned) begin(at time.Time) time.Time { return at.UTC().Truncate(p.
 
 func (p partitioned) name(begin time.Time) string { return p.parent + begin.Format("_20060102") }
 
-// span is the time that partitions hold, which follow one another: from the first one's begin to before the last one's end. A
-// table that is not divided holds all times.
-func (p partitioned) span(tables []string) (begin, end time.Time, divided bool) {
+// span is the time that partitions hold, which follow one another: from the first one's begin to before the last one's end. The table
+// itself holds all times.
+func (p partitioned) span(tables []string) (begin, end time.Time, some bool) {
 	first, err := time.Parse(p.parent+"_20060102", tables[0])
 	if err != nil {
 		return begin, end, false
@@ -54,15 +53,12 @@ func (p partitioned) span(tables []string) (begin, end time.Time, divided bool) 
 // parts are the partitions that a table had when they were read.
 type parts struct {
 	partitioned
-	begins []time.Time // in order; none: it is a plain table
+	begins []time.Time // in order
 	others []string    // partitions that were attached by hand, and are found by no name
 }
 
 // errStale: the layout was read before a partition was made that may be needed. See [layouts.mend].
 var errStale = errors.New("the tables have other partitions than were known")
-
-// divided reports whether the table has partitions.
-func (p parts) divided() bool { return len(p.begins) > 0 }
 
 // at is the table that holds what has a time: the parent, if it is not known which it is.
 func (p parts) at(at time.Time) string { return p.all(at, at)[0] }
@@ -70,9 +66,6 @@ func (p parts) at(at time.Time) string { return p.all(at, at)[0] }
 // between lists the tables that hold what has a time from one to another, in order. It is not certain that there is no other
 // one: see [parts.covers].
 func (p parts) between(from, until time.Time) (tables []string) {
-	if !p.divided() {
-		return []string{p.parent}
-	}
 	first, last := p.begin(from), p.begin(until)
 	for _, begin := range p.begins {
 		if !begin.Before(first) && !begin.After(last) {
@@ -85,8 +78,8 @@ func (p parts) between(from, until time.Time) (tables []string) {
 // covers reports whether all partitions between two times are known. Those before the oldest one were dropped, or will never
 // be made.
 func (p parts) covers(from, until time.Time) bool {
-	if !p.divided() {
-		return true
+	if len(p.begins) == 0 {
+		return false
 	}
 	if oldest := p.begins[0]; from.Before(oldest) {
 		from = oldest
@@ -145,17 +138,12 @@ const completeSQL = `SELECT NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class 
 // layout is how the tables are divided.
 type layout struct {
 	pushes, sends, keys, log parts
-	freed                    bool // the index pushes_freed is there
 	read                     time.Time
 	asked, now               time.Time // by our clock and by that of Postgres, when they were read
 }
 
-// layoutTime is for how long a layout is believed that no error contradicts, and plainTime for how long one without
-// partitions is: a plain table that became a partitioned one is still right to name, but then a statement locks all of it.
-const (
-	layoutTime = time.Minute
-	plainTime  = time.Second
-)
+// layoutTime is for how long a layout is believed that no error contradicts.
+const layoutTime = time.Minute
 
 // layouts keeps the layout that was read last.
 type layouts struct{ last atomic.Pointer[layout] }
@@ -175,25 +163,10 @@ func (l *layouts) now() (since, until time.Time) {
 	return theirs, ours
 }
 
-// freed is a condition on pushes p that gave their places back. Those have an index from migration 0071 on; without it, they lie
-// beside all others, and the condition is true of each.
-func (l *layouts) freed() string {
-	if l.last.Load().freed {
-		return `p.freed::int = 1`
-	}
-	return `true`
-}
-
 // fresh reads the layout on a connection that is in no transaction, if it is not known or too old.
 func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
-	if last := l.last.Load(); last != nil {
-		believed := plainTime
-		if last.pushes.divided() && last.sends.divided() {
-			believed = layoutTime
-		}
-		if time.Since(last.read) < believed {
-			return nil
-		}
+	if last := l.last.Load(); last != nil && time.Since(last.read) < layoutTime {
+		return nil
 	}
 	next := &layout{pushes: parts{partitioned: weeksOfPushes}, sends: parts{partitioned: daysOfSends}, keys: parts{partitioned: weeksOfKeys},
 		log: parts{partitioned: weeksOfLog}}
@@ -201,7 +174,6 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 		SELECT p.relname, c.relname, clock_timestamp()
 		FROM pg_inherits i JOIN pg_class p ON p.oid = i.inhparent JOIN pg_class c ON c.oid = i.inhrelid
 		WHERE i.inhparent IN (to_regclass('pushes'), to_regclass('sends'), to_regclass('idempotency'), to_regclass('audit_log'))
-		UNION ALL SELECT 'pushes_freed', '', clock_timestamp() FROM pg_index WHERE indexrelid = to_regclass('pushes_freed') AND indisvalid
 		UNION ALL SELECT '', '', clock_timestamp()
 		ORDER BY 1, 2`)
 	var parent, name string
@@ -214,9 +186,6 @@ func (l *layouts) fresh(ctx context.Context, c *pgxpool.Conn) error {
 			p = &next.keys
 		case next.log.parent:
 			p = &next.log
-		case "pushes_freed":
-			next.freed = true
-			return nil
 		case "":
 			return nil
 		}
@@ -282,22 +251,11 @@ func (s *Store) makePart(ctx context.Context, err error) (made int, parted bool)
 	return made, err == nil
 }
 
-// in names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together. {p.shard} is the shard
-// of a push p, and {s.shard} that of an attempt s.
+// in names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together.
 func in(sql, what string, tables ...string) string {
-	name, row := tables[0], what[1:2]
-	shard := shardIn(name, what[1:len(what)-1], row)
+	name := tables[0]
 	if len(tables) > 1 {
 		name = "(TABLE " + strings.Join(tables, " UNION ALL TABLE ") + ")"
 	}
-	return strings.ReplaceAll(strings.ReplaceAll(sql, what, name), "{"+row+".shard}", shard)
-}
-
-// shardIn is the shard of a row in a table. One that was never divided, and has the name of all partitions, may not have it in its
-// column.
-func shardIn(table, parent, row string) string {
-	if table == parent {
-		return "(" + row + ".recipient_key & 255)"
-	}
-	return row + ".shard"
+	return strings.ReplaceAll(sql, what, name)
 }

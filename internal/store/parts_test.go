@@ -178,17 +178,13 @@ func TestParts_List(t *testing.T) {
 	}
 }
 
-// TestParts_Ids: a push is found by its id, whether that tells its week, tells another one, or tells nothing.
+// TestParts_Ids: a push is found by its id, whether that tells its week, another one, or one that has no table.
 func TestParts_Ids(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	at := monday(4).Add(time.Hour)
-	for name, id := range map[string]uuid.UUID{
-		"its week":       push.NewID(at, 1),
-		"another":        push.NewID(at.Add(-2*week), 1),
-		"no week at all": push.NewID(at.Add(1000*week), 1),
-		"random":         uuid.New(),
-	} {
+	for name, booked := range map[string]time.Time{"its week": at, "another": at.Add(-2 * week), "no week at all": at.Add(1000 * week)} {
+		id := push.NewID(booked, push.RecipientKey(b.tenant, name))
 		d := draft(b.tenant, name, at.Sub(began))
 		d.Push.ID = id
 		p := book(t, b.Store, nil, d).Push

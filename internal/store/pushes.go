@@ -31,7 +31,7 @@ func itsLive(shard string) string {
 func itsAttempt(shard string) string {
 	return `LEFT JOIN LATERAL (
 		SELECT token, attempts, started_at FROM live l
-		WHERE p.status IN ('scheduled', 'sending') AND p.send_at <= statement_timestamp()
+		WHERE p.status = 'scheduled' AND p.send_at <= statement_timestamp()
 			AND l.shard = ` + shard + ` AND l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id
 		OFFSET 0 -- keeps the first conditions where they cost nothing
 	) l ON true`
@@ -74,16 +74,9 @@ type batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }
 
-// byIDSQL reads pushes, when the first attempt of each began, and what else there is of retries. byShardSQL reads those of some
-// shards: in a table that is divided, or a part of one, each row has its shard.
-var (
-	byIDSQL    = byIDsSQL("{p.shard}") + `p.id = ANY ($1::uuid[])`
-	byShardSQL = byIDsSQL(`ANY ($2::smallint[])`) + `p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
-)
-
-func byIDsSQL(shard string) string {
-	return `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest FROM {pushes} p ` + itsLive(shard) + ` WHERE `
-}
+// byIDSQL reads pushes of some shards, when the first attempt of each began, and what else there is of retries.
+var byIDSQL = `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
+	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // attempted is a push with the time at which its first attempt began, or the time before that at which it was made.
 type attempted struct {
@@ -91,23 +84,18 @@ type attempted struct {
 	since time.Time
 }
 
-// sought is the id of a push that is looked for, with the shard in which it may be.
+// sought is the id of a push that is looked for, with its shard.
 type sought struct {
 	id    [16]byte
 	shard int16
-	sure  bool // it is in that shard or in none
 }
 
 // soughtOf looks for a push of a recipient.
 func soughtOf(id uuid.UUID, recipientKey int64) sought {
-	return sought{id, int16(push.Shard(recipientKey)), true}
+	return sought{id, int16(push.Shard(recipientKey))}
 }
 
-// soughtAnywhere looks for a push of which only the id is known. It names its shard, unless an earlier release made it: such an id is
-// of the same form, and names any.
-func soughtAnywhere(id uuid.UUID) sought { return sought{id: id, shard: int16(push.ShardOf(id))} }
-
-// place is where pushes are looked for by their ids: in the shards, or in all if there are none.
+// place is a table in which pushes are looked for by their ids and shards.
 type place struct {
 	table  string
 	ids    [][16]byte
@@ -125,35 +113,10 @@ func placeOf(table string, of []sought) place {
 	return p
 }
 
-// query returns the statement that reads by ids, or by shards and ids.
-func (p place) query(byID, byShard string) (sql string, args []any) {
-	if len(p.shards) == 0 {
-		return in(byID, "{pushes}", p.table), []any{p.ids}
-	}
-	return in(byShard, "{pushes}", p.table), []any{p.ids, p.shards}
-}
-
-// findPushes asks for pushes place by place: first the table and the shard that the id names, where its push was booked; then all tables
-// for that shard; last all tables and shards, for ids that may be of an earlier release. Where shards are not apart, the last two are one
-// question. Few callers look through all tables at a time: that takes a lock of each.
+// findPushes asks for pushes place by place: first in the week that the id names, for which its push was booked; then in all weeks. Few
+// callers look through all weeks at a time: that takes a lock of each.
 func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) (found [][16]byte, err error)) error {
 	pushes := s.layouts.pushes()
-	if !pushes.divided() {
-		whole := placeOf(pushes.parent, all)
-		whole.shards = nil
-		_, err := ask([]place{whole})
-		return err
-	}
-	left := slices.Clone(all)
-	look := func(places ...place) error {
-		found, err := ask(places)
-		known := make(map[[16]byte]bool, len(found))
-		for _, id := range found {
-			known[id] = true
-		}
-		left = slices.DeleteFunc(left, func(one sought) bool { return known[one.id] })
-		return err
-	}
 	hinted := map[string][]sought{}
 	for _, one := range all {
 		week := push.WeekOf(one.id)
@@ -165,25 +128,20 @@ func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) 
 	for table, some := range hinted {
 		places = append(places, placeOf(table, some))
 	}
-	if err := look(places...); err != nil || len(left) == 0 {
+	found, err := ask(places)
+	if err != nil {
 		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(one sought) bool { return slices.Contains(found, one.id) })
+	if len(left) == 0 {
+		return nil
 	}
 	if err := s.walks.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer s.walks.Release(1)
-	if s.byShard() || !slices.ContainsFunc(left, func(one sought) bool { return !one.sure }) {
-		if err := look(placeOf(pushes.parent, left)); err != nil {
-			return err
-		}
-		left = slices.DeleteFunc(left, func(one sought) bool { return one.sure })
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	whole := placeOf(pushes.parent, left)
-	whole.shards = nil
-	return look(whole)
+	_, err = ask([]place{placeOf(pushes.parent, left)})
+	return err
 }
 
 // readPushes reads those of the pushes that are there.
@@ -191,8 +149,7 @@ func (s *Store) readPushes(ctx context.Context, c batcher, all []sought) (pushes
 	err = s.findPushes(ctx, all, func(places []place) (found [][16]byte, err error) {
 		b := &pgx.Batch{}
 		for _, p := range places {
-			sql, args := p.query(byIDSQL, byShardSQL)
-			b.Queue(sql, args...)
+			b.Queue(in(byIDSQL, "{pushes}", p.table), p.ids, p.shards)
 		}
 		read, err := collectPushes(ctx, c, b)
 		for _, p := range read {
@@ -224,10 +181,10 @@ func collectPushes(ctx context.Context, c batcher, b *pgx.Batch) (pushes []attem
 
 // sendsSQL reads the attempts of a push that have ended.
 const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM {sends} s
-	WHERE {s.shard} = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
+	WHERE s.shard = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
 
 func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (push.Push, error) {
-	found, err := s.readPushes(ctx, c, []sought{soughtAnywhere(id)})
+	found, err := s.readPushes(ctx, c, []sought{{id, int16(push.ShardOf(id))}})
 	if err != nil {
 		return push.Push{}, err
 	}

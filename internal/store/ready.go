@@ -39,6 +39,12 @@ var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webho
 	"channel_views", "audits", "audit_findings", "audit_log", "bulk_changes", "bulk_change_pushes", "schedules", "schedule_runs", "users", "sessions"}
 
 func ready(ctx context.Context, c *pgx.Conn) error {
+	var old bool
+	if err := c.QueryRow(ctx, oldSchemaQuery).Scan(&old); err != nil {
+		return err
+	} else if old {
+		return &UnreadyError{"not_migrated", errOldSchema.Error()}
+	}
 	if lacks, err := lacking(ctx, c); err != nil {
 		return err
 	} else if lacks > 0 {

@@ -21,7 +21,7 @@ const waitingSQL = `
 	WHERE l.tenant_id = $2 AND l.token IS NULL`
 
 // kindsSQL reads for whom and of which kind pushes are, and when they were booked.
-const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at FROM {pushes} p WHERE {p.shard} = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // queueWaiting asks for what waits for recipients.
 func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
@@ -49,7 +49,7 @@ type waits struct {
 // cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
 // locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
 func (s *Store) cancelSome(
-	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, waiting []liveRow,
+	ctx context.Context, c *pgxpool.Conn, how string, now time.Time, waiting []liveRow,
 	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) (more bool, err error) {
 	pushes, n := s.layouts.pushes(), 0
@@ -69,7 +69,7 @@ func (s *Store) cancelSome(
 
 // cancelIn is cancelSome for pushes of one table.
 func (s *Store) cancelIn(
-	ctx context.Context, c *pgxpool.Conn, how telling, now time.Time, table string, waiting []liveRow, of []int,
+	ctx context.Context, c *pgxpool.Conn, how string, now time.Time, table string, waiting []liveRow, of []int,
 	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) error {
 	rows := make(map[uuid.UUID]liveRow, len(of))
@@ -102,7 +102,7 @@ func (s *Store) cancelIn(
 	for _, l := range chosen {
 		r.add(l)
 	}
-	ended, _ := c.Query(ctx, s.joiningOf(how).sql(table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
+	ended, _ := c.Query(ctx, in(s.joining(how), "{pushes}", table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
 	_, err = pgx.ForEachRow(ended, []any{(*[16]byte)(&id)}, func() error {
 		canceled(whose[id], rows[id])
 		return nil

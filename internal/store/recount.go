@@ -13,8 +13,7 @@ import (
 const recountTime = 10 * time.Minute
 
 // Recount counts what waits of the tenant that was counted longest ago, if that is longer ago than every, and corrects what is counted
-// as booked ahead. Pushes of before there were stat deltas, and those that a program of the release before has booked or ended, come
-// right by that. It reports whether it has counted one.
+// as booked ahead. It reports whether it has counted one.
 //
 // All that is in the snapshot, less the stat deltas that it sees, is what the table has to say: none is added to it meanwhile, and
 // those that the snapshot does not see are added later.
@@ -51,7 +50,7 @@ func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 		WITH right_now AS MATERIALIZED (
 			SELECT hour, channel, category, campaign_id, sum(n)::bigint AS n FROM (
 				SELECT `+hourOf(`send_at`)+` AS hour, channel, category, coalesce(`+countedCampaign+`, `+none+`) AS campaign_id, count(*) AS n FROM pushes
-				WHERE tenant_id = $1 AND send_at >= now() - $2::interval AND status IN ('scheduled', 'sending')
+				WHERE tenant_id = $1 AND send_at >= now() - $2::interval AND status = 'scheduled'
 				GROUP BY 1, 2, 3, 4
 				UNION ALL
 				SELECT send_hour, channel, category, coalesce(campaign_id, `+none+`), CASE WHEN what IN ('accepted', 'moved') THEN -n ELSE n END

@@ -243,10 +243,10 @@ var withdrawSQL = tells(`
 		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
 	), canceled AS (
 		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp(), last_error = '`+booking.ChangedReason+`'
-		FROM taken WHERE {p.shard} = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
+		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
 	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
 
 func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
 	key := push.RecipientKey(p.Tenant, p.Recipient)
-	b.Queue(withdrawSQL.sql(w.r.pushes.at(p.SendAt)), [16]byte(p.ID), key, p.SendAt, shardsOf(key))
+	b.Queue(in(withdrawSQL, "{pushes}", w.r.pushes.at(p.SendAt)), [16]byte(p.ID), key, p.SendAt, shardsOf(key))
 }

@@ -95,7 +95,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 	fits := []string{`s.recipient <> ''`} // it was erased
 	if f.Recipient != "" {
 		key := push.RecipientKey(r.tenant, f.Recipient)
-		bounds = append(bounds, in(`{s.shard}`, "{sends}", tables...)+` = ANY (`+arg(shardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
+		bounds = append(bounds, `s.shard = ANY (`+arg(shardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
 		fits = append(fits, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.recipient = `+arg(f.Recipient))
 	} else {
 		bounds = append(bounds, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.outcome || '' <> ''`) // as the index says

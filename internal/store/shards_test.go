@@ -64,7 +64,6 @@ func TestStore_OneShard(t *testing.T) {
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'one shard')`, tenant)
 	b.exec(t, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', $2, 's')`, tenant, push.Events)
 	lane := push.Lane{First: push.Shard(key), Last: push.Shard(key)}
-	b.exec(t, `ALTER TABLE pushes DISABLE TRIGGER tell_booked; ALTER TABLE pushes DISABLE TRIGGER tell_changed`)
 	campaign := b.campaign(t, recipient)
 	for _, part := range []struct {
 		name   string

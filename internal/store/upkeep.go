@@ -50,7 +50,7 @@ var expireSQL = tells(`
 		UPDATE {pushes} p SET status = 'expired', freed = true, plan = plan + 1, updated_at = statement_timestamp(),
 			last_error = concat_ws(': ', 'it expired before it could be sent',
 				CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
-		FROM taken WHERE {p.shard} = ANY ($5::smallint[]) AND p.id = taken.push_id
+		FROM taken WHERE p.shard = ANY ($5::smallint[]) AND p.id = taken.push_id
 		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
 	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
 	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(push.Expired))
@@ -111,7 +111,7 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 			for _, i := range at {
 				r.add(late[i])
 			}
-			rows, _ := c.Query(ctx, s.joiningOf(expireSQL).sql(table), s.cfg.Channels, r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
+			rows, _ := c.Query(ctx, in(s.joining(expireSQL), "{pushes}", table), s.cfg.Channels, r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
 			if ended, err = pgx.AppendRows(ended, rows, collectEnded); err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package testenv
 
 // forgeSQL has the table live follow what tests change in pushes by hand. It leaves what the service does alone.
 const forgeSQL = `
-	ALTER TABLE pushes ALTER COLUMN status SET DEFAULT 'scheduled';
 	CREATE OR REPLACE FUNCTION forged() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
 		IF TG_OP = 'UPDATE' THEN

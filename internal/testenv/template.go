@@ -19,7 +19,7 @@ import (
 // partitions lie around now.
 func newSeed() (devstack.Seed, error) {
 	sum := sha256.New()
-	fmt.Fprintln(sum, fewPartsSQL)
+	fmt.Fprintln(sum, partsSQL)
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	for _, name := range names {
 		var text []byte
@@ -60,7 +60,7 @@ func makeTemplate(ctx context.Context, server, name string) error {
 		func() error { return devstack.Exec(ctx, admin, "DROP DATABASE IF EXISTS "+side+" WITH (FORCE)") },
 		func() error { return devstack.Exec(ctx, admin, "CREATE DATABASE "+side) },
 		func() error { return migrate(ctx, u) },
-		func() error { return devstack.Exec(ctx, u, fewPartsSQL) },
+		func() error { return devstack.Exec(ctx, u, partsSQL) },
 		func() error { return devstack.Exec(ctx, admin, "ALTER DATABASE "+side+" RENAME TO "+name) },
 	} {
 		if err := step(); err != nil {
@@ -70,15 +70,9 @@ func makeTemplate(ctx context.Context, server, name string) error {
 	return nil
 }
 
-// fewPartsSQL leaves the partitions that most tests need, since each makes a new database slower, and adds some for what
-// tests forge that was to be sent, or was sent, before now. Programs make others when they need them.
-const fewPartsSQL = `
-	DO $$ DECLARE far text; BEGIN
-		SELECT string_agg(inhrelid::regclass::text, ', ') INTO far FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid
-		WHERE inhparent IN (to_regclass('pushes'), to_regclass('sends')) AND right(relname, 8) > to_char(now() + CASE WHEN relname ~ 'pushes' THEN '8 weeks' ELSE '2 days' END::interval, 'YYYYMMDD');
-		EXECUTE 'DROP TABLE ' || far;
-		PERFORM make_partitions('pushes', now() - interval '2 weeks', now()), make_partitions('sends', now() - interval '10 days', now());
-	END $$`
+// partsSQL makes partitions for what tests forge that was to be sent, or was sent, before now or will be later. Programs make others
+// when they need them.
+const partsSQL = `SELECT make_partitions('pushes', now() - interval '2 weeks', now() + interval '8 weeks'), make_partitions('sends', now() - interval '10 days', now())`
 
 func migrate(ctx context.Context, url string) error {
 	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
