@@ -40,11 +40,11 @@ func Dated(id uuid.UUID, sendAt time.Time, recipientKey int64) uuid.UUID {
 	return id
 }
 
-// ShardOf returns the shard of the recipient of the push with this id. Ids of earlier releases, and of callers, name any.
+// ShardOf returns the shard of the recipient of the push with this id. An id that a caller made up names any.
 func ShardOf(id uuid.UUID) int { return int(id[15]) }
 
 // WeekOf returns when the week began in which the push with this id was to be sent when it was booked. It is only a hint:
-// a push can have been moved or deferred, and ids of earlier releases say nothing.
+// a push can have been moved or deferred.
 func WeekOf(id uuid.UUID) time.Time {
 	n := int(id[6]&0x0f)<<8 | int(id[7])
 	return weekZero.Add(time.Duration(n) * week)

@@ -46,6 +46,7 @@ func TestFailures_AmongMany(t *testing.T) {
 		t.Errorf("%d rows were read", n)
 	}
 	b.exec(t, `SET session_replication_role = replica; UPDATE pushes SET freed = true WHERE status = 'sent'; RESET session_replication_role`)
+	b.Store = openURL(t, b.url, store.Config{})
 	f, err := b.Failures(t.Context(), b.tenant, q)
 	if want := at.Add(time.Minute + (others-100_000+1)*time.Second); err != nil || len(f.Groups) != 0 || !f.Since.Equal(want) {
 		t.Errorf("of too many: %+v, want all since %s, %v", f, want, err)

@@ -14,13 +14,13 @@ import (
 func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
+	b.exec(t, `SELECT make_partitions('idempotency', now() - interval '40 days', now())`)
 	again := func(request string) booking.Decision {
 		t.Helper()
 		return book(t, b.Store, threeRules, keyed(b.tenant, "anna", "k", request, time.Hour))
 	}
 	age := func(to string) {
 		t.Helper()
-		b.exec(t, `SELECT make_partitions('idempotency', now() - interval '40 days', now())`)
 		b.exec(t, `UPDATE idempotency SET created_at = clock_timestamp() - $1::interval`, to)
 	}
 	first := again("body")

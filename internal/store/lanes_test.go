@@ -227,9 +227,11 @@ func TestExpire_Lanes(t *testing.T) {
 		t.Errorf("ended %+v", ended)
 	}
 	for i, p := range pushes {
-		b.wantStatus(t, p, []push.Status{push.Scheduled, push.Expired}[i%2])
+		if got, want := ask[string](t, b.db, `SELECT status FROM pushes WHERE id = $1`, p.ID), []push.Status{push.Scheduled, push.Expired}[i%2]; got != string(want) {
+			t.Errorf("push %s is %s, want %s", p.ID, got, want)
+		}
 	}
-	if got := b.read(t, pushes[1]).LastError; got != "it expired before it could be sent: its channel is not configured any more" {
+	if got := ask[string](t, b.db, `SELECT last_error FROM pushes WHERE id = $1`, pushes[1].ID); got != "it expired before it could be sent: its channel is not configured any more" {
 		t.Error(got)
 	}
 	if ended := expire(3, lanes...); len(ended) != 3 {

@@ -83,8 +83,10 @@ func TestDescribe_RacingSubmits(t *testing.T) {
 func TestDescribe_Collision(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	bert := b.booked(t, "bert", time.Hour)
-	b.exec(t, `UPDATE pushes SET recipient_key = $1`, push.RecipientKey(b.tenant, "anna"))
+	d, key := draft(b.tenant, "bert", time.Hour), push.RecipientKey(b.tenant, "anna")
+	d.Push.ID = push.NewID(d.Push.SendAt, key)
+	bert := book(t, b.Store, nil, d).Push
+	b.exec(t, `UPDATE pushes SET recipient_key = $1`, key)
 	if d := b.say(t, booking.Description{Recipient: "anna", OptOuts: booking.OptOuts{All: true}}); d.Pushes != 0 || !d.Created {
 		t.Errorf("%+v", d)
 	}
