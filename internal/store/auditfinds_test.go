@@ -99,6 +99,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {
 		t.Fatal(err)
 	}
+	b.exec(t, `SELECT make_partitions('idempotency', now(), now() + interval '30 days')`)
 	b.booked(t, "ahead", time.Hour)
 	pushes := map[push.Status]push.Push{
 		"ahead": b.booked(t, "ahead", 2*time.Hour),

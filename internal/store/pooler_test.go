@@ -263,10 +263,9 @@ func TestPooler_Reads(t *testing.T) {
 	t.Run("writing", func(t *testing.T) {
 		t.Parallel()
 		p := setupPooled(t, store.Config{})
-		p.exec(t, `ALTER TABLE pushes RENAME TO pushes_kept;
-			CREATE FUNCTION write() RETURNS bool LANGUAGE sql VOLATILE SECURITY DEFINER AS $$ INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), gen_random_uuid()::text) RETURNING true $$;
-			CREATE VIEW pushes AS SELECT * FROM pushes_kept WHERE write(); GRANT ALL ON pushes TO `+p.role)
-		p.exec(t, `INSERT INTO pushes_kept (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, shard)
+		p.exec(t, `CREATE FUNCTION write() RETURNS bool LANGUAGE sql VOLATILE SECURITY DEFINER AS $$ INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), gen_random_uuid()::text) RETURNING true $$;
+			ALTER TABLE `+weekOf("pushes", 0)+` ENABLE ROW LEVEL SECURITY; CREATE POLICY writing ON `+weekOf("pushes", 0)+` USING (write())`)
+		p.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, shard)
 			SELECT gen_random_uuid(), $1, 1, 'r', 'log', '{}', s, s, s, s + interval '1 day', 'scheduled', 1 FROM (SELECT date_trunc('second', now()) AS s) s`, p.tenant)
 		_, err := p.List(t.Context(), p.tenant, push.Filter{}, push.Position{}, 5)
 		wantCode(t, err, "25006") // read_only_sql_transaction
