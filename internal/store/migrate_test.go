@@ -267,7 +267,7 @@ func TestMigrate_Together(t *testing.T) {
 // when it is asked for, or when no program has been at work.
 func TestMigrate_Contract(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	const narrow = "-- contract: the release before reads it.\n-- +goose Up\nDROP TABLE channel_views;\n-- +goose Down\nSELECT;\n"
 	fresh := testenv.Postgres(t)
 	b.booked(t, "anna", time.Hour)
