@@ -174,7 +174,7 @@ func channels(t testing.TB, c channel.Channel) *channel.Set {
 // book books a push for a whole second, whatever the policy.
 func (b *bundle) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
 	t.Helper()
-	p := push.Push{ID: uuid.Must(uuid.NewV7()), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
+	p := push.Push{ID: push.NewID(at, push.RecipientKey(b.tenant, recipient)), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
 	v, err := b.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}})
 	if err != nil {
 		t.Fatal(err)
