@@ -128,10 +128,11 @@ func (s *sendquota) stock() []string {
 		WITH stored AS (
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, ttl_ms, status, shard)
 		SELECT p.*, p.key & 255 FROM (
-		SELECT gen_random_uuid(), t.id, ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint AS key,
+		SELECT encode(overlay(uuid_send(gen_random_uuid()) PLACING substr(int8send(k.key), 8) FROM 16), 'hex')::uuid, t.id, k.key,
 			r.name, 'push', 'newsletter', '{"title":"Winter sale"}'::json, at.at, at.at, at.at, at.at + interval '1 day', 86400000, 'scheduled'
 		FROM tenants t, generate_series(0, $1::int - 1) AS n,
 			LATERAL (SELECT CASE WHEN $2 = 1 THEN 'hot' ELSE 'many-' || n % $2::int END AS name) r,
+			LATERAL (SELECT ('x' || substr(encode(sha256(decode(replace(t.id::text, '-', ''), 'hex') || r.name::bytea), 'hex'), 1, 16))::bit(64)::bigint AS key) k,
 			LATERAL (SELECT date_trunc('minute', clock_timestamp()) + interval '3 days' + n / $2::int * interval '90 seconds' AS at) at
 		WHERE t.name = 'loud') p RETURNING *
 		)
