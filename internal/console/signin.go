@@ -55,13 +55,19 @@ type SignInConfig struct {
 	MaxUsers int // that a tenant may have, for users of the provider; 0: any number
 }
 
+// passwords hashes passwords, and compares them with hashes.
+type passwords interface {
+	Hash(ctx context.Context, address, password string) (phc string, err error)
+	Matches(ctx context.Context, address, phc, password string) (bool, error)
+}
+
 // SignIn has users sign in and out, and knows who has. It is what [New] wants to know.
 type SignIn struct {
 	store     signInStore
 	cfg       SignInConfig
 	sessions  *scs.SessionManager
 	lookups   *bulkhead.Bulkhead[string] // of sessions, by the browser's address
-	passwords *user.Passwords
+	passwords passwords
 	provider  *provider // nil: there is none
 }
 

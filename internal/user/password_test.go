@@ -58,6 +58,26 @@ func TestPasswords_Matches(t *testing.T) {
 	}
 }
 
+// TestPasswords_NothingKept: a comparison with nothing is one with a hash of the usual parameters.
+func TestPasswords_NothingKept(t *testing.T) {
+	t.Parallel()
+	p := NewPasswords()
+	kept := hash("correct horse battery")
+	var compared []string
+	p.compare = func(phc, password string) (bool, error) {
+		compared = append(compared, phc[:strings.LastIndex(phc, "$")-22]) // without the salt and the sum
+		return compare(phc, password)
+	}
+	for _, phc := range []string{kept, ""} {
+		if same, err := p.Matches(t.Context(), "192.0.2.1", phc, "wrong"); same || err != nil {
+			t.Errorf("%q: %v, %v", phc, same, err)
+		}
+	}
+	if len(compared) != 2 || compared[0] != compared[1] || compared[0] != kept[:len(compared[0])] {
+		t.Errorf("%q", compared)
+	}
+}
+
 // TestPasswords_OtherParams: a hash is compared by the parameters that it names, as of an earlier or later release.
 func TestPasswords_OtherParams(t *testing.T) {
 	salt := []byte("0123456789abcdef")
