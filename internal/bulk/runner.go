@@ -43,7 +43,7 @@ type runner struct {
 	pushes pushes
 	log    *slog.Logger
 	worker uuid.UUID
-	served []uuid.UUID // tenants that had a step in this turn
+	turns  loop.Turns[uuid.UUID, store.RunningBulkChange]
 
 	mu    sync.Mutex
 	tries map[uuid.UUID]int // of pushes that failed
@@ -53,20 +53,19 @@ type runner struct {
 // and goes on with another one after a crash: what was done is found done.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, worker: uuid.New(), tries: map[uuid.UUID]int{}}
+	r.turns.Owner = func(p *store.RunningBulkChange) uuid.UUID { return p.Tenant }
+	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*store.RunningBulkChange, error) {
+		return st.TakeBulkChange(ctx, r.worker, except)
+	}
 	return loop.Loop{Name: "run bulk changes", Interval: interval, Log: log, Pass: r.pass}
 }
 
 // pass is a step of the bulk change whose turn it is.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
-	p, err := r.store.TakeBulkChange(ctx, r.worker, r.served)
-	if err == nil && p == nil && len(r.served) > 0 { // the next turn
-		r.served = r.served[:0]
-		p, err = r.store.TakeBulkChange(ctx, r.worker, nil)
-	}
+	p, err := r.turns.Next(ctx)
 	if err != nil || p == nil {
 		return false, err
 	}
-	r.served = append(r.served, p.Tenant)
 	if err := r.step(push.WithActor(ctx, p.By), p); err != nil {
 		return false, fmt.Errorf("bulk change %s: %w", p.ID, err)
 	}

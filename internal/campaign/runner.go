@@ -69,8 +69,8 @@ type runner struct {
 	cfg    RunnerConfig
 	worker uuid.UUID
 	work   map[uuid.UUID]*progress // of the campaigns that this worker has
-	served []uuid.UUID             // tenants that had a step in this turn
-	looked time.Time               // when those were looked at last that wait
+	turns  loop.Turns[uuid.UUID, store.RunningCampaign]
+	looked time.Time // when those were looked at last that wait
 }
 
 // progress is how far a worker has come with a campaign. It only saves work.
@@ -85,6 +85,10 @@ type progress struct {
 // another one after a crash: what was done is found done.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, cfg: cfg, worker: uuid.New(), work: map[uuid.UUID]*progress{}}
+	r.turns.Owner = func(c *store.RunningCampaign) uuid.UUID { return c.Tenant }
+	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*store.RunningCampaign, error) {
+		return st.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, except)
+	}
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
 }
 
@@ -99,15 +103,10 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 
 // carryOn does a step of the campaign whose turn it is.
 func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
-	c, err := r.store.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, r.served)
-	if err == nil && c == nil && len(r.served) > 0 { // the next turn
-		r.served = r.served[:0]
-		c, err = r.store.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, nil)
-	}
+	c, err := r.turns.Next(ctx)
 	if err != nil || c == nil {
 		return false, err
 	}
-	r.served = append(r.served, c.Tenant)
 	more, err := r.visit(ctx, c)
 	return more || err == nil, err
 }

@@ -42,6 +42,7 @@ type refitter struct {
 	log    *slog.Logger
 	cfg    RefitterConfig
 	worker uuid.UUID
+	turns  loop.Turns[uuid.UUID, booking.Refitting]
 
 	of     uuid.UUID // an operation
 	looked map[string]bool
@@ -49,7 +50,7 @@ type refitter struct {
 
 // refitStore has the operations, and does their steps.
 type refitStore interface {
-	TakeOperation(ctx context.Context, worker uuid.UUID) (*booking.Refitting, error)
+	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
 	RefitPage(ctx context.Context, r *booking.Refitting) (booking.RefitPage, error)
@@ -62,12 +63,16 @@ type refitStore interface {
 // after a crash. What was done is found done.
 func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
 	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
+	r.turns.Owner = func(op *booking.Refitting) uuid.UUID { return op.Tenant }
+	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*booking.Refitting, error) {
+		return st.TakeOperation(ctx, r.worker, except)
+	}
 	return loop.Loop{Name: "refit", Interval: time.Second, Log: log, Pass: r.pass}
 }
 
 // pass is a page of an operation.
 func (r *refitter) pass(ctx context.Context) (full bool, err error) {
-	op, err := r.store.TakeOperation(ctx, r.worker)
+	op, err := r.turns.Next(ctx)
 	if err != nil || op == nil {
 		return false, err
 	}

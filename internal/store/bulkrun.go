@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,58 +23,33 @@ type RunningBulkChange struct {
 	Caps push.OwnCaps // of its tenant
 }
 
-const (
-	// bulkLease is how long a worker has a bulk change without a sign of life.
-	bulkLease = 15 * time.Second
-	// bulkListed is how many pushes are looked at in a step that lists them.
-	bulkListed = 1000
-)
+// bulkListed is how many pushes are looked at in a step that lists them.
+const bulkListed = 1000
 
 // TakeBulkChange gives a worker the bulk change that has waited longest for its next step, but for those of some tenants: one that it
-// has, or one that no worker has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the same
-// step.
+// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
 func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*RunningBulkChange, error) {
-	scan := func(row pgx.CollectableRow) (r RunningBulkChange, err error) {
-		r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
-		return r, err
-	}
-	all, err := collect(ctx, s, scan, `
-		UPDATE bulk_changes p SET worker = $1, lease_until = clock_timestamp() + $2::interval
-		FROM tenants t
-		WHERE t.id = p.tenant_id AND p.id = (
-			SELECT id FROM bulk_changes
-			WHERE ended_at IS NULL AND tenant_id <> ALL ($3::uuid[]) AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
-			ORDER BY lease_until NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-		)
-		RETURNING `+bulkColumns+`, t.pending_cap, t.recipients_cap`, [16]byte(worker), bulkLease, bytesOf(except))
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return &all[0], nil
+	return leased[RunningBulkChange]{
+		table:   "bulk_changes",
+		open:    `ended_at IS NULL`,
+		columns: bulkColumns + `, t.pending_cap, t.recipients_cap`,
+		scan: func(row pgx.CollectableRow) (r RunningBulkChange, err error) {
+			r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+			return r, err
+		},
+	}.take(ctx, s, worker, except)
 }
 
 // bulkStep runs work in a transaction that has locked a bulk change which has not ended, and commits. If it has, it does nothing.
 func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			var after push.Position
-			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL FOR NO KEY UPDATE`, [16]byte(id))
-			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.BulkChange, error) {
-				return scanBulk(row, &after.SendAt, (*[16]byte)(&after.ID))
-			})
-			if err != nil {
-				return err
-			}
-			if len(found) == 0 {
-				return errElse
-			}
-			return work(ctx, c, tx, &found[0], after)
-		})
-	})
-	if errors.Is(err, errElse) {
-		return nil
+	var after push.Position
+	scan := func(row pgx.CollectableRow) (push.BulkChange, error) {
+		return scanBulk(row, &after.SendAt, (*[16]byte)(&after.ID))
 	}
-	return err
+	locked := func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange) error {
+		return work(ctx, c, tx, p, after)
+	}
+	return leasedStep(ctx, s, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, [16]byte(id))
 }
 
 // ListBulk notes some more of the pushes that a bulk change is about: those that fit its filter, wait, and were submitted before it was

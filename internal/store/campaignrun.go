@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,9 +19,6 @@ type RunningCampaign struct {
 	Caps   push.OwnCaps // of its tenant
 }
 
-// campaignLease is how long a worker has a campaign without a sign of life.
-const campaignLease = 15 * time.Second
-
 // openCampaigns are the states in which workers have something to do.
 const openCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
 
@@ -36,36 +32,17 @@ const (
 )
 
 // TakeCampaign gives a worker the campaign of a kind that has waited longest for its next step, but for those of some tenants: one that
-// it has, or one that no worker has. It is nil if there is none. The lease saves work, and promises nothing: two workers may do the
-// same step.
+// it has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
 func (s *Store) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*RunningCampaign, error) {
-	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
-		r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
-		return r, err
-	}
-	all, err := collect(ctx, s, scan, `
-		UPDATE campaigns p SET worker = $1, lease_until = clock_timestamp() + $2::interval
-		FROM tenants t
-		WHERE t.id = p.tenant_id AND p.id = (
-			SELECT id FROM campaigns
-			WHERE status IN `+openCampaigns+` AND (`+string(which)+`) AND tenant_id <> ALL ($3::uuid[])
-				AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
-			ORDER BY CASE WHEN worker = $1 THEN lease_until - $2::interval ELSE lease_until END NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-		)
-		RETURNING `+campaignColumns+`, p.parked, t.pending_cap, t.recipients_cap`, [16]byte(worker), campaignLease, bytesOf(except))
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return &all[0], nil
-}
-
-// bytesOf are ids as Postgres takes them.
-func bytesOf(ids []uuid.UUID) [][16]byte {
-	all := make([][16]byte, len(ids))
-	for i, id := range ids {
-		all[i] = id
-	}
-	return all
+	return leased[RunningCampaign]{
+		table:   "campaigns",
+		open:    `status IN ` + openCampaigns + ` AND (` + string(which) + `)`,
+		columns: campaignColumns + `, p.parked, t.pending_cap, t.recipients_cap`,
+		scan: func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+			r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+			return r, err
+		},
+	}.take(ctx, s, worker, except)
 }
 
 // LeaveCampaign gives a campaign to the worker that looks first after a while.
@@ -77,36 +54,21 @@ func (s *Store) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after t
 	return classify(err)
 }
 
-// errElse: the campaign has another state than its step is for. The next one is for that.
-var errElse = errors.New("the campaign has another state")
-
 // step runs work in a transaction that has locked a campaign, if it has one of these states, and commits. If not, it does
 // nothing.
 func (s *Store) step(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
+	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+		r.Campaign, err = scanCampaign(row, &r.Parked)
+		return r, err
+	}
+	locked := func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *RunningCampaign) error {
+		return work(ctx, tx, p)
+	}
 	of := make([]string, len(states))
 	for i, state := range states {
 		of[i] = string(state)
 	}
-	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[]) FOR NO KEY UPDATE`, [16]byte(id), of)
-			found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r RunningCampaign, err error) {
-				r.Campaign, err = scanCampaign(row, &r.Parked)
-				return r, err
-			})
-			if err != nil {
-				return err
-			}
-			if len(found) == 0 {
-				return errElse
-			}
-			return work(ctx, tx, &found[0])
-		})
-	})
-	if errors.Is(err, errElse) {
-		return nil
-	}
-	return err
+	return leasedStep(ctx, s, scan, locked, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[])`, [16]byte(id), of)
 }
 
 // EndCampaignStart has a campaign run whose recipients are all decided. It is false if some are not.

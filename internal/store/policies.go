@@ -163,7 +163,7 @@ func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64
 	return pgx.CollectExactlyOneRow(rows, collectVersion)
 }
 
-const operationColumns = `o.id, o.version, o.apply, o.status, o.looked, o.moved, o.canceled, o.created_at, o.updated_at, o.ended_at`
+const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.created_at, p.updated_at, p.ended_at`
 
 func collectOperation(row pgx.CollectableRow) (o policy.Operation, err error) {
 	err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
@@ -179,7 +179,7 @@ func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, vers
 	if err != nil || !carriesOn(apply) {
 		return nil, err
 	}
-	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS o (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
+	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS p (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
 		[16]byte(id), [16]byte(tenant), version, string(apply))
 	o, err := pgx.CollectExactlyOneRow(rows, collectOperation)
 	return &o, err
@@ -192,7 +192,7 @@ type querier interface {
 
 // readOperation returns an operation of a tenant, or nil.
 func readOperation(ctx context.Context, c querier, tenant, id uuid.UUID) (*policy.Operation, error) {
-	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations o WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
 	all, err := pgx.CollectRows(rows, collectOperation)
 	if len(all) == 0 {
 		return nil, err

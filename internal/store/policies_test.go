@@ -59,11 +59,11 @@ func TestRefit_CommitUnknown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := b.TakeOperation(t.Context(), uuid.New())
+	r, err := b.TakeOperation(t.Context(), uuid.New(), nil)
 	if err != nil || r == nil || r.ID != op.ID {
 		t.Fatal(r, err)
 	}
-	if other, err := b.TakeOperation(t.Context(), uuid.New()); err != nil || other != nil {
+	if other, err := b.TakeOperation(t.Context(), uuid.New(), nil); err != nil || other != nil {
 		t.Errorf("two workers have it: %+v, %v", other, err)
 	}
 	w.loseNext("COMMIT")
@@ -93,7 +93,7 @@ func TestRefit_UnderWay(t *testing.T) {
 	if _, _, err := b.ChangePolicy(t.Context(), b.tenant, policy.Change{Document: noSends(), By: "key", Apply: policy.Cancel}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := b.TakeOperation(t.Context(), uuid.New())
+	r, err := b.TakeOperation(t.Context(), uuid.New(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,30 +26,21 @@ const (
 	refitMost = 500
 )
 
-// operationLease is how long a worker has an operation without a sign of life.
-const operationLease = 15 * time.Second
-
-// TakeOperation gives a worker the operation that has waited longest for one, and renews the lease of one that it has. It is nil
-// if there is none.
-func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID) (*booking.Refitting, error) {
-	scan := func(row pgx.CollectableRow) (r booking.Refitting, err error) {
-		o := &r.Operation
-		err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
-			(*zeronull.Timestamptz)(&o.EndedAt), (*[16]byte)(&r.Tenant), &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), (*[16]byte)(&r.After.ID))
-		r.Worker = worker
-		return r, err
-	}
-	all, err := collect(ctx, s, scan, `
-		UPDATE policy_operations o SET worker = $1, lease_until = clock_timestamp() + $2::interval, updated_at = clock_timestamp()
-		WHERE id = (
-			SELECT id FROM policy_operations WHERE status = 'running' AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
-			ORDER BY updated_at LIMIT 1 FOR UPDATE SKIP LOCKED
-		)
-		RETURNING `+operationColumns+`, o.tenant_id, o.settled, nullif(o.after_at, '-infinity'), o.after_id`, [16]byte(worker), operationLease)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return &all[0], nil
+// TakeOperation gives a worker the operation that has waited longest for its next step, but for those of some tenants: one that it
+// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error) {
+	return leased[booking.Refitting]{
+		table:   "policy_operations",
+		open:    `status = 'running'`,
+		columns: operationColumns + `, p.tenant_id, p.settled, nullif(p.after_at, '-infinity'), p.after_id`,
+		scan: func(row pgx.CollectableRow) (r booking.Refitting, err error) {
+			o := &r.Operation
+			err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+				(*zeronull.Timestamptz)(&o.EndedAt), (*[16]byte)(&r.Tenant), &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), (*[16]byte)(&r.After.ID))
+			r.Worker = worker
+			return r, err
+		},
+	}.take(ctx, s, worker, except)
 }
 
 // Deciders lists the transactions of this database that hold locks of recipients now, or others like them. One that decided by
@@ -77,7 +68,7 @@ func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set str
 func noteOperation(ctx context.Context, c *pgxpool.Conn, r *booking.Refitting, set string, args ...any) error {
 	tag, err := c.Exec(ctx, `
 		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
-		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{[16]byte(r.ID), [16]byte(r.Worker), operationLease}, args...)...)
+		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{[16]byte(r.ID), [16]byte(r.Worker), leaseTime}, args...)...)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = booking.ErrReplaced
 	}
