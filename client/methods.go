@@ -65,6 +65,8 @@ type PushesOptions struct {
 // ListBulkChanges is GET /v1/bulk-changes: list bulk changes.
 //
 // Lists those under way, and those that ended in the last 30 days.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) ListBulkChanges(ctx context.Context) iter.Seq2[BulkChange, error] {
 	return list(ctx, a.c, path("/v1/bulk-changes"), params{"page_size": 500}, func(p BulkChangesPage) ([]BulkChange, string) { return p.BulkChanges, p.NextPageToken })
 }
@@ -81,6 +83,8 @@ func (a PushesAPI) ListBulkChanges(ctx context.Context) iter.Seq2[BulkChange, er
 // changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would
 // be accepted, each tried alone.
 //
+// Refusals of its own: [Forbidden].
+//
 // An empty key is a new one.
 func (a PushesAPI) CreateBulkChange(ctx context.Context, key string, body NewBulkChange) (BulkChange, error) {
 	return ask[BulkChange](ctx, a.c, call{method: "POST", path: path("/v1/bulk-changes"), body: body}.keyed(key))
@@ -95,6 +99,8 @@ func (a PushesAPI) ValidateCreateBulkChange(ctx context.Context, body NewBulkCha
 // GetBulkChange is GET /v1/bulk-changes/{id}: see how far a bulk change is.
 //
 // Answers with the bulk change, also when it has ended.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) GetBulkChange(ctx context.Context, id string) (BulkChange, error) {
 	return ask[BulkChange](ctx, a.c, call{method: "GET", path: path("/v1/bulk-changes/{id}", id), repeat: true})
 }
@@ -103,6 +109,8 @@ func (a PushesAPI) GetBulkChange(ctx context.Context, id string) (BulkChange, er
 //
 // What it has changed stays changed. A step of up to 64 pushes may be under way, and is carried to its end: then it is
 // canceled. One that has ended stays as it is; stopping it again changes nothing.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) CancelBulkChange(ctx context.Context, id string) (BulkChange, error) {
 	return ask[BulkChange](ctx, a.c, call{method: "POST", path: path("/v1/bulk-changes/{id}/cancel", id), repeat: true})
 }
@@ -110,6 +118,8 @@ func (a PushesAPI) CancelBulkChange(ctx context.Context, id string) (BulkChange,
 // ListBulkChangeRefused is GET /v1/bulk-changes/{id}/refused: list the pushes that a bulk change could not change.
 //
 // By the send times that they had when the bulk change found them.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) ListBulkChangeRefused(ctx context.Context, id string) iter.Seq2[BulkRefused, error] {
 	return list(ctx, a.c, path("/v1/bulk-changes/{id}/refused", id), params{"page_size": 500}, func(p BulkRefusedPage) ([]BulkRefused, string) { return p.Refused, p.NextPageToken })
 }
@@ -118,6 +128,8 @@ func (a PushesAPI) ListBulkChangeRefused(ctx context.Context, id string) iter.Se
 //
 // By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and
 // when 10,000 pushes were examined: the list continues while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) List(ctx context.Context, o PushesOptions) iter.Seq2[Push, error] {
 	return list(ctx, a.c, path("/v1/pushes"), params{"recipient": o.Recipient, "status": o.Status, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "reason": o.Reason, "from": o.From, "until": o.Until, "page_size": 500}, func(p PushesPage) ([]Push, string) { return p.Pushes, p.NextPageToken })
 }
@@ -130,7 +142,7 @@ func (a PushesAPI) List(ctx context.Context, o PushesOptions) iter.Seq2[Push, er
 //
 // With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.
 //
-// Refusals of its own: [CapExceeded], [OptedOut], [PushGone], [QuietHours], [QuotaExceeded].
+// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [QuietHours], [QuotaExceeded].
 //
 // An empty key is a new one.
 func (a PushesAPI) Submit(ctx context.Context, key string, body NewPush) (Push, error) {
@@ -147,7 +159,7 @@ func (a PushesAPI) ValidateSubmit(ctx context.Context, body NewPush) (Push, erro
 // Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and has its own
 // result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.
 //
-// Refusals of its own: [BatchRefused], [PushGone].
+// Refusals of its own: [BatchRefused], [Forbidden], [PushGone].
 //
 // An empty key is a new one.
 func (a PushesAPI) SubmitBatch(ctx context.Context, key string, body NewBatch) (Batch, error) {
@@ -162,6 +174,8 @@ func (a PushesAPI) ValidateSubmitBatch(ctx context.Context, body NewBatch) (Batc
 // Get is GET /v1/pushes/{id}: read a push.
 //
 // Answers with the push and all its delivery attempts.
+//
+// Refusals of its own: [Forbidden].
 func (a PushesAPI) Get(ctx context.Context, id string) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "GET", path: path("/v1/pushes/{id}", id), repeat: true})
 }
@@ -171,7 +185,7 @@ func (a PushesAPI) Get(ctx context.Context, id string) (Push, error) {
 // The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An
 // expiry that was not set by the caller moves along. With validate_only, nothing is moved.
 //
-// Refusals of its own: [CapExceeded], [OptedOut], [PushState], [QuietHours], [QuotaExceeded].
+// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushState], [QuietHours], [QuotaExceeded].
 func (a PushesAPI) Reschedule(ctx context.Context, id string, body NewTime) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "PATCH", path: path("/v1/pushes/{id}", id), body: body, repeat: true})
 }
@@ -186,7 +200,7 @@ func (a PushesAPI) ValidateReschedule(ctx context.Context, id string, body NewTi
 // After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended
 // with an unknown outcome, possibly_delivered is true. Canceling again answers the same.
 //
-// Refusals of its own: [PushState].
+// Refusals of its own: [Forbidden], [PushState].
 func (a PushesAPI) Cancel(ctx context.Context, id string) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "POST", path: path("/v1/pushes/{id}/cancel", id), repeat: true})
 }
@@ -200,7 +214,7 @@ func (a PushesAPI) Cancel(ctx context.Context, id string) (Push, error) {
 // possibly_delivered is true. A retry of a campaign's push names the campaign, and is no part of its progress, its
 // pauses and its cancellation.
 //
-// Refusals of its own: [CapExceeded], [OptedOut], [PushGone], [PushState], [QuietHours], [QuotaExceeded].
+// Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [PushState], [QuietHours], [QuotaExceeded].
 //
 // An empty key is a new one.
 func (a PushesAPI) Retry(ctx context.Context, key string, id string, body NewRetry) (Push, error) {
@@ -272,6 +286,8 @@ type RecipientSlotsOptions struct {
 // The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of
 // pushes of one day of UTC. A submit, a batch or a move beyond that is refused with a 409, tenant-cap-exceeded. Up to a
 // million are counted.
+//
+// Refusals of its own: [Forbidden].
 func (a QuotaAPI) GetCaps(ctx context.Context, o CapsOptions) (Caps, error) {
 	return ask[Caps](ctx, a.c, call{method: "GET", path: path("/v1/caps"), query: params{"day": dayOf(o.Day)}.values(), repeat: true})
 }
@@ -279,6 +295,8 @@ func (a QuotaAPI) GetCaps(ctx context.Context, o CapsOptions) (Caps, error) {
 // Check is POST /v1/quota/check: check whether a push would find a place.
 //
 // Answers as a submit would be decided now, and books nothing.
+//
+// Refusals of its own: [Forbidden].
 func (a QuotaAPI) Check(ctx context.Context, body NewCheck) (Check, error) {
 	return ask[Check](ctx, a.c, call{method: "POST", path: path("/v1/quota/check"), body: body, repeat: true})
 }
@@ -288,6 +306,8 @@ func (a QuotaAPI) Check(ctx context.Context, body NewCheck) (Check, error) {
 // Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a
 // place. All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time
 // from from until until has at most 400 days.
+//
+// Refusals of its own: [Forbidden].
 func (a QuotaAPI) RecipientAvailability(ctx context.Context, id string, o RecipientAvailabilityOptions) (Availability, error) {
 	return ask[Availability](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/availability", id), query: params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category, "without": o.Without}.values(), repeat: true})
 }
@@ -295,6 +315,8 @@ func (a QuotaAPI) RecipientAvailability(ctx context.Context, id string, o Recipi
 // Recipient is GET /v1/recipients/{id}/quota: see how full a recipient's quota is.
 //
 // For every rule: the sends in the fullest window that contains the time, and what remains.
+//
+// Refusals of its own: [Forbidden].
 func (a QuotaAPI) Recipient(ctx context.Context, id string, o RecipientQuotaOptions) (RecipientQuota, error) {
 	return ask[RecipientQuota](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/quota", id), query: params{"at": o.At, "channel": o.Channel, "category": o.Category}.values(), repeat: true})
 }
@@ -303,6 +325,8 @@ func (a QuotaAPI) Recipient(ctx context.Context, id string, o RecipientQuotaOpti
 //
 // Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400
 // days.
+//
+// Refusals of its own: [Forbidden].
 func (a QuotaAPI) RecipientSlots(ctx context.Context, id string, o RecipientSlotsOptions) (Slots, error) {
 	return ask[Slots](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/slots", id), query: params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category}.values(), repeat: true})
 }
@@ -333,6 +357,8 @@ type PolicyShadowOptions struct {
 // Delete is DELETE /v1/policy: go back to the operator's policy.
 //
 // From the answer on the policy of the operator's file is in force. Doing so again changes nothing.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) Delete(ctx context.Context, o PolicyOptions) (Policy, error) {
 	return ask[Policy](ctx, a.c, call{method: "DELETE", path: path("/v1/policy"), query: params{"apply": o.Apply}.values(), repeat: true}.ifVersion(o.IfVersion))
 }
@@ -346,6 +372,8 @@ func (a PolicyAPI) ForecastDelete(ctx context.Context) (PolicyChange, error) {
 // Get is GET /v1/policy: read the policy.
 //
 // Answers with the policy that is in force: the tenant's own, or that of the operator's file.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) Get(ctx context.Context) (Policy, error) {
 	return ask[Policy](ctx, a.c, call{method: "GET", path: path("/v1/policy"), repeat: true})
 }
@@ -354,6 +382,8 @@ func (a PolicyAPI) Get(ctx context.Context) (Policy, error) {
 //
 // Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes.
 // What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) Put(ctx context.Context, body NewPolicy, o PolicyOptions) (Policy, error) {
 	return ask[Policy](ctx, a.c, call{method: "PUT", path: path("/v1/policy"), query: params{"apply": o.Apply}.values(), body: body, repeat: true}.ifVersion(o.IfVersion))
 }
@@ -367,6 +397,8 @@ func (a PolicyAPI) ForecastPut(ctx context.Context, body NewPolicy) (PolicyChang
 // GetOperation is GET /v1/policy/operations/{id}: see how far a change has been carried on.
 //
 // Tells of a change with apply=reslot or apply=cancel. Another change of the policy replaces it.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) GetOperation(ctx context.Context, id string) (Operation, error) {
 	return ask[Operation](ctx, a.c, call{method: "GET", path: path("/v1/policy/operations/{id}", id), repeat: true})
 }
@@ -375,6 +407,8 @@ func (a PolicyAPI) GetOperation(ctx context.Context, id string) (Operation, erro
 //
 // Counts accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The counts
 // are at most a minute old.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) Shadow(ctx context.Context, o PolicyShadowOptions) (Shadow, error) {
 	return ask[Shadow](ctx, a.c, call{method: "GET", path: path("/v1/policy/shadow"), query: params{"from": o.From, "until": o.Until}.values(), repeat: true})
 }
@@ -382,6 +416,8 @@ func (a PolicyAPI) Shadow(ctx context.Context, o PolicyShadowOptions) (Shadow, e
 // ListVersions is GET /v1/policy/versions: list the versions of the policy.
 //
 // Lists every policy that the tenant has had, the newest first.
+//
+// Refusals of its own: [Forbidden].
 func (a PolicyAPI) ListVersions(ctx context.Context) iter.Seq2[PolicyVersion, error] {
 	return list(ctx, a.c, path("/v1/policy/versions"), params{}, func(p PolicyVersionsPage) ([]PolicyVersion, string) { return p.Versions, p.NextPageToken })
 }
@@ -408,6 +444,8 @@ type RecipientTimelineOptions struct {
 // List is GET /v1/recipients: list recipients.
 //
 // Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.
+//
+// Refusals of its own: [Forbidden].
 func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[Recipient, error] {
 	return list(ctx, a.c, path("/v1/recipients"), params{"opted_out": o.OptedOut, "page_size": 500}, func(p RecipientsPage) ([]Recipient, string) { return p.Recipients, p.NextPageToken })
 }
@@ -423,6 +461,8 @@ func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[
 // counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be
 // repeated.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is repeated only if the lines can be read again, as the lines of a file can.
 func (a RecipientsAPI) Import(ctx context.Context, lines io.Reader, as Format) (Import, error) {
 	return ask[Import](ctx, a.c, call{method: "POST", path: path("/v1/recipients/import"), upload: lines, media: string(as), repeat: true})
@@ -433,6 +473,8 @@ func (a RecipientsAPI) Import(ctx context.Context, lines io.Reader, as Format) (
 // Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere.
 // The pushes can not be read any more. What was sent still counts in the quota of a recipient of this id. Repeat the
 // request if it fails: it goes on.
+//
+// Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Erase(ctx context.Context, id string) (Erased, error) {
 	return ask[Erased](ctx, a.c, call{method: "DELETE", path: path("/v1/recipients/{id}", id), repeat: true})
 }
@@ -440,6 +482,8 @@ func (a RecipientsAPI) Erase(ctx context.Context, id string) (Erased, error) {
 // Get is GET /v1/recipients/{id}: read a recipient.
 //
 // Answers with what is known of a recipient.
+//
+// Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Get(ctx context.Context, id string) (Recipient, error) {
 	return ask[Recipient](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}", id), repeat: true})
 }
@@ -449,6 +493,8 @@ func (a RecipientsAPI) Get(ctx context.Context, id string) (Recipient, error) {
 // Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does
 // not want are canceled in the same transaction, with the last_error opted-out; one that is being sent is canceled if
 // it would be tried again.
+//
+// Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Put(ctx context.Context, id string, body NewRecipient) (RecipientStored, error) {
 	return ask[RecipientStored](ctx, a.c, call{method: "PUT", path: path("/v1/recipients/{id}", id), body: body, repeat: true})
 }
@@ -457,6 +503,8 @@ func (a RecipientsAPI) Put(ctx context.Context, id string, body NewRecipient) (R
 //
 // Answers with what has happened to the recipient's pushes. Of refusals, the last 20 of a week are kept, as well as
 // that goes: they do not outlive a loss of Redis.
+//
+// Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Timeline(ctx context.Context, id string, o RecipientTimelineOptions) (Timeline, error) {
 	return ask[Timeline](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/timeline", id), query: params{"from": o.From, "until": o.Until}.values(), repeat: true})
 }
@@ -472,6 +520,8 @@ type LimitsAPI struct{ c *Client }
 // caller's use. A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may
 // give back twice, and let more than the limit be used.
 //
+// Refusals of its own: [Forbidden].
+//
 // Only a dry run is repeated after a lost answer.
 func (a LimitsAPI) Refund(ctx context.Context, body NewTake) (Taken, error) {
 	return ask[Taken](ctx, a.c, call{method: "POST", path: path("/v1/limits/refund"), body: body, repeat: body.DryRun})
@@ -481,6 +531,8 @@ func (a LimitsAPI) Refund(ctx context.Context, body NewTake) (Taken, error) {
 //
 // Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated
 // safely.
+//
+// Refusals of its own: [Forbidden].
 func (a LimitsAPI) Reset(ctx context.Context, body NewTake) (Taken, error) {
 	return ask[Taken](ctx, a.c, call{method: "POST", path: path("/v1/limits/reset"), body: body, repeat: true})
 }
@@ -490,6 +542,8 @@ func (a LimitsAPI) Reset(ctx context.Context, body NewTake) (Taken, error) {
 // Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. Limits
 // need no setup: naming one creates it, and an unused one disappears. They use Redis' clock and are exact to the
 // millisecond. Without Redis the answer is a 503; the cost may then have been charged.
+//
+// Refusals of its own: [Forbidden].
 //
 // Only a dry run is repeated after a lost answer.
 func (a LimitsAPI) Take(ctx context.Context, body NewTake) (Taken, error) {
@@ -539,6 +593,8 @@ type CampaignRecipientsOptions struct {
 //
 // Lists the campaigns of the tenant, the latest first. A page ends early at about 1 MiB, and when 10,000 campaigns were
 // examined: the list continues while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a CampaignsAPI) List(ctx context.Context, o CampaignsOptions) iter.Seq2[Campaign, error] {
 	return list(ctx, a.c, path("/v1/campaigns"), params{"status": o.Status, "page_size": 500}, func(p CampaignsPage) ([]Campaign, string) { return p.Campaigns, p.NextPageToken })
 }
@@ -550,6 +606,8 @@ func (a CampaignsAPI) List(ctx context.Context, o CampaignsOptions) iter.Seq2[Ca
 // With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long
 // as there is one.
 //
+// Refusals of its own: [Forbidden].
+//
 // An empty key is a new one.
 func (a CampaignsAPI) Create(ctx context.Context, key string, body NewCampaign) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns"), body: body}.keyed(key))
@@ -560,7 +618,7 @@ func (a CampaignsAPI) Create(ctx context.Context, key string, body NewCampaign) 
 // Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail
 // names them.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Delete(ctx context.Context, id string) error {
 	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/campaigns/{id}", id), repeat: true})
 }
@@ -568,6 +626,8 @@ func (a CampaignsAPI) Delete(ctx context.Context, id string) error {
 // Get is GET /v1/campaigns/{id}: read a campaign.
 //
 // Answers with the campaign and its progress.
+//
+// Refusals of its own: [Forbidden].
 func (a CampaignsAPI) Get(ctx context.Context, id string) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "GET", path: path("/v1/campaigns/{id}", id), repeat: true})
 }
@@ -576,7 +636,7 @@ func (a CampaignsAPI) Get(ctx context.Context, id string) (Campaign, error) {
 //
 // What is not sent stays as it is; null is the default. Only a draft can be changed.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Change(ctx context.Context, id string, body CampaignChange) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "PATCH", path: path("/v1/campaigns/{id}", id), body: body, repeat: true})
 }
@@ -597,7 +657,7 @@ func (a CampaignsAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 // Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes
 // the place of the former one when it has arrived whole, and else leaves that as it is.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 //
 // It is repeated only if the lines can be read again, as the lines of a file can.
 func (a CampaignsAPI) PutAudience(ctx context.Context, id string, lines io.Reader, as Format) (Audience, error) {
@@ -610,7 +670,7 @@ func (a CampaignsAPI) PutAudience(ctx context.Context, id string, lines io.Reade
 // while: then the campaign is canceled. An attempt under way ends as it will, and is not repeated. A draft can not be
 // canceled, but deleted.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Cancel(ctx context.Context, id string) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/cancel", id), repeat: true})
 }
@@ -627,7 +687,7 @@ func (a CampaignsAPI) CancelAsOf(ctx context.Context, id string, updatedAt time.
 // let have it at their time. Nothing is booked. Caps, latest and on_conflict are not looked at; a simulation does. A
 // tenant's simulations and calls of this take turns.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Capacity(ctx context.Context, id string, o CampaignCapacityOptions) (Capacity, error) {
 	return ask[Capacity](ctx, a.c, call{method: "GET", path: path("/v1/campaigns/{id}/capacity", id), query: params{"from": o.From, "until": o.Until, "time_zone": o.TimeZone, "sample": o.Sample}.values(), repeat: true})
 }
@@ -641,6 +701,8 @@ func (a CampaignsAPI) Capacity(ctx context.Context, id string, o CampaignCapacit
 // In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an
 // apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.
 //
+// Refusals of its own: [Forbidden].
+//
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a CampaignsAPI) ExportRecipients(ctx context.Context, id string, o ExportCampaignRecipientsOptions, as Format) (io.ReadCloser, error) {
 	return a.c.stream(ctx, call{method: "GET", path: path("/v1/campaigns/{id}/export", id), query: params{"outcome": o.Outcome}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
@@ -651,7 +713,7 @@ func (a CampaignsAPI) ExportRecipients(ctx context.Context, id string, o ExportC
 // From two seconds after the answer no attempt begins, and no recipient is booked. What is booked keeps its places;
 // what expires meanwhile has expired. Its pushes can be canceled and moved one by one.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Pause(ctx context.Context, id string) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/pause", id), repeat: true})
 }
@@ -667,6 +729,8 @@ func (a CampaignsAPI) PauseAsOf(ctx context.Context, id string, updatedAt time.T
 // Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with
 // the attributes that the recipients have now. An error is what would make the line invalid. Nothing is booked, and
 // nothing is looked up in quotas.
+//
+// Refusals of its own: [Forbidden].
 func (a CampaignsAPI) Preview(ctx context.Context, id string, body PreviewForm) (Previews, error) {
 	return ask[Previews](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/preview", id), body: body, repeat: true})
 }
@@ -676,6 +740,8 @@ func (a CampaignsAPI) Preview(ctx context.Context, id string, body PreviewForm) 
 // Lists the recipients in the order of their lines. A page ends early when 10,000 of them were examined: the list
 // continues while there is a next_page_token. They are kept for as long as pushes that have ended, from the end of the
 // campaign.
+//
+// Refusals of its own: [Forbidden].
 func (a CampaignsAPI) ListRecipients(ctx context.Context, id string, o CampaignRecipientsOptions) iter.Seq2[CampaignRecipient, error] {
 	return list(ctx, a.c, path("/v1/campaigns/{id}/recipients", id), params{"outcome": o.Outcome, "recipient": o.Recipient, "page_size": 500}, func(p CampaignRecipientsPage) ([]CampaignRecipient, string) { return p.Recipients, p.NextPageToken })
 }
@@ -685,7 +751,7 @@ func (a CampaignsAPI) ListRecipients(ctx context.Context, id string, o CampaignR
 // What fell due in the pause is sent now, as the quota allows; the rest at its time. Recipients that were not booked
 // before the pause are booked now.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Resume(ctx context.Context, id string) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/resume", id), repeat: true})
 }
@@ -702,7 +768,7 @@ func (a CampaignsAPI) ResumeAsOf(ctx context.Context, id string, updatedAt time.
 // by the quota as it is then. A send_at, local_time or latest that has passed since the draft was made is a 422: change
 // it first. Starting it again changes nothing.
 //
-// Refusals of its own: [CampaignState].
+// Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Start(ctx context.Context, id string) (Campaign, error) {
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/start", id), repeat: true})
 }
@@ -726,6 +792,8 @@ type NextTimesOptions struct {
 //
 // Lists the schedules of the tenant, also those that have ended. A page ends early at about 1 MiB: the list continues
 // while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) List(ctx context.Context) iter.Seq2[Schedule, error] {
 	return list(ctx, a.c, path("/v1/schedules"), params{"page_size": 500}, func(p SchedulesPage) ([]Schedule, string) { return p.Schedules, p.NextPageToken })
 }
@@ -741,6 +809,8 @@ func (a SchedulesAPI) List(ctx context.Context) iter.Seq2[Schedule, error] {
 // With an Idempotency-Key the request can be repeated safely for 30 days after the schedule's end: the same key and
 // body get the same schedule.
 //
+// Refusals of its own: [Forbidden].
+//
 // An empty key is a new one.
 func (a SchedulesAPI) Create(ctx context.Context, key string, body NewSchedule) (Schedule, error) {
 	return ask[Schedule](ctx, a.c, call{method: "POST", path: path("/v1/schedules"), body: body}.keyed(key))
@@ -750,6 +820,8 @@ func (a SchedulesAPI) Create(ctx context.Context, key string, body NewSchedule) 
 //
 // After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs can
 // not be read any more.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Delete(ctx context.Context, id string) error {
 	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/schedules/{id}", id), repeat: true})
 }
@@ -757,6 +829,8 @@ func (a SchedulesAPI) Delete(ctx context.Context, id string) error {
 // Get is GET /v1/schedules/{id}: read a schedule.
 //
 // Answers with the schedule, also when it has ended.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Get(ctx context.Context, id string) (Schedule, error) {
 	return ask[Schedule](ctx, a.c, call{method: "GET", path: path("/v1/schedules/{id}", id), repeat: true})
 }
@@ -766,6 +840,8 @@ func (a SchedulesAPI) Get(ctx context.Context, id string) (Schedule, error) {
 // What is not sent stays as it is; a push replaces the whole pattern. What was due before the answer happens as the
 // schedule was then; what is submitted after it is as the schedule is now. Occurrences of the time in which it was
 // paused are skipped.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Change(ctx context.Context, id string, body ScheduleChange) (Schedule, error) {
 	return ask[Schedule](ctx, a.c, call{method: "PATCH", path: path("/v1/schedules/{id}", id), body: body, repeat: true})
 }
@@ -779,6 +855,8 @@ func (a SchedulesAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 // NextTimes is GET /v1/schedules/{id}/next: see when a schedule happens next.
 //
 // While it is paused, as if it were not.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) NextTimes(ctx context.Context, id string, o NextTimesOptions) (Next, error) {
 	return ask[Next](ctx, a.c, call{method: "GET", path: path("/v1/schedules/{id}/next", id), query: params{"n": o.N}.values(), repeat: true})
 }
@@ -787,6 +865,8 @@ func (a SchedulesAPI) NextTimes(ctx context.Context, id string, o NextTimesOptio
 //
 // Every occurrence has one run, the skipped ones as well: the latest first. They are kept for as long as pushes that
 // have ended.
+//
+// Refusals of its own: [Forbidden].
 func (a SchedulesAPI) ListRuns(ctx context.Context, id string) iter.Seq2[Run, error] {
 	return list(ctx, a.c, path("/v1/schedules/{id}/runs", id), params{"page_size": 500}, func(p RunsPage) ([]Run, string) { return p.Runs, p.NextPageToken })
 }
@@ -959,6 +1039,8 @@ type AheadOptions struct {
 // transaction that made the change. Submits are not among them, nor what is taken from speed limits. Filters can be
 // combined; an empty one counts as absent. A page ends early at about 1 MiB of entries, and when 10,000 entries were
 // examined: the list continues while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListAuditLog(ctx context.Context, o AuditLogOptions) iter.Seq2[LogEntry, error] {
 	return list(ctx, a.c, path("/v1/audit-log"), params{"actor": o.Actor, "actor_type": o.ActorType, "action": o.Action, "target": o.Target, "from": o.From, "until": o.Until, "page_size": 500}, func(p AuditLogPage) ([]LogEntry, string) { return p.Entries, p.NextPageToken })
 }
@@ -968,6 +1050,8 @@ func (a RecordsAPI) ListAuditLog(ctx context.Context, o AuditLogOptions) iter.Se
 // Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON
 // (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
 // not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.
+//
+// Refusals of its own: [Forbidden].
 //
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a RecordsAPI) ExportAuditLog(ctx context.Context, o ExportAuditLogOptions, as Format) (io.ReadCloser, error) {
@@ -979,6 +1063,8 @@ func (a RecordsAPI) ExportAuditLog(ctx context.Context, o ExportAuditLogOptions,
 // The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can
 // change, since what earlier ones closed, and all that was found before. Shown is what they found of yours, for 90
 // days.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListAudits(ctx context.Context) iter.Seq2[Audit, error] {
 	return list(ctx, a.c, path("/v1/audits"), params{"page_size": 100}, func(p AuditsPage) ([]Audit, string) { return p.Audits, p.NextPageToken })
 }
@@ -988,6 +1074,8 @@ func (a RecordsAPI) ListAudits(ctx context.Context) iter.Seq2[Audit, error] {
 // Groups the pushes that have failed or expired by status, channel and reason. The latest 100,000 of the time that have
 // failed, expired or were canceled are looked at: from says how far that reaches. Each of them can be retried: POST
 // /v1/pushes/{id}/retry.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListFailures(ctx context.Context, o FailuresOptions) (Failures, error) {
 	return ask[Failures](ctx, a.c, call{method: "GET", path: path("/v1/failures"), query: params{"from": o.From, "until": o.Until, "channel": o.Channel, "campaign": o.Campaign}.values(), repeat: true})
 }
@@ -997,6 +1085,8 @@ func (a RecordsAPI) ListFailures(ctx context.Context, o FailuresOptions) (Failur
 // Lists what was refused, the oldest first: of campaigns, all that the quota, a cap or an opt-out has refused. With
 // recipient, also the last 20 single pushes of a week, as well as these are kept: they do not outlive a loss of Redis.
 // A page ends early when 10,000 refusals were examined: the list continues while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListRefusals(ctx context.Context, o RefusalsOptions) iter.Seq2[Refusal, error] {
 	return list(ctx, a.c, path("/v1/refusals"), params{"recipient": o.Recipient, "campaign": o.Campaign, "rule": o.Rule, "from": o.From, "until": o.Until, "page_size": 500}, func(p RefusalsPage) ([]Refusal, string) { return p.Refusals, p.NextPageToken })
 }
@@ -1006,6 +1096,8 @@ func (a RecordsAPI) ListRefusals(ctx context.Context, o RefusalsOptions) iter.Se
 // Lists the attempts of all pushes that have ended, by the time at which they began. Filters can be combined; an empty
 // one counts as absent. A page ends early when 10,000 attempts were examined: the list continues while there is a
 // next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListSends(ctx context.Context, o SendsOptions) iter.Seq2[SendRecord, error] {
 	return list(ctx, a.c, path("/v1/sends"), params{"recipient": o.Recipient, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "outcome": o.Outcome, "from": o.From, "until": o.Until, "page_size": 500}, func(p SendsPage) ([]SendRecord, string) { return p.Sends, p.NextPageToken })
 }
@@ -1019,6 +1111,8 @@ func (a RecordsAPI) ListSends(ctx context.Context, o SendsOptions) iter.Seq2[Sen
 // Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one
 // that ends later may lie before the last line.
 //
+// Refusals of its own: [Forbidden].
+//
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a RecordsAPI) ExportSends(ctx context.Context, o ExportSendsOptions, as Format) (io.ReadCloser, error) {
 	return a.c.stream(ctx, call{method: "GET", path: path("/v1/sends/export"), query: params{"recipient": o.Recipient, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "outcome": o.Outcome, "from": o.From, "until": o.Until}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
@@ -1030,6 +1124,8 @@ func (a RecordsAPI) ExportSends(ctx context.Context, o ExportSendsOptions, as Fo
 // failed, expired and canceled of that of the end. Replays and validate_only do not count. A refusal by two rules
 // counts for each of them by rule, and once in other groups. Hours are kept for 400 days, days for ever. The time has
 // at most 400 days.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) Stats(ctx context.Context, o StatsOptions) (Stats, error) {
 	return ask[Stats](ctx, a.c, call{method: "GET", path: path("/v1/stats"), query: params{"from": o.From, "until": o.Until, "group_by": o.GroupBy}.values(), repeat: true})
 }
@@ -1038,6 +1134,8 @@ func (a RecordsAPI) Stats(ctx context.Context, o StatsOptions) (Stats, error) {
 //
 // Counts the pushes that have not ended by their send times, for a calendar: exactly, at this moment. The time has at
 // most 400 days.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 	return ask[Ahead](ctx, a.c, call{method: "GET", path: path("/v1/stats/ahead"), query: params{"from": o.From, "until": o.Until, "group_by": o.GroupBy, "split_by": o.SplitBy, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign}.values(), repeat: true})
 }
@@ -1047,6 +1145,8 @@ func (a RecordsAPI) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 // Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your
 // attempts of the last hour ended: by minute, with how late they were. How each channel is, /v1/channels tells. Of
 // other tenants nothing is shown.
+//
+// Refusals of its own: [Forbidden].
 func (a RecordsAPI) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, a.c, call{method: "GET", path: path("/v1/status"), repeat: true})
 }
@@ -1069,6 +1169,8 @@ type WebhookDeliveriesOptions struct {
 // List is GET /v1/webhooks: list webhooks.
 //
 // Lists all webhooks of the tenant, oldest first.
+//
+// Refusals of its own: [Forbidden].
 func (a WebhooksAPI) List(ctx context.Context) (Webhooks, error) {
 	return ask[Webhooks](ctx, a.c, call{method: "GET", path: path("/v1/webhooks"), repeat: true})
 }
@@ -1079,6 +1181,8 @@ func (a WebhooksAPI) List(ctx context.Context) (Webhooks, error) {
 // at least once, in order for each push, and repeated over a day until the endpoint answers 2xx. The answer has the
 // secret that verifies the signatures. It is shown only once.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a WebhooksAPI) Create(ctx context.Context, body NewWebhook) (Webhook, error) {
 	return ask[Webhook](ctx, a.c, call{method: "POST", path: path("/v1/webhooks"), body: body})
@@ -1088,6 +1192,8 @@ func (a WebhooksAPI) Create(ctx context.Context, body NewWebhook) (Webhook, erro
 //
 // No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any
 // more.
+//
+// Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Delete(ctx context.Context, id string) error {
 	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/webhooks/{id}", id), repeat: true})
 }
@@ -1095,6 +1201,8 @@ func (a WebhooksAPI) Delete(ctx context.Context, id string) error {
 // Get is GET /v1/webhooks/{id}: read a webhook.
 //
 // Answers with the webhook, its recent failures, and whether and why it is disabled.
+//
+// Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Get(ctx context.Context, id string) (Webhook, error) {
 	return ask[Webhook](ctx, a.c, call{method: "GET", path: path("/v1/webhooks/{id}", id), repeat: true})
 }
@@ -1103,6 +1211,8 @@ func (a WebhooksAPI) Get(ctx context.Context, id string) (Webhook, error) {
 //
 // Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. Deliveries
 // are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.
+//
+// Refusals of its own: [Forbidden].
 func (a WebhooksAPI) ListDeliveries(ctx context.Context, id string, o WebhookDeliveriesOptions) iter.Seq2[Delivery, error] {
 	return list(ctx, a.c, path("/v1/webhooks/{id}/deliveries", id), params{"status": o.Status, "event": o.Event, "push": o.Push, "page_size": 500}, func(p Deliveries) ([]Delivery, string) { return p.Deliveries, p.NextPageToken })
 }
@@ -1111,6 +1221,8 @@ func (a WebhooksAPI) ListDeliveries(ctx context.Context, id string, o WebhookDel
 //
 // Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being
 // sent is not changed.
+//
+// Refusals of its own: [Forbidden].
 //
 // It is not repeated after a lost answer.
 func (a WebhooksAPI) ReplayDelivery(ctx context.Context, id string, delivery string) (Delivery, error) {
@@ -1121,6 +1233,8 @@ func (a WebhooksAPI) ReplayDelivery(ctx context.Context, id string, delivery str
 //
 // Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not.
 // Enabling a webhook that is enabled clears its failures.
+//
+// Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Enable(ctx context.Context, id string) (Webhook, error) {
 	return ask[Webhook](ctx, a.c, call{method: "POST", path: path("/v1/webhooks/{id}/enable", id), repeat: true})
 }
@@ -1128,6 +1242,8 @@ func (a WebhooksAPI) Enable(ctx context.Context, id string) (Webhook, error) {
 // ReplayFailedDeliveries is POST /v1/webhooks/{id}/replay: send failed events again.
 //
 // Sends all events since a time that were given up, oldest first.
+//
+// Refusals of its own: [Forbidden].
 //
 // It is not repeated after a lost answer.
 func (a WebhooksAPI) ReplayFailedDeliveries(ctx context.Context, id string, body SinceForm) (Replayed, error) {
@@ -1139,6 +1255,8 @@ func (a WebhooksAPI) ReplayFailedDeliveries(ctx context.Context, id string, body
 // For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over.
 // Another rotation within that time ends the oldest secret at once.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a WebhooksAPI) RotateSecret(ctx context.Context, id string) (Webhook, error) {
 	return ask[Webhook](ctx, a.c, call{method: "POST", path: path("/v1/webhooks/{id}/rotate-secret", id)})
@@ -1148,6 +1266,8 @@ func (a WebhooksAPI) RotateSecret(ctx context.Context, id string) (Webhook, erro
 //
 // Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the
 // result.
+//
+// Refusals of its own: [Forbidden].
 //
 // It is not repeated after a lost answer.
 func (a WebhooksAPI) Test(ctx context.Context, id string) (Delivery, error) {
@@ -1162,6 +1282,8 @@ type ChannelsAPI struct{ c *Client }
 // For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how
 // your attempts ended that began in the last minute. It is counted once a second at most. Of other tenants nothing is
 // shown.
+//
+// Refusals of its own: [Forbidden].
 func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {
 	return ask[ChannelReport](ctx, a.c, call{method: "GET", path: path("/v1/channels"), repeat: true})
 }
@@ -1178,6 +1300,8 @@ type RevokeKeyOptions struct {
 // List is GET /v1/keys: list API keys.
 //
 // All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.
+//
+// Refusals of its own: [Forbidden].
 func (a KeysAPI) List(ctx context.Context) iter.Seq2[Key, error] {
 	return list(ctx, a.c, path("/v1/keys"), params{"page_size": 500}, func(p KeysPage) ([]Key, string) { return p.Keys, p.NextPageToken })
 }
@@ -1190,6 +1314,8 @@ func (a KeysAPI) List(ctx context.Context) iter.Seq2[Key, error] {
 // There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key
 // that the list shows, and make another one.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a KeysAPI) Create(ctx context.Context, body NewKey) (Key, error) {
 	return ask[Key](ctx, a.c, call{method: "POST", path: path("/v1/keys"), body: body})
@@ -1199,6 +1325,8 @@ func (a KeysAPI) Create(ctx context.Context, body NewKey) (Key, error) {
 //
 // The key is refused everywhere within a second, whatever its scopes are. Revoking again answers the same. The key of
 // the request is revoked only with self=true.
+//
+// Refusals of its own: [Forbidden].
 func (a KeysAPI) Revoke(ctx context.Context, id string, o RevokeKeyOptions) error {
 	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/keys/{id}", id), query: params{"self": o.Self}.values(), repeat: true})
 }
@@ -1206,6 +1334,8 @@ func (a KeysAPI) Revoke(ctx context.Context, id string, o RevokeKeyOptions) erro
 // Get is GET /v1/keys/{id}: read an API key.
 //
 // Answers with what is known of the key. Its secret is never shown.
+//
+// Refusals of its own: [Forbidden].
 func (a KeysAPI) Get(ctx context.Context, id string) (Key, error) {
 	return ask[Key](ctx, a.c, call{method: "GET", path: path("/v1/keys/{id}", id), repeat: true})
 }
@@ -1219,6 +1349,8 @@ func (a KeysAPI) Get(ctx context.Context, id string) (Key, error) {
 // There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate
 // again.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a KeysAPI) Rotate(ctx context.Context, id string, body KeyRotation) (Key, error) {
 	return ask[Key](ctx, a.c, call{method: "POST", path: path("/v1/keys/{id}/rotate", id), body: body})
@@ -1230,6 +1362,8 @@ type UsersAPI struct{ c *Client }
 // List is GET /v1/users: list the users of the console.
 //
 // All of the tenant, the oldest first.
+//
+// Refusals of its own: [Forbidden].
 func (a UsersAPI) List(ctx context.Context) iter.Seq2[User, error] {
 	return list(ctx, a.c, path("/v1/users"), params{"page_size": 500}, func(p UsersPage) ([]User, string) { return p.Users, p.NextPageToken })
 }
@@ -1241,6 +1375,8 @@ func (a UsersAPI) List(ctx context.Context) iter.Seq2[User, error] {
 //
 // There is no Idempotency-Key. If the answer was lost, the list shows the user, and another link can be made.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a UsersAPI) Create(ctx context.Context, body NewUser) (User, error) {
 	return ask[User](ctx, a.c, call{method: "POST", path: path("/v1/users"), body: body})
@@ -1250,6 +1386,8 @@ func (a UsersAPI) Create(ctx context.Context, body NewUser) (User, error) {
 //
 // The user is signed out everywhere. The last admin can not be deleted.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a UsersAPI) Delete(ctx context.Context, id string) error {
 	return a.c.tell(ctx, call{method: "DELETE", path: path("/v1/users/{id}", id)})
@@ -1258,6 +1396,8 @@ func (a UsersAPI) Delete(ctx context.Context, id string) error {
 // Get is GET /v1/users/{id}: read a user.
 //
 // Answers with what is known of the user. Passwords and links are never shown.
+//
+// Refusals of its own: [Forbidden].
 func (a UsersAPI) Get(ctx context.Context, id string) (User, error) {
 	return ask[User](ctx, a.c, call{method: "GET", path: path("/v1/users/{id}", id), repeat: true})
 }
@@ -1267,6 +1407,8 @@ func (a UsersAPI) Get(ctx context.Context, id string) (User, error) {
 // What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is
 // signed out everywhere. A role gives no scope that the caller does not have. The last admin can be neither lowered nor
 // disabled.
+//
+// Refusals of its own: [Forbidden].
 func (a UsersAPI) Change(ctx context.Context, id string, body UserChange) (User, error) {
 	return ask[User](ctx, a.c, call{method: "PATCH", path: path("/v1/users/{id}", id), body: body, repeat: true})
 }
@@ -1277,6 +1419,8 @@ func (a UsersAPI) Change(ctx context.Context, id string, body UserChange) (User,
 // password and the sessions of the user stay until it is used. Whoever has the link has the account: the user's role
 // may have no scope that the caller does not have.
 //
+// Refusals of its own: [Forbidden].
+//
 // It is not repeated after a lost answer.
 func (a UsersAPI) Link(ctx context.Context, id string) (User, error) {
 	return ask[User](ctx, a.c, call{method: "POST", path: path("/v1/users/{id}/link", id)})
@@ -1285,6 +1429,8 @@ func (a UsersAPI) Link(ctx context.Context, id string) (User, error) {
 // EndSessions is DELETE /v1/users/{id}/sessions: sign a user out everywhere.
 //
 // Users end their own sessions; those of others need the scope users:write.
+//
+// Refusals of its own: [Forbidden].
 func (a UsersAPI) EndSessions(ctx context.Context, id string) (Ended, error) {
 	return ask[Ended](ctx, a.c, call{method: "DELETE", path: path("/v1/users/{id}/sessions", id), repeat: true})
 }
@@ -1292,6 +1438,8 @@ func (a UsersAPI) EndSessions(ctx context.Context, id string) (Ended, error) {
 // ListSessions is GET /v1/users/{id}/sessions: list where a user is signed in.
 //
 // Users see their own sessions; those of others need the scope users:write.
+//
+// Refusals of its own: [Forbidden].
 func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, error) {
 	return ask[SessionsPage](ctx, a.c, call{method: "GET", path: path("/v1/users/{id}/sessions", id), repeat: true})
 }
@@ -1299,6 +1447,8 @@ func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, er
 // EndSession is DELETE /v1/users/{id}/sessions/{session}: sign a user out in one browser.
 //
 // Users end their own sessions; those of others need the scope users:write.
+//
+// Refusals of its own: [Forbidden].
 //
 // It is not repeated after a lost answer.
 func (a UsersAPI) EndSession(ctx context.Context, id string, session string) error {
