@@ -48,8 +48,8 @@ test: bin/testservers ## Run the tests of every guarantee, on real Postgres and 
 	$(TESTS) -short ./...
 
 .PHONY: test-race
-test-race: bin/testservers ## Run them under the race detector, and the store's with 256 lanes
-	$(TESTS) $(RACE) -short ./...
+test-race: bin/testservers ## Run those of the packages under the race detector, and the store's with 256 lanes
+	$(TESTS) $(RACE) -short ./client/... ./cmd/... ./internal/...
 	$(TESTS) $(RACE) -short $(LANES)
 
 .PHONY: test-all
