@@ -288,11 +288,10 @@ func TestWorkers_ProviderDown(t *testing.T) {
 func TestWorkers_QueuedPushExpires(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
-	sent := f.due(t, "first", "sms")
+	f.due(t, "first", "sms")
 	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
-	p := push.Push{ID: sent.ID, Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`)}
-	p.ID[15]++
-	p.SendAt = thisSecond().Add(-time.Second)
+	at := thisSecond().Add(-time.Second)
+	p := push.Push{ID: push.NewID(at, push.RecipientKey(f.tenant, "late")), Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`), SendAt: at}
 	p.RequestedSendAt, p.ExpiresAt = p.SendAt, time.Now().Add(time.Second)
 	if _, err := f.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}}); err != nil {
 		t.Fatal(err)

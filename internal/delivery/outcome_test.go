@@ -121,7 +121,7 @@ func TestWorker_ChannelGone(t *testing.T) {
 		t.Errorf("%+v, overdue for %s, %v", ahead, overdue, err)
 	}
 	late := p
-	late.ID, late.TTL, late.ExpiresAt = uuid.New(), 0, time.Now().Add(time.Millisecond)
+	late.ID, late.TTL, late.ExpiresAt = push.NewID(late.SendAt, push.RecipientKey(late.Tenant, late.Recipient)), 0, time.Now().Add(time.Millisecond)
 	if _, err := d.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: late}}}); err != nil {
 		t.Fatal(err)
 	}
