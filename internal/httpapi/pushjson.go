@@ -112,6 +112,9 @@ func (v *violationView) appendJSON(b []byte) []byte {
 	if v.Omitted != 0 {
 		b = strconv.AppendInt(append(b, `,"conflicts_omitted":`...), int64(v.Omitted), 10)
 	}
+	if v.Until != nil {
+		b = appendText(b, `,"until":`, *v.Until)
+	}
 	return append(b, '}')
 }
 

@@ -51,6 +51,7 @@ func TestAppendJSON(t *testing.T) {
 			p.Violations[i] = violationView{
 				Rule: text.Draw(t, "rule"), Limit: i, WindowSeconds: 0.5, Conflicts: make([]conflictView, rapid.IntRange(0, 2).Draw(t, "conflicts")),
 				Omitted: rapid.IntRange(0, 1).Draw(t, "omitted"), Per: rapid.SampledFrom([]string{"", "week"}).Draw(t, "per"),
+				Until: some(t, "until"),
 			}
 			for j := range p.Violations[i].Conflicts {
 				p.Violations[i].Conflicts[j] = conflictView{ID: text.Draw(t, "id"), SendAt: text.Draw(t, "send_at")}
