@@ -20,7 +20,7 @@ func get(t *testing.T, h http.Handler, method, path string, headers ...string) *
 }
 
 func TestFiles_Served(t *testing.T) {
-	packed := NewPage([]byte("packed()")).small
+	packed := compressed([]byte("packed()"))
 	f, err := New("/x/", fstest.MapFS{
 		"static/a.css": {Data: []byte("a { color: red }")}, "vendor/b.js": {Data: []byte("b()")}, "vendor/c.js.gz": {Data: packed},
 		"vendor/b.LICENSE.txt": {Data: []byte("free")}, "vendor/" + LockName: {Data: []byte("secret")},
@@ -98,7 +98,7 @@ func TestFiles_Mistakes(t *testing.T) {
 // TestVerify finds each way in which a folder and its lock differ.
 func TestVerify(t *testing.T) {
 	content := []byte("a()")
-	packed := NewPage(content).small
+	packed := compressed(content)
 	for name, c := range map[string]struct {
 		lock string
 		tree fstest.MapFS

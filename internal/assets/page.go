@@ -7,30 +7,44 @@ import (
 	"encoding/base64"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Page is a page, or any other file, that is the same for everybody. It is made and compressed once.
+// Page is a page, or any other file, that is the same for everybody. It is compressed once, when somebody first wants it so.
 type Page struct {
-	header       http.Header
-	plain, small []byte // no plain: it is kept compressed only
-	tag          string
+	header http.Header
+	plain  []byte // nil: it is kept compressed only
+	small  func() []byte
+	tag    string
+}
+
+// Drawn serves a page that is made when it is first asked for.
+func Drawn(draw func() *Page) http.Handler {
+	draw = sync.OnceValue(draw)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { draw().ServeHTTP(w, r) })
 }
 
 // NewPage returns a page with these headers, given as names and values.
 func NewPage(page []byte, headers ...string) *Page {
+	return newPage(page, sync.OnceValue(func() []byte { return compressed(page) }), page, headers)
+}
+
+func compressed(page []byte) []byte {
 	var small bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&small, gzip.BestCompression) // the level is valid
 	_, _ = w.Write(page)                                      // a buffer takes everything
 	_ = w.Close()
-	return newPage(page, small.Bytes(), page, headers)
+	return small.Bytes()
 }
 
 // NewPacked returns a page that was compressed with gzip before. It is sent so to everybody: what is too large to be kept
 // twice is for browsers, and those unpack it.
-func NewPacked(small []byte, headers ...string) *Page { return newPage(nil, small, small, headers) }
+func NewPacked(small []byte, headers ...string) *Page {
+	return newPage(nil, func() []byte { return small }, small, headers)
+}
 
-func newPage(plain, small, tagged []byte, headers []string) *Page {
+func newPage(plain []byte, small func() []byte, tagged []byte, headers []string) *Page {
 	p := &Page{header: http.Header{}, plain: plain, small: small}
 	for i := 0; i < len(headers); i += 2 {
 		p.header.Set(headers[i], headers[i+1])
@@ -52,7 +66,7 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if p.plain == nil || acceptsGzip(r.Header) {
 		h.Set("Content-Encoding", "gzip")
-		content, tag = p.small, p.tag+"-gzip"
+		content, tag = p.small(), p.tag+"-gzip"
 	}
 	h.Set("ETag", `"`+tag+`"`)
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))

@@ -86,13 +86,19 @@ func (b *bundle) limiter() *ratelimit.Limiter {
 // setup has a tenant of its own in the database that tests share.
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	return setupIn(t, testenv.SharedPostgres(t), "acme "+rand.Text())
+	return setupIn(t, testenv.SharedPostgres(t), testenv.SharedStore(t), "acme "+rand.Text())
 }
 
 // setupAlone has a database of its own, for what concerns all tenants: loops of workers, and users by their addresses.
 func setupAlone(t testing.TB) *bundle {
 	t.Helper()
-	b := setupIn(t, testenv.Postgres(t), "acme")
+	url := testenv.Postgres(t)
+	st, err := store.Open(t.Context(), url, store.Config{Timeout: longest, ReadTimeout: longest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	b := setupIn(t, url, st, "acme")
 	b.runner = campaign.NewRunner(b.store, b.pushes, slog.New(slog.DiscardHandler), campaign.RunnerConfig{Policy: rules, Parse: campaign.Parse})
 	b.bulks = bulk.NewRunner(b.store, b.pushes, slog.New(slog.DiscardHandler))
 	return b
@@ -102,14 +108,10 @@ var rules = quota.Policy{
 	{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
-func setupIn(t testing.TB, url, tenant string) *bundle {
+func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: url, cookies: map[string]string{}}
+	b := &bundle{t: t, url: url, store: st, cookies: map[string]string{}}
 	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: longest, ReadTimeout: longest}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
 	b.rdb = testenv.RedisClient(t, testenv.Redis(t))
 	log := slog.New(slog.NewJSONHandler(&b.log, nil))
 	var file policy.Document

@@ -68,7 +68,7 @@ func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	c := &console{cfg: cfg, api: api, auth: auth, screens: parseScreens(), streams: newStreams()}
+	c := &console{cfg: cfg, api: api, auth: auth, screens: allScreens(), streams: newStreams()}
 	router := chi.NewMux()
 	c.routes(router)
 	return harden(http.NewCrossOriginProtection().Handler(auth.wrap(router)))

@@ -15,7 +15,7 @@ import (
 func TestRoutes_Pages(t *testing.T) {
 	t.Parallel()
 	router := chi.NewMux()
-	c := &console{screens: parseScreens(), auth: NewSignIn(nil, SignInConfig{})}
+	c := &console{screens: allScreens(), auth: NewSignIn(nil, SignInConfig{})}
 	c.routes(router)
 	var pages []string
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
@@ -36,7 +36,7 @@ func TestRoutes_Pages(t *testing.T) {
 func TestRoutes_FormsLeadBack(t *testing.T) {
 	t.Parallel()
 	router := chi.NewMux()
-	c := &console{screens: parseScreens(), auth: NewSignIn(nil, SignInConfig{})}
+	c := &console{screens: allScreens(), auth: NewSignIn(nil, SignInConfig{})}
 	c.routes(router)
 	found := map[string]map[string]bool{}
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

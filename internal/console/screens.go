@@ -10,6 +10,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,6 +27,9 @@ type screens struct {
 	templates map[string]*template.Template
 	files     *assets.Files
 }
+
+// allScreens are parsed once, for all consoles of a process.
+var allScreens = sync.OnceValue(parseScreens)
 
 // parseScreens reads all templates: one that can not be read stops the program at boot. Each screen has the layout and the parts,
 // and at least a template main of its own.

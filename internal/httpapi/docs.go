@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"html/template"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -69,12 +68,12 @@ func (a docsAnswer) Brief() string {
 
 type docsExample struct{ Name, Text string }
 
-// docsPage serves a page that is drawn once from the OpenAPI document and loads nothing from elsewhere.
-func (a *api) docsPage() http.Handler {
+// docsPage is drawn once from the OpenAPI document, with all operations, and loads nothing from elsewhere.
+func (a *api) docsPage() *assets.Page {
 	t := template.Must(template.New("docs").Parse(docsTemplate))
 	var page bytes.Buffer
 	if err := t.Execute(&page, a.docs()); err != nil {
-		panic(fmt.Errorf("draw /docs: %w", err)) // at boot, not when it is asked for
+		panic(fmt.Errorf("draw /docs: %w", err)) // a test asks for it
 	}
 	return assets.NewPage(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
 }

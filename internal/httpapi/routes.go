@@ -6,6 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -49,9 +50,9 @@ func (a *api) routes() {
 	s.complete(doc)
 	a.page(metricsPath, a.cfg.Metrics)
 	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
-	a.page("/openapi.json", a.openAPIPage())
+	a.page("/openapi.json", assets.Drawn(a.openAPIPage))
 	a.tryPage()
-	a.page("/docs", a.docsPage()) // last: it shows all operations
+	a.page("/docs", assets.Drawn(a.docsPage))
 	a.router.NotFound(a.notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"sync"
 
 	"github.com/sendquota/sendquota/internal/assets"
 )
@@ -19,16 +20,21 @@ var tryTemplate string
 //go:embed vendor static
 var tryFiles embed.FS
 
+var tryAssets = sync.OnceValue(func() *assets.Files {
+	f, err := assets.New("/docs/", tryFiles)
+	if err != nil {
+		panic(fmt.Errorf("the files of /docs/try: %w", err)) // at boot, not when one is asked for
+	}
+	return f
+})
+
 // tryView is the page around Scalar.
 type tryView struct{ Title, Nonce, Start, Scalar, Open string }
 
 // tryPage serves /docs/try, in which people send requests to this API with a key of theirs: Scalar, which is told to ask
 // nobody else, and which the browser keeps from it.
 func (a *api) tryPage() {
-	files, err := assets.New("/docs/", tryFiles)
-	if err != nil {
-		panic(fmt.Errorf("the files of /docs/try: %w", err)) // at boot, not when one is asked for
-	}
+	files := tryAssets()
 	for _, path := range files.Paths() {
 		a.page(path, files)
 	}

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // cleanupTime bounds the work after a test, whose context is over.
@@ -21,10 +23,20 @@ const cleanupTime = time.Minute
 // postgres is a server with a migrated database to copy from.
 type postgres struct {
 	server   *devstack.Server
+	admin    string // URL of a database that is not for tests
 	template string
-	shared   func() (url string, err error) // a database for all tests of this process
+	shared   func() (sharedDatabase, error) // for all tests of this process
 	dropped  []string                       // what close drops, if the server stays
 }
+
+// sharedDatabase is one with a store, whose connections tests share as well.
+type sharedDatabase struct {
+	url   string
+	store *store.Store
+}
+
+// Patience is how long the shared store lets a transaction, and a statement that reads, take: longer than on the busiest machine.
+const Patience = time.Minute
 
 // Postgres returns the URL of a new, migrated database for this test alone.
 // It is dropped when the test ends, and open connections with it. A test that
@@ -41,6 +53,17 @@ func SharedPostgres(t T) string {
 	return servers.SharedPostgres(t)
 }
 
+// SharedStore returns the store of the shared database, which belongs to all tests of this process: what they measure of its
+// connections, and what they close, they open themselves.
+func SharedStore(t T) *store.Store {
+	t.Helper()
+	p, err := servers.postgres()
+	Check(t, err)
+	d, err := p.shared()
+	Check(t, err)
+	return d.store
+}
+
 // Postgres returns the URL of a new, migrated database for this test alone. It is
 // dropped when the test ends.
 func (s *Servers) Postgres(t T) string {
@@ -51,7 +74,7 @@ func (s *Servers) Postgres(t T) string {
 	defer cancel()
 	name, u, err := p.create(ctx)
 	Check(t, err)
-	Finally(t, func() error { return p.drop(name) })
+	Finally(t, func() error { kept.close(u); return p.drop(name) })
 	return u
 }
 
@@ -60,9 +83,9 @@ func (s *Servers) SharedPostgres(t T) string {
 	t.Helper()
 	p, err := s.postgres()
 	Check(t, err)
-	u, err := p.shared()
+	d, err := p.shared()
 	Check(t, err)
-	return u
+	return d.url
 }
 
 // Connect connects to a Postgres, until the test ends.
@@ -85,19 +108,78 @@ func (s *Servers) PostgresServer(t T) *devstack.Server {
 // Exec runs a statement in the database of a URL.
 func Exec(t T, url, statement string, args ...any) {
 	t.Helper()
-	Check(t, devstack.Exec(t.Context(), url, statement, args...))
+	Check(t, connected(t.Context(), url, func(c *pgx.Conn) error {
+		_, err := c.Exec(t.Context(), statement, args...)
+		return err
+	}))
 }
 
 // Query returns the value that a query finds in the database of a URL: of one row and one column.
 func Query[V any](t T, url, query string, args ...any) V {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	Check(t, err)
-	defer conn.Close(t.Context())
-	rows, _ := conn.Query(t.Context(), query, args...) // its error is also that of the rows
-	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
-	Check(t, err)
+	var value V
+	Check(t, connected(t.Context(), url, func(c *pgx.Conn) (err error) {
+		rows, _ := c.Query(t.Context(), query, args...) // its error is also that of the rows
+		value, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
+		return err
+	}))
 	return value
+}
+
+// connected uses a connection to the database of a URL. Those to databases that were made here are kept, as a start of one
+// takes Postgres longer than most statements.
+func connected(ctx context.Context, url string, use func(*pgx.Conn) error) error {
+	if pool := kept.of(url); pool != nil {
+		return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return use(c.Conn()) })
+	}
+	c, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer c.Close(ctx)
+	return use(c)
+}
+
+// pools are connections to databases, by their URLs.
+type pools struct {
+	mu   sync.Mutex
+	open map[string]*pgxpool.Pool
+}
+
+// kept are those to the databases that were made here.
+var kept = pools{open: map[string]*pgxpool.Pool{}}
+
+func (p *pools) of(url string) *pgxpool.Pool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.open[url]
+}
+
+func (p *pools) add(ctx context.Context, url string) error {
+	c, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return err
+	}
+	c.MaxConns = 20
+	c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // tests change tables
+	pool, err := pgxpool.NewWithConfig(ctx, c)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open[url] = pool
+	return nil
+}
+
+func (p *pools) close(url string) {
+	p.mu.Lock()
+	pool := p.open[url]
+	delete(p.open, url)
+	p.mu.Unlock()
+	if pool != nil {
+		pool.Close()
+	}
 }
 
 // newPostgres finds or starts a server with a template in it.
@@ -113,12 +195,22 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 		return nil, err
 	}
 	p := &postgres{server: server, template: c.Seed.Name}
-	p.shared = sync.OnceValues(func() (string, error) {
+	if p.admin, err = withDatabase(server.URL, "postgres"); err == nil {
+		err = kept.add(context.Background(), p.admin)
+	}
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	p.shared = sync.OnceValues(func() (d sharedDatabase, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), startTime)
 		defer cancel()
-		name, u, err := p.create(ctx)
+		var name string
+		if name, d.url, err = p.create(ctx); err != nil {
+			return d, err
+		}
 		p.dropped = append(p.dropped, name)
-		return u, err
+		d.store, err = store.Open(context.Background(), d.url, store.Config{Timeout: Patience, ReadTimeout: Patience})
+		return d, err
 	})
 	if server.Private() {
 		return p, nil // the Seed made it
@@ -132,15 +224,21 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 // create copies the template.
 func (p *postgres) create(ctx context.Context) (name, url string, err error) {
 	name = newName()
-	admin, err := withDatabase(p.server.URL, "postgres")
-	if err == nil {
-		err = devstack.Exec(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE "+p.template)
-	}
-	if err != nil {
+	if err = p.administer(ctx, "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
 		return name, "", err
 	}
-	url, err = withDatabase(p.server.URL, name)
+	if url, err = withDatabase(p.server.URL, name); err == nil {
+		err = kept.add(context.Background(), url)
+	}
 	return name, url, err
+}
+
+// administer runs a statement that concerns whole databases.
+func (p *postgres) administer(ctx context.Context, statement string) error {
+	return connected(ctx, p.admin, func(c *pgx.Conn) error {
+		_, err := c.Exec(ctx, statement)
+		return err
+	})
 }
 
 func (p *postgres) close() error {
@@ -150,17 +248,14 @@ func (p *postgres) close() error {
 			err = errors.Join(err, p.drop(name))
 		}
 	}
+	kept.close(p.admin)
 	return errors.Join(err, p.server.Close())
 }
 
 func (p *postgres) drop(name string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 	defer cancel()
-	admin, err := withDatabase(p.server.URL, "postgres")
-	if err != nil {
-		return err
-	}
-	return devstack.Exec(ctx, admin, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
+	return p.administer(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 
 // newName is the name of a new database.
