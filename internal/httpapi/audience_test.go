@@ -18,7 +18,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // upload sends an audience, and demands a status.
@@ -44,7 +43,7 @@ func counts(t *testing.T, r reply) string {
 // stored are the lines of the audience that a campaign has.
 func (b *bundle) stored(id string) string {
 	b.t.Helper()
-	return testenv.Query[string](b.t, b.url, `SELECT coalesce(string_agg(concat_ws('|', line, recipient, address, variables), E'\n' ORDER BY line), '')
+	return query[string](b, `SELECT coalesce(string_agg(concat_ws('|', line, recipient, address, variables), E'\n' ORDER BY line), '')
 		FROM campaign_recipients r JOIN campaigns c ON c.audience_id = r.audience_id WHERE c.id = $1`, id)
 }
 
@@ -225,7 +224,7 @@ func TestAudience_Whole(t *testing.T) {
 	// The one that ends last counts, and both are whole.
 	svc := campaignsOf(b.store, b.now)
 	at := func(name string) *campaign.Upload {
-		u, err := svc.Upload(t.Context(), b.tenant, testenv.Query[[16]byte](t, b.url, `SELECT id FROM campaigns WHERE id = $1`, id))
+		u, err := svc.Upload(t.Context(), b.tenant, query[[16]byte](b, `SELECT id FROM campaigns WHERE id = $1`, id))
 		if err != nil {
 			t.Fatal(name, err)
 		}
@@ -240,7 +239,7 @@ func TestAudience_Whole(t *testing.T) {
 
 	// While it was under way, the campaign was started.
 	late := at("late")
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'starting', started_at = now()`)
+	b.exec(`UPDATE campaigns SET status = 'starting', started_at = now()`)
 	if _, err := late.End(t.Context()); err == nil || err.Error() != "the campaign is starting; it can only be given an audience while it is a draft" {
 		t.Error(err)
 	}
@@ -262,14 +261,14 @@ func TestAudience_Whole(t *testing.T) {
 		}
 	}
 	pass()
-	if got := testenv.Query[string](t, b.url, `SELECT string_agg(recipient, ' ') || (SELECT ' ' || count(*) FROM campaign_uploads) FROM campaign_recipients`); got != "third 1" {
+	if got := query[string](b, `SELECT string_agg(recipient, ' ') || (SELECT ' ' || count(*) FROM campaign_uploads) FROM campaign_recipients`); got != "third 1" {
 		t.Error(got)
 	}
 
 	// An upload that stands still for long is given up, and says so.
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'draft', started_at = NULL`)
+	b.exec(`UPDATE campaigns SET status = 'draft', started_at = NULL`)
 	frozen := at("frozen")
-	testenv.Exec(t, b.url, `UPDATE campaign_uploads SET alive_until = clock_timestamp() - interval '1 second' WHERE alive_until < 'infinity'`)
+	b.exec(`UPDATE campaign_uploads SET alive_until = clock_timestamp() - interval '1 second' WHERE alive_until < 'infinity'`)
 	pass()
 	if _, err := frozen.End(t.Context()); err == nil {
 		t.Error("an upload that was given up has ended")
@@ -281,7 +280,7 @@ func TestAudience_Whole(t *testing.T) {
 		t.Error("an upload of a deleted campaign has ended")
 	}
 	pass()
-	if n := testenv.Query[int](t, b.url, `SELECT (SELECT count(*) FROM campaign_recipients) + (SELECT count(*) FROM campaign_uploads)`); n != 0 {
+	if n := query[int](b, `SELECT (SELECT count(*) FROM campaign_recipients) + (SELECT count(*) FROM campaign_uploads)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
 }
@@ -340,7 +339,7 @@ func TestAudience_Many(t *testing.T) {
 	} else {
 		t.Logf("%d lines in %s; the heap grew by %d MiB", n, took, grown>>20)
 	}
-	if got := testenv.Query[int](t, b.url, `SELECT count(*) FROM campaign_recipients`); got != n-n/5 {
+	if got := query[int](b, `SELECT count(*) FROM campaign_recipients`); got != n-n/5 {
 		t.Errorf("%d lines", got)
 	}
 }

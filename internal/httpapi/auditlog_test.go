@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // logged is the audit log, the latest first.
@@ -27,7 +26,7 @@ func (b *bundle) logged(query string) []any {
 // entries counts them in the table.
 func (b *bundle) entries() int {
 	b.t.Helper()
-	return testenv.Query[int](b.t, b.url, `SELECT count(*) FROM audit_log`)
+	return query[int](b, `SELECT count(*) FROM audit_log`)
 }
 
 // TestAuditLog_EveryOperation: whatever is no read leaves one entry, with who did it and what it was done to, or is listed as one that
@@ -80,7 +79,7 @@ func TestAuditLog_EveryOperation(t *testing.T) {
 			}
 		})
 	}
-	if found := testenv.Query[string](t, b.url, `SELECT coalesce(string_agg(l::text, E'\n'), '') FROM audit_log l WHERE l::text ~ $1`, secretText); found != "" {
+	if found := query[string](b, `SELECT coalesce(string_agg(l::text, E'\n'), '') FROM audit_log l WHERE l::text ~ $1`, secretText); found != "" {
 		t.Errorf("the log has texts that it must not have:\n%s", found)
 	}
 	others := b.send("GET", "/v1/audit-log", "", "Authorization", "Bearer "+b.other).must(t, 200)
@@ -93,9 +92,9 @@ func TestAuditLog_EveryOperation(t *testing.T) {
 
 // TestAuditLog_SameTransaction: where its entry can not be written, a change is not made.
 func TestAuditLog_SameTransaction(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	rows := func() string {
-		return testenv.Query[string](t, b.url, `SELECT concat_ws(' ', (SELECT md5(string_agg(p::text, '' ORDER BY id)) FROM pushes p), (SELECT md5(string_agg(k.id || k.scopes::text || coalesce(k.revoked_at::text, '') || coalesce(k.expires_at::text, ''), '' ORDER BY id)) FROM api_keys k),
+		return query[string](b, `SELECT concat_ws(' ', (SELECT md5(string_agg(p::text, '' ORDER BY id)) FROM pushes p), (SELECT md5(string_agg(k.id || k.scopes::text || coalesce(k.revoked_at::text, '') || coalesce(k.expires_at::text, ''), '' ORDER BY id)) FROM api_keys k),
 			(SELECT md5(string_agg(w::text, '' ORDER BY id)) FROM webhooks w), (SELECT md5(string_agg(d::text, '' ORDER BY id)) FROM webhook_deliveries d), (SELECT md5(string_agg(p::text, '' ORDER BY tenant_id, version)) FROM policies p),
 			(SELECT md5(string_agg(s::text, '' ORDER BY id)) FROM schedules s), (SELECT md5(string_agg(c::text, '' ORDER BY id)) FROM campaigns c), (SELECT md5(string_agg(c::text, '' ORDER BY id)) FROM bulk_changes c), (SELECT md5(string_agg(r::text, '' ORDER BY recipient)) FROM recipients r))`)
 	}
@@ -104,8 +103,8 @@ func TestAuditLog_SameTransaction(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := stories[name].prepare(b, n)
 			before := rows()
-			testenv.Exec(t, b.url, `ALTER TABLE audit_log ADD CONSTRAINT never CHECK (false) NOT VALID`)
-			defer testenv.Exec(t, b.url, `ALTER TABLE audit_log DROP CONSTRAINT never`)
+			b.exec(`ALTER TABLE audit_log ADD CONSTRAINT never CHECK (false) NOT VALID`)
+			defer b.exec(`ALTER TABLE audit_log DROP CONSTRAINT never`)
 			if answer := b.send(r.method, r.path, r.body, r.headers...); answer.status < 500 {
 				t.Errorf("%d: %s", answer.status, answer.text)
 			}
@@ -215,7 +214,7 @@ func TestAuditLog_Erased(t *testing.T) {
 	b.send("PUT", "/v1/recipients/anna-to-forget", `{"time_zone":"Asia/Tokyo","attributes":{"hobby-anna":"x"}}`).must(t, 201)
 	b.send("PUT", "/v1/recipients/bert", `{}`).must(t, 201)
 	b.send("DELETE", "/v1/recipients/anna-to-forget", "").must(t, 200)
-	if found := testenv.Query[string](t, b.url, `SELECT coalesce(string_agg(l::text, E'\n'), '') FROM audit_log l WHERE l::text ~ 'anna|Tokyo'`); found != "" {
+	if found := query[string](b, `SELECT coalesce(string_agg(l::text, E'\n'), '') FROM audit_log l WHERE l::text ~ 'anna|Tokyo'`); found != "" {
 		t.Errorf("left: %s", found)
 	}
 	if all := b.logged("action=recipient.put"); len(all) != 2 {

@@ -10,14 +10,13 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestAuditLog_List: pages, filters and exports agree, over several weeks.
 func TestAuditLog_List(t *testing.T) {
 	b := setup(t)
-	testenv.Exec(t, b.url, `SELECT make_partitions('audit_log', now() - interval '70 days', now())`)
-	testenv.Exec(t, b.url, `INSERT INTO audit_log (tenant_id, created_at, actor, actor_id, action, target, difference)
+	b.exec(`SELECT make_partitions('audit_log', now() - interval '70 days', now())`)
+	b.exec(`INSERT INTO audit_log (tenant_id, created_at, actor, actor_id, action, target, difference)
 		SELECT $1, date_trunc('hour', now()) - n * interval '1 hour', CASE n % 3 WHEN 0 THEN 'key' WHEN 1 THEN 'user' ELSE 'system' END, CASE n % 3 WHEN 2 THEN NULL ELSE $2::uuid END,
 			CASE n % 2 WHEN 0 THEN 'push.cancel' ELSE 'push.move' END, 'target-' || n % 5, '{}'
 		FROM generate_series(1, 1500) n`, b.tenant, exampleID)
@@ -92,11 +91,11 @@ func TestAuditLog_List(t *testing.T) {
 // another tenant.
 func TestAuditLog_Names(t *testing.T) {
 	b := setup(t)
-	testenv.Exec(t, b.url, `INSERT INTO api_keys (id, tenant_id, hash, scopes, name)
+	b.exec(`INSERT INTO api_keys (id, tenant_id, hash, scopes, name)
 		SELECT md5('key ' || n)::uuid, $1, sha256(convert_to(n::text, 'UTF8')), '{}', 'key ' || n FROM generate_series(1, 600) n`, b.tenant)
-	testenv.Exec(t, b.url, `INSERT INTO users (id, tenant_id, email, role, name)
+	b.exec(`INSERT INTO users (id, tenant_id, email, role, name)
 		SELECT md5('user ' || n)::uuid, $1, 'user-' || n || '@example.com', 'viewer', CASE n % 2 WHEN 0 THEN 'user ' || n ELSE '' END FROM generate_series(1, 600) n`, b.tenant)
-	testenv.Exec(t, b.url, `INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
+	b.exec(`INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
 		SELECT $1, 'key', md5('key ' || n)::uuid, 'user.change', md5('user ' || n)::uuid, '{}' FROM generate_series(1, 600) n`, b.tenant)
 	want := map[string]string{}
 	for n := 1; n <= 600; n++ {

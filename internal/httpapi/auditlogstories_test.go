@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // notLogged are the operations that are no reads, and of which the audit log has nothing; and why.
@@ -54,7 +53,7 @@ func logStories() map[string]logStory {
 		return id(b, b.send("POST", "/v1/pushes", `{"recipient":"`+fmt.Sprintf("person-%d", n)+`","send_at":"`+b.in(time.Hour)+`","channel":"sms","to":"+45 `+secretText+`","message":{"body":"`+secretText+`"},"metadata":{"x":"`+secretText+`"}}`).must(b.t, 201))
 	}
 	webhook := func(b *bundle) string {
-		testenv.Exec(b.t, b.url, `UPDATE webhooks SET deleted_at = now()`)
+		b.exec(`UPDATE webhooks SET deleted_at = now()`)
 		return id(b, b.send("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.scheduled"]}`).must(b.t, 201))
 	}
 	schedule := func(b *bundle, n int) string {
@@ -69,7 +68,7 @@ func logStories() map[string]logStory {
 		return made
 	}
 	key := func(b *bundle) string {
-		testenv.Exec(b.t, b.url, `DELETE FROM api_keys WHERE name <> ''`)
+		b.exec(`DELETE FROM api_keys WHERE name <> ''`)
 		return id(b, b.send("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`).must(b.t, 201))
 	}
 	acting := func(action push.Action, before ...string) logStory {
@@ -81,7 +80,7 @@ func logStories() map[string]logStory {
 	stories := userStories()
 	maps.Copy(stories, map[string]logStory{
 		"create-key": {push.ActKeyCreate, func(b *bundle, _ int) logRequest {
-			testenv.Exec(b.t, b.url, `DELETE FROM api_keys WHERE name <> ''`)
+			b.exec(`DELETE FROM api_keys WHERE name <> ''`)
 			return request("POST", "/v1/keys", `{"scopes":["pushes:read"],"name":"office"}`)
 		}},
 		"rotate-key": {push.ActKeyRotate, func(b *bundle, _ int) logRequest {
@@ -93,7 +92,7 @@ func logStories() map[string]logStory {
 			return request("DELETE", "/v1/keys/"+made, "").about(made)
 		}},
 		"create-webhook": {push.ActWebhookCreate, func(b *bundle, _ int) logRequest {
-			testenv.Exec(b.t, b.url, `UPDATE webhooks SET deleted_at = now()`)
+			b.exec(`UPDATE webhooks SET deleted_at = now()`)
 			return request("POST", "/v1/webhooks", `{"url":"https://example.com/`+secretText+`","events":["push.sent"]}`)
 		}},
 		"delete-webhook": {push.ActWebhookDelete, func(b *bundle, _ int) logRequest {
@@ -121,7 +120,7 @@ func logStories() map[string]logStory {
 		"replay-failed-webhook-deliveries": {push.ActWebhookReplay, func(b *bundle, n int) logRequest {
 			made := webhook(b)
 			booked(b, n)
-			testenv.Exec(b.t, b.url, `UPDATE webhook_deliveries SET status = 'failed', ended_at = now()`)
+			b.exec(`UPDATE webhook_deliveries SET status = 'failed', ended_at = now()`)
 			return request("POST", "/v1/webhooks/"+made+"/replay", `{"since":"`+b.in(-time.Hour)+`"}`).about(made)
 		}},
 		"put-policy": {push.ActPolicyChange, func(b *bundle, _ int) logRequest {
@@ -171,11 +170,11 @@ func logStories() map[string]logStory {
 			return request("DELETE", "/v1/recipients/"+who, "").about("")
 		}},
 		"create-bulk-change": {push.ActBulkCreate, func(b *bundle, _ int) logRequest {
-			testenv.Exec(b.t, b.url, `DELETE FROM bulk_changes`)
+			b.exec(`DELETE FROM bulk_changes`)
 			return request("POST", "/v1/bulk-changes", `{"action":"move","shift":"1h","filter":{"recipient":"`+secretText+`","category":"c"}}`)
 		}},
 		"cancel-bulk-change": {push.ActBulkCancel, func(b *bundle, _ int) logRequest {
-			testenv.Exec(b.t, b.url, `DELETE FROM bulk_changes`)
+			b.exec(`DELETE FROM bulk_changes`)
 			made := id(b, b.send("POST", "/v1/bulk-changes", `{"action":"cancel","all":true}`).must(b.t, 202))
 			return request("POST", "/v1/bulk-changes/"+made+"/cancel", "").about(made)
 		}},

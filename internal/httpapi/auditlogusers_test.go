@@ -7,14 +7,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
 // userStories are the operations on users that the audit log tells of.
 func userStories() map[string]logStory {
 	made := func(b *bundle, n int) string {
-		testenv.Exec(b.t, b.url, `DELETE FROM users`) // there may be few
+		b.exec(`DELETE FROM users`) // there may be few
 		return b.person(fmt.Sprintf("user-%d@example.com", n), user.Viewer).at(b.t, "id").(string)
 	}
 	signedIn := func(b *bundle, n int) (id, session string) {
@@ -27,7 +26,7 @@ func userStories() map[string]logStory {
 	}
 	return map[string]logStory{
 		"create-user": {push.ActUserCreate, func(b *bundle, n int) logRequest {
-			testenv.Exec(b.t, b.url, `DELETE FROM users`)
+			b.exec(`DELETE FROM users`)
 			return request("POST", "/v1/users", fmt.Sprintf(`{"email":"new-%d@example.com","role":"viewer"}`, n))
 		}},
 		"change-user": {push.ActUserChange, func(b *bundle, n int) logRequest {

@@ -6,16 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestAudits shows each audit with what it found of the tenant, and which guarantee its checks prove.
 func TestAudits(t *testing.T) {
 	b := setup(t)
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
-	testenv.Exec(t, b.url, `INSERT INTO audits (began_at, ended_at, complete) VALUES ('2026-12-01 08:00Z', '2026-12-01 08:01Z', true), ('2026-12-01 08:15Z', '2026-12-01 08:16Z', false)`)
-	testenv.Exec(t, b.url, `INSERT INTO audit_findings (tenant_id, began_at, check_name, violations, pushes)
-		VALUES ('`+b.tenant.String()+`', '2026-12-01 08:00Z', 'overdue', 3, '{`+id+`}'), ('`+b.tenant.String()+`', '2026-12-01 08:00Z', 'lost', 1, '{}')`)
+	b.exec(`INSERT INTO audits (began_at, ended_at, complete) VALUES ('2026-12-01 08:00Z', '2026-12-01 08:01Z', true), ('2026-12-01 08:15Z', '2026-12-01 08:16Z', false)`)
+	b.exec(`INSERT INTO audit_findings (tenant_id, began_at, check_name, violations, pushes)
+		VALUES ('` + b.tenant.String() + `', '2026-12-01 08:00Z', 'overdue', 3, '{` + id + `}'), ('` + b.tenant.String() + `', '2026-12-01 08:00Z', 'lost', 1, '{}')`)
 	first := map[string]any{"began_at": "2026-12-01T08:00:00Z", "ended_at": "2026-12-01T08:01:00Z", "complete": true, "violations": 4.0, "found": []any{
 		map[string]any{"check": "lost", "violations": 1.0, "pushes": []any{}}, map[string]any{"check": "overdue", "violations": 3.0, "pushes": []any{id}},
 	}}

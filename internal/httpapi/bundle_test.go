@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"crypto/rand"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -41,10 +42,12 @@ func testPolicy() quota.Policy {
 type bundle struct {
 	t       *testing.T
 	url     string // of the database
+	alone   bool   // it has no others' rows
 	rdb     *redis.Client
 	store   *store.Store
 	api     http.Handler
 	tenant  uuid.UUID
+	name    string
 	key     string
 	other   string // another tenant's key
 	log     testenv.Buffer
@@ -119,14 +122,48 @@ func (b *bundle) limiter() *ratelimit.Limiter {
 	return ratelimit.New(b.rdb, ratelimit.Config{Config: patientRedis()})
 }
 
+// setup has two tenants of its own in the database that tests share.
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: testenv.Postgres(t)}
-	var err error
-	if b.store, err = store.Open(t.Context(), b.url, patientStore()); err != nil {
+	return setupIn(t, testenv.SharedPostgres(t), testenv.SharedStore(t), policy)
+}
+
+// setupAlone has a database of its own, for what concerns all tenants or changes tables.
+func setupAlone(t *testing.T, policy ...quota.Rule) *bundle {
+	t.Helper()
+	url := testenv.Postgres(t)
+	st, err := store.Open(t.Context(), url, patientStore())
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(b.store.Close)
+	t.Cleanup(st.Close)
+	b := setupIn(t, url, st, policy)
+	b.alone = true
+	return b
+}
+
+// exec runs a statement for which there are the rows of the bundle's tenant only, unless the database is its own.
+func (b *bundle) exec(statement string, args ...any) {
+	b.t.Helper()
+	if b.alone {
+		testenv.Exec(b.t, b.url, statement, args...)
+		return
+	}
+	testenv.Own{Tenant: b.tenant}.Exec(b.t, statement, args...)
+}
+
+// query is the value that a query finds among the rows that exec sees.
+func query[V any](b *bundle, query string, args ...any) V {
+	b.t.Helper()
+	if b.alone {
+		return testenv.Query[V](b.t, b.url, query, args...)
+	}
+	return testenv.QueryOwn[V](b.t, testenv.Own{Tenant: b.tenant}, query, args...)
+}
+
+func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: url, store: st}
 	b.rdb = testenv.RedisClient(t, testenv.Redis(t))
 	if policy == nil {
 		policy = testPolicy()
@@ -148,6 +185,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: b.limiter(),
 	})
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
+	b.name = testenv.Query[string](t, url, `SELECT name FROM tenants WHERE id = $1`, b.tenant)
 	_, b.other = b.newTenant("other", push.Scopes...)
 	return b
 }
@@ -171,7 +209,7 @@ func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service
 // newTenant makes a tenant with a key.
 func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 	b.t.Helper()
-	id, _, err := b.store.CreateTenant(b.t.Context(), name)
+	id, _, err := b.store.CreateTenant(b.t.Context(), name+" "+rand.Text())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -202,7 +240,7 @@ func (b *bundle) send(method, target, body string, headers ...string) reply {
 // part of no quota.
 func (b *bundle) traces() (rows int, keys []string) {
 	b.t.Helper()
-	rows = testenv.Query[int](b.t, b.url, `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`)
+	rows = query[int](b, `SELECT (SELECT count(*) FROM pushes) + (SELECT count(*) FROM sends)`)
 	keys, err := b.rdb.Keys(b.t.Context(), "*").Result()
 	if err != nil {
 		b.t.Fatal(err)

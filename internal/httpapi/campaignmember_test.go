@@ -13,7 +13,7 @@ import (
 
 // TestPush_Campaign: what is shown of a push of a campaign names the campaign, everywhere; and the lists find it by that.
 func TestPush_Campaign(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	testenv.Forge(t, b.url)
 	campaign := uuid.NewString()
 	b.send("POST", "/v1/webhooks", `{"url":"https://example.com/h","events":["push.sent"]}`).must(t, 201)
@@ -22,7 +22,7 @@ func TestPush_Campaign(t *testing.T) {
 	if other.at(t, "campaign") != nil {
 		t.Error(other.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE pushes SET campaign_id = '`+campaign+`' WHERE id = '`+id+`'; UPDATE live SET campaign_id = '`+campaign+`' WHERE push_id = '`+id+`'`)
+	b.exec(`UPDATE pushes SET campaign_id = '` + campaign + `' WHERE id = '` + id + `'; UPDATE live SET campaign_id = '` + campaign + `' WHERE push_id = '` + id + `'`)
 	b.attempt("aiko", booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}})
 
 	if got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); got.at(t, "campaign") != campaign {
@@ -42,7 +42,7 @@ func TestPush_Campaign(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 	}
-	if got := testenv.Query[string](t, b.url, `SELECT payload->'data'->>'campaign' FROM webhook_deliveries WHERE event = 'push.sent'`); got != campaign {
+	if got := query[string](b, `SELECT payload->'data'->>'campaign' FROM webhook_deliveries WHERE event = 'push.sent'`); got != campaign {
 		t.Errorf("the event has the campaign %q", got)
 	}
 	if got := b.groups("?group_by=campaign", "sent"); got != `"" 0, "`+campaign+`" 1` {

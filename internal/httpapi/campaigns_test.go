@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // campaign makes a draft, and returns its id.
@@ -64,14 +62,14 @@ func TestCampaigns(t *testing.T) {
 	}
 
 	// Only a draft can be changed or deleted.
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'running', started_at = now()`)
+	b.exec(`UPDATE campaigns SET status = 'running', started_at = now()`)
 	for _, method := range []string{"PATCH", "DELETE"} {
 		r := b.send(method, "/v1/campaigns/"+id, map[string]string{"PATCH": `{"name":"x"}`}[method]).must(t, 409, "campaign-state")
 		if r.at(t, "campaign", "id") != id || r.at(t, "campaign", "status") != "running" || !strings.Contains(r.text, "the campaign is running; it can only be ") {
 			t.Error(r.text)
 		}
 	}
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'draft', started_at = NULL`)
+	b.exec(`UPDATE campaigns SET status = 'draft', started_at = NULL`)
 
 	// Nor while it is the pattern of a schedule.
 	pattern := b.send("POST", "/v1/schedules", `{"cron":"@daily","campaign":"`+id+`"}`).must(t, 201)
@@ -92,7 +90,7 @@ func TestCampaigns_List(t *testing.T) {
 	for i := range 5 {
 		id := b.campaign(fmt.Sprintf(`{"name":"%d","message":{}}`, i))
 		if i%2 == 1 {
-			testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'running' WHERE id = $1`, id)
+			b.exec(`UPDATE campaigns SET status = 'running' WHERE id = $1`, id)
 		}
 	}
 	names := func(query string) (all []string) {
@@ -177,7 +175,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 		})
 	}
 	b.send("POST", "/v1/campaigns", `{"message":{"body":"`+strings.Repeat("x", 1<<20)+`"}}`).must(t, 413, "too-large")
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM campaigns`); n != 0 {
+	if n := query[int](b, `SELECT count(*) FROM campaigns`); n != 0 {
 		t.Errorf("%d campaigns", n)
 	}
 	// Some clock still shows it.
@@ -199,7 +197,7 @@ func TestCampaigns_Bound(t *testing.T) {
 		b.campaign(`{"message":{}}`)
 	}
 	b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 409, "too-many-campaigns")
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'finished', ended_at = now() WHERE id = (SELECT min(id::text)::uuid FROM campaigns)`)
+	b.exec(`UPDATE campaigns SET status = 'finished', ended_at = now() WHERE id = (SELECT min(id::text)::uuid FROM campaigns)`)
 	b.campaign(`{"message":{}}`)
 	b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 409, "too-many-campaigns")
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // capacityHour is how many have a place at an hour of an answer.
@@ -37,7 +36,7 @@ func TestCapacity(t *testing.T) {
 {"recipient":"dora","name":"Dora"}
 `
 	b.send("PUT", "/v1/campaigns/"+id+"/audience", lines, "Content-Type", "application/x-ndjson").must(t, 200)
-	before := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`)
+	before := query[int](b, `SELECT count(*) FROM pushes`)
 	r := b.send("GET", path, "").must(t, 200)
 	for member, want := range map[string]float64{"recipients": 4, "sample": 4, "opted_out": 1, "invalid": 1} {
 		if r.at(t, member) != want {
@@ -61,7 +60,7 @@ func TestCapacity(t *testing.T) {
 	if r := b.send("GET", path+"&sample=2", "").must(t, 200); r.at(t, "sample") != 2.0 || r.at(t, "recipients") != 4.0 {
 		t.Error(r.text)
 	}
-	if after := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); after != before {
+	if after := query[int](b, `SELECT count(*) FROM pushes`); after != before {
 		t.Errorf("%d pushes were booked", after-before)
 	}
 }
@@ -122,7 +121,7 @@ func TestCapacity_Refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.send("GET", path, "", "Authorization", "Bearer "+key).must(t, 403)
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp()`)
+	b.exec(`UPDATE campaigns SET status = 'running', started_at = clock_timestamp()`)
 	if r := b.send("GET", path, "").must(t, 409, "campaign-state"); !strings.Contains(r.text, "can only be looked at while it is a draft") {
 		t.Error(r.text)
 	}

@@ -14,7 +14,7 @@ func TestCaps(t *testing.T) {
 	b := setup(t)
 	allow := func(pending, recipients int) {
 		t.Helper()
-		if _, err := b.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) {
+		if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) {
 			own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
 		}); err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestCaps_Usage(t *testing.T) {
 	is("?day="+day, b.key, "4 of <nil> true; 2 of <nil> true; "+day)
 	is("", b.key, "4 of <nil> true; 0 of <nil> true; "+b.now().UTC().Format(time.DateOnly))
 	is("?day="+day, b.other, "0 of <nil> true; 0 of <nil> true; "+day)
-	if _, err := b.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) {
+	if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) {
 		pending, recipients := 3, 5
 		own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
 	}); err != nil {

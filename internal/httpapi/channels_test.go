@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestChannels lists what is configured, how the workers see it, and what waits of the tenant's own.
@@ -28,7 +27,7 @@ func TestChannels(t *testing.T) {
 	}
 
 	b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201)
-	testenv.Exec(t, b.url, `UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
+	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
 	if err := b.store.SeeChannels(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,26 +13,33 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// traces lists the columns of all tables, and the keys of Redis, in which a text stands.
-func tracesOf(t *testing.T, b *bundle, text string) (found []string) {
+// tracesOf lists the columns of all tables, and the keys of Redis, in which texts stand, by the texts.
+func tracesOf(t *testing.T, b *bundle, texts ...string) map[string][]string {
 	t.Helper()
-	looks := testenv.Query[[]string](t, b.url, `
-		SELECT array_agg(format('SELECT count(*) || '' rows of '' || %L FROM %I WHERE strpos(%I::text, $1) > 0', c.table_name || '.' || c.column_name, c.table_name, c.column_name))
+	found := map[string][]string{}
+	looks := query[[]string](b, `
+		SELECT array_agg(format('SELECT text, %L FROM %I JOIN unnest($1::text[]) text ON strpos(%I::text, text) > 0', c.table_name || '.' || c.column_name, c.table_name, c.column_name))
 		FROM information_schema.columns c JOIN information_schema.tables t USING (table_schema, table_name)
 		WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' AND c.data_type NOT IN ('boolean', 'bigint', 'integer', 'smallint', 'uuid')
 			AND c.data_type NOT LIKE 'timestamp%'`)
 	if len(looks) < 50 {
 		t.Fatalf("%d columns", len(looks))
 	}
-	found = testenv.Query[[]string](t, b.url, `SELECT coalesce(array_agg(look), '{}') FROM (`+strings.Join(looks, " UNION ALL ")+`) l (look) WHERE look NOT LIKE '0 %'`, text)
+	text := query[string](b, `SELECT coalesce(json_object_agg(text, places), '{}')::text FROM (SELECT text, array_agg(place) AS places FROM (`+
+		strings.Join(looks, " UNION ALL ")+`) l (text, place) GROUP BY text) l`, texts)
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
+		t.Fatal(err)
+	}
 	keys, err := b.rdb.Keys(t.Context(), "*").Result()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		dump, err := b.rdb.Dump(t.Context(), key).Result()
-		if err == nil && strings.Contains(key+dump, text) {
-			found = append(found, "the key "+key)
+		dump, _ := b.rdb.Dump(t.Context(), key).Result() // it may be gone by now
+		for _, text := range texts {
+			if strings.Contains(key+dump, text) {
+				found[text] = append(found[text], "the key "+key)
+			}
 		}
 	}
 	return found
@@ -58,7 +66,7 @@ func (b *bundle) attempt(recipient string, f booking.Finish) booking.Claim {
 func TestErase_NoTrace(t *testing.T) {
 	policy := testPolicy()
 	policy[0].Window = 8 * time.Minute // what is sent still counts at the end
-	b := setup(t, policy...)
+	b := setupAlone(t, policy...)
 	const name, other = "person-to-forget", "person-to-keep"
 	marks := []string{name, "text-to-forget", "+4511111111", "meta-to-forget", "attr-to-forget", "request-to-forget", "provider-to-forget", "error-to-forget", "schedule-to-forget", "variable-to-forget"}
 	testenv.Forge(t, b.url)
@@ -74,7 +82,7 @@ func TestErase_NoTrace(t *testing.T) {
 	sent := submit(name, ``, "k1")
 	b.attempt(name, booking.Finish{Outcome: push.Delivered, ProviderMessageID: "provider-to-forget", Resolution: push.Resolution{Status: push.Sent}})
 	failed := submit(name, `,"send_at":"`+b.in(9*time.Minute)+`"`, "k2")
-	testenv.Exec(t, b.url, `UPDATE pushes SET next_at = now(), send_at = send_at - interval '9 minutes' WHERE status = 'scheduled'`)
+	b.exec(`UPDATE pushes SET next_at = now(), send_at = send_at - interval '9 minutes' WHERE status = 'scheduled'`)
 	b.attempt(name, booking.Finish{Outcome: push.Refused, Error: "error-to-forget", Resolution: push.Resolution{Status: push.Failed, Reason: "error-to-forget"}})
 	later := submit(name, `,"send_at":"`+b.in(3*time.Hour)+`"`, "k3")
 	far := submit(name, `,"send_at":"`+b.in(90*24*time.Hour)+`"`, "k4")
@@ -91,20 +99,16 @@ func TestErase_NoTrace(t *testing.T) {
 	for range 3 { // the cache knows the recipient
 		b.send("POST", "/v1/pushes", pushBody(name, b.in(3*time.Hour), "")).must(t, 409, "quota-exceeded")
 	}
-	for _, mark := range marks {
-		if len(tracesOf(t, b, mark)) == 0 {
-			t.Fatalf("%s stands nowhere before", mark)
-		}
+	if found := tracesOf(t, b, marks...); len(found) != len(marks) {
+		t.Fatalf("some of %v stand nowhere before: %v", marks, found)
 	}
 
 	r := b.send("DELETE", "/v1/recipients/"+name, "").must(t, 200)
 	if r.at(t, "canceled") != float64(3) || r.at(t, "erased").(float64) < 7 {
 		t.Error(r.text)
 	}
-	for _, mark := range marks {
-		if found := tracesOf(t, b, mark); len(found) > 0 {
-			t.Errorf("%s stands in %v", mark, found)
-		}
+	if found := tracesOf(t, b, marks...); len(found) > 0 {
+		t.Errorf("left: %v", found)
 	}
 	if r := b.send("DELETE", "/v1/recipients/"+name, "").must(t, 200); r.text != "{\"canceled\":0,\"erased\":0}\n" {
 		t.Error(r.text)
@@ -141,7 +145,7 @@ func TestErase_NoTrace(t *testing.T) {
 		t.Error(r.text)
 	}
 	again := b.send("POST", "/v1/pushes", pushBody(name, b.in(10*time.Minute), "")).must(t, 201).at(t, "id").(string)
-	testenv.Exec(t, b.url, `UPDATE pushes SET next_at = now(), send_at = date_trunc('second', now()) WHERE id = $1`, again)
+	b.exec(`UPDATE pushes SET next_at = now(), send_at = date_trunc('second', now()) WHERE id = $1`, again)
 	c, err := b.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, name), Lease: time.Minute, Policy: policy})
 	if err != nil || c.Outcome != booking.PutOff {
 		t.Errorf("the gate forgot what was sent: %+v, %v", c, err)
@@ -150,7 +154,7 @@ func TestErase_NoTrace(t *testing.T) {
 
 // TestErase_UnderWay: an attempt under way ends as it will, without a trace; if it is to be tried again, it is not.
 func TestErase_UnderWay(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	for i, f := range []booking.Finish{
 		{Outcome: push.Delivered, ProviderMessageID: "provider-name", Resolution: push.Resolution{Status: push.Sent}},
 		{Outcome: push.Refused, Error: "no mailbox name", Resolution: push.Resolution{Status: push.Failed, Reason: "no mailbox name"}},
@@ -167,7 +171,7 @@ func TestErase_UnderWay(t *testing.T) {
 		if _, err := b.store.Finish(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
-		if found := tracesOf(t, b, "name"); len(found) > 1 { // that of the tenants' names
+		if found := tracesOf(t, b, "name")["name"]; len(found) > 1 { // that of the tenants' names
 			t.Errorf("%d: %v", i, found)
 		}
 		c, err := b.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, recipient), Lease: time.Minute})

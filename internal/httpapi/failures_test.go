@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestFailures groups what has failed or expired of the tenant's own, and the list has the pushes of a group.
@@ -15,10 +14,10 @@ func TestFailures(t *testing.T) {
 	for recipient, channel := range map[string]string{"a": "push", "b": "push", "c": "sms", "d": "push", "e": "push"} {
 		b.send("POST", "/v1/pushes", `{"recipient":"`+recipient+`","channel":"`+channel+`","message":{},"to":"+4512345678"}`).must(t, 201)
 	}
-	testenv.Exec(t, b.url, `DELETE FROM live`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'the provider answered 404', possibly_delivered = recipient = 'a', freed = true WHERE recipient IN ('a', 'b', 'c')`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'expired', last_error = 'it expired', freed = true WHERE recipient = 'd'`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'canceled', last_error = 'opted-out', freed = true WHERE recipient = 'e'`)
+	b.exec(`DELETE FROM live`)
+	b.exec(`UPDATE pushes SET status = 'failed', last_error = 'the provider answered 404', possibly_delivered = recipient = 'a', freed = true WHERE recipient IN ('a', 'b', 'c')`)
+	b.exec(`UPDATE pushes SET status = 'expired', last_error = 'it expired', freed = true WHERE recipient = 'd'`)
+	b.exec(`UPDATE pushes SET status = 'canceled', last_error = 'opted-out', freed = true WHERE recipient = 'e'`)
 	got := b.send("GET", "/v1/failures", "").must(t, 200)
 	if all := got.at(t, "failures").([]any); len(all) != 3 || got.at(t, "complete") != true {
 		t.Fatalf("%s", got.text)

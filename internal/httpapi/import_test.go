@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 func (b *bundle) importCSV(text string) reply {
@@ -54,7 +52,7 @@ func TestImport_CSV(t *testing.T) {
 		"utf-16": utf16le(strings.ReplaceAll(text, "\n", "\r\n"), binary.LittleEndian), "utf-16 big": utf16le(text, binary.BigEndian), "sep": "sep=,\r\n" + text,
 	} {
 		t.Run(name, func(t *testing.T) {
-			testenv.Exec(t, b.url, `DELETE FROM recipients`)
+			b.exec(`DELETE FROM recipients`)
 			r := b.importCSV(file).must(t, 200)
 			if counts := fmt.Sprint(r.at(t, "rows"), r.at(t, "created"), r.at(t, "updated"), r.at(t, "rejected")); counts != "8 2 1 5" {
 				t.Errorf("%s: %s", counts, r.text)
@@ -82,7 +80,7 @@ func TestImport_CSV(t *testing.T) {
 			}
 		})
 	}
-	testenv.Exec(t, b.url, `DELETE FROM recipients`)
+	b.exec(`DELETE FROM recipients`)
 	b.importCSV(strings.Join(lines[:3], "\n")).must(t, 200)
 	a := b.send("GET", "/v1/recipients/a", "").must(t, 200)
 	want := `"time_zone":"Asia/Tokyo","addresses":{"sms":"+4511"},"opt_outs":{"all":true,"channels":["sms","push"],"categories":["news","offers"]},"limits":[{"rule":"per-day","limit":20}],` +
@@ -198,7 +196,7 @@ func TestImport_Header(t *testing.T) {
 	b.send("POST", "/v1/recipients/import", `{}`).must(t, 415, "unsupported-media-type")
 	b.send("POST", "/v1/recipients/import?a=1", "recipient\n", "Content-Type", "text/csv").must(t, 422, "invalid-request")
 	b.importCSV("recipient\n").must(t, 200)
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM recipients`); n != 0 {
+	if n := query[int](b, `SELECT count(*) FROM recipients`); n != 0 {
 		t.Errorf("%d recipients", n)
 	}
 }
@@ -212,7 +210,7 @@ func TestImport_LongLine(t *testing.T) {
 		"not closed": "recipient,attribute.a\na,1\nb,\"x\nc,3", "not closed, and long": "recipient,attribute.a\na,1\nb,\"x\nc,3\n" + strings.Repeat("\n", 1<<20),
 	} {
 		t.Run(name, func(t *testing.T) {
-			testenv.Exec(t, b.url, `DELETE FROM recipients`)
+			b.exec(`DELETE FROM recipients`)
 			r := b.importCSV(text).must(t, 200)
 			if counts := fmt.Sprint(r.at(t, "rows"), r.at(t, "created"), r.at(t, "rejected")); counts != "3 2 1" || !strings.Contains(r.text, `"errors":[{"line":3,`) {
 				t.Errorf("%s: %.300s", counts, r.text)
@@ -248,7 +246,7 @@ func TestImport_Many(t *testing.T) {
 			t.Errorf("%d: %.300s", round, r.text)
 		}
 	}
-	if got := testenv.Query[int](t, b.url, `SELECT count(*) FROM recipients WHERE time_zone = 'Europe/Berlin' AND attributes->>'plan' = 'gold'`); got != n-n/10 {
+	if got := query[int](b, `SELECT count(*) FROM recipients WHERE time_zone = 'Europe/Berlin' AND attributes->>'plan' = 'gold'`); got != n-n/10 {
 		t.Errorf("%d recipients", got)
 	}
 }

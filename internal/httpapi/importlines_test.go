@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestImport_OpenQuotes: whatever quotation marks are not closed, bad lines are told by their numbers and no good one goes with
@@ -33,7 +31,7 @@ func TestImport_OpenQuotes(t *testing.T) {
 		"long behind its mark":      {"b,\"x\n" + crowd + "c,\"" + strings.Repeat("y", 6000) + "\nd,4\n", "7003 2 6999 2 [2 7003]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			testenv.Exec(t, b.url, `DELETE FROM recipients`)
+			b.exec(`DELETE FROM recipients`)
 			r := b.importCSV("recipient,attribute.a\n"+row.text).must(t, 200)
 			lines := []any{}
 			for _, e := range r.at(t, "errors").([]any)[:min(3, len(r.at(t, "errors").([]any)))] {
@@ -48,7 +46,7 @@ func TestImport_OpenQuotes(t *testing.T) {
 
 // TestLineReader_Bounded: however a text plays with quotation marks, every line comes once, and little is read twice.
 func TestLineReader_Bounded(t *testing.T) {
-	const size = 24 << 20
+	const size = mostAgain + 2<<20
 	for _, unit := range []string{"x\",\"\n", "\"\n", "a,\"\"\"\n", "a,\"x\n", "a,\"x\n" + strings.Repeat("b,1\n", 10_000), "\n"} {
 		n := size / len(unit)
 		l := newLineReader(strings.NewReader(strings.Repeat(unit, n)), true)

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestLocalTime: a push, a member of a batch, a move and a check may name a local time, which is that of its zone, or of the
@@ -65,8 +63,8 @@ func TestLocalTime(t *testing.T) {
 		t.Error(r.text)
 	}
 	// The tenant's own policy has a default zone.
-	testenv.Exec(t, b.url, `INSERT INTO policies (tenant_id, version, document) VALUES ($1, 1, '{"default_zone":"Pacific/Apia"}')`, b.tenant)
-	testenv.Exec(t, b.url, `UPDATE tenants SET policy_version = 1 WHERE id = $1`, b.tenant)
+	b.exec(`INSERT INTO policies (tenant_id, version, document) VALUES ($1, 1, '{"default_zone":"Pacific/Apia"}')`, b.tenant)
+	b.exec(`UPDATE tenants SET policy_version = 1 WHERE id = $1`, b.tenant)
 	if r := b.send("POST", "/v1/pushes", body("unknown", local)).must(t, 201); r.at(t, "send_at") != at("09:00:00", "Pacific/Apia") {
 		t.Error(r.text)
 	}

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // put puts a policy in force.
@@ -194,7 +192,7 @@ func TestShadowRules(t *testing.T) {
 	}
 	b.send("GET", "/v1/policy/shadow?from="+rfc(minute)+"&until="+rfc(minute), "").must(t, 422, "invalid-request")
 
-	testenv.Exec(t, b.url, `UPDATE policy_shadows SET minute = minute - interval '91 days' WHERE rule = 'sms'`)
+	b.exec(`UPDATE policy_shadows SET minute = minute - interval '91 days' WHERE rule = 'sms'`)
 	if n, err := b.store.SweepShadows(t.Context(), 90*24*time.Hour, 100); err != nil || n != 2 {
 		t.Errorf("%d counts swept, %v", n, err)
 	}

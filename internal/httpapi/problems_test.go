@@ -100,15 +100,15 @@ func TestProblem_PostgresDown(t *testing.T) {
 }
 
 func TestProblem_NotCancelable(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	testenv.Forge(t, b.url)
-	testenv.Exec(t, b.url, `SELECT make_partitions('sends', '2026-01-01', '2026-01-01')`)
+	b.exec(`SELECT make_partitions('sends', '2026-01-01', '2026-01-01')`)
 	b.reopen() // a store that has not looked at the partitions yet
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
-	testenv.Exec(t, b.url, `
+	b.exec(`
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)
 		SELECT id, 1, tenant_id, recipient_key, recipient, channel, '2026-01-01 00:00:00.5Z', '2026-01-01 00:01Z', '2026-01-01 00:00:01Z', 'unknown', 'm-1' FROM pushes`)
-	testenv.Exec(t, b.url, `UPDATE pushes SET status = 'sent', attempts = 1, attempted_at = '2026-01-01 00:00:00.5Z', possibly_delivered = true, last_error = 'timeout'`)
+	b.exec(`UPDATE pushes SET status = 'sent', attempts = 1, attempted_at = '2026-01-01 00:00:00.5Z', possibly_delivered = true, last_error = 'timeout'`)
 	r := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable")
 	if r.at(t, "push", "id") != id || r.at(t, "push", "status") != "sent" || r.at(t, "push", "possibly_delivered") != true || r.at(t, "push", "last_error") != "timeout" {
 		t.Errorf("%s", r.text)
@@ -209,7 +209,7 @@ func TestProblem_PushGone(t *testing.T) {
 	id := b.send("POST", "/v1/pushes", one, "Idempotency-Key", "one").must(t, 201).at(t, "id")
 	first := b.send("POST", "/v1/pushes/batch", batch, "Idempotency-Key", "batch").must(t, 200)
 	b.send("POST", "/v1/pushes/batch", atomic, "Idempotency-Key", "atomic").must(t, 200)
-	testenv.Exec(t, b.url, `WITH gone AS (DELETE FROM pushes WHERE recipient IN ('user-1', 'user-2', 'user-4') RETURNING id) DELETE FROM live WHERE push_id IN (SELECT id FROM gone)`)
+	b.exec(`WITH gone AS (DELETE FROM pushes WHERE recipient IN ('user-1', 'user-2', 'user-4') RETURNING id) DELETE FROM live WHERE push_id IN (SELECT id FROM gone)`)
 	for _, later := range []time.Duration{0, 2 * time.Hour} {
 		b.advance(later)
 		if r := b.send("POST", "/v1/pushes", one, "Idempotency-Key", "one").must(t, 410, "push-gone"); r.at(t, "push_id") != id {
@@ -223,7 +223,7 @@ func TestProblem_PushGone(t *testing.T) {
 		}
 		b.send("POST", "/v1/pushes/batch", atomic, "Idempotency-Key", "atomic").must(t, 410, "push-gone")
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2 {
+	if n := query[int](b, `SELECT count(*) FROM pushes`); n != 2 {
 		t.Errorf("%d pushes", n)
 	}
 }

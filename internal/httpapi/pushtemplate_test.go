@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestPush_Template: the message is rendered with what is given and what is stored, and kept as it was rendered.
@@ -57,7 +55,7 @@ func TestPush_Template(t *testing.T) {
 	if r := b.send("POST", "/v1/pushes", `{"recipient":"c","message":{"body":"{{ x"}}`).must(t, 201); !strings.Contains(r.text, `{"body":"{{ x"}`) {
 		t.Error(r.text)
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); n != 2 {
+	if n := query[int](b, `SELECT count(*) FROM pushes`); n != 2 {
 		t.Errorf("%d pushes", n)
 	}
 }

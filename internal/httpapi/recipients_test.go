@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestRecipients_Walk: a recipient is described, read, replaced as a whole and listed.
@@ -153,7 +152,7 @@ func TestRecipients_OptOutCancels(t *testing.T) {
 	if n := len(b.send("GET", "/v1/webhooks/"+hook+"/deliveries", "").must(t, 200).at(t, "deliveries").([]any)); n != 2 {
 		t.Errorf("%d events", n)
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live`); n != 2 {
+	if n := query[int](b, `SELECT count(*) FROM live`); n != 2 {
 		t.Errorf("%d pushes wait", n)
 	}
 	// The places are free again, for what is wanted.

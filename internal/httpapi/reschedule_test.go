@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // marks is what a change of a push leaves: rows as they are, events and stat deltas.
 func (b *bundle) marks() string {
 	b.t.Helper()
-	return testenv.Query[string](b.t, b.url, `
+	return query[string](b, `
 		SELECT json_build_array(
 			(SELECT json_agg(p ORDER BY id) FROM pushes p), (SELECT json_agg(l ORDER BY push_id) FROM live l),
 			(SELECT count(*) FROM webhook_deliveries), (SELECT sum(abs(n)) FROM stat_deltas))::text`)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 var (
@@ -103,7 +102,7 @@ func TestRetry(t *testing.T) {
 	}
 
 	// Webhooks hear of each as of any push, and of nothing else.
-	told := testenv.Query[[]string](t, b.url, `SELECT array_agg(concat_ws(' ', payload->'data'->>'retry_of', payload->'data'->>'possibly_delivered')) FROM webhook_deliveries`)
+	told := query[[]string](b, `SELECT array_agg(concat_ws(' ', payload->'data'->>'retry_of', payload->'data'->>'possibly_delivered')) FROM webhook_deliveries`)
 	want := []string{"false", first + " false", first + " false", first + " false", id + " true", first + " true"} // one was moved twice
 	slices.Sort(told)
 	slices.Sort(want)
@@ -233,12 +232,12 @@ func TestRetry_Faults(t *testing.T) {
 	b.send("POST", path, "", "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
 	_, reader := b.newTenant("reader", push.ScopeRead)
 	b.send("POST", path, "", "Authorization", "Bearer "+reader).must(t, 403, "forbidden")
-	testenv.Exec(t, b.url, `UPDATE pushes SET channel = 'gone'`)
+	b.exec(`UPDATE pushes SET channel = 'gone'`)
 	gone := b.send("POST", path, "").must(t, 422, "invalid-request")
 	if gone.at(t, "errors", 0, "location") != "path.id" || !strings.Contains(gone.text, "whose channel") {
 		t.Errorf("a channel that there is no more: %s", gone.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE pushes SET channel = 'push'`)
+	b.exec(`UPDATE pushes SET channel = 'push'`)
 	if diff := cmp.Diff(rows, b.marks()); diff != "" {
 		t.Errorf("faults left %s", diff)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurring"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestSchedules goes the way of a tenant with its schedule.
@@ -99,7 +98,7 @@ func TestSchedules_Runs(t *testing.T) {
 	if got := b.send("GET", path+"/runs", "").must(t, 200); got.text != `{"runs":[],"next_page_token":""}`+"\n" && len(got.at(t, "runs").([]any)) != 0 {
 		t.Errorf("%s", got.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
+	b.exec(`UPDATE schedules SET began_at = n.began, done_at = n.began, next_at = n.began + interval '1 minute'
 		FROM (SELECT date_trunc('second', clock_timestamp() - interval '181 seconds') AS began) n`)
 	service := b.service(b.store, testPolicy())
 	runner := recurring.NewRunner(b.store, service, campaignsOf(b.store, b.now), slog.New(slog.DiscardHandler), 0)
@@ -174,7 +173,7 @@ func TestSchedules_Invalid(t *testing.T) {
 			t.Errorf("%s %s %s: %s, want %s", c.method, c.path, c.body, found, c.want)
 		}
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM schedules WHERE updated_at = created_at`); n != 1 {
+	if n := query[int](b, `SELECT count(*) FROM schedules WHERE updated_at = created_at`); n != 1 {
 		t.Errorf("%d schedules as they were", n)
 	}
 	if got := b.send("POST", "/v1/schedules", with(`"time_zone":"Europe/Belin"`)); !strings.Contains(got.text, "Europe/Berlin") {
@@ -203,7 +202,7 @@ func TestSchedules_Campaign(t *testing.T) {
 	if got := b.send("GET", path, "").must(t, 200); got.at(t, "campaign") != draft || got.at(t, "push") != nil {
 		t.Errorf("%s", got.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE campaigns SET status = 'running'`)
+	b.exec(`UPDATE campaigns SET status = 'running'`)
 	b.send("POST", "/v1/schedules", `{"cron":"@daily","campaign":"`+draft+`"}`).must(t, 422)
 }
 

@@ -15,14 +15,13 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // forgeSends stores so many attempts of a tenant, in the last 25 hours, each tenth through another channel, and in groups of
 // four that began at the same time.
 func (b *bundle) forgeSends(tenant uuid.UUID, n int) {
 	b.t.Helper()
-	testenv.Query[int](b.t, b.url, fmt.Sprintf(`
+	query[int](b, fmt.Sprintf(`
 		WITH made AS (
 			INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, category, started_at, lease_until, ended_at, outcome, send_at)
 			SELECT gen_random_uuid(), 1, '%[1]s', i, i & 255, 'r' || i, CASE WHEN i %% 10 = 0 THEN 'sms' ELSE 'push' END, 'news', at, at, at + interval '1 second', 'delivered', at
@@ -90,13 +89,13 @@ func TestSends(t *testing.T) {
 func TestSends_Pages(t *testing.T) {
 	b := setup(t)
 	b.forgeSends(b.tenant, 6000) // over more than a day
-	whole := strings.Fields(testenv.Query[string](t, b.url, `SELECT string_agg(push_id::text, ' ' ORDER BY started_at, push_id) FROM sends`))
+	whole := strings.Fields(query[string](b, `SELECT string_agg(push_id::text, ' ' ORDER BY started_at, push_id) FROM sends`))
 	for _, size := range []string{"7", "500"} {
 		if found, _ := b.sends(url.Values{"page_size": {size}}); !slices.Equal(found, whole) {
 			t.Errorf("pages of %s have %d attempts, want %d in order", size, len(found), len(whole))
 		}
 	}
-	few := strings.Fields(testenv.Query[string](t, b.url, `SELECT string_agg(push_id::text, ' ' ORDER BY started_at, push_id) FROM sends WHERE channel = 'sms'`))
+	few := strings.Fields(query[string](b, `SELECT string_agg(push_id::text, ' ' ORDER BY started_at, push_id) FROM sends WHERE channel = 'sms'`))
 	if found, pages := b.sends(url.Values{"channel": {"sms"}, "page_size": {"50"}}); !slices.Equal(found, few) || pages > 13 {
 		t.Errorf("%d attempts on %d pages, want %d", len(found), pages, len(few))
 	}
@@ -106,7 +105,8 @@ func TestSends_Pages(t *testing.T) {
 func TestSends_Export(t *testing.T) {
 	b := setup(t)
 	b.forgeSends(b.tenant, 2500)
-	b.forgeSends(uuid.MustParse(testenv.Query[string](t, b.url, `SELECT id::text FROM tenants WHERE name = 'other'`)), 10)
+	other, _ := b.newTenant("other", push.ScopeRead)
+	b.forgeSends(other, 10)
 	whole, _ := b.sends(url.Values{"page_size": {"500"}})
 
 	lines := b.send("GET", "/v1/sends/export", "").must(t, 200)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // audience gives a draft an audience in CSV.
@@ -35,7 +34,7 @@ func TestSimulate(t *testing.T) {
 	b.send("PUT", "/v1/recipients/dora", `{"opt_outs":{"categories":["marketing"]}}`).must(t, 201)
 	id := b.campaign(`{"name":"sale","channel":"push","category":"marketing","send_at":"` + at(0) + `","on_conflict":"defer","latest":"` + at(time.Hour) + `","message":{"body":"Hi {{ name }}"}}`)
 	b.audience(id, "recipient,name\nanna,Anna\nbert,Bert\ncarl,Carl\ndora,Dora\n")
-	before := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`)
+	before := query[int](b, `SELECT count(*) FROM pushes`)
 	// bert's push leaves no place up to latest; that of carl does, half an hour later. All of them could be served before it.
 	want := `{"recipients":4,"accepted":1,"deferred":1,"refused":1,"opted_out":1,"invalid":0,"by_rule":{"per-hour":2},` +
 		`"delays":[{"up_to_seconds":60,"recipients":0},{"up_to_seconds":300,"recipients":0},{"up_to_seconds":900,"recipients":0},{"up_to_seconds":3600,"recipients":1},` +
@@ -61,7 +60,7 @@ func TestSimulate(t *testing.T) {
 	if all := strings.SplitAfter(lines.text, "\n"); len(all) != 6 || all[4] != want {
 		t.Errorf("the last line is not the totals: %q", all)
 	}
-	if after := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes`); after != before {
+	if after := query[int](b, `SELECT count(*) FROM pushes`); after != before {
 		t.Errorf("%d pushes were booked", after-before)
 	}
 	if r := b.send("GET", "/v1/campaigns/"+id, "").must(t, 200); r.at(t, "status") != "draft" || r.at(t, "progress", "pending") != 4.0 {
@@ -141,11 +140,11 @@ func TestSimulate_Refused(t *testing.T) {
 			t.Errorf("with %s: %d %s", scope, r.status, r.text)
 		}
 	}
-	testenv.Exec(t, b.url, `UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes'`)
+	b.exec(`UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes'`)
 	if r := b.simulate(id).must(t, 422, "invalid-request"); !strings.Contains(r.text, `"body.send_at"`) {
 		t.Error(r.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE campaigns SET send_at = NULL, status = 'running', started_at = clock_timestamp()`)
+	b.exec(`UPDATE campaigns SET send_at = NULL, status = 'running', started_at = clock_timestamp()`)
 	if r := b.simulate(id).must(t, 409, "campaign-state"); !strings.Contains(r.text, "the campaign is running; it can only be simulated while it is a draft") {
 		t.Error(r.text)
 	}

@@ -117,13 +117,13 @@ func TestStats(t *testing.T) {
 func (b *bundle) forgeCampaign(n int) uuid.UUID {
 	b.t.Helper()
 	id := uuid.New()
-	testenv.Exec(b.t, b.url, fmt.Sprintf(`
+	b.exec(fmt.Sprintf(`
 		INSERT INTO campaigns (id, tenant_id, name, channel, category, message, status, audience_id, audience) VALUES ('%[1]s', '%[2]s', 'sale', 'sms', 'news', '{}', 'running', '%[1]s', %[3]d)`,
 		id, b.tenant, n))
 	for i := range n {
 		who := fmt.Sprint("r", i+1)
 		key := push.RecipientKey(b.tenant, who)
-		testenv.Exec(b.t, b.url, fmt.Sprintf(`
+		b.exec(fmt.Sprintf(`
 			INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line, outcome, requested_send_at, reason, rules, conflicts, decided_at)
 			SELECT %[1]d, '%[2]s', %[3]d, '%[4]s', '%[5]s', '%[2]s', %[6]d, o, now(), CASE o WHEN 'refused' THEN 'quota-exceeded' ELSE '' END,
 				CASE o WHEN 'refused' THEN '{per-day}'::text[] END, CASE o WHEN 'refused' THEN '[{"id": "x"}]'::json END, date_trunc('minute', now()) - interval '1 hour' + %[7]d * interval '1 minute'

@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestStatus tells how the servers are, and what waits and was tried of the tenant's own; it counts once a second.
@@ -21,8 +20,8 @@ func TestStatus(t *testing.T) {
 	}
 
 	one := b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201).at(t, "id")
-	testenv.Exec(t, b.url, `UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
-	testenv.Exec(t, b.url, `
+	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
+	b.exec(`
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
 		SELECT $1, 1, $2, 1, 1, 'anna', 'push', now() - interval '1.25 s', now() - interval '1 s', now(), now(), 'delivered'`, one, b.tenant)
 	if err := b.store.SeeChannels(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // kinds lists the kinds of a timeline's entries, when there are so many.
@@ -104,8 +103,8 @@ func TestTimeline_Deferred(t *testing.T) {
 	b := setup(t, quota.Rule{Name: "per-second", Limit: 1, Window: time.Second})
 	delivered := booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
 	due := func(who string) { // a second after its send time
-		testenv.Exec(t, b.url, `UPDATE live SET next_at = send_at + interval '1 second' WHERE recipient_key = $1`, push.RecipientKey(b.tenant, who))
-		testenv.Exec(t, b.url, `UPDATE pushes SET next_at = send_at + interval '1 second' WHERE status = 'scheduled' AND recipient_key = $1`, push.RecipientKey(b.tenant, who))
+		b.exec(`UPDATE live SET next_at = send_at + interval '1 second' WHERE recipient_key = $1`, push.RecipientKey(b.tenant, who))
+		b.exec(`UPDATE pushes SET next_at = send_at + interval '1 second' WHERE status = 'scheduled' AND recipient_key = $1`, push.RecipientKey(b.tenant, who))
 	}
 
 	// In the place of the second push is the first.

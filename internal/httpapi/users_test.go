@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -124,7 +123,7 @@ func TestUsers_EveryFaultAtOnce(t *testing.T) {
 			t.Errorf("%s %s: %s", row.method, row.target, diff)
 		}
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM users`); n != 0 {
+	if n := query[int](b, `SELECT count(*) FROM users`); n != 0 {
 		t.Errorf("%d users", n)
 	}
 }
@@ -255,7 +254,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 		t.Errorf("%s", got.text)
 	}
 	b.send("DELETE", "/v1/users/"+ada+"/sessions/"+other, "").must(t, 204)
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM sessions`); n != 0 {
+	if n := query[int](b, `SELECT count(*) FROM sessions`); n != 0 {
 		t.Errorf("%d sessions", n)
 	}
 }

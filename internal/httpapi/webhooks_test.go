@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestWebhooks goes the way of a tenant with its webhook.
@@ -83,7 +82,7 @@ func TestWebhooks(t *testing.T) {
 
 	// A replay, of one and of all that failed.
 	one := second.at(t, "deliveries", 0, "id").(string)
-	testenv.Exec(t, b.url, `UPDATE webhook_deliveries SET status = 'failed', attempts = 11, ended_at = now(), last_status = 500, last_error = 'no' WHERE id = $1`, one)
+	b.exec(`UPDATE webhook_deliveries SET status = 'failed', attempts = 11, ended_at = now(), last_status = 500, last_error = 'no' WHERE id = $1`, one)
 	ended := b.send("GET", path+"/deliveries?status=failed", "").must(t, 200)
 	if ended.at(t, "deliveries", 0, "last_status") != 500.0 || ended.at(t, "deliveries", 0, "next_attempt_at") != nil || ended.at(t, "deliveries", 0, "ended_at") == nil {
 		t.Errorf("%s", ended.text)
@@ -102,7 +101,7 @@ func TestWebhooks(t *testing.T) {
 	if r := b.send("POST", path+"/rotate-secret", "").must(t, 200); r.at(t, "secret") == secret {
 		t.Errorf("%s", r.text)
 	}
-	testenv.Exec(t, b.url, `UPDATE webhooks SET disabled_at = '2026-01-01Z', disabled_reason = 'no', failures = 5, failing_since = '2025-12-01Z' WHERE id = $1`, id)
+	b.exec(`UPDATE webhooks SET disabled_at = '2026-01-01Z', disabled_reason = 'no', failures = 5, failing_since = '2025-12-01Z' WHERE id = $1`, id)
 	off := b.send("GET", path, "").must(t, 200)
 	if off.at(t, "status") != "disabled" || off.at(t, "disabled_at") != "2026-01-01T00:00:00Z" || off.at(t, "disabled_reason") != "no" || off.at(t, "failing_since") != "2025-12-01T00:00:00Z" {
 		t.Errorf("%s", off.text)

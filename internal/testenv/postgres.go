@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -126,6 +127,52 @@ func Query[V any](t T, url, query string, args ...any) V {
 	return value
 }
 
+// ownSQL makes a schema in which each table has only what is of the tenant own.tenant.
+const ownSQL = `DO $$ DECLARE name name; BEGIN
+	CREATE SCHEMA own;
+	CREATE VIEW own.tenants AS SELECT * FROM tenants WHERE id = current_setting('own.tenant')::uuid;
+	FOR name IN SELECT relname FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid AND attname = 'tenant_id'
+			WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition LOOP
+		EXECUTE format('CREATE VIEW own.%I AS SELECT * FROM public.%I WHERE tenant_id = current_setting(''own.tenant'')::uuid', name, name);
+	END LOOP;
+END $$`
+
+// Own runs statements in the shared database that see, and change, the rows of one tenant only.
+type Own struct{ Tenant uuid.UUID }
+
+// Exec runs a statement.
+func (o Own) Exec(t T, statement string, args ...any) {
+	t.Helper()
+	o.run(t, func(c *pgx.Conn) error {
+		_, err := c.Exec(t.Context(), statement, args...)
+		return err
+	})
+}
+
+// QueryOwn returns the value that a query finds: of one row and one column.
+func QueryOwn[V any](t T, o Own, query string, args ...any) (value V) {
+	t.Helper()
+	o.run(t, func(c *pgx.Conn) (err error) {
+		rows, _ := c.Query(t.Context(), query, args...) // its error is also that of the rows
+		value, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
+		return err
+	})
+	return value
+}
+
+func (o Own) run(t T, use func(*pgx.Conn) error) {
+	t.Helper()
+	Check(t, connected(t.Context(), SharedPostgres(t), func(c *pgx.Conn) error {
+		return pgx.BeginFunc(t.Context(), c, func(tx pgx.Tx) error {
+			const only = `SELECT set_config('search_path', 'own, public', true), set_config('own.tenant', $1, true)`
+			if _, err := tx.Exec(t.Context(), only, o.Tenant.String()); err != nil {
+				return err
+			}
+			return use(c)
+		})
+	}))
+}
+
 // connected uses a connection to the database of a URL. Those to databases that were made here are kept, as a start of one
 // takes Postgres longer than most statements.
 func connected(ctx context.Context, url string, use func(*pgx.Conn) error) error {
@@ -209,6 +256,9 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 			return d, err
 		}
 		p.dropped = append(p.dropped, name)
+		if err = devstack.Exec(ctx, d.url, ownSQL); err != nil {
+			return d, err
+		}
 		d.store, err = store.Open(context.Background(), d.url, store.Config{Timeout: Patience, ReadTimeout: Patience})
 		return d, err
 	})
