@@ -85,6 +85,7 @@ channels:
   log: {type: log}
 delivery: {lease: 30s}
 http: {drain: 0s}
+database: {max_connections: 8, read_connections: 2}
 `
 
 // setup is setupWith the usual options.
