@@ -23,6 +23,7 @@ func (b *bundle) audit(args ...string) (out, said string, code int) {
 
 // TestAudit_Corruption breaks a rule by hand, thirty times.
 func TestAudit_Corruption(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()
@@ -84,6 +85,7 @@ func TestAudit_WithoutPostgres(t *testing.T) {
 
 // TestAudit_WorkerMetrics and show what they found in their metrics.
 func TestAudit_WorkerMetrics(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	addr := testenv.FreeAddr(t)

@@ -20,6 +20,7 @@ api_limits:
 // TestCallerLimits_AllProcesses: a key has five requests, wherever it
 // asks and whatever it says about its address.
 func TestCallerLimits_AllProcesses(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: callersConfig})
 	b.StartAPI()

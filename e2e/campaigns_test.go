@@ -58,6 +58,7 @@ func TestCampaigns_CommandLine(t *testing.T) {
 
 // TestCampaigns_Schedule: a schedule starts a campaign that is like another one, and sends it to the same recipients.
 func TestCampaigns_Schedule(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

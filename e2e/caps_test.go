@@ -9,6 +9,7 @@ import (
 // TestTenantCaps_Operator: what the file says holds for all, and what the operator
 // says of a tenant goes before it, in all programs within a second.
 func TestTenantCaps_Operator(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, options{config: usualConfig + "tenant_caps: {pending_pushes: 1}\n"})
 	b.StartAPI()

@@ -111,6 +111,7 @@ func credentials(t *testing.T, dir, web string) {
 // TestChannels_All sends through each, over TLS that is verified, and tells of
 // a device that is gone. What a provider would refuse is not even booked.
 func TestChannels_All(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	dir, server := t.TempDir(), phones(t)
 	web := server.Listener.Addr().String()

@@ -162,6 +162,7 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 // TestDrain_Ends: when the time is over the API stops listening, then closes
 // what is idle, and ends well.
 func TestDrain_Ends(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, drainConfig("1s"))
 	api := b.StartAPI()
@@ -186,6 +187,7 @@ func TestDrain_Ends(t *testing.T) {
 
 // TestDrain_WithoutListener: what can not listen does not wait.
 func TestDrain_WithoutListener(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, drainConfig("10m"))
 	b.StartAPI()

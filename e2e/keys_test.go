@@ -11,6 +11,7 @@ import (
 
 // TestKeys_Life through the operator's tool, as the API sees it.
 func TestKeys_Life(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

@@ -81,6 +81,14 @@ const (
 // lateDatabase is the only 503 that submits may have while Postgres works: a machine may be too busy for it.
 const lateDatabase = "the database did not answer in time"
 
+// someModels is how many meet a fault together.
+func someModels() int {
+	if testing.Short() {
+		return 12
+	}
+	return 24
+}
+
 // newModels returns so many models without a booking, whose names begin with one.
 func newModels(t *testing.T, name string, n int, excuse string, apis ...*bundle) []*model {
 	base := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)

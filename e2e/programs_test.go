@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	// The tests wait for other processes more than they compute.
 	flag.Parse()
 	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = flag.Set(p.Name, "6")
+		_ = flag.Set(p.Name, "4")
 	}
 	testenv.Main(m, func(t testenv.T) { testenv.Finally(t, func() error { return stopChromium() }) })
 }
@@ -85,8 +85,10 @@ channels:
   log: {type: log}
 delivery: {lease: 30s}
 http: {drain: 0s}
-database: {max_connections: 8, read_connections: 2}
 `
+
+// fewConnections are as many as a program needs: each costs Postgres more than most of what is done on it.
+const fewConnections = "\ndatabase: {max_connections: 8, read_connections: 2}\n"
 
 // setup is setupWith the usual options.
 func setup(t *testing.T) *bundle {
@@ -103,7 +105,7 @@ func setupWith(t *testing.T, o options) *bundle {
 	provider := testenv.StartProvider(t, dir, env...)
 	i := testenv.Install(t, testenv.Config{
 		Programs: programs(t), Database: o.database, Migrated: true, Redis: o.redis, Dir: dir, Env: env,
-		Settings: strings.ReplaceAll(cmp.Or(o.config, usualConfig), "PROVIDER", provider.Addr),
+		Settings: strings.ReplaceAll(cmp.Or(o.config, usualConfig), "PROVIDER", provider.Addr) + fewConnections,
 	})
 	return &bundle{Installation: *i, t: t, api: "http://" + i.Addr, provider: provider}
 }

@@ -103,7 +103,7 @@ func (x *redisTrial) meets(f redisFault) {
 	b, other, worker := x.b, x.other, x.worker
 	t := b.t
 	t.Log(f.name)
-	all, moved := newModels(t, f.name, 24, lateDatabase, b, other), newReschedules(f.name, b, other)
+	all, moved := newModels(t, f.name, someModels(), lateDatabase, b, other), newReschedules(f.name, b, other)
 	runModels(all, 6)()
 
 	taken := len(b.provider.Arrivals())
@@ -144,7 +144,7 @@ func (x *redisTrial) meets(f redisFault) {
 	})
 	runModels(all, 3)()
 	checkModels(b, all)
-	if n := totals(all); n[booked] < 100 || n[refused] < 50 || n[freed] < 50 {
+	if n, some := totals(all), int64(len(all)); n[booked] < 4*some || n[refused] < 2*some || n[freed] < 2*some {
 		t.Errorf("booked, refused, freed, unavailable: %v", n)
 	}
 }

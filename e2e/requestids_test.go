@@ -13,6 +13,7 @@ import (
 // TestRequestIDs: from the line of a request to the lines of its push, and back,
 // through everything that becomes of pushes.
 func TestRequestIDs(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	api, worker := b.StartAPI(), b.Start("worker")

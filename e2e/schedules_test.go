@@ -33,9 +33,9 @@ var occurrencePoints = []failpoint.Point{
 	failpoint.OccurrenceSubmitted, failpoint.OccurrenceRecorded, failpoint.OccurrenceDone,
 }
 
-// TestSchedules_Killed kills three workers at each point around an occurrence, in a short run one, one after the other as they come to
-// it. Each occurrence happens once: it has one run, and that one push.
+// TestSchedules_Killed kills three workers at each point around an occurrence, one after the other as they come to it. Each occurrence happens once: it has one run, and that one push.
 func TestSchedules_Killed(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	for points := range slices.Chunk(occurrencePoints, 6) {
 		t.Run(string(points[0]), func(t *testing.T) {
@@ -53,12 +53,8 @@ func (b *bundle) killAt(points []failpoint.Point) {
 	b.t.Helper()
 	worker, err := failingWorker()
 	testenv.Check(b.t, err)
-	times := 3
-	if testing.Short() {
-		times = 1
-	}
 	for _, point := range points {
-		for n := range times {
+		for n := range 3 {
 			b.schedule(fmt.Sprint(point, n))
 			w := b.StartCommand(process.Command{Name: "worker", Path: worker, Env: []string{"FAILPOINT=kill@" + string(point) + ":1"}})
 			b.until("a worker comes to the point "+string(point), func() bool {
@@ -107,6 +103,7 @@ func (b *bundle) schedule(recipient string) {
 
 // TestSchedules_Tool: the tool lists what there is, and neither recipients nor messages.
 func TestSchedules_Tool(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()
