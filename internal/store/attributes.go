@@ -25,7 +25,7 @@ func (s *Store) Attributes(ctx context.Context, tenant uuid.UUID, ids []string) 
 			CROSS JOIN LATERAL (
 				SELECT * FROM recipients WHERE shard = ANY ($4::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key OFFSET 0
 			) r
-			WHERE r.tenant_id = $3 AND r.recipient = n.recipient`), keys, ids, [16]byte(tenant), shardsOf(keys...))
+			WHERE r.tenant_id = $3 AND r.recipient = n.recipient`), keys, ids, tenant, shardsOf(keys...))
 		var (
 			id   string
 			text []byte

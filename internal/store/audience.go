@@ -33,7 +33,7 @@ func (s *Store) BeginUpload(ctx context.Context, tenant, campaign uuid.UUID) (u 
 				return err
 			}
 			_, err := tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until) VALUES ($1, $2, $3, clock_timestamp() + $4::interval) ON CONFLICT DO NOTHING`,
-				[16]byte(u.ID), [16]byte(tenant), [16]byte(campaign), uploadLease)
+				u.ID, tenant, campaign, uploadLease)
 			return err
 		})
 	})
@@ -100,16 +100,16 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	err = s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var kept bool
-			if err := tx.QueryRow(ctx, keepUploadSQL, [16]byte(u.ID), uploadLease).Scan(&kept); err != nil {
+			if err := tx.QueryRow(ctx, keepUploadSQL, u.ID, uploadLease).Scan(&kept); err != nil {
 				return err
 			}
 			before := 0
 			if earlier > 0 { // which may have been committed
-				if err := tx.QueryRow(ctx, addedSQL, [16]byte(u.ID), numbers).Scan(&before); err != nil {
+				if err := tx.QueryRow(ctx, addedSQL, u.ID, numbers).Scan(&before); err != nil {
 					return err
 				}
 			}
-			tag, err := tx.Exec(ctx, addLinesSQL, [16]byte(u.ID), [16]byte(u.Tenant), [16]byte(u.Campaign), keys, recipients, numbers, addresses, variables)
+			tag, err := tx.Exec(ctx, addLinesSQL, u.ID, u.Tenant, u.Campaign, keys, recipients, numbers, addresses, variables)
 			added = before + int(tag.RowsAffected())
 			return err
 		})
@@ -126,14 +126,14 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 				return err // an earlier run has ended it
 			}
 			var kept bool
-			if err := tx.QueryRow(ctx, `UPDATE campaign_uploads SET alive_until = 'infinity' WHERE id = $1 AND NOT ended RETURNING true`, [16]byte(u.ID)).Scan(&kept); err != nil {
+			if err := tx.QueryRow(ctx, `UPDATE campaign_uploads SET alive_until = 'infinity' WHERE id = $1 AND NOT ended RETURNING true`, u.ID).Scan(&kept); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1`, [16]byte(p.Audience)); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1`, p.Audience); err != nil {
 				return err
 			}
 			rows, _ := tx.Query(ctx, `UPDATE campaigns p SET audience_id = $2, audience = $3, updated_at = clock_timestamp() WHERE id = $1 RETURNING `+campaignColumns,
-				[16]byte(u.Campaign), [16]byte(u.ID), lines)
+				u.Campaign, u.ID, lines)
 			old := p.Size
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
@@ -149,7 +149,7 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 // DropUpload gives an upload up. If it fails, that is found after a while.
 func (s *Store) DropUpload(ctx context.Context, u Upload) error {
 	return s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		_, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1 AND alive_until < 'infinity'`, [16]byte(u.ID))
+		_, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1 AND alive_until < 'infinity'`, u.ID)
 		return err
 	})
 }
@@ -164,7 +164,7 @@ func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n
 		n = 0
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			for n < limit {
-				var id [16]byte
+				var id uuid.UUID
 				err := tx.QueryRow(ctx, `SELECT id FROM campaign_uploads u WHERE ended AND NOT EXISTS (SELECT FROM campaign_uploads c WHERE c.copy_of = u.id AND NOT c.ended)
 					ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED`).Scan(&id)
 				if errors.Is(err, pgx.ErrNoRows) {
@@ -223,7 +223,7 @@ func (s *Store) LongestLines(ctx context.Context, p *push.Campaign, limit int) (
 }
 
 func (s *Store) knownLines(ctx context.Context, p *push.Campaign, which string, args ...any) (all []KnownLine, err error) {
-	args = append([]any{[16]byte(p.Audience)}, args...)
+	args = append([]any{p.Audience}, args...)
 	err = s.read(ctx, p.Tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, knownLinesSQL+which, args...)
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l KnownLine, err error) {

@@ -96,7 +96,7 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 		var (
 			f                         Finding
 			check, recipient, details *string
-			tenant, push              *[16]byte
+			tenant, push              *uuid.UUID
 			at                        *time.Time
 			n                         *int
 		)
@@ -233,7 +233,7 @@ func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID,
 			w.Step = uint64(*first) + (uint64(*last)-uint64(*first))/4 - uint64(w.Key) + 1
 			return nil
 		}
-		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT id FROM pushes WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM sends WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM live WHERE recipient_key = $1 LIMIT 1))`, *first).Scan((*[16]byte)(&of))
+		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT id FROM pushes WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM sends WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM live WHERE recipient_key = $1 LIMIT 1))`, *first).Scan(&of)
 		return err
 	})
 	return ok, of, err

@@ -45,7 +45,7 @@ func recordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target stri
 
 // actorArgs are the first arguments of an entry.
 func actorArgs(by push.Actor, tenant uuid.UUID) []any {
-	return []any{[16]byte(tenant), string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID)}
+	return []any{tenant, string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID)}
 }
 
 // recordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
@@ -113,18 +113,18 @@ func addNames(ctx context.Context, c reader, tenant uuid.UUID, entries []push.Lo
 	for i := range entries {
 		names[entries[i].Actor.ID], names[target(&entries[i])] = "", ""
 	}
-	ids := make([][16]byte, 0, len(names))
+	ids := make([]uuid.UUID, 0, len(names))
 	for id := range names {
 		ids = append(ids, id)
 	}
 	rows, _ := c.Query(ctx, `
 		SELECT id, name FROM api_keys WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
-		UNION ALL SELECT id, CASE name WHEN '' THEN email ELSE name END FROM users WHERE tenant_id = $1 AND id = ANY ($2::uuid[])`, [16]byte(tenant), ids)
+		UNION ALL SELECT id, CASE name WHEN '' THEN email ELSE name END FROM users WHERE tenant_id = $1 AND id = ANY ($2::uuid[])`, tenant, ids)
 	var (
 		id   uuid.UUID
 		name string
 	)
-	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &name}, func() error { names[id] = name; return nil })
+	_, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error { names[id] = name; return nil })
 	for i := range entries {
 		e := &entries[i]
 		e.ActorName, e.TargetName = names[e.Actor.ID], names[target(e)]
@@ -169,7 +169,7 @@ func (r *logRead) in(ctx context.Context, tables []string) (more bool, err error
 
 // query reads the next rows before the position, and whether each fits. Those of a target have an index.
 func (r *logRead) query(tables []string) (sql string, args []any, filtered bool) {
-	args = []any{[16]byte(r.tenant), r.before.At, [16]byte(r.before.ID), r.f.From}
+	args = []any{r.tenant, r.before.At, r.before.ID, r.f.From}
 	arg := func(value any) string {
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
@@ -182,7 +182,7 @@ func (r *logRead) query(tables []string) (sql string, args []any, filtered bool)
 		fits = append(fits, `l.actor = `+arg(string(r.f.ActorType)))
 	}
 	if r.f.Actor != uuid.Nil {
-		fits = append(fits, `l.actor_id IS NOT DISTINCT FROM `+arg([16]byte(r.f.Actor)))
+		fits = append(fits, `l.actor_id IS NOT DISTINCT FROM `+arg(r.f.Actor))
 	}
 	if r.f.Action != "" {
 		fits = append(fits, `l.action = `+arg(string(r.f.Action)))
@@ -202,7 +202,7 @@ func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
 			e    push.LogEntry
 			fits bool
 		)
-		if err := rows.Scan((*[16]byte)(&e.ID), &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
+		if err := rows.Scan(&e.ID, &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
 			return scanned, false, err
 		}
 		if fits && (len(r.page.Entries) == r.limit || r.bytes >= maxPageBytes) {

@@ -22,7 +22,7 @@ func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosi
 }
 
 func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error) {
-	return at, row.Scan(&at.At, (*[16]byte)(&at.ID))
+	return at, row.Scan(&at.At, &at.ID)
 }
 
 // EndImport adds to the entry of an import how many recipients it has created and updated, and how many pushes it has canceled.
@@ -33,7 +33,7 @@ func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosi
 	d.show("canceled", nil, canceled)
 	return s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, in(`UPDATE {audit_log} SET difference = $4 WHERE tenant_id = $1 AND created_at = $2 AND id = $3`, "{audit_log}", s.layouts.log().at(at.At)),
-			[16]byte(tenant), at.At, [16]byte(at.ID), d.text())
+			tenant, at.At, at.ID, d.text())
 		return err
 	})
 }
@@ -48,7 +48,7 @@ const erasureLoggedSQL = `
 func (e *erasure) queueLogged(ctx context.Context, b *pgx.Batch) {
 	since, until := e.layouts.now()
 	sql := in(erasureLoggedSQL, "{audit_log}", e.layouts.log().all(since.Add(-5*time.Minute-clockGap), until.Add(clockGap))...)
-	b.Queue(sql, append([]any{[16]byte(e.entry)}, recordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
+	b.Queue(sql, append([]any{e.entry}, recordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
 }
 
 // log erases the recipient from the entries until now.
@@ -62,7 +62,7 @@ func (e *erasure) log(ctx context.Context) error {
 			b := &pgx.Batch{}
 			for _, table := range some {
 				b.Queue(in(`UPDATE {audit_log} SET target = '', difference = '{}' WHERE tenant_id = $1 AND target = $2 AND created_at <= $3 AND action LIKE 'recipient.%'`, "{audit_log}", table),
-					[16]byte(e.who.Tenant), e.who.ID, e.until)
+					e.who.Tenant, e.who.ID, e.until)
 			}
 			return c.SendBatch(ctx, b).Close()
 		})

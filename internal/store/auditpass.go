@@ -75,7 +75,7 @@ func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.A
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var now time.Time
 		state := (*auditState)(nil)
-		err := c.QueryRow(ctx, ownAuditSQL, [16]byte(worker), auditLease, plan.Every).Scan(&state, &now)
+		err := c.QueryRow(ctx, ownAuditSQL, worker, auditLease, plan.Every).Scan(&state, &now)
 		if own = err == nil; errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -196,7 +196,7 @@ func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
 		if err != nil {
 			return err
 		}
-		tag, err := c.Exec(ctx, `UPDATE audit_pass SET state = $2, owned_until = clock_timestamp() + $3::interval WHERE owner = $1`, [16]byte(p.worker), state, auditLease)
+		tag, err := c.Exec(ctx, `UPDATE audit_pass SET state = $2, owned_until = clock_timestamp() + $3::interval WHERE owner = $1`, p.worker, state, auditLease)
 		own = tag.RowsAffected() > 0
 		return err
 	})
@@ -232,7 +232,7 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 			INSERT INTO audited (slice, closed, looked_at)
 			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
 			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
-		), `+auditEndedSQL+` SELECT ended FROM over`, [16]byte(p.worker), p.state.AuditResult, hours, closed, st.Began, !st.Others, st.findings(), auditsKept).Scan(&st.Ended)
+		), `+auditEndedSQL+` SELECT ended FROM over`, p.worker, p.state.AuditResult, hours, closed, st.Began, !st.Others, st.findings(), auditsKept).Scan(&st.Ended)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return false, nil
 	}
@@ -265,7 +265,7 @@ func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.Aud
 // leave lets another worker go on at once.
 func (p *AuditPass) leave(ctx context.Context) error {
 	return p.store.inTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, [16]byte(p.worker))
+		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, p.worker)
 		return err
 	})
 }

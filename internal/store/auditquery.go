@@ -59,7 +59,7 @@ func (q auditQuery) names() []string {
 func (q auditQuery) run(ctx context.Context, tx pgx.Tx, args pgx.NamedArgs, found func(Finding)) error {
 	rows, _ := tx.Query(ctx, q.sql(), args)
 	var f Finding
-	_, err := pgx.ForEachRow(rows, []any{&f.Check, (*[16]byte)(&f.Tenant), &f.Recipient, (*[16]byte)(&f.Push), &f.Detail, nil}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&f.Check, &f.Tenant, &f.Recipient, &f.Push, &f.Detail, nil}, func() error {
 		found(f)
 		return nil
 	})

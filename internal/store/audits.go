@@ -54,12 +54,12 @@ func (s *Store) Audits(ctx context.Context, tenant uuid.UUID, before time.Time, 
 			SELECT a.began_at, a.ended_at, a.complete, f.check_name, f.violations, f.pushes
 			FROM (SELECT * FROM audits WHERE began_at < coalesce($2::timestamptz, 'infinity') ORDER BY began_at DESC LIMIT $3) a
 			LEFT JOIN audit_findings f ON f.tenant_id = $1 AND f.began_at = a.began_at
-			ORDER BY a.began_at DESC`, [16]byte(tenant), zeronull.Timestamptz(before), limit+1)
+			ORDER BY a.began_at DESC`, tenant, zeronull.Timestamptz(before), limit+1)
 		var (
 			a          booking.Audit
 			check      *string
 			violations *int
-			pushes     [][16]byte
+			pushes     []uuid.UUID
 		)
 		_, err := pgx.ForEachRow(rows, []any{&a.Began, &a.Ended, &a.Complete, &check, &violations, &pushes}, func() error {
 			if n := len(page.Audits); n == 0 || !page.Audits[n-1].Began.Equal(a.Began) {

@@ -96,7 +96,7 @@ func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 			described *time.Time
 		)
 		out := &next.person.OptOuts
-		if err := rows.Scan((*[16]byte)(&next.tenant), &next.key, &next.recipient, (*[16]byte)(&row.ID), &row.Kind.Channel, &row.Kind.Category, &row.At, &row.Began,
+		if err := rows.Scan(&next.tenant, &next.key, &next.recipient, &row.ID, &row.Kind.Channel, &row.Kind.Category, &row.At, &row.Began,
 			&row.Since, &row.Until, &row.Looked, &zoneName, &next.person.Limits, &described, &out.All, &out.Channels, &out.Categories); err != nil {
 			return err
 		}
@@ -162,7 +162,7 @@ func (a *termsAudit) history(ctx context.Context, tenant uuid.UUID) (h booking.H
 	h.File = a.file
 	rows, _ := a.store.pool.Query(ctx, `
 		SELECT at, document FROM (SELECT version, at, document FROM policies WHERE tenant_id = $1 ORDER BY version DESC LIMIT $2) p ORDER BY version`,
-		[16]byte(tenant), mostVersions)
+		tenant, mostVersions)
 	var (
 		at       time.Time
 		document []byte

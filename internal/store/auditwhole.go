@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -151,7 +152,7 @@ func (s AuditScope) args(ctx context.Context, tx pgx.Tx) (pgx.NamedArgs, error) 
 				(SELECT tenant_id FROM pushes ORDER BY tenant_id LIMIT 1)
 				UNION ALL SELECT (SELECT tenant_id FROM pushes WHERE tenant_id > t.id ORDER BY tenant_id LIMIT 1) FROM t WHERE t.id IS NOT NULL
 			) SELECT id FROM t WHERE id IS NOT NULL`)
-		tenants, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		tenants, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 		if err != nil {
 			return nil, err
 		}

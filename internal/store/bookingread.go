@@ -34,7 +34,7 @@ type bookingRead struct {
 	at       map[quota.Recipient]int // in spans
 	spans    []span                  // in the order in which the drafts need them
 	ids      []sought
-	requests [][16]byte
+	requests []uuid.UUID
 	reach    time.Duration // of the policies
 	pushes   parts
 	terms    termsRead
@@ -181,7 +181,7 @@ func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 	}
 	for _, p := range r.existing {
 		key := push.RecipientKey(p.Tenant, p.Recipient)
-		if _, err := c.Exec(ctx, lockLiveSQL, key, p.SendAt, [16]byte(p.ID), shardsOf(key)); err != nil {
+		if _, err := c.Exec(ctx, lockLiveSQL, key, p.SendAt, p.ID, shardsOf(key)); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,7 @@ func (r spansIn) collect(res pgx.BatchResults, spans []span, held [][]booking.He
 		b    booking.Held
 		kind quota.Kind
 	)
-	columns := []any{&i, (*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}
+	columns := []any{&i, &b.ID, &b.At, (*string)(&b.Status)}
 	if r.kinds {
 		columns = append(columns, &kind.Channel, &kind.Category)
 	}
@@ -271,9 +271,9 @@ func (s *Store) inOrder(
 		}
 		left, key := most+1, push.RecipientKey(r.Tenant, r.ID)
 		for _, table := range s.layouts.pushes().between(from, until) {
-			rows, _ := c.Query(ctx, in(withKinds(inOrderSQL, kinds), "{pushes}", table), key, [16]byte(r.Tenant), r.ID, from, until, left, shardsOf(key))
+			rows, _ := c.Query(ctx, in(withKinds(inOrderSQL, kinds), "{pushes}", table), key, r.Tenant, r.ID, from, until, left, shardsOf(key))
 			var b booking.Held
-			columns := []any{(*[16]byte)(&b.ID), &b.At, (*string)(&b.Status)}
+			columns := []any{&b.ID, &b.At, (*string)(&b.Status)}
 			if kinds {
 				columns = append(columns, &b.Kind.Channel, &b.Kind.Category)
 			}

@@ -26,7 +26,7 @@ func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error
 		refused []byte
 		f       = &p.Filter
 	)
-	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), (*string)(&p.Action), &f.Recipient, &p.Erased, &f.Channel, &f.Category, (*zeronull.UUID)(&f.Campaign),
+	err = row.Scan(append([]any{&p.ID, &p.Tenant, (*string)(&p.Action), &f.Recipient, &p.Erased, &f.Channel, &f.Category, (*zeronull.UUID)(&f.Campaign),
 		(*zeronull.Timestamptz)(&f.From), (*zeronull.Timestamptz)(&f.Until), &shift, (*zeronull.Timestamptz)(&p.SendAt),
 		(*string)(&p.By.Type), (*zeronull.UUID)(&p.By.ID), (*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
 	if err == nil {
@@ -49,11 +49,11 @@ type NewBulkChange struct {
 func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.BulkChange, found bool, err error) {
 	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one at a time
 				return err
 			}
 			var hash []byte
-			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, p.request_hash FROM bulk_changes p WHERE id = $1`, [16]byte(n.ID))
+			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+`, p.request_hash FROM bulk_changes p WHERE id = $1`, n.ID)
 			all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row, &hash) })
 			switch {
 			case err != nil:
@@ -67,7 +67,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 				return n.Invalid
 			}
 			var others int
-			if err := tx.QueryRow(ctx, `SELECT count(*) FROM bulk_changes WHERE tenant_id = $1 AND ended_at IS NULL`, [16]byte(n.Tenant)).Scan(&others); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT count(*) FROM bulk_changes WHERE tenant_id = $1 AND ended_at IS NULL`, n.Tenant).Scan(&others); err != nil {
 				return err
 			}
 			if others >= n.Most {
@@ -82,7 +82,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 				INSERT INTO bulk_changes AS p (id, tenant_id, action, recipient, recipient_key, channel, category, campaign_id, from_at, until_at, shift_s, send_at, request_hash,
 					actor, actor_id)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING `+bulkColumns,
-				[16]byte(n.ID), [16]byte(n.Tenant), string(n.Action), f.Recipient, key, f.Channel, f.Category, zeronull.UUID(f.Campaign), zeronull.Timestamptz(f.From),
+				n.ID, n.Tenant, string(n.Action), f.Recipient, key, f.Channel, f.Category, zeronull.UUID(f.Campaign), zeronull.Timestamptz(f.From),
 				zeronull.Timestamptz(f.Until), int64(n.Shift/time.Second), zeronull.Timestamptz(n.SendAt), n.RequestHash, string(by.Type), zeronull.UUID(by.ID))
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
@@ -96,7 +96,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 // BulkChange returns a tenant's bulk change, or [push.ErrNotFound].
 func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		p, err = pgx.CollectExactlyOneRow(rows, collectBulk)
 		return err
 	})
@@ -111,7 +111,7 @@ func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.Bu
 	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE tenant_id = $1 AND (created_at, id) < ($2, $3) ORDER BY created_at DESC, id DESC LIMIT $4`,
-			[16]byte(tenant), after.CreatedAt, [16]byte(after.ID), limit+1)
+			tenant, after.CreatedAt, after.ID, limit+1)
 		all, err := pgx.CollectRows(rows, collectBulk)
 		page = push.BulkPage{Changes: all}
 		if len(all) > limit {
@@ -126,14 +126,14 @@ func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.Bu
 // BulkRefused returns up to limit of the pushes that a tenant's bulk change could not change, by send time, from behind a position.
 func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (page push.BulkRefusedPage, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT 1 FROM bulk_changes WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT 1 FROM bulk_changes WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		if _, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int]); err != nil {
 			return err
 		}
 		rows, _ = c.Query(ctx, `
 			SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes
 			WHERE change_id = $1 AND outcome NOT IN ('', 'changed') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
-			[16]byte(id), after.SendAt, [16]byte(after.ID), limit+1)
+			id, after.SendAt, after.ID, limit+1)
 		all, err := pgx.CollectRows(rows, collectBulkPush)
 		page = push.BulkRefusedPage{Pushes: all}
 		if len(all) > limit {
@@ -146,7 +146,7 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 }
 
 func collectBulkPush(row pgx.CollectableRow) (p push.BulkPush, err error) {
-	err = row.Scan((*[16]byte)(&p.ID), &p.RecipientKey, &p.SendAt, &p.Outcome, &p.Rules)
+	err = row.Scan(&p.ID, &p.RecipientKey, &p.SendAt, &p.Outcome, &p.Rules)
 	return p, err
 }
 
@@ -154,11 +154,11 @@ func collectBulkPush(row pgx.CollectableRow) (p push.BulkPush, err error) {
 func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, [16]byte(id), [16]byte(tenant))
+			rows, _ := tx.Query(ctx, `SELECT `+bulkColumns+` FROM bulk_changes p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, id, tenant)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil || p.Status != push.BulkRunning {
 				return err
 			}
-			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, [16]byte(id))
+			rows, _ = tx.Query(ctx, `UPDATE bulk_changes p SET status = 'canceling', updated_at = clock_timestamp() WHERE id = $1 RETURNING `+bulkColumns, id)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}
@@ -198,7 +198,7 @@ func (e *erasure) bulkChanges(ctx context.Context) error {
 			WHERE tenant_id = $1 AND recipient_key = $2`,
 			`DELETE FROM bulk_change_pushes p USING bulk_changes b WHERE b.id = p.change_id AND b.tenant_id = $1 AND p.recipient_key = $2`,
 		} {
-			tag, err := c.Exec(ctx, sql, [16]byte(e.who.Tenant), e.key)
+			tag, err := c.Exec(ctx, sql, e.who.Tenant, e.key)
 			if err != nil {
 				return err
 			}

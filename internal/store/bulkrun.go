@@ -44,12 +44,12 @@ func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []u
 func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
 	var after push.Position
 	scan := func(row pgx.CollectableRow) (push.BulkChange, error) {
-		return scanBulk(row, &after.SendAt, (*[16]byte)(&after.ID))
+		return scanBulk(row, &after.SendAt, &after.ID)
 	}
 	locked := func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange) error {
 		return work(ctx, c, tx, p, after)
 	}
-	return leasedStep(ctx, s, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, [16]byte(id))
+	return leasedStep(ctx, s, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
 }
 
 // ListBulk notes some more of the pushes that a bulk change is about: those that fit its filter, wait, and were submitted before it was
@@ -64,7 +64,7 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 			return err
 		}
 		var (
-			ids, keys = make([][16]byte, len(found)), make([]int64, len(found))
+			ids, keys = make([]uuid.UUID, len(found)), make([]int64, len(found))
 			times     = make([]time.Time, len(found))
 		)
 		for i, one := range found {
@@ -72,13 +72,13 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 		}
 		tag, err := tx.Exec(ctx, `
 			INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at)
-			SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) ON CONFLICT DO NOTHING`, [16]byte(id), ids, keys, times)
+			SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) ON CONFLICT DO NOTHING`, id, ids, keys, times)
 		if err != nil {
 			return err
 		}
-		set, args := `listed = true`, []any{[16]byte(id), tag.RowsAffected()}
+		set, args := `listed = true`, []any{id, tag.RowsAffected()}
 		if next != nil {
-			set, args = `after_at = $3, after_id = $4`, append(args, next.SendAt, [16]byte(next.ID))
+			set, args = `after_at = $3, after_id = $4`, append(args, next.SendAt, next.ID)
 		}
 		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), found = found + $2, `+set+` WHERE id = $1`, args...)
 		failpoint.Hit(failpoint.BulkListed)
@@ -110,7 +110,7 @@ func (s *Store) bulkPage(ctx context.Context, c reader, p *push.BulkChange, afte
 			fits bool
 			n    int
 		)
-		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&one.ID), &one.SendAt, &fits, &one.RecipientKey}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&one.ID, &one.SendAt, &fits, &one.RecipientKey}, func() error {
 			if n++; fits {
 				found = append(found, one)
 			}
@@ -157,7 +157,7 @@ func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int
 		order = `send_at DESC, push_id DESC`
 	}
 	return collect(ctx, s, collectBulkPush, `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
-		[16]byte(p.ID), limit)
+		p.ID, limit)
 }
 
 // NoteBulk notes what has become of pushes of a bulk change. What was noted before stays.
@@ -165,7 +165,7 @@ func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkP
 	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
 		b := &pgx.Batch{}
 		for _, one := range decided {
-			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, [16]byte(id), [16]byte(one.ID), one.Outcome, one.Rules).
+			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, id, one.ID, one.Outcome, one.Rules).
 				Exec(func(tag pgconn.CommandTag) error {
 					switch {
 					case tag.RowsAffected() == 0:
@@ -184,7 +184,7 @@ func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkP
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), changed = $2, refused = $3 WHERE id = $1`, [16]byte(id), p.Changed, refused)
+		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), changed = $2, refused = $3 WHERE id = $1`, id, p.Changed, refused)
 		failpoint.Hit(failpoint.BulkNoted)
 		return err
 	})
@@ -198,12 +198,12 @@ func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err erro
 		if p.Status == push.BulkCanceling {
 			status = push.BulkCanceled
 		} else {
-			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, [16]byte(id), p.Listed).Scan(&ended)
+			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, id, p.Listed).Scan(&ended)
 			if err != nil || !ended {
 				return err
 			}
 		}
-		_, err := tx.Exec(ctx, `UPDATE bulk_changes SET status = $2, updated_at = clock_timestamp(), ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE id = $1`, [16]byte(id), string(status))
+		_, err := tx.Exec(ctx, `UPDATE bulk_changes SET status = $2, updated_at = clock_timestamp(), ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE id = $1`, id, string(status))
 		failpoint.Hit(failpoint.BulkEnded)
 		return err
 	})

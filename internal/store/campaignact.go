@@ -18,7 +18,7 @@ import (
 func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, check func(push.Campaign) error) (p push.Campaign, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, [16]byte(id), [16]byte(tenant))
+			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, id, tenant)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			rows, _ = tx.Query(ctx, `
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
 					lease_until = CASE WHEN worker IS NOT NULL THEN lease_until END
-				WHERE id = $1 RETURNING `+campaignColumns, [16]byte(id), string(to), action == push.CampaignPause)
+				WHERE id = $1 RETURNING `+campaignColumns, id, string(to), action == push.CampaignPause)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
@@ -103,7 +103,7 @@ func queueCampaignEvent(b *pgx.Batch, p *push.Campaign, event push.Event, percen
 			is.Audience, is.Pending, is.Scheduled, is.Refused, is.OptedOut, is.Invalid, is.Sent, is.Failed, is.Expired, is.Canceled, is.Deferred,
 		},
 	})
-	b.Queue(campaignEventSQL, [16]byte(p.Tenant), string(event), data)
+	b.Queue(campaignEventSQL, p.Tenant, string(event), data)
 }
 
 const millis = "2006-01-02T15:04:05.999Z07:00"

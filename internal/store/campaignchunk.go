@@ -140,7 +140,7 @@ func (s *Store) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignC
 		if _, err := c.Exec(ctx, `begin isolation level read committed`); err != nil {
 			return done, err
 		}
-		row := c.QueryRow(ctx, `SELECT status FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(o.Campaign.ID))
+		row := c.QueryRow(ctx, `SELECT status FROM campaigns WHERE id = $1 FOR NO KEY UPDATE`, o.Campaign.ID)
 		if err := row.Scan((*string)(&done.Status)); err != nil {
 			return done, err
 		}

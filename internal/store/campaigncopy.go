@@ -31,7 +31,7 @@ type copying struct {
 func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy) (whole bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, [16]byte(c.ID)).Scan(&whole); err != nil || whole {
+			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, c.ID).Scan(&whole); err != nil || whole {
 				return err
 			}
 			at, err := copyUnderWay(ctx, tx, c)
@@ -41,7 +41,7 @@ func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy) (whole bo
 			last := push.Shards - 1
 			if s.byShard() { // a transaction touches one
 				err := tx.QueryRow(ctx, `SELECT shard FROM campaign_recipients WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) ORDER BY shard LIMIT 1`,
-					[16]byte(at.of), at.shard, at.key, at.recipient).Scan(&last)
+					at.of, at.shard, at.key, at.recipient).Scan(&last)
 				if errors.Is(err, pgx.ErrNoRows) {
 					whole = true
 					return nil
@@ -51,7 +51,7 @@ func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy) (whole bo
 				}
 			}
 			var looked int
-			err = tx.QueryRow(ctx, copyAudienceSQL, [16]byte(at.id), [16]byte(at.of), [16]byte(c.ID), at.shard, at.key, at.recipient, last, copyPortion, uploadLease).Scan(&looked)
+			err = tx.QueryRow(ctx, copyAudienceSQL, at.id, at.of, c.ID, at.shard, at.key, at.recipient, last, copyPortion, uploadLease).Scan(&looked)
 			whole = looked < copyPortion && !s.byShard()
 			return err
 		})
@@ -81,7 +81,7 @@ const copyAudienceSQL = `
 func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (at copying, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
-		[16]byte(c.ID)).Scan((*[16]byte)(&at.id), (*[16]byte)(&at.of), &at.shard, &at.key, &at.recipient)
+		c.ID).Scan(&at.id, &at.of, &at.shard, &at.key, &at.recipient)
 	if !errors.Is(err, pgx.ErrNoRows) {
 		return at, err
 	}
@@ -94,13 +94,13 @@ func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (at copyi
 	}
 	at = copying{id: uuid.Must(uuid.NewV7()), of: p.Audience, shard: -1}
 	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of) VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $5)`,
-		[16]byte(at.id), [16]byte(c.Tenant), [16]byte(c.ID), uploadLease, [16]byte(at.of))
+		at.id, c.Tenant, c.ID, uploadLease, at.of)
 	return at, err
 }
 
 // lockPattern locks a campaign that is to be copied against changes.
 func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Campaign, error) {
-	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR SHARE`, [16]byte(c.Of), [16]byte(c.Tenant))
+	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR SHARE`, c.Of, c.Tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return p, push.ErrNotFound
@@ -117,7 +117,7 @@ func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Camp
 func (s *Store) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error {
 	return s.inTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(c.Tenant)); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, c.Tenant); err != nil { // one at a time
 				return err
 			}
 			var (
@@ -125,7 +125,7 @@ func (s *Store) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) err
 				others int
 			)
 			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $2),
-					(SELECT count(*) FROM (SELECT FROM campaigns WHERE tenant_id = $1 AND ended_at IS NULL LIMIT $3) c)`, [16]byte(c.Tenant), [16]byte(c.ID), most).Scan(&made, &others)
+					(SELECT count(*) FROM (SELECT FROM campaigns WHERE tenant_id = $1 AND ended_at IS NULL LIMIT $3) c)`, c.Tenant, c.ID, most).Scan(&made, &others)
 			switch {
 			case err != nil || made:
 				return err
@@ -142,7 +142,7 @@ func (s *Store) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) err
 				INSERT INTO campaigns (id, tenant_id, name, channel, category, spread_s, on_conflict, latest, expires_after_ms, message, metadata, audience_id, audience)
 				SELECT $1, p.tenant_id, left(p.name, $4) || $3, p.channel, p.category, p.spread_s, p.on_conflict,
 					clock_timestamp() + (p.latest - coalesce(p.send_at, p.local_time AT TIME ZONE 'UTC', p.started_at)), p.expires_after_ms, p.message, p.metadata, copy.id, copy.copied
-				FROM campaigns p CROSS JOIN copy WHERE p.id = $2`, [16]byte(c.ID), [16]byte(c.Of), c.Suffix, longestCopied)
+				FROM campaigns p CROSS JOIN copy WHERE p.id = $2`, c.ID, c.Of, c.Suffix, longestCopied)
 			if err == nil && tag.RowsAffected() == 0 {
 				err = push.ErrNothingToCopy
 			}

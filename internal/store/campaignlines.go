@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -30,7 +31,7 @@ func (s *Store) NextUndecided(ctx context.Context, p push.Campaign, after Campai
 	all, err := collect(ctx, s, pgx.RowTo[int], `
 		SELECT shard FROM campaign_recipients
 		WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) AND outcome IS NULL ORDER BY shard, recipient_key, recipient LIMIT 1`,
-		[16]byte(p.Audience), after.Shard, after.Key, after.Recipient)
+		p.Audience, after.Shard, after.Key, after.Recipient)
 	if err != nil || len(all) == 0 {
 		return 0, false, err
 	}
@@ -43,7 +44,7 @@ func (s *Store) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 	if lock {
 		sql += ` FOR UPDATE`
 	}
-	rows, err := c.Query(ctx, sql, [16]byte(o.Campaign.Audience), o.Shards.First, o.Shards.Last, o.After.Shard, o.After.Key, o.After.Recipient, chunkLines)
+	rows, err := c.Query(ctx, sql, o.Campaign.Audience, o.Shards.First, o.Shards.Last, o.After.Shard, o.After.Key, o.After.Recipient, chunkLines)
 	if err != nil {
 		return nil, false, err
 	}
@@ -134,7 +135,7 @@ func conflictsOf(v *booking.Decision, at time.Time) *string {
 type decidedColumns struct {
 	keys                          []int64
 	recipients, outcomes, reasons []string
-	pushes                        []*[16]byte
+	pushes                        []*uuid.UUID
 	requested                     []*time.Time
 	rules, conflicts              []*string
 
@@ -145,13 +146,13 @@ func (a *decidedColumns) add(d *CampaignDecided) {
 	outcome, reason, rules := d.Outcome()
 	kept := string(outcome)
 	var (
-		id        *[16]byte
+		id        *uuid.UUID
 		requested *time.Time
 		joined    *string
 	)
 	switch outcome {
 	case push.OutcomeScheduled:
-		kept, id = "booked", (*[16]byte)(&d.Decision.Push.ID)
+		kept, id = "booked", &d.Decision.Push.ID
 		a.booked++
 		if d.Deferred() {
 			a.deferred++
@@ -221,10 +222,10 @@ func (s *Store) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		for i := range done.Decided {
 			a.add(&done.Decided[i])
 		}
-		b.Queue(s.joining(decidedSQL), [16]byte(o.Campaign.Audience), shardsOf(a.keys...), a.keys, a.recipients, a.outcomes, a.pushes, a.requested,
+		b.Queue(s.joining(decidedSQL), o.Campaign.Audience, shardsOf(a.keys...), a.keys, a.recipients, a.outcomes, a.pushes, a.requested,
 			a.reasons, a.rules, a.conflicts, done.Now)
 		queueRefused(b, refusedOf(&o.Campaign, done))
-		b.Queue(countedSQL, [16]byte(o.Campaign.ID), a.booked, a.deferred, a.refused, a.optedOut, a.invalid, a.dropped)
+		b.Queue(countedSQL, o.Campaign.ID, a.booked, a.deferred, a.refused, a.optedOut, a.invalid, a.dropped)
 	}
 	b.Queue(`commit`)
 	res := c.SendBatch(ctx, b)

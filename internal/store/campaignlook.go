@@ -15,7 +15,7 @@ import (
 // is of any.
 func (s *Store) CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.Time, started bool, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT clock_timestamp(), EXISTS (SELECT FROM campaigns WHERE tenant_id = $1 AND started_at IS NOT NULL)`, [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT clock_timestamp(), EXISTS (SELECT FROM campaigns WHERE tenant_id = $1 AND started_at IS NOT NULL)`, tenant)
 		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, row.Scan(&now, &started) })
 		return err
 	})
@@ -40,13 +40,13 @@ func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.L
 		of = make(map[uuid.UUID]uuid.UUID, len(bookings))
 		b := &pgx.Batch{}
 		for table, some := range byTable(bookings, func(b quota.Booking) string { return s.layouts.pushes().at(b.At) }) {
-			ids := make([][16]byte, len(some))
+			ids := make([]uuid.UUID, len(some))
 			for n, i := range some {
 				ids[n] = bookings[i].ID
 			}
 			b.Queue(in(s.joining(campaignsOfSQL), "{pushes}", table), ids, in16).Query(func(rows pgx.Rows) error {
 				var id, campaign uuid.UUID
-				_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*[16]byte)(&campaign)}, func() error {
+				_, err := pgx.ForEachRow(rows, []any{&id, &campaign}, func() error {
 					of[id] = campaign
 					return nil
 				})
@@ -60,18 +60,18 @@ func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.L
 
 // CampaignNames returns the names of a tenant's campaigns.
 func (s *Store) CampaignNames(ctx context.Context, tenant uuid.UUID, campaigns []uuid.UUID) (names map[uuid.UUID]string, err error) {
-	ids := make([][16]byte, 0, len(campaigns))
+	ids := make([]uuid.UUID, 0, len(campaigns))
 	for _, id := range campaigns {
 		ids = append(ids, id)
 	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		names = make(map[uuid.UUID]string, len(ids))
-		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, ids, [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, ids, tenant)
 		var (
 			id   uuid.UUID
 			name string
 		)
-		_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &name}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error {
 			names[id] = name
 			return nil
 		})

@@ -37,9 +37,9 @@ var (
 
 // lockWaiting locks some of what waits of a campaign, by shards that one transaction may touch: it is true if there may be more.
 func (s *Store) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql string, lanes []push.Lane) (found liveRows, more bool, err error) {
-	rows, _ := tx.Query(ctx, inShard(sql, "$3::bigint", lanes...), append([]any{[16]byte(id), campaignPortion}, shardArg(lanes)...)...)
+	rows, _ := tx.Query(ctx, inShard(sql, "$3::bigint", lanes...), append([]any{id, campaignPortion}, shardArg(lanes)...)...)
 	var l liveRow
-	_, err = pgx.ForEachRow(rows, []any{&l.key, (*[16]byte)(&l.id), &l.sendAt, &l.plan}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&l.key, &l.id, &l.sendAt, &l.plan}, func() error {
 		found.add(l)
 		return nil
 	})
@@ -52,7 +52,7 @@ func (s *Store) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane
 	if !s.byShard() {
 		return s.inTurn(s.CampaignLanes()), nil
 	}
-	shards, err := collect(ctx, s, pgx.RowTo[int16], `SELECT DISTINCT shard FROM live WHERE campaign_id = $1 AND token IS NULL ORDER BY 1`, [16]byte(id))
+	shards, err := collect(ctx, s, pgx.RowTo[int16], `SELECT DISTINCT shard FROM live WHERE campaign_id = $1 AND token IS NULL ORDER BY 1`, id)
 	lanes := make([]push.Lane, len(shards))
 	for i, shard := range shards {
 		lanes[i] = push.Lane{First: int(shard), Last: int(shard)}
@@ -112,9 +112,9 @@ func (s *Store) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err 
 	}
 	more = false
 	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
-		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, [16]byte(id)).Scan(&more)
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more && p.Status == push.CampaignPausing {
-			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id))
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, id)
 		}
 		return err
 	})
@@ -165,9 +165,9 @@ func (s *Store) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparke
 		return all, true, nil
 	}
 	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
-		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, [16]byte(id)).Scan(&more)
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, id).Scan(&more)
 		if err == nil && !more {
-			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, [16]byte(id))
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, id)
 		}
 		return err
 	})
@@ -250,7 +250,7 @@ func (s *Store) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []boo
 func (s *Store) DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after CampaignPlace) (next CampaignPlace, more bool, err error) {
 	err = s.step(ctx, p.ID, []push.CampaignStatus{push.CampaignCanceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		next, more = after, false
-		rows, _ := tx.Query(ctx, inShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, [16]byte(p.Audience), shards.First, shards.Last,
+		rows, _ := tx.Query(ctx, inShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, p.Audience, shards.First, shards.Last,
 			after.Shard, after.Key, after.Recipient, 5*campaignPortion)
 		var (
 			keys       []int64
@@ -270,11 +270,11 @@ func (s *Store) DropUndecided(ctx context.Context, p push.Campaign, shards push.
 			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = statement_timestamp()
 			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
 			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
-				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), [16]byte(p.Audience), shardsOf(keys...), keys, recipients)
+				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), p.Audience, shardsOf(keys...), keys, recipients)
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, countedSQL, [16]byte(p.ID), 0, 0, 0, 0, 0, len(keys))
+		_, err = tx.Exec(ctx, countedSQL, p.ID, 0, 0, 0, 0, 0, len(keys))
 		return err
 	})
 	return next, more, err

@@ -23,7 +23,7 @@ func keepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
 	if p.Campaign == uuid.Nil {
 		return nil
 	}
-	tag, err := tx.Exec(ctx, `SELECT FROM campaigns WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`, [16]byte(p.Campaign), [16]byte(p.Tenant))
+	tag, err := tx.Exec(ctx, `SELECT FROM campaigns WHERE id = $1 AND tenant_id = $2 FOR KEY SHARE`, p.Campaign, p.Tenant)
 	if err == nil && tag.RowsAffected() == 0 {
 		return push.ErrNoPattern
 	}
@@ -33,8 +33,8 @@ func keepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
 // patternOfNone returns a [*push.CampaignStateError] for a campaign that is the pattern of schedules, also of those that have ended:
 // they can go on.
 func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
-	rows, _ := tx.Query(ctx, `SELECT id FROM schedules WHERE campaign_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`, [16]byte(p.ID), mostNamed+1)
-	ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) { return id, row.Scan((*[16]byte)(&id)) })
+	rows, _ := tx.Query(ctx, `SELECT id FROM schedules WHERE campaign_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`, p.ID, mostNamed+1)
+	ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) { return id, row.Scan(&id) })
 	if err != nil || len(ids) == 0 {
 		return err
 	}

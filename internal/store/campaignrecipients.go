@@ -21,7 +21,7 @@ func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f 
 	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		page = push.CampaignRecipientPage{}
 		var audience uuid.UUID
-		err := tx.QueryRow(ctx, `SELECT audience_id FROM campaigns WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant)).Scan((*zeronull.UUID)(&audience))
+		err := tx.QueryRow(ctx, `SELECT audience_id FROM campaigns WHERE id = $1 AND tenant_id = $2`, id, tenant).Scan((*zeronull.UUID)(&audience))
 		if err != nil || audience == uuid.Nil {
 			return err
 		}
@@ -64,10 +64,10 @@ const (
 // campaignLines reads recipients of an audience behind a line, or if one is named, that one alone, with what became of them. It returns the last line, and how many lines it has
 // looked at.
 func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []push.CampaignRecipient, last, n int, err error) {
-	sql, args := campaignLinesSQL, []any{[16]byte(audience), after, recipientsAtOnce}
+	sql, args := campaignLinesSQL, []any{audience, after, recipientsAtOnce}
 	if recipient != "" {
 		key := push.RecipientKey(tenant, recipient)
-		sql, args = campaignLineSQL, []any{[16]byte(audience), push.Shard(key), key, recipient}
+		sql, args = campaignLineSQL, []any{audience, push.Shard(key), key, recipient}
 	}
 	rows, _ := tx.Query(ctx, sql, args...)
 	var ids []sought
@@ -122,14 +122,14 @@ const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'can
 // pushEnds reads what became of pushes.
 func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []sought) (map[uuid.UUID]pushEnd, error) {
 	ends := make(map[uuid.UUID]pushEnd, len(all))
-	return ends, s.findPushes(ctx, all, func(places []place) (found [][16]byte, err error) {
+	return ends, s.findPushes(ctx, all, func(places []place) (found []uuid.UUID, err error) {
 		for _, p := range places {
 			var (
 				id uuid.UUID
 				e  pushEnd
 			)
 			rows, _ := tx.Query(ctx, in(pushEndsSQL, "{pushes}", p.table), p.ids, p.shards)
-			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&id, (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
 				ends[id], found = e, append(found, id)
 				return nil
 			})

@@ -50,7 +50,7 @@ func (s *Store) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after t
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	_, err := s.pool.Exec(ctx, `UPDATE campaigns SET worker = NULL, lease_until = clock_timestamp() + $3::interval WHERE id = $1 AND worker = $2`,
-		[16]byte(id), [16]byte(worker), after)
+		id, worker, after)
 	return classify(err)
 }
 
@@ -68,7 +68,7 @@ func (s *Store) step(ctx context.Context, id uuid.UUID, states []push.CampaignSt
 	for i, state := range states {
 		of[i] = string(state)
 	}
-	return leasedStep(ctx, s, scan, locked, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[])`, [16]byte(id), of)
+	return leasedStep(ctx, s, scan, locked, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[])`, id, of)
 }
 
 // EndCampaignStart has a campaign run whose recipients are all decided. It is false if some are not.
@@ -79,7 +79,7 @@ func (s *Store) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool,
 		if ended = p.Progress.Pending <= 0; !ended {
 			return nil
 		}
-		_, err := tx.Exec(ctx, `UPDATE campaigns SET status = 'running', updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id))
+		_, err := tx.Exec(ctx, `UPDATE campaigns SET status = 'running', updated_at = clock_timestamp() WHERE id = $1`, id)
 		return err
 	})
 	return ended, err
@@ -98,9 +98,9 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 			dropped = p.Progress.Canceled
 		)
 		b := &pgx.Batch{}
-		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, [16]byte(id)).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
+		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, id).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
 		b.Queue(`SELECT least(next_at, clock_timestamp() + interval '1 hour') - clock_timestamp() FROM (SELECT min(next_at) AS next_at FROM live WHERE campaign_id = $1) l
-			WHERE next_at IS NOT NULL`, [16]byte(id)).Query(func(rows pgx.Rows) error {
+			WHERE next_at IS NOT NULL`, id).Query(func(rows pgx.Rows) error {
 			all, err := pgx.CollectRows(rows, pgx.RowTo[time.Duration])
 			if waits = nil; len(all) > 0 {
 				waits, due = &all[0], all[0]
@@ -123,7 +123,7 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 		for tenth := told + 1; tenth <= tenths; tenth++ {
 			queueCampaignEvent(b, &p.Campaign, push.EventCampaignProgress, 10*tenth)
 		}
-		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, [16]byte(id), max(told, tenths))
+		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, id, max(told, tenths))
 		if over {
 			status = push.CampaignFinished
 			if p.Status == push.CampaignCanceling {
@@ -131,7 +131,7 @@ func (s *Store) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.C
 			}
 			p.Status = status
 			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
-				[16]byte(id), string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
+				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
 			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
 			if status == push.CampaignFinished {
 				queueCampaignEvent(b, &p.Campaign, push.EventCampaignFinished, 100)

@@ -31,7 +31,7 @@ func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err err
 
 		sent, failed, expired, withdrawn *int64 // nil: it goes on
 	)
-	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Name, &p.Channel, &p.Category, (*zeronull.Timestamptz)(&p.SendAt),
+	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Channel, &p.Category, (*zeronull.Timestamptz)(&p.SendAt),
 		(*zeronull.Timestamp)(&p.LocalTime), &p.TimeZone, &spread, &p.OnConflict, (*zeronull.Timestamptz)(&p.Latest), &expires,
 		(*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*string)(&p.Status), (*zeronull.UUID)(&p.Audience), &p.Size, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.Timestamptz)(&p.StartedAt), (*zeronull.Timestamptz)(&p.EndedAt),
@@ -58,7 +58,7 @@ type NewCampaign struct {
 func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campaign, found bool, err error) {
 	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one at a time
 				return err
 			}
 			if p, found, err = findCampaign(ctx, tx, n); found || err != nil {
@@ -69,7 +69,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 				return n.Invalid
 			}
 			var others int
-			err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM campaigns WHERE tenant_id = $1 AND ended_at IS NULL LIMIT $2) c`, [16]byte(n.Tenant), n.Most).Scan(&others)
+			err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM campaigns WHERE tenant_id = $1 AND ended_at IS NULL LIMIT $2) c`, n.Tenant, n.Most).Scan(&others)
 			if err != nil {
 				return err
 			}
@@ -79,7 +79,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 			rows, _ := tx.Query(ctx, `
 				INSERT INTO campaigns AS p (id, tenant_id, name, channel, category, send_at, local_time, time_zone, spread_s, on_conflict, latest, expires_after_ms, message, metadata, request_hash)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) RETURNING `+campaignColumns,
-				append(append([]any{[16]byte(n.ID), [16]byte(n.Tenant)}, draftArgs(&n.Campaign)...), n.RequestHash)...)
+				append(append([]any{n.ID, n.Tenant}, draftArgs(&n.Campaign)...), n.RequestHash)...)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
@@ -141,7 +141,7 @@ func nullable(text json.RawMessage) []byte {
 // findCampaign looks for what an earlier request has made.
 func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaign, found bool, err error) {
 	var hash []byte
-	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, p.request_hash FROM campaigns p WHERE id = $1`, [16]byte(n.ID))
+	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, p.request_hash FROM campaigns p WHERE id = $1`, n.ID)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Campaign, error) { return scanCampaign(row, &hash) })
 	switch {
 	case err != nil || len(all) == 0:
@@ -155,7 +155,7 @@ func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaig
 // Campaign returns a tenant's campaign, or [push.ErrNotFound].
 func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p push.Campaign, err error) {
 	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
-		rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+		rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2`, id, tenant)
 		if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	q := pageQuery{
 		limit: limit, scan: limit + 1, item: "SELECT * FROM campaigns WHERE id = s.id", columns: campaignColumns, position: "p.created_at, p.id", order: "p.created_at DESC, p.id DESC",
 		backward: "p.created_at, p.id", size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 1000`,
-		args: []any{[16]byte(tenant), after.CreatedAt, [16]byte(after.ID)},
+		args: []any{tenant, after.CreatedAt, after.ID},
 	}
 	fits := `true`
 	if status != "" {
@@ -186,7 +186,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		var last push.CampaignPosition
 		rows, _ := tx.Query(ctx, q.sql(), q.args...)
-		all, next, _, err := collectPage(rows, q, &last, []any{&last.CreatedAt, (*[16]byte)(&last.ID)}, position, scanCampaign)
+		all, next, _, err := collectPage(rows, q, &last, []any{&last.CreatedAt, &last.ID}, position, scanCampaign)
 		for i := range all {
 			if err == nil {
 				err = s.fillEnds(ctx, tx, &all[i])
@@ -216,7 +216,7 @@ func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, unchanged
 			rows, _ := tx.Query(ctx, `
 				UPDATE campaigns p SET name = $2, channel = $3, category = $4, send_at = $5, local_time = $6, time_zone = $7, spread_s = $8, on_conflict = $9, latest = $10,
 					expires_after_ms = $11, message = $12, metadata = $13, updated_at = clock_timestamp()
-				WHERE id = $1 RETURNING `+campaignColumns, append([]any{[16]byte(id)}, draftArgs(&changed)...)...)
+				WHERE id = $1 RETURNING `+campaignColumns, append([]any{id}, draftArgs(&changed)...)...)
 			old := p
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
@@ -233,7 +233,7 @@ func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, unchanged
 
 // lockDraft locks a campaign, so strongly, for what can only be done to a draft.
 func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, done string) (push.Campaign, error) {
-	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR `+strength, [16]byte(id), [16]byte(tenant))
+	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR `+strength, id, tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
 	if err == nil && p.Status != push.CampaignDraft {
 		return p, &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; it can only be %s while it is a draft", p.Status, done)}
@@ -252,10 +252,10 @@ func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 			if err := patternOfNone(ctx, tx, p); err != nil {
 				return err
 			}
-			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE campaign_id = $1`, [16]byte(id)); err != nil {
+			if _, err := tx.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE campaign_id = $1`, id); err != nil {
 				return err
 			}
-			if _, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, [16]byte(id)); err != nil {
+			if _, err = tx.Exec(ctx, `DELETE FROM campaigns WHERE id = $1`, id); err != nil {
 				return err
 			}
 			d := difference{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -44,7 +45,7 @@ func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit in
 					AND NOT EXISTS (SELECT FROM schedules s WHERE s.campaign_id = p.id AND s.deleted_at IS NULL)
 					AND NOT EXISTS (SELECT FROM campaign_uploads u WHERE u.copy_of = p.audience_id AND NOT u.ended)
 				ORDER BY ended_at LIMIT 1`, keep)
-			all, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+			all, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 			if err != nil || len(all) == 0 {
 				return err
 			}
@@ -66,7 +67,7 @@ func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit in
 }
 
 // removeAudience removes up to limit recipients of an audience that are not locked, and returns how many there were.
-func (s *Store) removeAudience(ctx context.Context, c *pgxpool.Conn, audience [16]byte, limit int) (n int, err error) {
+func (s *Store) removeAudience(ctx context.Context, c *pgxpool.Conn, audience uuid.UUID, limit int) (n int, err error) {
 	for lanes := range s.inTurn(s.CampaignLanes()) {
 		sql := inShard(`WITH old AS MATERIALIZED (
 			SELECT shard, recipient_key, recipient FROM campaign_recipients WHERE {shard} audience_id = $1 LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -90,7 +91,7 @@ const eraseLinesSQL = `
 // now: what that books is erased in the steps behind this one.
 func (e *erasure) campaigns(ctx context.Context) error {
 	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		tag, err := c.Exec(ctx, eraseLinesSQL, e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards)
+		tag, err := c.Exec(ctx, eraseLinesSQL, e.key, e.who.Tenant, e.who.ID, e.shards)
 		e.Rows += int(tag.RowsAffected())
 		return err
 	})

@@ -35,7 +35,7 @@ func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Da
 // count runs a statement with the tenant as its first argument. What it counts in pushes is between the last two.
 func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, most int, between ...time.Time) (n int, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		args := []any{[16]byte(tenant), most}
+		args := []any{tenant, most}
 		if len(between) > 0 {
 			sql = in(sql, "{pushes}", s.layouts.pushes().all(between[0], between[1].Add(-1))...)
 			args = append(args, between[0], between[1])

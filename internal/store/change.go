@@ -53,7 +53,7 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 			sql, key := in(cancelSQL, "{pushes}", pushes.at(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
 			d := difference{}
 			d.show("status", push.Scheduled, push.Canceled)
-			args := append([]any{[16]byte(id), key, p.SendAt, shardsOf(key)}, append(actorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.text())...)
+			args := append([]any{id, key, p.SendAt, shardsOf(key)}, append(actorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.text())...)
 			if _, err = c.Exec(ctx, sql, args...); err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 	b.Queue(`
 		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
-		[16]byte(g.Push.ID), key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
+		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
 	table, to := pushes.at(old), pushes.at(g.Push.SendAt)
 	sql := in(moveSQL, "{pushes}", table)
 	switch {
@@ -148,7 +148,7 @@ func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
 		sql = in(quiet(move), "{pushes}", table)
 	}
-	b.Queue(sql, [16]byte(g.Push.ID), g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
+	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, shardsOf(key))
 	queueMoved(b, &g.Push, old, g.Push.SendAt)
 }
 

@@ -32,7 +32,7 @@ func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.
 			SELECT $1, v.channel, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
 			FROM unnest($2::text[], $3::text[], $4::interval[]) AS v (channel, state, held)
 			ON CONFLICT (worker, channel) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
-			[16]byte(worker), names, states, held)
+			worker, names, states, held)
 		b.Queue(`
 			DELETE FROM channel_views v USING (
 				SELECT worker, channel FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
@@ -44,7 +44,7 @@ func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.
 // LeaveChannels forgets what a worker that stops has seen.
 func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, [16]byte(worker))
+		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, worker)
 		return err
 	})
 }
@@ -62,12 +62,12 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.Cha
 			SELECT channel, count(*) FILTER (WHERE next_at <= statement_timestamp() AND token IS NULL), count(*) FROM (
 				SELECT channel, next_at, token FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
-			) p GROUP BY channel`, [16]byte(tenant), mostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
+			) p GROUP BY channel`, tenant, mostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
 		b.Queue(in(`
 			SELECT channel, outcome, count(*) FROM (
 				SELECT channel, outcome FROM {sends} s
 				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
-			) s GROUP BY channel, outcome`, "{sends}", s.layouts.sends().all(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), [16]byte(tenant), attemptsSpan, mostCounted).
+			) s GROUP BY channel, outcome`, "{sends}", s.layouts.sends().all(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, mostCounted).
 			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
 		err := c.SendBatch(ctx, b).Close()
 		r.Complete = waiting < mostCounted && attempts < mostCounted

@@ -215,7 +215,7 @@ func (s *Store) recently(reach time.Duration) (since, until time.Time) {
 }
 
 func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
-	err = row.Scan(&l.key, (*[16]byte)(&l.tenant), (*[16]byte)(&l.id), &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed, &l.held)
+	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed, &l.held)
 	return l, err
 }
 
@@ -224,9 +224,9 @@ func (s *Store) readBodies(ctx context.Context, c batcher, live []liveFound, b *
 	pushes := s.layouts.pushes()
 	for table, rows := range byTable(live, func(l liveFound) string { return pushes.at(l.sendAt) }) {
 		var (
-			ids      [][16]byte
+			ids      []uuid.UUID
 			keys     []int64
-			tokens   []*[16]byte
+			tokens   []*uuid.UUID
 			attempts []int32
 			started  []*time.Time
 			at       []int32
@@ -235,9 +235,9 @@ func (s *Store) readBodies(ctx context.Context, c batcher, live []liveFound, b *
 			l := &live[i]
 			keys = append(keys, l.key)
 			ids, attempts, started, at = append(ids, l.id), append(attempts, int32(l.number)), append(started, l.started), append(at, int32(i))
-			var token *[16]byte
+			var token *uuid.UUID
 			if l.token != uuid.Nil {
-				token = (*[16]byte)(&l.token)
+				token = &l.token
 			}
 			tokens = append(tokens, token)
 		}
@@ -273,7 +273,7 @@ func (s *claimState) add(l liveFound) {
 
 func scanSend(kinds bool) pgx.RowToFunc[sendFound] {
 	return func(row pgx.CollectableRow) (f sendFound, err error) {
-		columns := []any{&f.key, (*[16]byte)(&f.tenant), &f.recipient, (*[16]byte)(&f.ID), &f.At}
+		columns := []any{&f.key, &f.tenant, &f.recipient, &f.ID, &f.At}
 		if kinds {
 			columns = append(columns, &f.Kind.Channel, &f.Kind.Category)
 		}

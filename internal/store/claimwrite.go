@@ -98,7 +98,7 @@ func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql string, args func(r
 type liveRows struct {
 	keys   []int64
 	sendAt []time.Time
-	ids    [][16]byte
+	ids    []uuid.UUID
 	plans  []int64
 	times  []time.Time // what is to be written: when the lease ends, or when to try next
 }
@@ -126,8 +126,8 @@ type claimWrite struct {
 	late    liveRows
 	refused liveRows // by their recipients
 	parked  liveRows
-	held    [][16]byte // the campaigns of those that are parked
-	tokens  [][16]byte
+	held    []uuid.UUID // the campaigns of those that are parked
+	tokens  []uuid.UUID
 	more    []bool
 	busy    []liveRow         // attempts under way that are told of what waits
 	claims  map[uuid.UUID]int // which claim a push or an attempt under way belongs to
@@ -200,7 +200,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	failpoint.Hit(failpoint.ClaimCommitting)
 	for range b.Len() - 1 {
 		rows, _ := res.Query()
-		written, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		written, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 		if err != nil {
 			_ = res.Close()
 			return err

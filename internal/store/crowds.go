@@ -149,7 +149,7 @@ func (h *heldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *bookingRead, 
 			key     int64
 			version uuid.UUID
 		)
-		_, err := pgx.ForEachRow(rows, []any{&key, (*[16]byte)(&version)}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&key, &version}, func() error {
 			h.versions[key] = version
 			return nil
 		})
@@ -187,7 +187,7 @@ func (h *heldCrowds) queueChanged(b *pgx.Batch, granted []booking.Grant) {
 			key           int64
 			before, after uuid.UUID
 		)
-		_, err := pgx.ForEachRow(rows, []any{&key, (*[16]byte)(&before), (*[16]byte)(&after)}, func() error {
+		_, err := pgx.ForEachRow(rows, []any{&key, &before, &after}, func() error {
 			h.changed[key] = before != h.versions[key]
 			h.versions[key] = after
 			return nil

@@ -70,6 +70,6 @@ func dueArgs(o booking.DueOrder) []any {
 }
 
 func scanDue(row pgx.CollectableRow) (d booking.Due, err error) {
-	err = row.Scan(&d.RecipientKey, (*[16]byte)(&d.Tenant), &d.Channel, &d.At, &d.Bulk)
+	err = row.Scan(&d.RecipientKey, &d.Tenant, &d.Channel, &d.At, &d.Bulk)
 	return d, err
 }

@@ -80,8 +80,8 @@ type erasure struct {
 	shards []int16
 	until  time.Time // what was booked later is of a recipient who came back
 
-	looked time.Time  // attempts that began later are of such pushes, or bear no id
-	later  [][16]byte // such pushes
+	looked time.Time   // attempts that began later are of such pushes, or bear no id
+	later  []uuid.UUID // such pushes
 
 	entry uuid.UUID // of the audit log
 
@@ -126,7 +126,7 @@ func (e *erasure) begin(ctx context.Context) error {
 func (e *erasure) schedules(ctx context.Context) error {
 	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `UPDATE schedules SET `+deletedSchedule+` WHERE tenant_id = $1 AND deleted_at IS NULL AND recipient_key = $2`,
-			[16]byte(e.who.Tenant), e.key)
+			e.who.Tenant, e.key)
 		e.Rows += int(tag.RowsAffected())
 		return err
 	})
@@ -140,7 +140,7 @@ func (e *erasure) description(ctx context.Context) error {
 		e.locking(false).queue(b, []int64{e.key})
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&e.until) })
 		deleted := b.Queue(`DELETE FROM recipients r WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3 RETURNING 1`,
-			e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards)
+			e.key, e.who.Tenant, e.who.ID, e.shards)
 		e.queueLogged(ctx, b)
 		deleted.Query(func(rows pgx.Rows) error {
 			all, err := pgx.CollectRows(rows, pgx.RowTo[int])
@@ -176,9 +176,9 @@ func (e *erasure) waiting(ctx context.Context) error {
 			b.Queue(`begin isolation level read committed`)
 			e.locking(false).queue(b, []int64{e.key})
 			b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-			b.Queue(waitsSQL, e.key, [16]byte(e.who.Tenant), last.SendAt, [16]byte(last.ID), erasedAtOnce, e.shards).Query(func(rows pgx.Rows) error {
+			b.Queue(waitsSQL, e.key, e.who.Tenant, last.SendAt, last.ID, erasedAtOnce, e.shards).Query(func(rows pgx.Rows) error {
 				l, waits := liveRow{key: e.key}, false
-				_, err := pgx.ForEachRow(rows, []any{&l.sendAt, (*[16]byte)(&l.id), &l.plan, &waits}, func() error {
+				_, err := pgx.ForEachRow(rows, []any{&l.sendAt, &l.id, &l.plan, &waits}, func() error {
 					if n, next = n+1, (push.Position{SendAt: l.sendAt, ID: l.id}); waits {
 						found = append(found, l)
 					}
@@ -218,11 +218,11 @@ func (e *erasure) events(ctx context.Context, c *pgxpool.Conn, of []liveRow, now
 	if len(of) == 0 {
 		return 0, nil
 	}
-	ids := make([][16]byte, len(of))
+	ids := make([]uuid.UUID, len(of))
 	for i, l := range of {
 		ids[i] = l.id
 	}
-	tag, err := c.Exec(ctx, eraseEventsSQL+` AND d.created_at < $3`, [16]byte(e.who.Tenant), ids, now)
+	tag, err := c.Exec(ctx, eraseEventsSQL+` AND d.created_at < $3`, e.who.Tenant, ids, now)
 	return int(tag.RowsAffected()), err
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -46,7 +47,7 @@ func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error 
 				return err
 			}
 			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-				ids := make([][16]byte, len(found))
+				ids := make([]uuid.UUID, len(found))
 				for i, l := range found {
 					ids[i] = l.id
 				}
@@ -71,12 +72,12 @@ func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error 
 // theirs finds pushes of the recipient behind a position, which it moves. It returns how many rows it has looked at, too.
 func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, freed bool, after *push.Position) (found []liveRow, n int, err error) {
 	rows, _ := c.Query(ctx, in(theirsSQL, "{pushes}", table),
-		e.key, [16]byte(e.who.Tenant), e.who.ID, e.until, freed, after.SendAt, [16]byte(after.ID), erasedAtOnce, e.shards)
+		e.key, e.who.Tenant, e.who.ID, e.until, freed, after.SendAt, after.ID, erasedAtOnce, e.shards)
 	var (
 		l     liveRow
 		their bool
 	)
-	_, err = pgx.ForEachRow(rows, []any{&l.sendAt, (*[16]byte)(&l.id), &their}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&l.sendAt, &l.id, &their}, func() error {
 		if n, *after = n+1, (push.Position{SendAt: l.sendAt, ID: l.id}); their {
 			found = append(found, l)
 		}
@@ -88,13 +89,13 @@ func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, fre
 // since finds what was booked meanwhile, for one who came back.
 func (e *erasure) since(ctx context.Context) error {
 	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		e.later = [][16]byte{}
+		e.later = []uuid.UUID{}
 		for i, table := range e.tables() {
 			var (
 				at   time.Time
-				some [][16]byte
+				some []uuid.UUID
 			)
-			err := c.QueryRow(ctx, in(sinceSQL, "{pushes}", table), e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards).Scan(&at, &some)
+			err := c.QueryRow(ctx, in(sinceSQL, "{pushes}", table), e.key, e.who.Tenant, e.who.ID, e.shards).Scan(&at, &some)
 			if err != nil {
 				return err
 			}
@@ -122,7 +123,7 @@ func (e *erasure) sends(ctx context.Context) error {
 			rows = 0
 			b := &pgx.Batch{}
 			for _, table := range some {
-				b.Queue(in(eraseSendsSQL, "{sends}", table), e.key, [16]byte(e.who.Tenant), e.who.ID, e.shards, e.looked, e.later)
+				b.Queue(in(eraseSendsSQL, "{sends}", table), e.key, e.who.Tenant, e.who.ID, e.shards, e.looked, e.later)
 			}
 			res := c.SendBatch(ctx, b)
 			for range some {

@@ -45,7 +45,7 @@ func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQu
 		tables := s.layouts.pushes().between(q.From, q.Until)
 		slices.Reverse(tables)
 		for tables := range slices.Chunk(tables, tablesAtOnce) {
-			rows, _ := c.Query(ctx, in(failuresSQL, "{pushes}", tables...), [16]byte(tenant), q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
+			rows, _ := c.Query(ctx, in(failuresSQL, "{pushes}", tables...), tenant, q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
 			var (
 				g     push.FailureGroup
 				since time.Time

@@ -148,7 +148,7 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 				id      uuid.UUID
 				waiting bool
 			)
-			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &waiting}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&id, &waiting}, func() error {
 				more[id] = more[id] || waiting
 				ended[id] = true
 				return nil
@@ -182,7 +182,7 @@ func (s *Store) attemptTables(ctx context.Context, c *pgxpool.Conn, finishes []b
 
 func finishArgs(finishes []booking.Finish, order []int) []any {
 	var (
-		ids, tokens                                     [][16]byte
+		ids, tokens                                     []uuid.UUID
 		outcomes, messageIDs, errors, statuses, reasons []string
 		reaped                                          []bool
 		delays, handed, keys                            []int64

@@ -96,7 +96,7 @@ func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, fi
 		return err
 	}
 	var (
-		ids  [][16]byte
+		ids  []uuid.UUID
 		keys []int64
 	)
 	for _, i := range of {
@@ -104,7 +104,7 @@ func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, fi
 	}
 	rows, _ := tx.Query(ctx, in(s.joining(settleSQL), "{sends}", tables...), ids, keys, shardsOf(keys...))
 	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-		err = row.Scan((*[16]byte)(&l.id), &l.sendAt, &l.key)
+		err = row.Scan(&l.id, &l.sendAt, &l.key)
 		return l, err
 	})
 	if err != nil {
@@ -124,7 +124,7 @@ func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, fi
 
 func lateArgs(finishes []booking.Finish, order []int) []any {
 	var (
-		ids                [][16]byte
+		ids                []uuid.UUID
 		attempts           []int32
 		messageIDs, errors []string
 		handed, keys       []int64

@@ -41,10 +41,10 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err er
 				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC')
 				ORDER BY (send_at AT TIME ZONE 'UTC') LIMIT $2
-			) p`, [16]byte(tenant), mostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
+			) p`, tenant, mostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
 			return row.Scan(&f.AsOf, &f.Workers, &looked, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest))
 		})
-		b.Queue(in(flowSQL, "{sends}", s.layouts.sends().all(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), [16]byte(tenant), flowSpan, flowAttempts).
+		b.Queue(in(flowSQL, "{sends}", s.layouts.sends().all(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), tenant, flowSpan, flowAttempts).
 			Query(func(rows pgx.Rows) error { return readFlow(rows, &f, &attempts) })
 		err := c.SendBatch(ctx, b).Close()
 		if cut := attempts == flowAttempts; !cut {

@@ -92,7 +92,7 @@ type deltaRow struct {
 const deltaColumns = `tenant_id, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred, late`
 
 func (d *deltaRow) fields() []any {
-	return []any{(*[16]byte)(&d.tenant), &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
+	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
 }
 
 // take removes stat deltas, and counts them.

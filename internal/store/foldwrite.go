@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -28,7 +29,7 @@ func (f *fold) write(ctx context.Context, tx pgx.Tx) error {
 func keyArgs(keys []statKey) []any {
 	n := len(keys)
 	var (
-		tenants          = make([][16]byte, n)
+		tenants          = make([]uuid.UUID, n)
 		steps, ofs, keyz = make([]string, n), make([]string, n), make([]string, n)
 		ats              = make([]time.Time, n)
 	)
@@ -103,7 +104,7 @@ func (f *fold) writeAhead(ctx context.Context, tx pgx.Tx) error {
 	slices.SortFunc(keys, aheadKey.compare)
 	n := len(keys)
 	var (
-		tenants, campaigns   = make([][16]byte, n), make([][16]byte, n)
+		tenants, campaigns   = make([]uuid.UUID, n), make([]uuid.UUID, n)
 		hours                = make([]time.Time, n)
 		channels, categories = make([]string, n), make([]string, n)
 		counts               = make([]int64, n)

@@ -84,12 +84,12 @@ func (s *Store) forecast(ctx context.Context, c *pgxpool.Conn, tenant uuid.UUID,
 	if len(tables) == 0 {
 		return nil
 	}
-	rows, _ := tx.Query(ctx, in(bookedSQL, "{pushes}", tables...), [16]byte(tenant), reach)
+	rows, _ := tx.Query(ctx, in(bookedSQL, "{pushes}", tables...), tenant, reach)
 	var (
 		r        booked
 		zoneName string
 	)
-	_, err = pgx.ForEachRow(rows, []any{&r.key, &r.recipient, (*[16]byte)(&r.ID), &r.At, &r.Kind.Channel, &r.Kind.Category, &r.waits, &zoneName, &r.person.Limits}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&r.key, &r.recipient, &r.ID, &r.At, &r.Kind.Channel, &r.Kind.Category, &r.waits, &zoneName, &r.person.Limits}, func() error {
 		if r.person.Zone = nil; zoneName != "" {
 			r.person.Zone, _ = zone.Load(zoneName)
 		}

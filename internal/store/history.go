@@ -45,7 +45,7 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 			return err
 		}
 		args := func(left int) []any {
-			return []any{key, [16]byte(who.Tenant), who.ID, from, until, left, shardsOf(key)}
+			return []any{key, who.Tenant, who.ID, from, until, left, shardsOf(key)}
 		}
 		for tables := range slices.Chunk(s.layouts.pushes().between(from.Add(-lateTime), booking.EndOfTime), tablesAtOnce) {
 			rows, _ := c.Query(ctx, in(historySQL, "{pushes}", tables...), args(most-len(pushes))...)
@@ -68,14 +68,14 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 
 func scanPast(row pgx.CollectableRow) (p booking.Past, err error) {
 	var attempt *int
-	err = row.Scan((*[16]byte)(&p.ID), &p.Channel, &p.Category, (*string)(&p.Status), &p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.Attempts, &p.LastError,
+	err = row.Scan(&p.ID, &p.Channel, &p.Category, (*string)(&p.Status), &p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.Attempts, &p.LastError,
 		&p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.Started), &attempt, (*zeronull.UUID)(&p.Campaign))
 	return p, err
 }
 
 func scanAttempted(row pgx.CollectableRow) (a booking.Attempted, err error) {
 	var id uuid.UUID
-	err = row.Scan((*[16]byte)(&id), &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error, (*zeronull.UUID)(&a.Campaign))
+	err = row.Scan(&id, &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error, (*zeronull.UUID)(&a.Campaign))
 	a.Push = id
 	return a, err
 }

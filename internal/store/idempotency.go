@@ -29,7 +29,7 @@ func (l *layouts) keyedTables() string {
 const clockGap = time.Hour
 
 func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
-	return k, row.Scan((*[16]byte)(&k.Key), (*[16]byte)(&k.Member), &k.Hash, (*[16]byte)(&k.Tenant), (*[16]byte)(&k.ID))
+	return k, row.Scan(&k.Key, &k.Member, &k.Hash, &k.Tenant, &k.ID)
 }
 
 // insertKeyedSQL stores what keys have made.
@@ -40,7 +40,7 @@ const insertKeyedSQL = `
 // queueKeyed stores what the keys of granted pushes have made, if any has one.
 func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
 	var (
-		keys, members, ids, tenants [][16]byte
+		keys, members, ids, tenants []uuid.UUID
 		hashes                      [][]byte
 		sendAt, created             []time.Time
 	)
@@ -61,7 +61,7 @@ func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
 func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking.Keyed, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		b := &pgx.Batch{}
-		b.Queue(s.layouts.keyedTables(), [][16]byte{key})
+		b.Queue(s.layouts.keyedTables(), []uuid.UUID{key})
 		res := c.SendBatch(ctx, b)
 		defer res.Close()
 		rows, _ := res.Query()

@@ -127,7 +127,7 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes parts) {
 			continue
 		}
 		b.Queue(in(`UPDATE {pushes} p SET retry_latest = $2 WHERE p.shard = ANY ($3::smallint[]) AND p.id = $1`, "{pushes}", pushes.at(first.SendAt)),
-			[16]byte(first.ID), [16]byte(p.ID), shardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
+			first.ID, p.ID, shardsOf(push.RecipientKey(p.Tenant, p.Recipient)))
 		d := difference{}
 		d.show("retry", nil, p.ID)
 		d.show("send_at", nil, p.SendAt)

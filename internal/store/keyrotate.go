@@ -33,11 +33,11 @@ func (s *Store) RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, l
 				INSERT INTO api_keys (id, tenant_id, name, hash, scopes, lifetime, expires_at)
 				SELECT $2, tenant_id, name, $3, scopes, n.lifetime, clock_timestamp() + n.lifetime
 				FROM api_keys k, LATERAL (SELECT coalesce(nullif($4::interval, '0'), k.lifetime) AS lifetime) n WHERE id = $1`,
-				[16]byte(old), [16]byte(fresh), hash[:], lifetime); err != nil {
+				old, fresh, hash[:], lifetime); err != nil {
 				return err
 			}
 			if _, err := tx.Exec(ctx, `UPDATE api_keys SET expires_at = least(expires_at, clock_timestamp() + $2::interval), successor = $3 WHERE id = $1`,
-				[16]byte(old), overlap, [16]byte(fresh)); err != nil {
+				old, overlap, fresh); err != nil {
 				return err
 			}
 			if k, err = readKey(ctx, tx, tenant, fresh); err != nil {
@@ -59,7 +59,7 @@ func (s *Store) RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, l
 // recordKey records a rotation for the tenant of the key, whoever that is.
 func (s *Store) recordKey(ctx context.Context, tx pgx.Tx, key uuid.UUID, d difference) error {
 	var tenant uuid.UUID
-	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, [16]byte(key)).Scan((*[16]byte)(&tenant)); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, key).Scan(&tenant); err != nil {
 		return err
 	}
 	return record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
@@ -72,7 +72,7 @@ func rotatable(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
 		state     push.KeyState
 		successor uuid.UUID
 	)
-	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE`, [16]byte(id), zeronull.UUID(tenant)).Scan(&state, (*zeronull.UUID)(&successor))
+	err := tx.QueryRow(ctx, `SELECT `+keyState+`, successor FROM api_keys k WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE`, id, zeronull.UUID(tenant)).Scan(&state, (*zeronull.UUID)(&successor))
 	switch {
 	case err != nil:
 		return err
@@ -80,12 +80,12 @@ func rotatable(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
 		return push.ErrKeyOver
 	}
 	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
-		[16]byte(id), [16]byte(successor), push.KeyLive)
+		id, successor, push.KeyLive)
 	var (
 		other    uuid.UUID
 		replaced bool
 	)
-	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&other), &replaced}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&other, &replaced}, func() error {
 		if replaced {
 			return &push.ReplacedError{Key: other, Successor: id}
 		}

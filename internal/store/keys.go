@@ -24,7 +24,7 @@ const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, 
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
 
 func collectKey(row pgx.CollectableRow) (k push.APIKey, err error) {
-	err = row.Scan((*[16]byte)(&k.ID), &k.Tenant, &k.Name, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
+	err = row.Scan(&k.ID, &k.Tenant, &k.Name, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
 	return k, err
 }
 
@@ -45,7 +45,7 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 				SELECT $1, $2, $3, $4, $5, l.lifetime, coalesce($7, n.now + l.lifetime)
 				FROM (SELECT clock_timestamp() AS now OFFSET 0) n, LATERAL (SELECT coalesce(nullif($6::interval, '0'), $7::timestamptz - n.now) AS lifetime) l
 				ON CONFLICT (id) DO NOTHING`,
-				[16]byte(id), [16]byte(n.Tenant), n.Name, hash[:], distinct(n.Scopes), n.Lifetime, zeronull.Timestamptz(n.ExpiresAt))
+				id, n.Tenant, n.Name, hash[:], distinct(n.Scopes), n.Lifetime, zeronull.Timestamptz(n.ExpiresAt))
 			if err != nil {
 				return err
 			}
@@ -73,11 +73,11 @@ func keyMade(k push.APIKey) difference {
 // keyFits counts a tenant's live keys but for one, and forgets those that have ended longest ago. One request at a time
 // does so.
 func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error {
-	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)); err != nil {
+	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil {
 		return err
 	}
 	var others int
-	err := tx.QueryRow(ctx, `SELECT count(*) FROM api_keys k WHERE tenant_id = $1 AND id <> $2 AND `+keyState+` = $3`, [16]byte(n.Tenant), [16]byte(id), push.KeyLive).Scan(&others)
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM api_keys k WHERE tenant_id = $1 AND id <> $2 AND `+keyState+` = $3`, n.Tenant, id, push.KeyLive).Scan(&others)
 	switch {
 	case err != nil:
 		return err
@@ -85,8 +85,8 @@ func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error 
 		return push.ErrTooManyKeys
 	}
 	rows, _ := tx.Query(ctx, `SELECT id FROM api_keys k WHERE tenant_id = $1 AND `+keyState+` <> $2 ORDER BY coalesce(revoked_at, expires_at) DESC, id OFFSET $3`,
-		[16]byte(n.Tenant), push.KeyLive, endedKeysKept)
-	old, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+		n.Tenant, push.KeyLive, endedKeysKept)
+	old, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil || len(old) == 0 {
 		return err
 	}
@@ -100,7 +100,7 @@ func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error 
 // readKey reads an API key of a tenant, or of any for [uuid.Nil].
 func readKey(ctx context.Context, q querier, tenant, id uuid.UUID) (push.APIKey, error) {
 	rows, _ := q.Query(ctx, `SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.id = $1 AND ($2::uuid IS NULL OR k.tenant_id = $2)`,
-		[16]byte(id), zeronull.UUID(tenant))
+		id, zeronull.UUID(tenant))
 	return pgx.CollectExactlyOneRow(rows, collectKey)
 }
 
@@ -137,7 +137,7 @@ func newSecret() (string, [32]byte) {
 func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error) {
 	type revoked struct {
 		Before bool
-		Tenant [16]byte
+		Tenant uuid.UUID
 	}
 	row, err := recordOnce(ctx, s, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
 		if r.Before {
@@ -147,7 +147,7 @@ func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before boo
 	}, `
 		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id
-		RETURNING old.revoked_at IS NOT NULL, k.tenant_id`, [16]byte(id), zeronull.UUID(tenant))
+		RETURNING old.revoked_at IS NOT NULL, k.tenant_id`, id, zeronull.UUID(tenant))
 	if err != nil {
 		return false, fmt.Errorf("revoke key: %w", err)
 	}
@@ -167,7 +167,7 @@ func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPos
 		rows, _ := c.Query(ctx, `
 			SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 			WHERE k.tenant_id = $1 AND (k.created_at, k.id) > ($2, $3) ORDER BY k.created_at, k.id LIMIT $4`,
-			[16]byte(tenant), after.CreatedAt, [16]byte(after.ID), limit+1)
+			tenant, after.CreatedAt, after.ID, limit+1)
 		keys, err := pgx.CollectRows(rows, collectKey)
 		if page = (push.KeyPage{Keys: keys}); len(keys) > limit {
 			last := keys[limit-1]
@@ -192,7 +192,7 @@ func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 		SELECT k.id, k.tenant_id, k.scopes, coalesce(k.expires_at - n.now, '0'), k.last_used_at < n.now - interval '1 minute' IS NOT FALSE, t.pending_cap, t.recipients_cap
 		FROM (SELECT clock_timestamp() AS now OFFSET 0) n, api_keys k JOIN tenants t ON t.id = k.tenant_id
 		WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > n.now)`, hash[:]).
-		Scan((*[16]byte)(&c.Key), (*[16]byte)(&c.Tenant), &c.Scopes, &c.Left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay)
+		Scan(&c.Key, &c.Tenant, &c.Scopes, &c.Left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay)
 	return c, classify(err)
 }
 
@@ -202,6 +202,6 @@ func (s *Store) SeeKey(ctx context.Context, id uuid.UUID) error {
 	defer cancel()
 	_, err := s.pool.Exec(ctx, `
 		UPDATE api_keys SET last_used_at = clock_timestamp()
-		WHERE id = $1 AND last_used_at < clock_timestamp() - interval '1 minute' IS NOT FALSE`, [16]byte(id))
+		WHERE id = $1 AND last_used_at < clock_timestamp() - interval '1 minute' IS NOT FALSE`, id)
 	return classify(err)
 }

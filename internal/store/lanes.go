@@ -43,7 +43,7 @@ func (s *Store) OwnLanes(ctx context.Context, worker uuid.UUID, lanes []push.Lan
 	}
 	var owned []int16
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows, _ := c.Query(ctx, ownSQL, [16]byte(worker), firsts, lease)
+		rows, _ := c.Query(ctx, ownSQL, worker, firsts, lease)
 		var err error
 		owned, err = pgx.CollectRows(rows, pgx.RowTo[int16])
 		return err
@@ -60,7 +60,7 @@ func (s *Store) LeaveLanes(ctx context.Context, worker uuid.UUID) error {
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
 			WITH own AS MATERIALIZED (SELECT shard FROM lanes WHERE owner = $1 ORDER BY shard FOR UPDATE)
-			UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE shard IN (SELECT shard FROM own)`, [16]byte(worker))
+			UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE shard IN (SELECT shard FROM own)`, worker)
 		return err
 	})
 }

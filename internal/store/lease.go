@@ -35,7 +35,7 @@ func (l leased[T]) take(ctx context.Context, s *Store, worker uuid.UUID, except 
 			WHERE %[2]s AND tenant_id <> ALL ($3::uuid[]) AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
 			ORDER BY CASE WHEN worker = $1 THEN lease_until - $2::interval ELSE lease_until END NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 		)
-		RETURNING %[3]s`, l.table, l.open, l.columns), [16]byte(worker), leaseTime, bytesOf(except))
+		RETURNING %[3]s`, l.table, l.open, l.columns), worker, leaseTime, except)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -64,13 +64,4 @@ func leasedStep[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], wor
 		return nil
 	}
 	return err
-}
-
-// bytesOf are ids as Postgres takes them.
-func bytesOf(ids []uuid.UUID) [][16]byte {
-	all := make([][16]byte, len(ids))
-	for i, id := range ids {
-		all[i] = id
-	}
-	return all
 }

@@ -78,7 +78,7 @@ func readList(
 		q := listQuery(f, tenant, after, limit, looks, tables)
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
 		var seen sight
-		page.Pushes, page.Next, seen, err = collectPage(rows, q, &last, []any{&last.SendAt, (*[16]byte)(&last.ID)}, positionOf, scanPush)
+		page.Pushes, page.Next, seen, err = collectPage(rows, q, &last, []any{&last.SendAt, &last.ID}, positionOf, scanPush)
 		scanned = seen.scanned
 		if err != nil || scanned < looks || seen.fitting > len(page.Pushes) || looks == most {
 			break
@@ -154,7 +154,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if open {
 		l = inLive
 	}
-	bounds := []string{`p.tenant_id = ` + arg([16]byte(tenant)), fmt.Sprintf(`(`+l.position+`) > (`+l.at+`, `+l.id+`)`, arg(after.SendAt), arg([16]byte(after.ID)))}
+	bounds := []string{`p.tenant_id = ` + arg(tenant), fmt.Sprintf(`(`+l.position+`) > (`+l.at+`, `+l.id+`)`, arg(after.SendAt), arg(after.ID))}
 	if !until.IsZero() {
 		first, _, _ := strings.Cut(l.position, ",")
 		bounds = append(bounds, fmt.Sprintf(first+` < `+l.at, arg(until)))
@@ -167,7 +167,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		fits = append(fits, `p.channel = `+arg(f.Channel))
 	}
 	if f.Campaign != uuid.Nil {
-		fits = append(fits, `p.campaign_id = `+arg([16]byte(f.Campaign)))
+		fits = append(fits, `p.campaign_id = `+arg(f.Campaign))
 	}
 	switch {
 	case open && f.Category != "":

@@ -3,6 +3,7 @@ package store
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -24,7 +25,7 @@ const nearLimitSQL = `
 // queueNearLimits writes events for the rules that the granted pushes leave little of.
 func queueNearLimits(b *pgx.Batch, granted []booking.Grant) {
 	var (
-		pushes, tenants   [][16]byte
+		pushes, tenants   []uuid.UUID
 		recipients, rules []string
 		sendAt            []time.Time
 		most, used        []int32

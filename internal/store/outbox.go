@@ -89,14 +89,14 @@ func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []O
 		claimed, more = nil, false // what an earlier run may have claimed comes back when its lease ends
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, dueWebhooksSQL, o.Webhooks, o.PerWebhook)
-			hooks, err := pgx.CollectRows(rows, pgx.RowTo[[16]byte])
+			hooks, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 			if err != nil || len(hooks) == 0 {
 				return err
 			}
 			more = true
 			rows, _ = tx.Query(ctx, claimDeliveriesSQL, hooks, o.PerWebhook, o.Lease)
 			claimed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d Outgoing, err error) {
-				err = row.Scan((*[16]byte)(&d.ID), (*[16]byte)(&d.Webhook), (*[16]byte)(&d.Tenant), &d.Attempt, &d.Payload, &d.URL, &d.Secret, &d.OldSecret)
+				err = row.Scan(&d.ID, &d.Webhook, &d.Tenant, &d.Attempt, &d.Payload, &d.URL, &d.Secret, &d.OldSecret)
 				return d, err
 			})
 			return err
@@ -200,7 +200,7 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 
 // settleColumns are settlements, one array per column.
 type settleColumns struct {
-	ids, hooks       [][16]byte
+	ids, hooks       []uuid.UUID
 	attempts, codes  []int32
 	statuses, errors []string
 	retries          []int64

@@ -34,7 +34,7 @@ const inForceSQL = `SELECT ` + versionColumns + ` FROM tenants t JOIN policies p
 // Policy returns the version of a tenant's policy that is in force. It is the zero one if the tenant never had one.
 func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, inForceSQL, [16]byte(tenant))
+		rows, _ := c.Query(ctx, inForceSQL, tenant)
 		all, err := pgx.CollectRows(rows, collectVersion)
 		if v = (policy.Version{}); len(all) > 0 {
 			v = all[0]
@@ -48,7 +48,7 @@ func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version,
 func (s *Store) PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) (all []policy.Version, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+versionColumns+` FROM policies p WHERE tenant_id = $1 AND ($2 = 0::bigint OR version < $2) ORDER BY version DESC LIMIT $3`,
-			[16]byte(tenant), before, limit)
+			tenant, before, limit)
 		all, err = pgx.CollectRows(rows, collectVersion)
 		return err
 	})
@@ -122,10 +122,10 @@ func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v polic
 // lockPolicy returns the version in force. There is no other one until the transaction ends.
 func lockPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) (policy.Version, error) {
 	var known bool
-	if err := tx.QueryRow(ctx, `SELECT true FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(tenant)).Scan(&known); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT true FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, tenant).Scan(&known); err != nil {
 		return policy.Version{}, err
 	}
-	rows, _ := tx.Query(ctx, inForceSQL, [16]byte(tenant))
+	rows, _ := tx.Query(ctx, inForceSQL, tenant)
 	all, err := pgx.CollectRows(rows, collectVersion)
 	if len(all) == 0 {
 		return policy.Version{}, err
@@ -159,14 +159,14 @@ func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64
 	rows, _ := tx.Query(ctx, `
 		WITH changed AS (UPDATE tenants SET policy_version = $2 WHERE id = $1)
 		INSERT INTO policies AS p (tenant_id, version, by, document) VALUES ($1, $2, $3, $4::text::json) RETURNING `+versionColumns,
-		[16]byte(tenant), number, by, orNull(document))
+		tenant, number, by, orNull(document))
 	return pgx.CollectExactlyOneRow(rows, collectVersion)
 }
 
 const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.created_at, p.updated_at, p.ended_at`
 
 func collectOperation(row pgx.CollectableRow) (o policy.Operation, err error) {
-	err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+	err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
 		(*zeronull.Timestamptz)(&o.EndedAt))
 	return o, err
 }
@@ -175,12 +175,12 @@ func collectOperation(row pgx.CollectableRow) (o policy.Operation, err error) {
 func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, version int64, apply policy.Apply) (*policy.Operation, error) {
 	_, err := tx.Exec(ctx, `
 		UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp(), updated_at = clock_timestamp()
-		WHERE tenant_id = $1 AND status = 'running'`, [16]byte(tenant))
+		WHERE tenant_id = $1 AND status = 'running'`, tenant)
 	if err != nil || !carriesOn(apply) {
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS p (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
-		[16]byte(id), [16]byte(tenant), version, string(apply))
+		id, tenant, version, string(apply))
 	o, err := pgx.CollectExactlyOneRow(rows, collectOperation)
 	return &o, err
 }
@@ -192,7 +192,7 @@ type querier interface {
 
 // readOperation returns an operation of a tenant, or nil.
 func readOperation(ctx context.Context, c querier, tenant, id uuid.UUID) (*policy.Operation, error) {
-	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations p WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant))
+	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations p WHERE id = $1 AND tenant_id = $2`, id, tenant)
 	all, err := pgx.CollectRows(rows, collectOperation)
 	if len(all) == 0 {
 		return nil, err

@@ -51,7 +51,7 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 		ttl int64
 	)
 	err := row.Scan(append([]any{
-		(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
+		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
 		&p.PossiblyDelivered, (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
@@ -86,7 +86,7 @@ type attempted struct {
 
 // sought is the id of a push that is looked for, with its shard.
 type sought struct {
-	id    [16]byte
+	id    uuid.UUID
 	shard int16
 }
 
@@ -98,7 +98,7 @@ func soughtOf(id uuid.UUID, recipientKey int64) sought {
 // place is a table in which pushes are looked for by their ids and shards.
 type place struct {
 	table  string
-	ids    [][16]byte
+	ids    []uuid.UUID
 	shards []int16
 }
 
@@ -115,7 +115,7 @@ func placeOf(table string, of []sought) place {
 
 // findPushes asks for pushes place by place: first in the week that the id names, for which its push was booked; then in all weeks. Few
 // callers look through all weeks at a time: that takes a lock of each.
-func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) (found [][16]byte, err error)) error {
+func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) (found []uuid.UUID, err error)) error {
 	pushes := s.layouts.pushes()
 	hinted := map[string][]sought{}
 	for _, one := range all {
@@ -146,7 +146,7 @@ func (s *Store) findPushes(ctx context.Context, all []sought, ask func([]place) 
 
 // readPushes reads those of the pushes that are there.
 func (s *Store) readPushes(ctx context.Context, c batcher, all []sought) (pushes []attempted, err error) {
-	err = s.findPushes(ctx, all, func(places []place) (found [][16]byte, err error) {
+	err = s.findPushes(ctx, all, func(places []place) (found []uuid.UUID, err error) {
 		b := &pgx.Batch{}
 		for _, p := range places {
 			b.Queue(in(byIDSQL, "{pushes}", p.table), p.ids, p.shards)
@@ -198,7 +198,7 @@ func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (
 	}
 	if tables := s.layouts.sends().all(p.since, p.UpdatedAt); ended > 0 {
 		b := &pgx.Batch{}
-		b.Queue(in(sendsSQL, "{sends}", tables...), [16]byte(id), shardsOf(push.RecipientKey(tenant, p.Recipient)))
+		b.Queue(in(sendsSQL, "{sends}", tables...), id, shardsOf(push.RecipientKey(tenant, p.Recipient)))
 		res := c.SendBatch(ctx, b)
 		defer res.Close()
 		rows, _ := res.Query()

@@ -108,8 +108,8 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 			s.queueDescription(b, quota.Recipient{Tenant: tenant, ID: all[0].Recipient}, &old)
 		}
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-		b.Queue(describedSQL, [16]byte(tenant))
-		b.Queue(s.joining(describeSQL), append(append([]any{[16]byte(tenant), keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
+		b.Queue(describedSQL, tenant)
+		b.Queue(s.joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(all)...), shardsOf(keys...))...).Query(func(rows pgx.Rows) error {
 			var (
 				d       booking.Described
 				created bool
@@ -177,7 +177,7 @@ func describedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant 
 		at[tried[i].Recipient] = tried[i].UpdatedAt
 	}
 	b.Queue(`SELECT recipient, updated_at FROM recipients WHERE shard = ANY ($3::smallint[]) AND recipient_key = ANY ($1::bigint[]) AND tenant_id = $2`,
-		keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) error {
+		keys, tenant, shardsOf(keys...)).Query(func(rows pgx.Rows) error {
 		var (
 			recipient string
 			updated   time.Time

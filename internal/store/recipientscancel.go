@@ -25,9 +25,9 @@ const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at 
 
 // queueWaiting asks for what waits for recipients.
 func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
-	b.Queue(s.joining(waitingSQL), keys, [16]byte(tenant), shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(s.joining(waitingSQL), keys, tenant, shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
 		*waiting, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-			return l, row.Scan(&l.key, &l.sendAt, (*[16]byte)(&l.id), &l.plan)
+			return l, row.Scan(&l.key, &l.sendAt, &l.id, &l.plan)
 		})
 		return err
 	})
@@ -75,7 +75,7 @@ func (s *Store) cancelIn(
 	rows := make(map[uuid.UUID]liveRow, len(of))
 	whose := make(map[uuid.UUID]string, len(of))
 	var (
-		ids  [][16]byte
+		ids  []uuid.UUID
 		keys []int64
 	)
 	for _, i := range of {
@@ -88,7 +88,7 @@ func (s *Store) cancelIn(
 		p      waits
 		chosen []liveRow
 	)
-	_, err := pgx.ForEachRow(found, []any{(*[16]byte)(&id), &p.recipient, &p.kind.Channel, &p.kind.Category, &p.createdAt}, func() error {
+	_, err := pgx.ForEachRow(found, []any{&id, &p.recipient, &p.kind.Channel, &p.kind.Category, &p.createdAt}, func() error {
 		if unwanted(p) {
 			whose[id], chosen = p.recipient, append(chosen, rows[id])
 		}
@@ -103,7 +103,7 @@ func (s *Store) cancelIn(
 		r.add(l)
 	}
 	ended, _ := c.Query(ctx, in(s.joining(how), "{pushes}", table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
-	_, err = pgx.ForEachRow(ended, []any{(*[16]byte)(&id)}, func() error {
+	_, err = pgx.ForEachRow(ended, []any{&id}, func() error {
 		canceled(whose[id], rows[id])
 		return nil
 	})

@@ -32,7 +32,7 @@ const descriptionSQL = `SELECT ` + descriptionColumns + ` FROM recipients r
 func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking.Description, err error) {
 	err = s.read(ctx, who.Tenant, func(ctx context.Context, c reader) error {
 		key := push.RecipientKey(who.Tenant, who.ID)
-		rows, _ := c.Query(ctx, descriptionSQL, key, [16]byte(who.Tenant), who.ID, shardsOf(key))
+		rows, _ := c.Query(ctx, descriptionSQL, key, who.Tenant, who.ID, shardsOf(key))
 		found, err := pgx.CollectRows(rows, scanDescription)
 		switch {
 		case err != nil:
@@ -49,7 +49,7 @@ func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking
 // queueDescription asks for a description, in the transaction that has the recipient's lock; it stays zero if there is none.
 func (s *Store) queueDescription(b *pgx.Batch, who quota.Recipient, d *booking.Description) {
 	key := push.RecipientKey(who.Tenant, who.ID)
-	b.Queue(descriptionSQL, key, [16]byte(who.Tenant), who.ID, shardsOf(key)).Query(func(rows pgx.Rows) error {
+	b.Queue(descriptionSQL, key, who.Tenant, who.ID, shardsOf(key)).Query(func(rows pgx.Rows) error {
 		found, err := pgx.CollectRows(rows, scanDescription)
 		if len(found) > 0 {
 			*d = found[0]
@@ -68,7 +68,7 @@ func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut boo
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		all, more = nil, false
 		rows, _ := c.Query(ctx, `SELECT `+descriptionColumns+` FROM recipients r WHERE r.tenant_id = $1 AND r.recipient > $2`+only+` ORDER BY r.recipient LIMIT $3`,
-			[16]byte(tenant), after, limit+1)
+			tenant, after, limit+1)
 		defer rows.Close()
 		size := 0
 		for rows.Next() {

@@ -29,7 +29,7 @@ func (s *Store) Recount(ctx context.Context, every time.Duration) (counted bool,
 			var tenant uuid.UUID
 			err := tx.QueryRow(ctx, `
 				SELECT t.id FROM tenants t LEFT JOIN recounts r ON r.tenant_id = t.id
-				WHERE r.at IS NULL OR r.at < clock_timestamp() - $1::interval ORDER BY r.at NULLS FIRST LIMIT 1`, every).Scan((*[16]byte)(&tenant))
+				WHERE r.at IS NULL OR r.at < clock_timestamp() - $1::interval ORDER BY r.at NULLS FIRST LIMIT 1`, every).Scan(&tenant)
 			if err == pgx.ErrNoRows {
 				return nil
 			}
@@ -66,6 +66,6 @@ func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 		)
 		INSERT INTO ahead AS a (tenant_id, hour, channel, category, campaign_id, n)
 		SELECT $1, hour, channel, category, campaign_id, n FROM right_now WHERE n <> 0 ORDER BY 2, 3, 4, 5
-		ON CONFLICT (tenant_id, hour, channel, category, campaign_id) DO UPDATE SET n = excluded.n WHERE a.n <> excluded.n`, [16]byte(tenant), lateTime)
+		ON CONFLICT (tenant_id, hour, channel, category, campaign_id) DO UPDATE SET n = excluded.n WHERE a.n <> excluded.n`, tenant, lateTime)
 	return err
 }

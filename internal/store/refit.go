@@ -35,8 +35,8 @@ func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uu
 		columns: operationColumns + `, p.tenant_id, p.settled, nullif(p.after_at, '-infinity'), p.after_id`,
 		scan: func(row pgx.CollectableRow) (r booking.Refitting, err error) {
 			o := &r.Operation
-			err = row.Scan((*[16]byte)(&o.ID), &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
-				(*zeronull.Timestamptz)(&o.EndedAt), (*[16]byte)(&r.Tenant), &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), (*[16]byte)(&r.After.ID))
+			err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+				(*zeronull.Timestamptz)(&o.EndedAt), &r.Tenant, &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), &r.After.ID)
 			r.Worker = worker
 			return r, err
 		},
@@ -68,7 +68,7 @@ func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set str
 func noteOperation(ctx context.Context, c *pgxpool.Conn, r *booking.Refitting, set string, args ...any) error {
 	tag, err := c.Exec(ctx, `
 		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
-		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{[16]byte(r.ID), [16]byte(r.Worker), leaseTime}, args...)...)
+		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{r.ID, r.Worker, leaseTime}, args...)...)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = booking.ErrReplaced
 	}
@@ -96,13 +96,13 @@ func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.
 		}
 		left := refitPage
 		for _, table := range s.layouts.pushes().between(p.Next.SendAt, booking.EndOfTime) {
-			rows, _ := c.Query(ctx, in(pageSQL, "{pushes}", table), [16]byte(r.Tenant), p.Next.SendAt, [16]byte(p.Next.ID), left)
+			rows, _ := c.Query(ctx, in(pageSQL, "{pushes}", table), r.Tenant, p.Next.SendAt, p.Next.ID, left)
 			var (
 				at        push.Position
 				recipient string
 				waits     bool
 			)
-			_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&at.ID), &at.SendAt, &recipient, &waits}, func() error {
+			_, err := pgx.ForEachRow(rows, []any{&at.ID, &at.SendAt, &recipient, &waits}, func() error {
 				left--
 				if p.Next = at; waits {
 					p.Recipients = append(p.Recipients, recipient)
@@ -125,7 +125,7 @@ func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booki
 	if p.Last {
 		set += `, status = 'finished', ended_at = clock_timestamp()`
 	}
-	return s.noteOperation(ctx, r, set, len(p.Recipients), p.Next.SendAt, [16]byte(p.Next.ID))
+	return s.noteOperation(ctx, r, set, len(p.Recipients), p.Next.SendAt, p.Next.ID)
 }
 
 // Refit has the bookings of a recipient fit into the policy of an operation, or some of them: those that do not are moved to their
@@ -212,7 +212,7 @@ func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uu
 	b, ids := &pgx.Batch{}, make([]sought, len(bookings))
 	for i, one := range bookings {
 		ids[i] = soughtOf(one.ID, key)
-		b.Queue(lockLiveSQL, key, one.At, [16]byte(one.ID), shardsOf(key))
+		b.Queue(lockLiveSQL, key, one.At, one.ID, shardsOf(key))
 	}
 	if err := w.c.SendBatch(ctx, b).Close(); err != nil {
 		return nil, err
@@ -239,5 +239,5 @@ var withdrawSQL = tells(`
 
 func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
 	key := push.RecipientKey(p.Tenant, p.Recipient)
-	b.Queue(in(withdrawSQL, "{pushes}", w.r.pushes.at(p.SendAt)), [16]byte(p.ID), key, p.SendAt, shardsOf(key))
+	b.Queue(in(withdrawSQL, "{pushes}", w.r.pushes.at(p.SendAt)), p.ID, key, p.SendAt, shardsOf(key))
 }

@@ -62,21 +62,21 @@ func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPos
 	began := arg(after.At)
 	bounds := []string{
 		`r.outcome IN ('refused', 'opted_out')`, `r.decided_at >= ` + began,
-		fmt.Sprintf(`(r.decided_at, r.campaign_id, r.line) > (%s, %s, %s)`, began, arg([16]byte(after.Campaign)), arg(after.Line)),
+		fmt.Sprintf(`(r.decided_at, r.campaign_id, r.line) > (%s, %s, %s)`, began, arg(after.Campaign), arg(after.Line)),
 	}
 	fits := []string{`r.recipient <> ''`} // it was erased
 	if f.Recipient != "" {
 		key := push.RecipientKey(tenant, f.Recipient)
 		bounds = append(bounds, `r.shard = ANY (`+arg(shardsOf(key))+`::smallint[])`, `r.recipient_key = `+arg(key))
-		fits = append(fits, `r.tenant_id = `+arg([16]byte(tenant)), `r.recipient = `+arg(f.Recipient))
+		fits = append(fits, `r.tenant_id = `+arg(tenant), `r.recipient = `+arg(f.Recipient))
 	} else {
-		bounds = append(bounds, `r.tenant_id = `+arg([16]byte(tenant)))
+		bounds = append(bounds, `r.tenant_id = `+arg(tenant))
 	}
 	if !f.Until.IsZero() {
 		bounds = append(bounds, `r.decided_at < `+arg(f.Until))
 	}
 	if f.Campaign != uuid.Nil {
-		fits = append(fits, `r.campaign_id = `+arg([16]byte(f.Campaign)))
+		fits = append(fits, `r.campaign_id = `+arg(f.Campaign))
 	}
 	if f.Rule != "" {
 		fits = append(fits, arg(f.Rule)+` = ANY (r.rules)`)
@@ -96,7 +96,7 @@ func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPos
 func collectRefusals(rows pgx.Rows, last *push.RefusalPosition, page *push.RefusalPage) (scanned int, err error) {
 	defer rows.Close()
 	for rows.Next() {
-		position := []any{&scanned, &last.At, (*[16]byte)(&last.Campaign), &last.Line}
+		position := []any{&scanned, &last.At, &last.Campaign, &last.Line}
 		if rows.RawValues()[len(position)] == nil { // there is no refusal
 			if err := rows.Scan(append(position, make([]any, len(rows.RawValues())-len(position))...)...); err != nil {
 				return 0, err
@@ -107,7 +107,7 @@ func collectRefusals(rows pgx.Rows, last *push.RefusalPosition, page *push.Refus
 			r       push.RefusalRecord
 			outcome string
 		)
-		err := rows.Scan(append(position, &r.At, (*[16]byte)(&r.Campaign), &r.Line, &r.Recipient, (*zeronull.Text)(&r.Channel), (*zeronull.Text)(&r.Category),
+		err := rows.Scan(append(position, &r.At, &r.Campaign, &r.Line, &r.Recipient, (*zeronull.Text)(&r.Channel), (*zeronull.Text)(&r.Category),
 			(*zeronull.Timestamptz)(&r.RequestedSendAt), &outcome, &r.Reason, &r.Rules, (*[]byte)(&r.Conflicts))...)
 		if err != nil {
 			return 0, err

@@ -53,9 +53,9 @@ type turnRow struct {
 
 // pickTurns picks rows behind a tenant, and returns the tenant behind which to go on: Nil at the end.
 func pickTurns(ctx context.Context, c *pgxpool.Conn, sql string, after uuid.UUID, limit int) (picked []turnRow, last uuid.UUID, err error) {
-	rows, _ := c.Query(ctx, sql, [16]byte(after), limit)
+	rows, _ := c.Query(ctx, sql, after, limit)
 	picked, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r turnRow, err error) {
-		return r, row.Scan((*[16]byte)(&r.tenant), (*[16]byte)(&r.schedule), &r.at, nil)
+		return r, row.Scan(&r.tenant, &r.schedule, &r.at, nil)
 	})
 	tenants := map[uuid.UUID]bool{}
 	for _, r := range picked {
@@ -108,7 +108,7 @@ const mostPut = 5000
 
 // settleDue puts on record what becomes of the occurrences of some schedules, but for those that others have locked.
 func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Settle) (n int, err error) {
-	ids := make([][16]byte, len(picked))
+	ids := make([]uuid.UUID, len(picked))
 	for i, r := range picked {
 		ids[i] = r.schedule
 	}
@@ -122,7 +122,7 @@ func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Se
 		}
 		var (
 			b             = &pgx.Batch{}
-			settled       [][16]byte
+			settled       []uuid.UUID
 			done, nexts   []time.Time
 			infinitelyFar = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 		)
@@ -193,7 +193,7 @@ func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit 
 
 // lockOccurrences locks those that no other worker has. Changes of their schedules are waited for.
 func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.Occurrence, error) {
-	ids, times := make([][16]byte, len(picked)), make([]time.Time, len(picked))
+	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
 	for i, r := range picked {
 		ids[i], times[i] = r.schedule, r.at
 	}
@@ -216,7 +216,7 @@ func queueOutcomes(b *pgx.Batch, runs []push.Run) {
 	for _, r := range runs {
 		if r.Outcome != "" {
 			b.Queue(`UPDATE schedule_runs SET outcome = $3, push_id = $4, reason = $5, rules = $6, detail = $7, campaign_id = $8 WHERE schedule_id = $1 AND at = $2`,
-				[16]byte(r.Schedule), r.At, string(r.Outcome), zeronull.UUID(r.Push), r.Reason, append([]string{}, r.Rules...), r.Detail, zeronull.UUID(r.Campaign))
+				r.Schedule, r.At, string(r.Outcome), zeronull.UUID(r.Push), r.Reason, append([]string{}, r.Rules...), r.Detail, zeronull.UUID(r.Campaign))
 		}
 	}
 }

@@ -16,7 +16,7 @@ func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
 	if len(runs) == 0 {
 		return
 	}
-	schedules, times := make([][16]byte, len(runs)), make([]time.Time, len(runs))
+	schedules, times := make([]uuid.UUID, len(runs)), make([]time.Time, len(runs))
 	outcomes, reasons := make([]zeronull.Text, len(runs)), make([]string, len(runs))
 	for i, r := range runs {
 		schedules[i], times[i], outcomes[i], reasons[i] = r.Schedule, r.At, zeronull.Text(r.Outcome), r.Reason
@@ -25,7 +25,7 @@ func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
 		INSERT INTO schedule_runs (schedule_id, at, tenant_id, outcome, reason)
 		SELECT r.schedule_id, r.at, $1, r.outcome, r.reason
 		FROM unnest($2::uuid[], $3::timestamptz[], $4::text[], $5::text[]) AS r (schedule_id, at, outcome, reason)
-		ON CONFLICT DO NOTHING`, [16]byte(tenant), schedules, times, outcomes, reasons)
+		ON CONFLICT DO NOTHING`, tenant, schedules, times, outcomes, reasons)
 }
 
 // Runs returns up to limit of what became of the occurrences of a tenant's schedule before a time, the latest first; zero:
@@ -38,12 +38,12 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 			runs   []push.Run
 		)
 		b := &pgx.Batch{}
-		b.Queue(`SELECT EXISTS (SELECT FROM schedules WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL)`, [16]byte(schedule), [16]byte(tenant)).
+		b.Queue(`SELECT EXISTS (SELECT FROM schedules WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL)`, schedule, tenant).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&exists) })
 		b.Queue(`
 			SELECT schedule_id, at, outcome, push_id, reason, rules, detail, campaign_id FROM schedule_runs
 			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3::timestamptz, 'infinity') ORDER BY at DESC LIMIT $4`,
-			[16]byte(schedule), [16]byte(tenant), zeronull.Timestamptz(before), limit+1).
+			schedule, tenant, zeronull.Timestamptz(before), limit+1).
 			Query(func(rows pgx.Rows) (err error) {
 				runs, err = pgx.CollectRows(rows, collectRun)
 				return err
@@ -64,7 +64,7 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 }
 
 func collectRun(row pgx.CollectableRow) (r push.Run, err error) {
-	err = row.Scan((*[16]byte)(&r.Schedule), &r.At, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &r.Reason, &r.Rules, &r.Detail, (*zeronull.UUID)(&r.Campaign))
+	err = row.Scan(&r.Schedule, &r.At, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &r.Reason, &r.Rules, &r.Detail, (*zeronull.UUID)(&r.Campaign))
 	return r, err
 }
 

@@ -21,7 +21,7 @@ func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return sca
 // scanSchedule reads one row of [scheduleColumns], and what follows them into more.
 func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
 	var pattern []byte
-	err = row.Scan(append([]any{(*[16]byte)(&p.ID), (*[16]byte)(&p.Tenant), &p.Name, &p.Cron, &p.TimeZone, &pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
+	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
 		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
 	if err == nil {
 		err = json.Unmarshal(pattern, &p.Pattern)
@@ -44,7 +44,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 	err = s.change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var now time.Time
-			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(n.Tenant)).Scan(&now) // one at a time
+			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant).Scan(&now) // one at a time
 			if err != nil {
 				return err
 			}
@@ -56,7 +56,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				return n.Invalid
 			}
 			var others int
-			err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM schedules WHERE tenant_id = $1 AND deleted_at IS NULL LIMIT $2) s`, [16]byte(n.Tenant), n.Most).Scan(&others)
+			err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM schedules WHERE tenant_id = $1 AND deleted_at IS NULL LIMIT $2) s`, n.Tenant, n.Most).Scan(&others)
 			if err != nil {
 				return err
 			}
@@ -74,7 +74,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 			rows, _ := tx.Query(ctx, `
 				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
-				[16]byte(p.ID), [16]byte(p.Tenant), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
+				p.ID, p.Tenant, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
 				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, patternKey(&p), zeronull.UUID(p.Campaign))
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
 				return err
@@ -91,7 +91,7 @@ func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedul
 		hash    []byte
 		deleted bool
 	)
-	rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, p.request_hash, p.deleted_at IS NOT NULL FROM schedules p WHERE id = $1`, [16]byte(n.ID))
+	rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, p.request_hash, p.deleted_at IS NOT NULL FROM schedules p WHERE id = $1`, n.ID)
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &hash, &deleted) })
 	switch {
 	case err != nil || len(all) == 0:
@@ -107,7 +107,7 @@ func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedul
 // Schedule returns a tenant's schedule, or [push.ErrNotFound].
 func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules p WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules p WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
 		p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
 		return err
 	})
@@ -119,13 +119,13 @@ func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Sche
 func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
 	q := pageQuery{
 		limit: limit, scan: limit + 1, item: "SELECT * FROM schedules WHERE id = s.id", columns: scheduleColumns, position: "p.id", order: "p.id", backward: "p.id DESC",
-		size: `octet_length(p.push::text) + 500`, args: []any{[16]byte(tenant), [16]byte(after), limit + 1},
+		size: `octet_length(p.push::text) + 500`, args: []any{tenant, after, limit + 1},
 		scanned: `SELECT p.id, true AS fits FROM schedules p WHERE p.tenant_id = $1 AND p.id > $2 AND p.deleted_at IS NULL ORDER BY p.id LIMIT $3`,
 	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var last uuid.UUID
 		rows, _ := c.Query(ctx, q.sql(), q.args...)
-		schedules, next, _, err := collectPage(rows, q, &last, []any{(*[16]byte)(&last)}, func(p push.Schedule) uuid.UUID { return p.ID }, scanSchedule)
+		schedules, next, _, err := collectPage(rows, q, &last, []any{&last}, func(p push.Schedule) uuid.UUID { return p.ID }, scanSchedule)
 		if page = (push.SchedulePage{Schedules: schedules}); next != nil {
 			page.Next = *next
 		}
@@ -146,7 +146,7 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchan
 			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 				var now time.Time
 				rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
-					WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, [16]byte(id), [16]byte(tenant))
+					WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
 				p, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &now) })
 				if err != nil {
 					return err
@@ -202,7 +202,7 @@ func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
 	p.UpdatedAt = now
 	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
 			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13, campaign_id = $14 WHERE id = $1`,
-		[16]byte(p.ID), p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
+		p.ID, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
 		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, patternKey(p), zeronull.UUID(p.Campaign))
 	return nil
 }
@@ -235,7 +235,7 @@ func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error 
 	}
 	_, err := recordOnce(ctx, s, tenant, pgx.RowTo[bool], deleted, `
 		UPDATE schedules SET `+deletedSchedule+`
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING true`, [16]byte(id), [16]byte(tenant))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING true`, id, tenant)
 	return err
 }
 
@@ -248,7 +248,7 @@ func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(te
 		rows, _ := s.pool.Query(ctx, `
 			SELECT `+scheduleColumns+`, t.name FROM schedules p JOIN tenants t ON t.id = p.tenant_id
 			WHERE (p.tenant_id, p.id) > ($1, $2) AND p.deleted_at IS NULL AND ($3 OR p.tenant_id = $1)
-			ORDER BY p.tenant_id, p.id LIMIT $4`, [16]byte(last.Tenant), [16]byte(last.ID), tenant == uuid.Nil, portion)
+			ORDER BY p.tenant_id, p.id LIMIT $4`, last.Tenant, last.ID, tenant == uuid.Nil, portion)
 		var name string
 		n = 0
 		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t tenantSchedule, err error) {

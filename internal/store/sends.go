@@ -90,15 +90,15 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 	}
 	began := arg(r.after.StartedAt)
 	bounds := []string{
-		`s.started_at >= ` + began, fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, began, arg([16]byte(r.after.Push))), `s.started_at < ` + arg(f.Until),
+		`s.started_at >= ` + began, fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, began, arg(r.after.Push)), `s.started_at < ` + arg(f.Until),
 	}
 	fits := []string{`s.recipient <> ''`} // it was erased
 	if f.Recipient != "" {
 		key := push.RecipientKey(r.tenant, f.Recipient)
 		bounds = append(bounds, `s.shard = ANY (`+arg(shardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
-		fits = append(fits, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.recipient = `+arg(f.Recipient))
+		fits = append(fits, `s.tenant_id = `+arg(r.tenant), `s.recipient = `+arg(f.Recipient))
 	} else {
-		bounds = append(bounds, `s.tenant_id = `+arg([16]byte(r.tenant)), `s.outcome || '' <> ''`) // as the index says
+		bounds = append(bounds, `s.tenant_id = `+arg(r.tenant), `s.outcome || '' <> ''`) // as the index says
 	}
 	for _, one := range []struct{ column, value string }{{"channel", f.Channel}, {"category", f.Category}, {"outcome", string(f.Outcome)}} {
 		if one.value != "" {
@@ -106,7 +106,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 		}
 	}
 	if f.Campaign != uuid.Nil {
-		fits, filtered = append(fits, `s.campaign_id = `+arg([16]byte(f.Campaign))), true
+		fits, filtered = append(fits, `s.campaign_id = `+arg(f.Campaign)), true
 	}
 	return fmt.Sprintf(`
 	WITH scanned AS MATERIALIZED (
@@ -123,7 +123,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition, err error) {
 	defer rows.Close()
 	for rows.Next() {
-		position := []any{&scanned, &last.StartedAt, (*[16]byte)(&last.Push)}
+		position := []any{&scanned, &last.StartedAt, &last.Push}
 		if rows.RawValues()[len(position)] == nil { // there is no attempt
 			if err := rows.Scan(append(position, make([]any, len(rows.RawValues())-len(position))...)...); err != nil {
 				return 0, last, err
@@ -131,7 +131,7 @@ func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition,
 			continue
 		}
 		var one push.SendRecord
-		err := rows.Scan(append(position, (*[16]byte)(&one.Push), &one.Attempt, &one.Recipient, &one.Channel, &one.Category, (*zeronull.UUID)(&one.Campaign),
+		err := rows.Scan(append(position, &one.Push, &one.Attempt, &one.Recipient, &one.Channel, &one.Category, (*zeronull.UUID)(&one.Campaign),
 			(*zeronull.Timestamptz)(&one.SendAt), &one.StartedAt, (*zeronull.Timestamptz)(&one.EndedAt), (*zeronull.Text)(&one.Outcome), &one.ProviderMessageID, &one.Error)...)
 		if err != nil {
 			return 0, last, err

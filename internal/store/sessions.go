@@ -16,7 +16,7 @@ import (
 const sessionColumns = `s.id, s.user_id, u.tenant_id, s.created_at, s.last_seen_at, s.expires_at, s.address, s.user_agent`
 
 func sessionFields(v *user.Session) []any {
-	return []any{(*[16]byte)(&v.ID), (*[16]byte)(&v.User), (*[16]byte)(&v.Tenant), &v.CreatedAt, &v.LastSeenAt, &v.ExpiresAt, &v.Address, &v.UserAgent}
+	return []any{&v.ID, &v.User, &v.Tenant, &v.CreatedAt, &v.LastSeenAt, &v.ExpiresAt, &v.Address, &v.UserAgent}
 }
 
 // mostForgotten is how many sessions that have expired are forgotten when another one begins.
@@ -30,7 +30,7 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			// The lock has those wait who disable the user, or set another password: the session is there when they end all.
 			tag, err := tx.Exec(ctx, `UPDATE users SET last_sign_in_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND disabled_at IS NULL AND ($3 = '' OR password_hash = $3)`,
-				[16]byte(n.User), [16]byte(tenant), n.Password)
+				n.User, tenant, n.Password)
 			if err == nil && tag.RowsAffected() == 0 {
 				err = pgx.ErrNoRows
 			}
@@ -38,7 +38,7 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 				return err
 			}
 			if _, err := tx.Exec(ctx, `INSERT INTO sessions (token_hash, id, user_id, data, address, user_agent, expires_at) VALUES ($1, $2, $3, '', $4, $5, $6) ON CONFLICT (token_hash) DO NOTHING`,
-				n.Hash[:], [16]byte(id), [16]byte(n.User), n.Address, n.UserAgent, n.ExpiresAt); err != nil {
+				n.Hash[:], id, n.User, n.Address, n.UserAgent, n.ExpiresAt); err != nil {
 				return err
 			}
 			for _, old := range []struct {
@@ -46,14 +46,14 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 				arg   any
 				n     int
 			}{
-				{`user_id = $1 ORDER BY last_seen_at DESC, token_hash OFFSET $2`, [16]byte(n.User), user.MaxSessions},
-				{`expires_at < clock_timestamp() AND user_id <> $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, [16]byte(n.User), mostForgotten},
+				{`user_id = $1 ORDER BY last_seen_at DESC, token_hash OFFSET $2`, n.User, user.MaxSessions},
+				{`expires_at < clock_timestamp() AND user_id <> $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, n.User, mostForgotten},
 			} {
 				if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE token_hash = ANY (ARRAY(SELECT token_hash FROM sessions WHERE `+old.which+`))`, old.arg, old.n); err != nil {
 					return err
 				}
 			}
-			return tx.QueryRow(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, [16]byte(id)).Scan(sessionFields(&v)...)
+			return tx.QueryRow(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, id).Scan(sessionFields(&v)...)
 		})
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Store) Sessions(ctx context.Context, tenant, of uuid.UUID) (all []user.
 			return err
 		}
 		rows, _ := c.Query(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id
-			WHERE s.user_id = $1 AND s.expires_at > clock_timestamp() ORDER BY s.last_seen_at DESC, s.id`, [16]byte(of))
+			WHERE s.user_id = $1 AND s.expires_at > clock_timestamp() ORDER BY s.last_seen_at DESC, s.id`, of)
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v user.Session, err error) {
 			err = row.Scan(sessionFields(&v)...)
 			return v, err
@@ -119,10 +119,10 @@ func (s *Store) EndSessions(ctx context.Context, tenant, of, session uuid.UUID) 
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			// A session that begins holds the lock until it is there.
-			if err := tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND tenant_id = $2 FOR UPDATE`, [16]byte(of), [16]byte(tenant)).Scan(); err != nil {
+			if err := tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND tenant_id = $2 FOR UPDATE`, of, tenant).Scan(); err != nil {
 				return err
 			}
-			tag, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid = $3 OR id = $2)`, [16]byte(of), [16]byte(session), [16]byte(uuid.Nil))
+			tag, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid = $3 OR id = $2)`, of, session, uuid.Nil)
 			if ended = int(tag.RowsAffected()); err != nil || ended == 0 {
 				return err
 			}

@@ -19,7 +19,7 @@ func (s *Store) Shadows(ctx context.Context, tenant uuid.UUID, from, until time.
 		rows, _ := c.Query(ctx, `
 			SELECT rule, category, sum(would_refuse)::bigint FROM policy_shadows
 			WHERE tenant_id = $1 AND minute >= date_trunc('minute', $2::timestamptz) AND minute < $3
-			GROUP BY rule, category ORDER BY rule, category LIMIT $4`, [16]byte(tenant), from, until, policy.MaxShadows)
+			GROUP BY rule, category ORDER BY rule, category LIMIT $4`, tenant, from, until, policy.MaxShadows)
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[policy.ShadowCount])
 		return err
 	})
@@ -30,7 +30,7 @@ func (s *Store) Shadows(ctx context.Context, tenant uuid.UUID, from, until time.
 func (s *Store) AddShadows(ctx context.Context, counts []booking.ShadowCount) error {
 	n := len(counts)
 	var (
-		tenants           = make([][16]byte, n)
+		tenants           = make([]uuid.UUID, n)
 		minutes           = make([]time.Time, n)
 		rules, categories = make([]string, n), make([]string, n)
 		numbers           = make([]int64, n)

@@ -69,9 +69,9 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 					return pgx.ErrNoRows
 				}
 				// An earlier run may have used the link: the hash has a salt of its own.
-				return tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND password_hash = $2`, [16]byte(owner.ID), phc).Scan()
+				return tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND password_hash = $2`, owner.ID, phc).Scan()
 			}
-			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, [16]byte(owner.ID)); err != nil {
+			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, owner.ID); err != nil {
 				return err
 			}
 			return record(ctx, tx, owner.Tenant, push.ActUserChange, owner.ID.String(), difference{"password": {Changed: true}})
@@ -113,7 +113,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 				link_hash = CASE WHEN users.role = excluded.role THEN users.link_hash END,
 				link_expires_at = CASE WHEN users.role = excluded.role THEN users.link_expires_at END,
 				email = CASE WHEN EXISTS (SELECT FROM users o WHERE o.tenant_id = $2 AND o.email = $3) THEN users.email ELSE excluded.email END`,
-			[16]byte(id), [16]byte(e.Tenant), e.Email, e.Name, e.Role, e.Issuer, e.Subject)
+			id, e.Tenant, e.Email, e.Name, e.Role, e.Issuer, e.Subject)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func externalID(ctx context.Context, tx pgx.Tx, e user.External) (id uuid.UUID, 
 	err = tx.QueryRow(ctx, `
 		SELECT id, (issuer = $2 AND subject = $3) IS TRUE, coalesce(subject, ''), disabled_at IS NOT NULL FROM users
 		WHERE tenant_id = $1 AND (issuer = $2 AND subject = $3 OR email = $4) ORDER BY (issuer = $2 AND subject = $3) IS TRUE DESC LIMIT 1`,
-		[16]byte(e.Tenant), e.Issuer, e.Subject, e.Email).Scan((*[16]byte)(&id), &known, &subject, &disabled)
+		e.Tenant, e.Issuer, e.Subject, e.Email).Scan(&id, &known, &subject, &disabled)
 	switch {
 	case err != nil:
 		return id, err

@@ -79,7 +79,7 @@ func queueDeltas(b *pgx.Batch, all map[statDelta]deltaCount) {
 func deltaArgs(all map[statDelta]deltaCount) []any {
 	n := len(all)
 	var (
-		tenants                            = make([][16]byte, 0, n)
+		tenants                            = make([]uuid.UUID, 0, n)
 		campaigns                          = make([]zeronull.UUID, 0, n)
 		shards                             = make([]int16, 0, n)
 		whats, channels, categories, rules = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)

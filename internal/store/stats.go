@@ -44,7 +44,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		stats = push.Stats{}
 		groups := map[statKey]*push.Stat{}
-		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), [16]byte(tenant), of, steps, since, until, q.From, q.Until, statRows)
+		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), tenant, of, steps, since, until, q.From, q.Until, statRows)
 		var (
 			what, key string
 			at        time.Time

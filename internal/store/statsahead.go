@@ -25,7 +25,7 @@ func campaignStat(ctx context.Context, c batcher, tenant, campaign uuid.UUID) (s
 			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
 				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
 			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
-		) all_time`, [16]byte(tenant), [16]byte(campaign)).QueryRow(func(row pgx.Row) error {
+		) all_time`, tenant, campaign).QueryRow(func(row pgx.Row) error {
 		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
 			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
 	})
@@ -58,7 +58,7 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 	if q.By == push.ByDay {
 		width = 24 * time.Hour
 	}
-	args := []any{[16]byte(tenant), q.From, q.Until, width, push.MostParts}
+	args := []any{tenant, q.From, q.Until, width, push.MostParts}
 	conditions := []string{`tenant_id = $1`, `hour >= $2`, `hour < $3`}
 	fit := func(column string, value any) {
 		args = append(args, value)
@@ -71,7 +71,7 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 		fit("category", q.Category)
 	}
 	if q.Campaign != uuid.Nil {
-		fit("campaign_id", [16]byte(q.Campaign))
+		fit("campaign_id", q.Campaign)
 	}
 	where := strings.Join(conditions, ` AND `)
 	deltas := strings.NewReplacer(`hour >=`, `send_hour >=`, `hour <`, `send_hour <`).Replace(where)

@@ -16,7 +16,7 @@ import (
 func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, created bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	tag, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, [16]byte(uuid.New()), name)
+	tag, err := s.pool.Exec(ctx, `INSERT INTO tenants (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, uuid.New(), name)
 	if err != nil {
 		return uuid.Nil, false, fmt.Errorf("create tenant: %w", classify(err))
 	}
@@ -29,7 +29,7 @@ func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	var id uuid.UUID
-	err := s.pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1`, name).Scan((*[16]byte)(&id))
+	err := s.pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1`, name).Scan(&id)
 	return id, classify(err)
 }
 
@@ -44,7 +44,7 @@ type TenantInfo struct {
 // Tenants lists all tenants by name.
 func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
 	scan := func(row pgx.CollectableRow) (t TenantInfo, err error) {
-		err = row.Scan((*[16]byte)(&t.ID), &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
+		err = row.Scan(&t.ID, &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
 		return t, err
 	}
 	return collect(ctx, s, scan, `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
@@ -56,7 +56,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 	write := func(ctx context.Context, tx pgx.Tx) error {
 		var tenant uuid.UUID
 		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
-			Scan((*[16]byte)(&tenant), &caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
+			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
 			return err
 		}
 		d, old := difference{}, caps

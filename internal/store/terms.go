@@ -93,7 +93,7 @@ func (r *termsRead) use(known *knownTerms, tenant uuid.UUID) tenantTerms {
 
 // queue asks what is in force.
 func (r *termsRead) queue(b *pgx.Batch) *pgx.QueuedQuery {
-	ids := make([][16]byte, 0, len(r.used))
+	ids := make([]uuid.UUID, 0, len(r.used))
 	for tenant := range r.used {
 		ids = append(ids, tenant)
 	}
@@ -107,7 +107,7 @@ func (r *termsRead) collect(rows pgx.Rows) error {
 		t      tenantTerms
 	)
 	r.found = make(map[uuid.UUID]tenantTerms, len(r.used))
-	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&tenant), &t.version, &t.described}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.version, &t.described}, func() error {
 		r.found[tenant] = t
 		return nil
 	})
@@ -144,7 +144,7 @@ func (r *termsRead) own() map[uuid.UUID]booking.Terms {
 
 // loadTerms reads the terms that are in force for tenants.
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
-	ids := make([][16]byte, len(tenants))
+	ids := make([]uuid.UUID, len(tenants))
 	for i, t := range tenants {
 		ids[i] = t
 	}
@@ -157,7 +157,7 @@ func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 		found    tenantTerms
 		document []byte
 	)
-	_, err := pgx.ForEachRow(rows, []any{(*[16]byte)(&tenant), &found.version, &found.described, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.version, &found.described, &document}, func() error {
 		t := found
 		if document != nil {
 			terms, err := s.compile(document)
@@ -199,7 +199,7 @@ const peopleSQL = `
 // peopleRead are the recipients that a transaction wants to know more of.
 type peopleRead struct {
 	keys    []int64
-	tenants [][16]byte
+	tenants []uuid.UUID
 	found   map[quota.Recipient]booking.Person
 
 	withAttributes bool // they are read, too
@@ -230,7 +230,7 @@ func (r *peopleRead) collect(rows pgx.Rows) error {
 		attributes []byte
 	)
 	r.found = make(map[quota.Recipient]booking.Person, len(r.keys))
-	columns := []any{(*[16]byte)(&who.Tenant), &who.ID, &zoneName, &p.Addresses, &p.OptOuts.All, &p.OptOuts.Channels, &p.OptOuts.Categories, &p.Limits}
+	columns := []any{&who.Tenant, &who.ID, &zoneName, &p.Addresses, &p.OptOuts.All, &p.OptOuts.Channels, &p.OptOuts.Categories, &p.Limits}
 	if r.withAttributes {
 		columns, r.attributes = append(columns, &attributes), make(map[quota.Recipient]json.RawMessage, len(r.keys))
 	}

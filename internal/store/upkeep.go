@@ -99,7 +99,7 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 	err := s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows, _ := c.Query(ctx, inShard(lateLiveSQL, "($2::bigint[])[1]", lanes...), limit, firsts, lasts)
 		late, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-			err = row.Scan(&l.key, (*[16]byte)(&l.id), &l.sendAt)
+			err = row.Scan(&l.key, &l.id, &l.sendAt)
 			return l, err
 		})
 		if err != nil {
@@ -122,7 +122,7 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 }
 
 func collectEnded(row pgx.CollectableRow) (e booking.Ended, err error) {
-	err = row.Scan((*[16]byte)(&e.ID), (*[16]byte)(&e.Tenant), &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
+	err = row.Scan(&e.ID, &e.Tenant, &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
 	return e, err
 }
 

@@ -21,7 +21,7 @@ const usersAndTenants = ` FROM users u JOIN tenants t ON t.id = u.tenant_id `
 
 // userFields are where the columns go.
 func userFields(u *user.User) []any {
-	return []any{(*[16]byte)(&u.ID), (*[16]byte)(&u.Tenant), &u.TenantName, &u.Caps.PendingPushes, &u.Caps.RecipientsPerDay, &u.Email, &u.Name, &u.Role, &u.HasPassword, &u.External, &u.DisabledAt, &u.CreatedAt, &u.LastSignInAt, &u.LinkEndsAt}
+	return []any{&u.ID, &u.Tenant, &u.TenantName, &u.Caps.PendingPushes, &u.Caps.RecipientsPerDay, &u.Email, &u.Name, &u.Role, &u.HasPassword, &u.External, &u.DisabledAt, &u.CreatedAt, &u.LastSignInAt, &u.LinkEndsAt}
 }
 
 func collectUser(row pgx.CollectableRow) (u user.User, err error) {
@@ -31,7 +31,7 @@ func collectUser(row pgx.CollectableRow) (u user.User, err error) {
 
 // readUser reads a user of a tenant, or of any for [uuid.Nil].
 func readUser(ctx context.Context, q querier, tenant, id uuid.UUID) (user.User, error) {
-	rows, _ := q.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE u.id = $1 AND ($2::uuid IS NULL OR u.tenant_id = $2)`, [16]byte(id), zeronull.UUID(tenant))
+	rows, _ := q.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE u.id = $1 AND ($2::uuid IS NULL OR u.tenant_id = $2)`, id, zeronull.UUID(tenant))
 	return pgx.CollectExactlyOneRow(rows, collectUser)
 }
 
@@ -40,7 +40,7 @@ func readUser(ctx context.Context, q querier, tenant, id uuid.UUID) (user.User, 
 func (s *Store) changeUsers(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx, earlier int) error) error {
 	return s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(tenant)); err != nil {
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, tenant); err != nil {
 				return err
 			}
 			return work(ctx, tx, earlier)
@@ -59,7 +59,7 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		tag, err := tx.Exec(ctx, `
 			INSERT INTO users (id, tenant_id, email, name, role, link_hash, link_expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, clock_timestamp() + $7::interval) ON CONFLICT (id) DO NOTHING`,
-			[16]byte(id), [16]byte(n.Tenant), n.Email, n.Name, n.Role, n.Link[:], user.LinkLifetime)
+			id, n.Tenant, n.Email, n.Name, n.Role, n.Link[:], user.LinkLifetime)
 		if hasCode(err, uniqueViolation) {
 			return user.ErrEmailTaken
 		}
@@ -83,7 +83,7 @@ func userFits(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, most int) er
 		return nil
 	}
 	var others int
-	err := tx.QueryRow(ctx, `SELECT count(*) FROM users WHERE tenant_id = $1 AND id <> $2`, [16]byte(tenant), [16]byte(id)).Scan(&others)
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM users WHERE tenant_id = $1 AND id <> $2`, tenant, id).Scan(&others)
 	if err == nil && others >= most {
 		return user.ErrTooMany
 	}
@@ -104,7 +104,7 @@ func (s *Store) UserPage(ctx context.Context, tenant uuid.UUID, after user.Posit
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`
 			WHERE u.tenant_id = $1 AND (u.created_at, u.id) > ($2, $3) ORDER BY u.created_at, u.id LIMIT $4`,
-			[16]byte(tenant), after.CreatedAt, [16]byte(after.ID), limit+1)
+			tenant, after.CreatedAt, after.ID, limit+1)
 		users, err := pgx.CollectRows(rows, collectUser)
 		if page = (user.Page{Users: users}); len(users) > limit {
 			last := users[limit-1]
@@ -135,12 +135,12 @@ func (s *Store) ChangeUser(ctx context.Context, tenant, id uuid.UUID, change use
 					disabled_at = CASE WHEN $5::bool IS NULL THEN disabled_at WHEN $5 THEN coalesce(disabled_at, clock_timestamp()) END,
 					link_hash = CASE WHEN $5 IS NOT TRUE AND coalesce($4, role) = role THEN link_hash END,
 					link_expires_at = CASE WHEN $5 IS NOT TRUE AND coalesce($4, role) = role THEN link_expires_at END
-				WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant), change.Name, change.Role, change.Disabled)
+				WHERE id = $1 AND tenant_id = $2`, id, tenant, change.Name, change.Role, change.Disabled)
 			if err != nil {
 				return err
 			}
 			if change.Disabled != nil && *change.Disabled {
-				if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, [16]byte(id)); err != nil {
+				if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, id); err != nil {
 					return err
 				}
 			}
@@ -177,13 +177,13 @@ func userDifference(from, to user.User) difference {
 func keepAdmin(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, change func() error) error {
 	const isAdmin = `role = 'admin' AND disabled_at IS NULL`
 	var was, is bool
-	if err := tx.QueryRow(ctx, `SELECT `+isAdmin+` FROM users WHERE id = $1 AND tenant_id = $2 FOR UPDATE`, [16]byte(id), [16]byte(tenant)).Scan(&was); err != nil {
+	if err := tx.QueryRow(ctx, `SELECT `+isAdmin+` FROM users WHERE id = $1 AND tenant_id = $2 FOR UPDATE`, id, tenant).Scan(&was); err != nil {
 		return err
 	}
 	if err := change(); err != nil || !was {
 		return err
 	}
-	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE tenant_id = $1 AND `+isAdmin+`)`, [16]byte(tenant)).Scan(&is)
+	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM users WHERE tenant_id = $1 AND `+isAdmin+`)`, tenant).Scan(&is)
 	if err == nil && !is {
 		return user.ErrLastAdmin
 	}
@@ -194,7 +194,7 @@ func keepAdmin(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, change func
 func (s *Store) DeleteUser(ctx context.Context, tenant, id uuid.UUID) error {
 	err := s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, earlier int) error {
 		err := keepAdmin(ctx, tx, tenant, id, func() error {
-			if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1 AND tenant_id = $2`, [16]byte(id), [16]byte(tenant)); err != nil {
+			if _, err := tx.Exec(ctx, `DELETE FROM users WHERE id = $1 AND tenant_id = $2`, id, tenant); err != nil {
 				return err
 			}
 			return record(ctx, tx, tenant, push.ActUserDelete, id.String(), nil)
@@ -217,7 +217,7 @@ func (s *Store) LinkUser(ctx context.Context, tenant, id uuid.UUID, link [32]byt
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			_, err := tx.Exec(ctx, `
 				UPDATE users SET link_hash = $3, link_expires_at = clock_timestamp() + $4::interval
-				WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) AND disabled_at IS NULL`, [16]byte(id), zeronull.UUID(tenant), link[:], user.LinkLifetime)
+				WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) AND disabled_at IS NULL`, id, zeronull.UUID(tenant), link[:], user.LinkLifetime)
 			if err != nil {
 				return err
 			}

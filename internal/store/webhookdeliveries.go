@@ -21,7 +21,7 @@ func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return sca
 // scanDelivery reads one row of [deliveryColumns], and what follows them into more.
 func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 	var d push.Delivery
-	err := row.Scan(append([]any{(*[16]byte)(&d.ID), &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
+	err := row.Scan(append([]any{&d.ID, &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
 		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, (*zeronull.Timestamptz)(&d.EndedAt)}, more...)...)
 	return d, err
 }
@@ -50,11 +50,11 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 	}
 	q := pageQuery{
 		limit: limit, scan: limit + 1, item: "SELECT * FROM webhook_deliveries WHERE id = s.id", columns: deliveryColumns, position: "p.seq", order: "p.seq DESC", backward: "p.seq",
-		size: `octet_length(p.payload::text) + 500`, args: []any{[16]byte(webhook), before, [16]byte(tenant)},
+		size: `octet_length(p.payload::text) + 500`, args: []any{webhook, before, tenant},
 	}
 	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
 	if f.Push != uuid.Nil { // the index has a push's events in order
-		q.args = append(q.args, [16]byte(f.Push))
+		q.args = append(q.args, f.Push)
 		bounds += fmt.Sprintf(` AND p.push_id = $%d`, len(q.args))
 	}
 	fits := `true`
@@ -73,7 +73,7 @@ func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Deliv
 	return recordOnce(ctx, s, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
-		RETURNING `+deliveryColumns, [16]byte(w.ID), [16]byte(w.Tenant), string(push.EventTest))
+		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(push.EventTest))
 }
 
 // recordDelivery records that a webhook is sent an event.
@@ -88,7 +88,7 @@ func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context
 // Replay has a delivery of the webhook sent again, or now if it waits, with all of its attempts before it. One that is
 // being sent is left alone.
 func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
-	return recordOnce(ctx, s, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, [16]byte(webhook), [16]byte(id))
+	return recordOnce(ctx, s, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, webhook, id)
 }
 
 const replaySQL = `
@@ -107,7 +107,7 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, sin
 			tag, err := tx.Exec(ctx, replaySQL+` AND p.id IN (
 				SELECT id FROM webhook_deliveries
 				WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
-				[16]byte(webhook), since, limit)
+				webhook, since, limit)
 			if n = int(tag.RowsAffected()); err != nil || n == 0 {
 				return err
 			}

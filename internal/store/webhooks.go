@@ -17,7 +17,7 @@ const webhookColumns = `id, tenant_id, url, events, created_at, failures, failin
 
 func collectWebhook(row pgx.CollectableRow) (push.Webhook, error) {
 	var w push.Webhook
-	err := row.Scan((*[16]byte)(&w.ID), (*[16]byte)(&w.Tenant), &w.URL, &w.Events, &w.CreatedAt, &w.Failures,
+	err := row.Scan(&w.ID, &w.Tenant, &w.URL, &w.Events, &w.CreatedAt, &w.Failures,
 		(*zeronull.Timestamptz)(&w.FailingSince), (*zeronull.Timestamptz)(&w.DisabledAt), &w.DisabledReason)
 	return w, err
 }
@@ -28,11 +28,11 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 	err := s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var others int
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, [16]byte(w.Tenant)); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, w.Tenant); err != nil { // one at a time
 				return err
 			}
 			err := tx.QueryRow(ctx, `SELECT count(*) FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL AND id <> $2`,
-				[16]byte(w.Tenant), [16]byte(w.ID)).Scan(&others)
+				w.Tenant, w.ID).Scan(&others)
 			if err != nil {
 				return err
 			}
@@ -40,7 +40,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 				return push.ErrTooManyWebhooks
 			}
 			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
-				[16]byte(w.ID), [16]byte(w.Tenant), w.URL, w.Events, secret)
+				w.ID, w.Tenant, w.URL, w.Events, secret)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err // an earlier run has made it
 			}
@@ -75,7 +75,7 @@ func recordWebhook(action push.Action, d difference) func(ctx context.Context, t
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
 func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, [16]byte(id), [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
 		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
 		return err
 	})
@@ -85,7 +85,7 @@ func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webho
 // Webhooks lists a tenant's webhooks, the oldest first.
 func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, [16]byte(tenant))
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, tenant)
 		hooks, err = pgx.CollectRows(rows, collectWebhook)
 		return err
 	})
@@ -101,7 +101,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	}
 	_, err := recordOnce(ctx, s, tenant, collectWebhook, deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 	return err
 }
 
@@ -109,7 +109,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant))
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
 
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
@@ -119,7 +119,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 	d.show("overlap", nil, overlap.String())
 	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookRotateSecret, d), `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, [16]byte(id), [16]byte(tenant), secret, overlap)
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant, secret, overlap)
 }
 
 // WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many
