@@ -183,24 +183,9 @@ func (r *liveRows) some(at []int) *liveRows {
 	return part
 }
 
-// endedOfSQL ends pushes whose rows in live are locked.
-func endedOfSQL(status push.Status, reason string) string {
-	return tells(`
-	WITH taken AS (
-		DELETE FROM live l USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
-		WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
-		RETURNING l.push_id
-	), ended AS (
-		UPDATE {pushes} p SET status = '`+string(status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp(), last_error = '`+reason+`'
-		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id
-		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
-	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
-	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(status))
-}
-
 var (
-	withdrawSomeSQL = endedOfSQL(push.Canceled, booking.CampaignCanceledReason)
-	expireSomeSQL   = endedOfSQL(push.Expired, "it expired while its campaign was paused")
+	withdrawSomeSQL = ending{rows: lockedRows, shards: `$4`, status: push.Canceled, reason: `'` + booking.CampaignCanceledReason + `'`}.sql()
+	expireSomeSQL   = ending{rows: lockedRows, shards: `$4`, status: push.Expired, reason: `'it expired while its campaign was paused'`}.sql()
 )
 
 // endSome ends some of what waits of a campaign in one of these states.

@@ -15,19 +15,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// cancelSQL takes the row in live first, as all do that change a push: so a claim has it, or the cancel. A move that is
-// committed meanwhile hides the row from the statement, which then changes nothing and is run again. It writes the entry of the
-// audit log itself, so that a cancel stays one exchange.
-var cancelSQL = tells(`
-	WITH taken AS (
-		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
-	), canceled AS (
-		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp()
-		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
-	), recorded AS (
+// cancelSQL cancels a push. A move that is committed meanwhile hides the row in live from the statement, which then changes nothing and
+// is run again. It writes the entry of the audit log itself, so that a cancel stays one exchange.
+var cancelSQL = ending{
+	rows:   `WHERE l.shard = ANY ($4::smallint[]) AND l.push_id = $1 AND l.recipient_key = $2 AND l.send_at = $3`,
+	shards: `$4`, status: push.Canceled,
+	after: `, recorded AS (
 		INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
-		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $1::uuid::text, $9::jsonb FROM canceled
-	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
+		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $1::uuid::text, $9::jsonb FROM ended
+	)`,
+}.sql()
 
 // cancelTries is how often a cancel is run. Each move, or attempt that ends, can cost it one.
 const cancelTries = 20

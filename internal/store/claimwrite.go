@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -49,30 +48,20 @@ const (
 		RETURNING p.id{whole}
 	){told}
 	SELECT push_id FROM changed`
-
-	// overSQL ends what is not sent any more, as the status and for the reason that it names.
-	over = `
-	WITH taken AS (
-		DELETE FROM live l
-		USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan)
-		WHERE l.shard = ANY ($6::smallint[]) AND ` + asRead + `
-		RETURNING l.push_id
-	), ended AS (
-		UPDATE {pushes} p SET status = '{status}', freed = true, plan = p.plan + 1, updated_at = $5, last_error = '{reason}'
-		FROM taken WHERE p.shard = ANY ($6::smallint[]) AND p.id = taken.push_id
-		RETURNING p.recipient_key{whole}
-	), fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended)){told}
-	SELECT push_id FROM taken`
 )
 
 var (
 	putOffSQL   = tells(putOff, `put_off`, deferred)
-	tooLateSQL  = overSQL(push.Expired, "it expired before it could be sent")
-	unwantedSQL = overSQL(push.Canceled, booking.OptedOutReason)
+	tooLateSQL  = overSQL(push.Expired, `'it expired before it could be sent'`)
+	unwantedSQL = overSQL(push.Canceled, `'`+booking.OptedOutReason+`'`)
 )
 
+// overSQL ends what is not sent any more, unless it has changed since it was read. reason is an expression.
 func overSQL(status push.Status, reason string) string {
-	return tells(strings.NewReplacer("{status}", string(status), "{reason}", reason).Replace(over), `ended`, becomes(status))
+	return ending{
+		rows:   `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan) WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead,
+		shards: `$5`, status: status, reason: reason, columns: `id`,
+	}.sql()
 }
 
 // flagSQL tells attempts under way that another push of the recipient waits.
@@ -192,7 +181,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 	if r := &w.parked; len(r.ids) > 0 {
 		b.Queue(w.store.joining(parkDueSQL), r.keys, r.sendAt, r.ids, r.plans, shardsOf(r.keys...), w.held)
 	}
-	over := func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, w.now, shardsOf(r.keys...)} }
+	over := func(r *liveRows) []any { return []any{r.keys, r.sendAt, r.ids, r.plans, shardsOf(r.keys...)} }
 	w.inTables(b, &w.late, tooLateSQL, over)
 	w.inTables(b, &w.refused, unwantedSQL, over)
 	b.Queue(`commit`)

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,9 +25,8 @@ const erasedReason = `'erased'`
 
 var (
 	// eraseWaitingSQL cancels pushes that wait, and erases them. eraseSQL erases what does not wait.
-	eraseWaitingSQL = tells(strings.NewReplacer("{status}", string(push.Canceled), "last_error = '{reason}'", "last_error = "+erasedReason+", "+erasedColumns).Replace(over),
-		`ended`, becomes(push.Canceled))
-	eraseSQL = `
+	eraseWaitingSQL = overSQL(push.Canceled, erasedReason+`, `+erasedColumns)
+	eraseSQL        = `
 	UPDATE {pushes} p SET ` + erasedColumns + `, last_error = ` + unlessErased("last_error", "''") + `
 	WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 )
@@ -190,7 +188,7 @@ func (e *erasure) waiting(ctx context.Context) error {
 				return err
 			}
 			done = n < erasedAtOnce
-			_, err := e.cancelSome(ctx, c, eraseWaitingSQL, now, found, func(p waits) bool { return p.recipient == e.who.ID && !p.createdAt.After(e.until) },
+			_, err := e.cancelSome(ctx, c, eraseWaitingSQL, found, func(p waits) bool { return p.recipient == e.who.ID && !p.createdAt.After(e.until) },
 				func(_ string, l liveRow) { canceled = append(canceled, l) })
 			if err != nil {
 				return err

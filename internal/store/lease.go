@@ -32,7 +32,7 @@ func (l leased[T]) take(ctx context.Context, s *Store, worker uuid.UUID, except 
 		FROM tenants t
 		WHERE t.id = p.tenant_id AND p.id = (
 			SELECT id FROM %[1]s
-			WHERE %[2]s AND tenant_id <> ALL ($3::uuid[]) AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
+			WHERE %[2]s AND tenant_id <> ALL (coalesce($3::uuid[], '{}')) AND (worker = $1 OR lease_until < clock_timestamp() IS NOT FALSE)
 			ORDER BY CASE WHEN worker = $1 THEN lease_until - $2::interval ELSE lease_until END NULLS FIRST LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
 		)
 		RETURNING %[3]s`, l.table, l.open, l.columns), worker, leaseTime, except)

@@ -137,7 +137,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		more, err = s.cancelSome(ctx, c, unwantedSQL, now, waiting, func(p waits) bool {
+		more, err = s.cancelSome(ctx, c, unwantedSQL, waiting, func(p waits) bool {
 			i, ok := at[p.recipient]
 			return ok && all[i].OptOuts.Of(p.kind).Any()
 		}, func(recipient string, l liveRow) { described[at[recipient]].Cancel(l.sendAt) })

@@ -49,7 +49,7 @@ type waits struct {
 // cancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
 // locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
 func (s *Store) cancelSome(
-	ctx context.Context, c *pgxpool.Conn, how string, now time.Time, waiting []liveRow,
+	ctx context.Context, c *pgxpool.Conn, how string, waiting []liveRow,
 	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) (more bool, err error) {
 	pushes, n := s.layouts.pushes(), 0
@@ -59,7 +59,7 @@ func (s *Store) cancelSome(
 	}
 	for table, order := range byTable(waiting, func(l liveRow) string { return pushes.at(l.sendAt) }) {
 		for part := range slices.Chunk(order, canceledAtOnce) {
-			if err := s.cancelIn(ctx, c, how, now, table, waiting, part, unwanted, count); err != nil || n >= mostCanceled {
+			if err := s.cancelIn(ctx, c, how, table, waiting, part, unwanted, count); err != nil || n >= mostCanceled {
 				return true, err
 			}
 		}
@@ -69,7 +69,7 @@ func (s *Store) cancelSome(
 
 // cancelIn is cancelSome for pushes of one table.
 func (s *Store) cancelIn(
-	ctx context.Context, c *pgxpool.Conn, how string, now time.Time, table string, waiting []liveRow, of []int,
+	ctx context.Context, c *pgxpool.Conn, how string, table string, waiting []liveRow, of []int,
 	unwanted func(waits) bool, canceled func(recipient string, l liveRow),
 ) error {
 	rows := make(map[uuid.UUID]liveRow, len(of))
@@ -102,7 +102,7 @@ func (s *Store) cancelIn(
 	for _, l := range chosen {
 		r.add(l)
 	}
-	ended, _ := c.Query(ctx, in(s.joining(how), "{pushes}", table), r.keys, r.sendAt, r.ids, r.plans, now, shardsOf(r.keys...))
+	ended, _ := c.Query(ctx, in(s.joining(how), "{pushes}", table), r.keys, r.sendAt, r.ids, r.plans, shardsOf(r.keys...))
 	_, err = pgx.ForEachRow(ended, []any{&id}, func() error {
 		canceled(whose[id], rows[id])
 		return nil

@@ -229,15 +229,9 @@ func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uu
 }
 
 // withdrawSQL cancels a push that does not fit into a policy, and whose row in live is locked.
-var withdrawSQL = tells(`
-	WITH taken AS (
-		DELETE FROM live WHERE shard = ANY ($4::smallint[]) AND push_id = $1 AND recipient_key = $2 AND send_at = $3 AND token IS NULL RETURNING push_id
-	), canceled AS (
-		UPDATE {pushes} p SET status = 'canceled', freed = true, plan = plan + 1, updated_at = statement_timestamp(), last_error = '`+booking.ChangedReason+`'
-		FROM taken WHERE p.shard = ANY ($4::smallint[]) AND p.id = taken.push_id RETURNING p.recipient_key{whole}
-	){told}`+fewerSQL+`(SELECT recipient_key FROM canceled)`, `canceled`, becomes(push.Canceled))
+var withdrawSQL = ending{rows: lockedRows, shards: `$4`, status: push.Canceled, reason: `'` + booking.ChangedReason + `'`}.sql()
 
 func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
 	key := push.RecipientKey(p.Tenant, p.Recipient)
-	b.Queue(in(withdrawSQL, "{pushes}", w.r.pushes.at(p.SendAt)), p.ID, key, p.SendAt, shardsOf(key))
+	b.Queue(in(withdrawSQL, "{pushes}", w.r.pushes.at(p.SendAt)), []int64{key}, []time.Time{p.SendAt}, []uuid.UUID{p.ID}, shardsOf(key))
 }

@@ -32,8 +32,8 @@ const nextExpirySQL = channelsSQL + `
 	) p`
 
 // expireSQL ends pushes, but for those that others change at the same time, or have changed since they were found.
-var expireSQL = tells(`
-	WITH late AS MATERIALIZED (
+var expireSQL = ending{
+	before: `late AS MATERIALIZED (
 		SELECT l.recipient_key, l.send_at, l.push_id
 		FROM unnest($2::bigint[], $3::timestamptz[], $4::uuid[]) AS n (recipient_key, send_at, id)
 		CROSS JOIN LATERAL (
@@ -42,18 +42,13 @@ var expireSQL = tells(`
 				AND token IS NULL AND next_at <= statement_timestamp() AND expires_at <= statement_timestamp()
 			FOR UPDATE SKIP LOCKED
 		) l
-	), taken AS (
-		DELETE FROM live l USING late
-		WHERE l.shard = ANY ($5::smallint[]) AND l.recipient_key = ANY (ARRAY[late.recipient_key]) AND l.send_at = late.send_at AND l.push_id = late.push_id
-		RETURNING l.push_id
-	), ended AS (
-		UPDATE {pushes} p SET status = 'expired', freed = true, plan = plan + 1, updated_at = statement_timestamp(),
-			last_error = concat_ws(': ', 'it expired before it could be sent',
-				CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)
-		FROM taken WHERE p.shard = ANY ($5::smallint[]) AND p.id = taken.push_id
-		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
-	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended)){told}
-	SELECT id, tenant_id, recipient, channel, category, request_id FROM ended`, `ended`, becomes(push.Expired))
+	), `,
+	rows: `USING late
+		WHERE l.shard = ANY ($5::smallint[]) AND l.recipient_key = ANY (ARRAY[late.recipient_key]) AND l.send_at = late.send_at AND l.push_id = late.push_id`,
+	shards: `$5`, status: push.Expired,
+	reason: `concat_ws(': ', 'it expired before it could be sent',
+		CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)`,
+}.sql()
 
 // NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
 // after a time; zero: there is none. now is Postgres' clock before it looked; zero: there are no lanes.

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"cmp"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// ending is a statement that ends pushes which wait, and have no attempt under way. It takes their rows out of live first, as all do
+// that change a push: so a claim has one, or the ending. It frees their places, and tells the webhooks.
+type ending struct {
+	before  string // common table expressions in front, each with a comma behind it
+	rows    string // from USING or WHERE on: which rows of live, l
+	shards  string // the parameter with their shards
+	status  push.Status
+	reason  string // an expression; empty: the last error stays
+	after   string // common table expressions behind, each with a comma before it, that may read ended
+	columns string // of ended, to be returned; empty: those that collectEnded reads
+}
+
+func (e ending) sql() string {
+	const usual = `id, tenant_id, recipient, channel, category, request_id`
+	set := ``
+	if e.reason != "" {
+		set = `, last_error = ` + e.reason
+	}
+	return tells(`
+	WITH `+e.before+`taken AS (
+		DELETE FROM live l `+e.rows+` AND l.token IS NULL RETURNING l.push_id
+	), ended AS (
+		UPDATE {pushes} p SET status = '`+string(e.status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp()`+set+`
+		FROM taken WHERE p.shard = ANY (`+e.shards+`::smallint[]) AND p.id = taken.push_id
+		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
+	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))`+e.after+`{told}
+	SELECT `+cmp.Or(e.columns, usual)+` FROM ended`, `ended`, becomes(e.status))
+}
+
+// lockedRows are rows of live that this transaction has locked.
+const lockedRows = `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id`
