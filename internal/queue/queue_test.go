@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -394,4 +395,30 @@ func TestQueue_Installations(t *testing.T) {
 	if byOne.Load() != 20 {
 		t.Errorf("the first handled %d of its 20 wake-ups, the second %d of its 40", byOne.Load(), byTwo.Load())
 	}
+}
+
+// BenchmarkArm arms the lanes of a worker alone, 1000 wake-ups at a time. Each is for up to 256 pushes.
+func BenchmarkArm(b *testing.B) {
+	rdb := client(b, testenv.OwnRedis(b).URL)
+	q := queue.New(rdb, 1, nil)
+	used := func() int {
+		n, err := strconv.Atoi(rdb.InfoMap(b.Context(), "memory").Item("Memory", "used_memory"))
+		testenv.Check(b, err)
+		return n
+	}
+	some := func() {
+		var wakeUps []push.WakeUp
+		for range 1000 {
+			wakeUps = append(wakeUps, wakeUp(time.Hour))
+		}
+		arm(b, q, wakeUps...)
+	}
+	some() // opens connections
+	before, armed := used(), 0
+	for b.Loop() {
+		some()
+		armed += 1000
+	}
+	b.ReportMetric(float64(armed)/b.Elapsed().Seconds(), "wake-ups/s")
+	b.ReportMetric(float64(used()-before)/float64(armed), "B/wake-up")
 }

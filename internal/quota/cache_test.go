@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -194,5 +195,24 @@ func TestCache_Expiry(t *testing.T) {
 	flush(t, l)
 	if ttl := rdb.PTTL(t.Context(), key).Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("after some use it lives for %s", ttl)
+	}
+}
+
+// BenchmarkCacheMemory is what a recipient's bookings take in Redis, while they are loaded.
+func BenchmarkCacheMemory(b *testing.B) {
+	for _, n := range []int{1, 2, 10} {
+		b.Run(fmt.Sprint(n, " bookings"), func(b *testing.B) {
+			l, rdb := newCache(b)
+			var all []quota.Booking
+			for i := range n {
+				all = append(all, booking(i, noon.Add(time.Duration(i)*time.Hour)))
+			}
+			load(b, l, anybody(), all...)
+			if ids, _ := loaded(b, rdb); len(ids) != n {
+				b.Fatal(ids)
+			}
+			b.ReportMetric(float64(rdb.MemoryUsage(b.Context(), rdb.Keys(b.Context(), "*").Val()[0]).Val()), "B/recipient")
+			b.ReportMetric(0, "ns/op")
+		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // BenchmarkBook books single pushes from 256 callers at once.
@@ -79,4 +80,38 @@ func BenchmarkClaimFinish(b *testing.B) {
 	})
 	b.ReportMetric(float64(ask[int64](b, s.db, logged)-before)/float64(b.N), "WAL-B/push")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pushes/s")
+}
+
+// BenchmarkUpkeep asks what a worker's loops ask of all lanes, while 200,000 pushes are due and wait, as many become due
+// within the horizon, and 10,000 are under way. The audit is BenchmarkAudit.
+func BenchmarkUpkeep(b *testing.B) {
+	const pushes, horizon = 200_000, 3 * time.Hour
+	s := setupAlone(b)
+	s.forge(b, pushes/20, "log", true, time.Minute)
+	s.exec(b, `UPDATE live SET phase = 2, bulk = false, next_at = send_at + interval '1 hour', started_at = send_at, attempts = 1, token = gen_random_uuid()`)
+	for n := range time.Duration(40) { // as many moments
+		s.forge(b, pushes/40, "log", true, time.Minute+n*time.Second)
+		s.forge(b, pushes/40, "log", false, -2*time.Hour-n*time.Second)
+	}
+	s.exec(b, `VACUUM ANALYZE pushes, live`)
+	all := push.Lanes(1)
+	counted := s.ahead(b, all[0], time.Time{}, horizon)
+	for _, ask := range []struct {
+		name string
+		ask  func() error
+	}{
+		{"count what becomes due, for the first time", func() error { _, err := s.Ahead(b.Context(), all[0], time.Time{}, horizon); return err }},
+		{"count what becomes due, every second", func() error { _, err := s.Ahead(b.Context(), all[0], counted.Until, horizon); return err }},
+		{"look when what is due expires", func() error { _, _, err := s.NextExpiry(b.Context(), all, time.Time{}); return err }},
+		{"look for what has expired", func() error { _, err := s.Expire(b.Context(), all, 500); return err }},
+		{"look for lapsed leases", func() error { _, err := s.Lost(b.Context(), all, 500); return err }},
+		{"look for the oldest", func() error { _, err := s.Overdue(b.Context()); return err }},
+		{"count the backlog", func() error { _, _, err := s.Backlog(b.Context()); return err }},
+	} {
+		b.Run(ask.name, func(b *testing.B) {
+			for b.Loop() {
+				testenv.Check(b, ask.ask())
+			}
+		})
+	}
 }
