@@ -15,6 +15,8 @@ import (
 // two thirds of its pushes.
 const (
 	campaignBookings = 3
+	// calmConns keep no processor busy.
+	calmConns        = 2
 	campaignSettings = "policy: {rules: [{name: per-hour, limit: 2, window: 1h}, {name: per-day, limit: 4, window: 24h}]}\n"
 )
 
@@ -122,6 +124,11 @@ func (s *sendquota) bookBefore(recipients int, at time.Time) {
 			SELECT recipient_key, send_at, next_at, expires_at, plan, 0, false, id, tenant_id, channel, shard FROM stored`, recipients, at, n)
 	}
 	s.exec("VACUUM ANALYZE pushes, live")
+}
+
+// p50AndP99 writes the p50 and the p99.
+func p50AndP99(latencies []time.Duration) string {
+	return ms(testenv.Quantile(latencies, 0.5)) + ", " + ms(testenv.Quantile(latencies, 0.99))
 }
 
 // peakMemory is how many bytes of memory a process had at most, where the system tells it.

@@ -28,16 +28,11 @@ func measurements() []measurement {
 		{"batch", "api", measureBatch},
 		{"policy", "api", measurePolicy},
 		{"campaign", "", measureCampaign},
-		{"month", "", measureMonth},
 		{"refuse", "api", measureRefusals},
 		{"deliver", "worker", measureDelivery},
 		{"samesecond", "worker", measureSameSecond},
 		{"lateness", "worker", measureLateness},
-		{"arming", "", measureArming},
-		{"upkeep", "", measureUpkeep},
-		{"memory", "", measureMemory},
 		{"limits", "", measureLimits},
-		{"neighbours", "", measureNeighbours},
 	}
 }
 

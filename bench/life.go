@@ -117,5 +117,21 @@ func (l *lab) memoryOfBooking(s *sendquota) float64 {
 	l.drive(firsts)
 	seconds := s.submit(inUTC(49 * time.Hour))
 	seconds.next = around(first, l.recipients.Load())
-	return math.Max(0, l.memoryOf(seconds, 1))
+	seconds.total = 1000
+	l.drive(seconds) // opens connections
+	before := l.quietMemory()
+	seconds.total = l.backlog
+	l.drive(seconds)
+	return math.Max(0, float64(l.quietMemory()-before)/float64(l.backlog))
+}
+
+// quietMemory asks for the memory when it has stopped changing: Redis frees
+// what connections have buffered only after some time.
+func (l *lab) quietMemory() (bytes int64) {
+	l.eventually("the memory of Redis stops changing", func() bool {
+		before := bytes
+		bytes = l.redisMemory()
+		return max(bytes-before, before-bytes) < 2000
+	})
+	return bytes
 }
