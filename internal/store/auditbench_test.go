@@ -50,7 +50,7 @@ func BenchmarkAudit(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("SENDQUOTA_AUDIT_ROWS")); err == nil {
 		rows = n
 	}
-	bundle := setupAlone(b)
+	bundle := setupNew(b)
 	for _, sql := range strings.Split(strings.ReplaceAll(fillSQL, "@rows", strconv.Itoa(rows)), ";\n") {
 		bundle.exec(b, sql)
 	}

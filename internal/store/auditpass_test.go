@@ -28,7 +28,7 @@ func setupAudited(t *testing.T) *bundle {
 // forgetAudits has the next pass begin as on a new database.
 func (b *bundle) forgetAudits(t testing.TB) {
 	t.Helper()
-	b.exec(t, `TRUNCATE audited`)
+	b.exec(t, `DELETE FROM audited`)
 	b.exec(t, `UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL`)
 }
 

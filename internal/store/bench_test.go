@@ -13,7 +13,7 @@ import (
 
 // BenchmarkBook books single pushes from 256 callers at once.
 func BenchmarkBook(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	var n atomic.Int64
 	b.SetParallelism(128)
 	b.ResetTimer()
@@ -30,7 +30,7 @@ func BenchmarkBook(b *testing.B) {
 
 // BenchmarkBookBatch books a thousand pushes at a time from four callers.
 func BenchmarkBookBatch(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	var n atomic.Int64
 	b.SetParallelism(2)
 	b.ResetTimer()
@@ -50,7 +50,7 @@ func BenchmarkBookBatch(b *testing.B) {
 
 // BenchmarkClaimFinish claims and finishes due pushes from 256 callers at once.
 func BenchmarkClaimFinish(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	for done := 0; done < b.N; {
 		drafts := make([]booking.Draft, min(1000, b.N-done))
 		for i := range drafts {

@@ -2,7 +2,6 @@ package store_test
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -30,39 +29,39 @@ type bundle struct {
 // setup is a tenant beside those of other tests, for what a test asks of its own tenant alone.
 func setup(t testing.TB) *bundle {
 	t.Helper()
-	url := testenv.SharedPostgres(t)
-	forge.Do(func() { testenv.Forge(t, url) })
-	return setupOn(t, url)
+	return setupAt(t, sharedDesks.take(t))
 }
-
-var forge sync.Once // in the shared database
 
 // setupAlone is a tenant in a database of its own, for what is about all tenants: audits, lanes, partitions, what is due or
 // lost, and what is counted or locked in whole tables.
 func setupAlone(t testing.TB) *bundle {
 	t.Helper()
-	url := testenv.Postgres(t)
-	testenv.Forge(t, url)
-	b := setupOn(t, url)
+	b := setupAt(t, ownDesks.take(t))
 	b.alone = true
 	return b
 }
 
-func setupOn(t testing.TB, url string) *bundle {
+// setupNew is setupAlone in a database that no other test had before, for what Postgres itself has counted in it, and for connections that
+// are cut.
+func setupNew(t testing.TB) *bundle {
 	t.Helper()
-	b := &bundle{Store: openURL(t, url, store.Config{}), url: url, db: connect(t, url), watch: connect(t, url), tenant: uuid.New()}
+	d := ownDesks.open(t)
+	t.Cleanup(func() { close(d.leave) })
+	b := setupAt(t, d)
+	b.alone = true
+	return b
+}
+
+func setupAt(t testing.TB, d *desk) *bundle {
+	t.Helper()
+	b := &bundle{Store: d.store, url: d.url, db: d.db, watch: d.watch, tenant: uuid.New()}
 	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, $2)`, b.tenant, b.tenant.String())
 	return b
 }
 
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
-	db, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close(context.Background()) })
-	return db
+	return testenv.Connect(t, url)
 }
 
 func (b *bundle) exec(t testing.TB, sql string, args ...any) {

@@ -100,7 +100,7 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 // BenchmarkChannelHealth counts a backlog and attempts of the last minute, more of either than are counted, beside a million
 // pushes ahead.
 func BenchmarkChannelHealth(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	s.exec(b, `
 		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
 		SELECT i, at, at, at + interval '1 day', 0, 0, false, gen_random_uuid(), $1, 'log', i & 255

@@ -263,7 +263,7 @@ func TestCrowd_NoParallelWorkers(t *testing.T) {
 // BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule counts: `go test ./internal/store
 // -run xxx -bench Crowd`.
 func BenchmarkCrowd(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	s.fill(b, "anna", 100_000, began.Add(time.Hour), 2*time.Second)
 	policy := quota.Policy{{Name: "day", Limit: 100_000, Window: 24 * time.Hour}, {Name: "year", Limit: 100_000_000, Window: 365 * 24 * time.Hour}}
 	n := 0

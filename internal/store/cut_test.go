@@ -39,7 +39,7 @@ func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) 
 // other errors are [push.ErrUnavailable].
 func TestBook_ConnectionsCut(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 5, Window: 2 * time.Minute}}
 	var (
 		done                                atomic.Int64
@@ -92,7 +92,7 @@ func TestBook_ConnectionsCut(t *testing.T) {
 // once.
 func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	o := booking.Order{}
 	for range 60 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], 0))

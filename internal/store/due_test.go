@@ -280,7 +280,7 @@ func TestBacklog(t *testing.T) {
 func TestBacklog_Large(t *testing.T) {
 	t.Parallel()
 	const counted = 100_000
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.forge(t, counted/10, "fax", false, time.Minute)
 	b.forge(t, counted+5, "log", true, 2*time.Minute)
 	b.forge(t, 1, "sms", false, time.Hour)

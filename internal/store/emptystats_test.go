@@ -13,7 +13,7 @@ import (
 // ANALYZE, do not read all that comes later.
 func TestStore_RowsReadAfterEmpty(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `ANALYZE pushes; ANALYZE sends; ANALYZE live`)
 	b.exec(t, `DO $$ DECLARE t regclass; BEGIN
 		FOR t IN SELECT relid FROM pg_partition_tree('pushes') WHERE isleaf UNION SELECT relid FROM pg_partition_tree('sends') WHERE isleaf LOOP

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -47,4 +48,12 @@ var LateBucket = lateBucket
 // PoolSizes are how many connections there may be, for changes and for reads.
 func (s *Store) PoolSizes() (changes, reads int32) {
 	return s.pool.Config().MaxConns, s.readPool.Config().MaxConns
+}
+
+// Rests fails if the store is closed, or uses a connection.
+func (s *Store) Rests(ctx context.Context) error {
+	if s.pool.Stat().AcquiredConns()+s.readPool.Stat().AcquiredConns() > 0 {
+		return errors.New("a connection is in use")
+	}
+	return errors.Join(s.pool.Ping(ctx), s.readPool.Ping(ctx))
 }

@@ -21,7 +21,7 @@ func (b *bundle) sentAfter(t testing.TB, at time.Time, n int) {
 // more than it looks at, it groups the latest.
 func TestFailures_AmongMany(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	const others = 110_000
 	at := time.Now().Add(-48 * time.Hour).Truncate(time.Second)
 	b.sentAfter(t, at, 3)
@@ -56,7 +56,7 @@ func TestFailures_AmongMany(t *testing.T) {
 // TestFinish_HotUpdates: that a push is sent changes no column of an index, so that no index is written.
 func TestFinish_HotUpdates(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	for i, read := range []string{`n_tup_upd`, `n_tup_hot_upd`} {
 		p := b.booked(t, fmt.Sprint("r", i), 0)
 		c := b.claimed(t, p)

@@ -16,7 +16,7 @@ import (
 func BenchmarkBook_Keys(b *testing.B) {
 	for _, key := range []bool{false, true} {
 		b.Run(fmt.Sprint("key=", key), func(b *testing.B) {
-			w := setupAlone(b)
+			w := setupNew(b)
 			lsn := `SELECT pg_current_wal_insert_lsn()::text`
 			w.exec(b, `CHECKPOINT`)
 			before := ask[string](b, w.db, lsn)
@@ -45,7 +45,7 @@ func BenchmarkBook_Keys(b *testing.B) {
 func BenchmarkKeys_Lookup(b *testing.B) {
 	for name, tables := range map[string]int{"weeks": 6, "days": 31} {
 		b.Run(name, func(b *testing.B) {
-			w := setupAlone(b)
+			w := setupNew(b)
 			var all []string
 			for i := range tables {
 				table := fmt.Sprint("keys_", i)

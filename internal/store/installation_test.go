@@ -20,17 +20,17 @@ func nameOf(t *testing.T, st *store.Store) string {
 // TestInstallation: every program on a database has the same name for it, and no copy has that name.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	here := nameOf(t, b.Store)
 	if again := nameOf(t, openURL(t, b.url, store.Config{})); again != here || len(here) != 10 {
 		t.Errorf("it is called %q, and %q", here, again)
 	}
-	if other := nameOf(t, setupAlone(t).Store); other == here {
+	if other := nameOf(t, setupNew(t).Store); other == here {
 		t.Errorf("two databases are called %s", here)
 	}
 
 	// A copy with the same row, as a dump has it.
-	copied := setupAlone(t)
+	copied := setupNew(t)
 	copied.exec(t, `DELETE FROM installation`)
 	copied.exec(t, `INSERT INTO installation (id) VALUES ($1)`, ask[[16]byte](t, b.db, `SELECT id FROM installation`))
 	if other := nameOf(t, openURL(t, copied.url, store.Config{})); other == here {
@@ -62,7 +62,7 @@ func TestInstallation_WithoutPostgres(t *testing.T) {
 // TestInstallation_OfAnyRole: a role that may not read the identity of the server gets a name all the same.
 func TestInstallation_OfAnyRole(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC`)
 	role := "plain_" + nameOf(t, b.Store)
 	b.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'x'`)

@@ -125,7 +125,7 @@ func TestOwnLanes_FromTheLargest(t *testing.T) {
 // circle.
 func TestOwnLanes_ManyAtOnce(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	lanes := push.Lanes(64)
 	var (
 		workers []uuid.UUID

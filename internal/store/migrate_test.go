@@ -110,7 +110,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupAlone(t)
+			b := setupNew(t)
 			tx, pid := reader(t, b.url)
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
@@ -267,7 +267,7 @@ func TestMigrate_Together(t *testing.T) {
 // when it is asked for, or when no program has been at work.
 func TestMigrate_Contract(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	const narrow = "-- contract: the release before reads it.\n-- +goose Up\nDROP TABLE channel_views;\n-- +goose Down\nSELECT;\n"
 	fresh := testenv.Postgres(t)
 	b.booked(t, "anna", time.Hour)

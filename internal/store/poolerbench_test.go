@@ -13,7 +13,7 @@ import (
 func BenchmarkPooler(b *testing.B) {
 	for _, way := range []string{"direct", "PgBouncer"} {
 		b.Run(way, func(b *testing.B) {
-			s := setupAlone(b)
+			s := setupNew(b)
 			if way == "PgBouncer" {
 				s.Store = openURL(b, testenv.PgBouncer(b, s.url, poolerConnections).URL, store.Config{})
 			}

@@ -17,7 +17,7 @@ import (
 // recipient, and pushes of other recipients. Due pushes are looked for every second.
 func TestStore_RowsRead(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	for _, recipient := range []string{`'anna'`, `'r' || i`} {
 		b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
 			SELECT gen_random_uuid(), $1, $2, `+recipient+`, 'log', '{}', s, s, s, s + interval '1 day'
@@ -79,7 +79,7 @@ func TestStore_RowsRead(t *testing.T) {
 // while it walks along the index are not among those that it counts as read; the pages are.
 func TestList_BeginsAtFrom(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
 		SELECT gen_random_uuid(), $1, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 20000) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
@@ -104,7 +104,7 @@ func TestList_BeginsAtFrom(t *testing.T) {
 // TestList_ReadsFew: a list with a filter that many pushes fit reads few of them.
 func TestList_ReadsFew(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
 		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 5 WHEN 0 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 20000) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
@@ -123,7 +123,7 @@ func TestList_ReadsFew(t *testing.T) {
 // TestList_FullLastPage: a page that holds all that fits is the last one, though other pushes lie behind it.
 func TestList_FullLastPage(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
 		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE WHEN i < 3 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 100) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
@@ -149,7 +149,7 @@ func TestList_ReadsInOneTable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupAlone(t)
+			b := setupNew(t)
 			o := booking.Order{}
 			for i := range 100 {
 				d := draft(b.tenant, fmt.Sprint("r", i%10), time.Duration(i)*8*time.Hour)
@@ -243,7 +243,7 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 	for name, before := range map[string]func(b *bundle){"quiet": quiet, "empty": func(b *bundle) { b.exec(t, `ANALYZE pushes, live`) }, "backlog": nil} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setupAlone(t)
+			b := setupNew(t)
 			b.exec(t, `DO $$ DECLARE t regclass; BEGIN
 				FOR t IN SELECT relid FROM pg_partition_tree('pushes') WHERE isleaf UNION SELECT 'pushes'::regclass WHERE NOT EXISTS (SELECT FROM pg_partition_tree('pushes')) LOOP
 					EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = off)', t);
@@ -287,7 +287,7 @@ func (b *bundle) sendsRead(t *testing.T, f push.SendFilter) {
 // TestStore_WritesInLife: in a usual life, a push is written twice, its attempt once, and its row in live is inserted, claimed and removed.
 func TestStore_WritesInLife(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	const writes = `SELECT sum(n_tup_ins)::int * 100 + sum(n_tup_upd)::int * 10 + sum(n_tup_del)::int FROM pg_stat_user_tables WHERE relname ~ `
 	for table, want := range map[string]int{"^pushes_": 110, "^sends_": 100, "^live$": 111} {
 		if n := b.counted(t, store.Config{}, writes+`'`+table+`'`, func() { b.finish(t, b.claimed(t, b.booked(t, "life of "+table, 0)), sent) }); n != want {

@@ -35,7 +35,7 @@ func stateOf(t *testing.T, st *store.Store) string {
 // TestReady: a database that answers may not be ready.
 func TestReady(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	fresh := func() *store.Store { return openURL(t, b.url, store.Config{MaxConns: 1}) }
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a migrated database: %s", got)
@@ -95,7 +95,7 @@ func TestReady(t *testing.T) {
 // TestBook_ErrorCodes: Postgres' errors that no request can cause are [push.ErrUnavailable].
 func TestBook_ErrorCodes(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
 		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
@@ -125,7 +125,7 @@ func TestBook_ErrorCodes(t *testing.T) {
 // drops its connections to the first one as soon as it notices.
 func TestStore_DropsReadOnlyConnections(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	const conns = 4
 	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
 	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)

@@ -19,7 +19,7 @@ import (
 // the shards are on different servers, a statement that looks into the rest would ask other servers.
 func setupShards(t *testing.T, shard int) *bundle {
 	t.Helper()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.exec(t, fmt.Sprintf(`
 		ALTER TABLE live RENAME TO whole;
 		ALTER TABLE whole DROP CONSTRAINT live_pkey;

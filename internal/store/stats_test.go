@@ -127,7 +127,7 @@ func (m *statsModel) recount(may bool) (counted bool, err error) {
 
 // testStats has what is booked ahead counted anew all the time, or not: that would mend what is counted wrong.
 func testStats(t *testing.T, recounts bool) {
-	m := &statsModel{bundle: setupAlone(t), random: rand.New(rand.NewPCG(7, 11)), campaigns: []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()}}
+	m := &statsModel{bundle: setupNew(t), random: rand.New(rand.NewPCG(7, 11)), campaigns: []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()}}
 	m.st = m.Store
 	var work, beside sync.WaitGroup
 	var steps atomic.Int64

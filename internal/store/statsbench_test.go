@@ -34,7 +34,7 @@ func (b *bundle) forgeYear(t testing.TB) {
 // TestStats_RowsRead: a year by day reads a row for each day and the hours of today, and nothing of what it does not ask for.
 func TestStats_RowsRead(t *testing.T) {
 	t.Parallel()
-	b := setupAlone(t)
+	b := setupNew(t)
 	b.forgeYear(t)
 	now := time.Now().UTC()
 	q := push.StatsQuery{By: push.ByDay, From: now.Truncate(24*time.Hour).AddDate(-1, 0, 0), Until: now.Truncate(time.Hour).Add(time.Hour)}
@@ -56,7 +56,7 @@ func TestStats_RowsRead(t *testing.T) {
 func BenchmarkStats(b *testing.B) {
 	for _, by := range []push.StatsBy{push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign} {
 		b.Run(string(by), func(b *testing.B) {
-			s := setupAlone(b)
+			s := setupNew(b)
 			s.forgeYear(b)
 			until := time.Now().UTC().Add(time.Hour).Truncate(time.Hour)
 			b.ResetTimer()
@@ -72,7 +72,7 @@ func BenchmarkStats(b *testing.B) {
 
 // BenchmarkAheadCounts reads a month of a million scheduled pushes, by hour: in whole, and in parts.
 func BenchmarkAheadCounts(b *testing.B) {
-	s := setupAlone(b)
+	s := setupNew(b)
 	s.exec(b, `
 		INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n)
 		SELECT $1, date_trunc('hour', now()) + h * interval '1 hour', 'channel ' || c, 'category ' || k % 3, md5('campaign ' || k)::uuid, 35

@@ -19,7 +19,12 @@ import (
 // lanes is 256 in a second run of these tests: then each shard is a lane.
 var lanes = flag.Int("lanes", 4, "into how many lanes the stores divide all recipients")
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Main(m, func(t testenv.T) {
+		testenv.Finally(t, sharedDesks.close)
+		testenv.Finally(t, ownDesks.close)
+	})
+}
 
 var threeRules = quota.Policy{
 	{Name: "per-minute", Limit: 1, Window: time.Minute},
@@ -29,7 +34,7 @@ var threeRules = quota.Policy{
 
 // openURL opens a store. Where the test does not say otherwise, transactions and reads have the time that they take on a busy
 // machine.
-func openURL(t testing.TB, url string, cfg store.Config) *store.Store {
+func openURL(t testenv.T, url string, cfg store.Config) *store.Store {
 	t.Helper()
 	cfg.Lanes = cmp.Or(cfg.Lanes, *lanes)
 	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
