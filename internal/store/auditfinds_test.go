@@ -95,7 +95,7 @@ var corruptions = []struct {
 // TestAudit_FindsCorruption: the audit finds every kind of corruption by the check for it, and names the push.
 func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
-	b := setupAudited(t)
+	b := setupAlone(t)
 	if _, _, err := b.CreateTenant(t.Context(), "another"); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ func (b *bundle) sentAgo(t testing.TB, recipient string, ago time.Duration) push
 	t.Helper()
 	p := b.booked(t, recipient, 0)
 	b.finish(t, b.claimed(t, p), sent)
+	b.parts(t, ago)
 	b.exec(t, `UPDATE pushes SET send_at = date_trunc('second', now() - $2::interval), requested_send_at = date_trunc('second', now() - $2::interval),
 		next_at = date_trunc('second', now() - $2::interval), created_at = now() - $2::interval - interval '1 hour', updated_at = now() - $2::interval + interval '2 seconds' WHERE id = $1`, p.ID, ago)
 	b.exec(t, `UPDATE sends SET started_at = p.send_at, ended_at = p.send_at + interval '1 second', lease_until = p.send_at + interval '1 minute', handed_at = NULL

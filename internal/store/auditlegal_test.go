@@ -163,7 +163,7 @@ func legal(t *testing.T, life string, findings []store.Finding) {
 // TestAudit_NoFindings: the audit finds nothing in any state that the store can produce.
 func TestAudit_NoFindings(t *testing.T) {
 	t.Parallel()
-	b := setupAudited(t)
+	b := setupAlone(t)
 	step := func(life string) func() {
 		return func() {
 			t.Helper()

@@ -11,20 +11,6 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// setupAudited is a database of its own with the partitions of a few days alone: each one makes each audit longer.
-func setupAudited(t *testing.T) *bundle {
-	t.Helper()
-	b := setupAlone(t)
-	b.exec(t, `DO $$ DECLARE far text; BEGIN
-		SELECT string_agg(inhrelid::regclass::text, ', ') INTO far FROM pg_inherits JOIN pg_class c ON c.oid = inhrelid,
-			LATERAL (SELECT CASE inhparent WHEN 'pushes'::regclass THEN interval '8 days' ELSE '2 days' END AS near) n
-		WHERE inhparent IN ('pushes'::regclass, 'sends'::regclass)
-			AND right(relname, 8) NOT BETWEEN to_char(now() - near, 'YYYYMMDD') AND to_char(now() + near, 'YYYYMMDD');
-		EXECUTE 'DROP TABLE ' || far;
-	END $$`)
-	return b
-}
-
 // forgetAudits has the next pass begin as on a new database.
 func (b *bundle) forgetAudits(t testing.TB) {
 	t.Helper()

@@ -19,7 +19,7 @@ import (
 // the table is.
 func TestAuditPass_Snapshots(t *testing.T) {
 	t.Parallel()
-	const recipients, pushes = 500, 20_000
+	const recipients, pushes = 100, 3_000
 	b := setupAlone(t)
 	b.exec(t, `
 		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, created_at, updated_at)

@@ -71,6 +71,14 @@ func (b *bundle) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
+// forgeMany is exec for a statement that forges very many rows: it does without triggers, and fills what these would fill.
+func (b *bundle) forgeMany(t testing.TB, sql string, args ...any) {
+	t.Helper()
+	b.exec(t, `SET session_replication_role = replica`)
+	b.exec(t, sql, args...)
+	b.exec(t, `RESET session_replication_role`)
+}
+
 func ask[T any](t testing.TB, db *pgx.Conn, sql string, args ...any) T {
 	t.Helper()
 	var v T

@@ -49,7 +49,10 @@ func (s *desks) take(t testing.TB) *desk {
 		d = s.open(t)
 	}
 	t.Cleanup(func() {
-		err := d.clear(context.Background()); if os.Getenv("DESKS") != "" { fmt.Println("DESK", s.own, t.Name(), err) }
+		err := d.clear(context.Background())
+		if os.Getenv("DESKS") != "" {
+			fmt.Println("DESK", s.own, t.Name(), err)
+		}
 		if t.Failed() || err != nil {
 			close(d.leave)
 			return
@@ -115,7 +118,7 @@ func (d *desk) clear(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.store.Rests(ctx); err != nil || d.shape == "" {
+	if err := d.store.Rest(ctx); err != nil || d.shape == "" {
 		return err
 	}
 	var shape string

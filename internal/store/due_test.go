@@ -31,10 +31,11 @@ func (b *bundle) wantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 // forge stores pushes of as many recipients, due so long ago or ahead, as a large batch would be.
 func (b *bundle) forge(t testing.TB, n int, channel string, bulk bool, ago time.Duration) {
 	t.Helper()
-	b.exec(t, `WITH p AS (
-			INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
-			SELECT gen_random_uuid(), $1, hashint8extended(hashtext($3::text || $4::bool::text), i), 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
-			FROM generate_series(1, $2) i, LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
+	b.forgeMany(t, `WITH p AS (
+			INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
+			SELECT gen_random_uuid(), $1, key & 255, key, 'r' || i, $3, '{}', at, at, at, at + interval '1 day'
+			FROM generate_series(1, $2) i, hashint8extended(hashtext($3::text || $4::bool::text), i) key,
+				LATERAL (SELECT date_trunc('second', statement_timestamp() - $5::interval) AS at) a
 			RETURNING *
 		)
 		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
@@ -281,8 +282,11 @@ func TestBacklog_Large(t *testing.T) {
 	t.Parallel()
 	const counted = 100_000
 	b := setupNew(t)
-	b.forge(t, counted/10, "fax", false, time.Minute)
-	b.forge(t, counted+5, "log", true, 2*time.Minute)
+	for channel, n := range map[string]int{"fax": counted / 10, "log": counted + 5} { // the pushes themselves are not looked at
+		b.forgeMany(t, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+			SELECT i, at, at, at + interval '1 day', 0, ($1 = 'log')::int, $1 = 'log', gen_random_uuid(), $2, $1, i & 255
+			FROM generate_series(1, $3) i, LATERAL (SELECT now() - interval '1 minute' AS at) a`, channel, b.tenant, n)
+	}
 	b.forge(t, 1, "sms", false, time.Hour)
 	read := b.rowsRead(t, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}, func() {
 		if n, oldest, err := b.Backlog(t.Context()); err != nil || n != counted || oldest < time.Hour || oldest > 2*time.Hour {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -50,10 +51,11 @@ func (s *Store) PoolSizes() (changes, reads int32) {
 	return s.pool.Config().MaxConns, s.readPool.Config().MaxConns
 }
 
-// Rests fails if the store is closed, or uses a connection.
-func (s *Store) Rests(ctx context.Context) error {
+// Rest has the store forget which tenants were at work. It fails if the store is closed, or uses a connection.
+func (s *Store) Rest(ctx context.Context) error {
 	if s.pool.Stat().AcquiredConns()+s.readPool.Stat().AcquiredConns() > 0 {
 		return errors.New("a connection is in use")
 	}
+	s.neighbours = bulkhead.Neighbours[uuid.UUID]{}
 	return errors.Join(s.pool.Ping(ctx), s.readPool.Ping(ctx))
 }

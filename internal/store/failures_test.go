@@ -9,12 +9,12 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// sentAfter stores pushes that were sent, a second apart, in the table alone.
-func (b *bundle) sentAfter(t testing.TB, at time.Time, n int) {
+// sentAfter stores pushes that were sent, a second apart, in the table alone; freed: as those are that were not sent.
+func (b *bundle) sentAfter(t testing.TB, at time.Time, n int, freed bool) {
 	t.Helper()
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-		SELECT gen_random_uuid(), $1, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
-		FROM generate_series(1, $3::int) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, at, n)
+	b.forgeMany(t, `INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, freed)
+		SELECT gen_random_uuid(), $1, i & 255, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent', $4
+		FROM generate_series(1, $3::int) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, at, n, freed)
 }
 
 // TestFailures_AmongMany: what has failed is found, and listed, behind any number of pushes that were sent, and these are not read. Of
@@ -22,12 +22,12 @@ func (b *bundle) sentAfter(t testing.TB, at time.Time, n int) {
 func TestFailures_AmongMany(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
-	const others = 110_000
+	const others, more = 5_000, 100_010
 	at := time.Now().Add(-48 * time.Hour).Truncate(time.Second)
-	b.sentAfter(t, at, 3)
+	b.sentAfter(t, at, 3, false)
 	b.exec(t, `UPDATE pushes SET status = 'failed', freed = true, last_error = 'bad' WHERE recipient IN ('r1', 'r2')`)
 	b.exec(t, `UPDATE pushes SET status = 'canceled', freed = true WHERE recipient = 'r3'`)
-	b.sentAfter(t, at.Add(time.Minute), others)
+	b.sentAfter(t, at.Add(time.Minute), others, false)
 	b.exec(t, `ANALYZE pushes`)
 	q := push.FailureQuery{From: at.Add(-time.Hour), Until: at.Add(48 * time.Hour)}
 	n := b.rowsRead(t, store.Config{}, func() {
@@ -45,10 +45,10 @@ func TestFailures_AmongMany(t *testing.T) {
 	if n > 500 {
 		t.Errorf("%d rows were read", n)
 	}
-	b.exec(t, `SET session_replication_role = replica; UPDATE pushes SET freed = true WHERE status = 'sent'; RESET session_replication_role`)
+	b.sentAfter(t, at.Add(time.Hour*2), more, true)
 	b.Store = openURL(t, b.url, store.Config{})
 	f, err := b.Failures(t.Context(), b.tenant, q)
-	if want := at.Add(time.Minute + (others-100_000+1)*time.Second); err != nil || len(f.Groups) != 0 || !f.Since.Equal(want) {
+	if want := at.Add(2*time.Hour + (more-100_000+1)*time.Second); err != nil || len(f.Groups) != 0 || !f.Since.Equal(want) {
 		t.Errorf("of too many: %+v, want all since %s, %v", f, want, err)
 	}
 }

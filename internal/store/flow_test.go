@@ -77,9 +77,9 @@ func TestFlow(t *testing.T) {
 func TestFlow_ManyAttempts(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.exec(t, `
-		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
-		SELECT gen_random_uuid(), 1, $1, i, i::text, 'log', at, at, at, at, 'delivered'
+	b.forgeMany(t, `
+		INSERT INTO sends (push_id, attempt, tenant_id, shard, recipient_key, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
+		SELECT gen_random_uuid(), 1, $1, i & 255, i, i::text, 'log', at, at, at, at, 'delivered'
 		FROM generate_series(1, 50001) i, LATERAL (SELECT clock_timestamp() - i * interval '1 ms' AS at) a`, b.tenant)
 	f, err := b.Flow(t.Context(), b.tenant)
 	if err != nil {

@@ -190,13 +190,19 @@ func TestOwnLanes_OtherSize(t *testing.T) {
 func (b *bundle) inLanes(t testing.TB, lanes []push.Lane) (pushes []push.Push) {
 	t.Helper()
 	for _, l := range lanes {
-		recipient := uuid.NewString()
-		for push.LaneOf(lanes, push.RecipientKey(b.tenant, recipient)) != l {
-			recipient = uuid.NewString()
-		}
-		pushes = append(pushes, b.booked(t, recipient, -time.Hour))
+		pushes = append(pushes, b.booked(t, recipientIn(l, b.tenant), -time.Hour))
 	}
 	return pushes
+}
+
+// recipientIn is a recipient of a tenant in a lane.
+func recipientIn(l push.Lane, tenant uuid.UUID) string {
+	for {
+		recipient := uuid.NewString()
+		if s := push.Shard(push.RecipientKey(tenant, recipient)); l.First <= s && s <= l.Last {
+			return recipient
+		}
+	}
 }
 
 // TestExpire_Lanes: only pushes of the lanes are ended, of either kind and for any channel.

@@ -115,8 +115,8 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 func TestList_BoundsItsScan(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, status, freed)
-		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 12000 WHEN 1000 THEN 'sms' ELSE 'log' END, CASE i % 12000 WHEN 1001 THEN 'rare' ELSE '' END, '{}', s, s, s, s + interval '1 day',
+	b.forgeMany(t, `INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, category, message, requested_send_at, send_at, next_at, expires_at, status, freed)
+		SELECT gen_random_uuid(), $1, i & 255, i, 'r' || i, CASE i % 12000 WHEN 1000 THEN 'sms' ELSE 'log' END, CASE i % 12000 WHEN 1001 THEN 'rare' ELSE '' END, '{}', s, s, s, s + interval '1 day',
 			CASE i % 12000 WHEN 1002 THEN 'failed' ELSE 'sent' END, i % 12000 = 1002
 		FROM generate_series(1, 25100) i, LATERAL (SELECT $2::timestamptz + i / 10 * interval '1 second' AS s) s`, b.tenant, began)
 	for name, want := range map[string]struct {

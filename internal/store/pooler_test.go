@@ -349,14 +349,14 @@ func TestPooler_Restarted(t *testing.T) {
 		defer mu.Unlock()
 		return len(accepted)
 	}
-	for range 4 {
+	for range 3 {
 		before := done()
-		eventually(t, "work is done", func() bool { return done() > before+100 })
+		eventually(t, "work is done", func() bool { return done() > before+40 })
 		testenv.Check(t, p.pooler.Kill())
 		testenv.Check(t, p.pooler.Restart(t.Context()))
 	}
 	before := done()
-	eventually(t, "work is done", func() bool { return done() > before+100 })
+	eventually(t, "work is done", func() bool { return done() > before+40 })
 	stop.Store(true)
 	workers.Wait()
 	t.Logf("%d accepted, %d times unavailable", len(accepted), failures.Load())

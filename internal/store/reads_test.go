@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestStore_RowsRead: no statement reads more than a few rows among 20,000: pushes ahead and sends behind of one
+// TestStore_RowsRead: no statement reads more than a few rows among 4,000: pushes ahead and sends behind of one
 // recipient, and pushes of other recipients. Due pushes are looked for every second.
 func TestStore_RowsRead(t *testing.T) {
 	t.Parallel()
@@ -21,16 +21,17 @@ func TestStore_RowsRead(t *testing.T) {
 	for _, recipient := range []string{`'anna'`, `'r' || i`} {
 		b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
 			SELECT gen_random_uuid(), $1, $2, `+recipient+`, 'log', '{}', s, s, s, s + interval '1 day'
-			FROM generate_series(1, 5000) i, LATERAL (SELECT $3::timestamptz + interval '3 days' + i * interval '1 minute' AS s) s`,
+			FROM generate_series(1, 1000) i, LATERAL (SELECT $3::timestamptz + interval '3 days' + i * interval '1 minute' AS s) s`,
 			b.tenant, push.RecipientKey(b.tenant, "anna"), began)
 	}
 	b.exec(t, `UPDATE pushes SET recipient_key = hashtext(recipient) WHERE recipient <> 'anna'`)
 	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
 		SELECT gen_random_uuid(), $1, -i, 's' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
-		FROM generate_series(1, 5000) i, LATERAL (SELECT $2::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`, b.tenant, began)
+		FROM generate_series(1, 1000) i, LATERAL (SELECT $2::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`, b.tenant, began)
+	b.parts(t, 48*time.Hour, 72*time.Hour)
 	b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
 		SELECT gen_random_uuid(), 1, $1, $2, 'anna', 'log', s, s, s, 'delivered'
-		FROM generate_series(1, 5000) i, LATERAL (SELECT $3::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`,
+		FROM generate_series(1, 1000) i, LATERAL (SELECT $3::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`,
 		b.tenant, push.RecipientKey(b.tenant, "anna"), began)
 	b.booked(t, "anna", 0)
 	b.exec(t, `VACUUM ANALYZE`) // so that rows that were changed are not read, for all that follows
@@ -80,8 +81,8 @@ func TestStore_RowsRead(t *testing.T) {
 func TestList_BeginsAtFrom(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-		SELECT gen_random_uuid(), $1, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
+	b.forgeMany(t, `INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i & 255, i, 'r' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 20000) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
 	b.exec(t, `VACUUM ANALYZE pushes`)
 	list := func() {
@@ -105,8 +106,8 @@ func TestList_BeginsAtFrom(t *testing.T) {
 func TestList_ReadsFew(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
-	b.exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
-		SELECT gen_random_uuid(), $1, i, 'r' || i, CASE i % 5 WHEN 0 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
+	b.forgeMany(t, `INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status)
+		SELECT gen_random_uuid(), $1, i & 255, i, 'r' || i, CASE i % 5 WHEN 0 THEN 'sms' ELSE 'log' END, '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 20000) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.tenant, began)
 	b.exec(t, `VACUUM ANALYZE pushes`)
 	list := func() {

@@ -99,15 +99,17 @@ func TestBook_ErrorCodes(t *testing.T) {
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
 		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
+	st, lanes := openURL(t, b.url, store.Config{Lanes: 64}), push.Lanes(64)
 	var all sync.WaitGroup
 	for code, unavailable := range map[string]bool{
 		"53000": true, "53100": true, "53200": true, "53300": true, "53400": true, "57000": true, "57014": true, "57P01": true, "57P04": true,
 		"58000": true, "58030": true, "58P01": true, "55P03": true, "25006": true, "25P04": true, "08006": true, "40001": true, "42P01": true, "42501": true,
 		"22003": false, "23505": false, "XX000": false,
 	} {
-		st := openURL(t, b.url, store.Config{}) // so that none is in a transaction with others
-		all.Go(func() {                         // most of the time they wait for the next try
-			d := draft(b.tenant, uuid.NewString(), time.Hour)
+		recipient := recipientIn(lanes[0], b.tenant) // so that none is in a transaction with others
+		lanes = lanes[1:]
+		all.Go(func() { // most of the time they wait for the next try
+			d := draft(b.tenant, recipient, time.Hour)
 			d.Push.Category = code
 			_, err := st.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}})
 			if err == nil || errors.Is(err, push.ErrUnavailable) != unavailable {
