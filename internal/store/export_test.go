@@ -59,3 +59,6 @@ func (s *Store) Rest(ctx context.Context) error {
 	s.neighbours = bulkhead.Neighbours[uuid.UUID]{}
 	return errors.Join(s.pool.Ping(ctx), s.readPool.Ping(ctx))
 }
+
+// ForgetLayouts has the store read anew which partitions there are.
+func (s *Store) ForgetLayouts() { s.layouts.forget() }

@@ -29,12 +29,13 @@ func weekOf(table string, ago time.Duration) string {
 
 func dayOf(ago time.Duration) string { return "sends" + time.Now().UTC().Add(-ago).Format("_20060102") }
 
-// parts makes the partitions for what was so long ago.
+// parts makes the partitions for what was so long ago, and has the store see them.
 func (b *bundle) parts(t testing.TB, ago ...time.Duration) {
 	t.Helper()
 	for _, ago := range ago {
 		b.exec(t, `SELECT make_partitions('pushes', at, at), make_partitions('sends', at, at) FROM (SELECT now() - $1::interval AS at) a`, ago)
 	}
+	b.ForgetLayouts()
 }
 
 // old makes the partitions of some of what was long ago.
