@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -27,7 +28,8 @@ type postgres struct {
 	admin    string // URL of a database that is not for tests
 	template string
 	shared   func() (sharedDatabase, error) // for all tests of this process
-	dropped  []string                       // what close drops, if the server stays
+	mu       sync.Mutex
+	dropped  []string // what close drops, if the server stays
 }
 
 // sharedDatabase is one with a store, whose connections tests share as well.
@@ -248,18 +250,11 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 	if err != nil {
 		return nil, errors.Join(err, server.Close())
 	}
-	p.shared = sync.OnceValues(func() (d sharedDatabase, err error) {
-		ctx, cancel := context.WithTimeout(context.Background(), startTime)
-		defer cancel()
-		var name string
-		if name, d.url, err = p.create(ctx); err != nil {
-			return d, err
+	p.shared = sync.OnceValues(func() (sharedDatabase, error) {
+		d, err := p.open(store.Config{})
+		if err == nil {
+			err = devstack.Exec(context.Background(), d.url, ownSQL)
 		}
-		p.dropped = append(p.dropped, name)
-		if err = devstack.Exec(ctx, d.url, ownSQL); err != nil {
-			return d, err
-		}
-		d.store, err = store.Open(context.Background(), d.url, store.Config{Timeout: Patience, ReadTimeout: Patience})
 		return d, err
 	})
 	if server.Private() {
@@ -269,6 +264,22 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	return p, nil
+}
+
+// open makes a database that stays until close, and its store, which is as patient as a busy machine needs.
+func (p *postgres) open(c store.Config) (d sharedDatabase, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	var name string
+	if name, d.url, err = p.create(ctx); err != nil {
+		return d, err
+	}
+	p.mu.Lock()
+	p.dropped = append(p.dropped, name)
+	p.mu.Unlock()
+	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, Patience), cmp.Or(c.ReadTimeout, Patience)
+	d.store, err = store.Open(context.Background(), d.url, c)
+	return d, err
 }
 
 // create copies the template.
