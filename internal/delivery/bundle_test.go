@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -21,7 +22,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Overlap(4)
+	testenv.Main(m)
+}
 
 var quiet = slog.New(slog.DiscardHandler)
 
@@ -116,6 +120,13 @@ func (w *wakes) Wake(recipientKey int64, _ time.Time, in time.Duration) {
 	w.asks[recipientKey] = in
 }
 
+// count is for how many recipients it was asked.
+func (w *wakes) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.asks)
+}
+
 // of says whether workers are to be woken for a recipient, and in how long.
 func (w *wakes) of(tenant uuid.UUID, recipient string) (in time.Duration, asked bool) {
 	w.mu.Lock()
@@ -129,20 +140,13 @@ var all = push.Lanes(1)[0]
 
 var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
+// stores are those of the tests, one after another: workers look at all tenants.
+var stores = testenv.Stores{Config: store.Config{Channels: []string{"log", "sms"}}}
+
 func setup(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	return setupOn(t, open(t, testenv.Postgres(t), 1), policy)
-}
-
-// open opens a store that divides the shards into so many lanes.
-func open(t testing.TB, url string, lanes int) *store.Store {
-	t.Helper()
-	st, err := store.Open(t.Context(), url, store.Config{Channels: []string{"log", "sms"}, Lanes: lanes, Timeout: time.Minute, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	return st
+	_, st := stores.Take(t)
+	return setupOn(t, st, policy)
 }
 
 func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {
@@ -150,7 +154,16 @@ func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b := &bundle{provider: &provider{}, store: st, cache: quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), metrics: &metrics{}, waker: &wakes{}, tenant: tenant(t, st)}
 	b.Worker = delivery.New(st, b.cache, channels(t, b.provider), b.waker, quiet, b.metrics, delivery.Config{Policy: policy, Lease: 20 * time.Second, Concurrency: 2})
+	t.Cleanup(func() { closeWorker(t, b.Worker) })
 	return b
+}
+
+// closeWorker closes a worker, and waits until it does nothing any more.
+func closeWorker(t testing.TB, w *delivery.Worker) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	testenv.Check(t, w.Run(ctx))
 }
 
 func tenant(t testing.TB, st *store.Store) uuid.UUID {
@@ -174,12 +187,33 @@ func channels(t testing.TB, c channel.Channel) *channel.Set {
 // book books a push for a whole second, whatever the policy.
 func (b *bundle) book(t testing.TB, recipient, channel string, at time.Time) push.Push {
 	t.Helper()
-	p := push.Push{ID: push.NewID(at, push.RecipientKey(b.tenant, recipient)), Tenant: b.tenant, Recipient: recipient, Channel: channel, Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour}
-	v, err := b.store.Book(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: p}}})
-	if err != nil {
-		t.Fatal(err)
+	return b.bookAll(t, channel, at, recipient)[0]
+}
+
+// bookAll books a push for each of some recipients.
+func (b *bundle) bookAll(t testing.TB, channel string, at time.Time, recipients ...string) (booked []push.Push) {
+	t.Helper()
+	var o booking.Order
+	for _, r := range recipients {
+		o.Drafts = append(o.Drafts, booking.Draft{Push: push.Push{
+			ID: push.NewID(at, push.RecipientKey(b.tenant, r)), Tenant: b.tenant, Recipient: r, Channel: channel,
+			Message: json.RawMessage(`{}`), RequestedSendAt: at, SendAt: at, TTL: time.Hour,
+		}})
 	}
-	return v[0].Push
+	decisions, err := b.store.Book(t.Context(), o)
+	testenv.Check(t, err)
+	for _, d := range decisions {
+		booked = append(booked, d.Push)
+	}
+	return booked
+}
+
+// names are those of n recipients.
+func names(prefix string, n int) (recipients []string) {
+	for i := range n {
+		recipients = append(recipients, fmt.Sprint(prefix, i))
+	}
+	return recipients
 }
 
 func thisSecond() time.Time { return time.Now().UTC().Truncate(time.Second) }

@@ -91,12 +91,12 @@ func (f *workersBundle) wake(t *testing.T) {
 	}
 }
 
-// due books a push that is due, and wakes the workers.
-func (f *workersBundle) due(t *testing.T, recipient, channel string) push.Push {
+// due books a push that is due for each of some recipients, and wakes the workers.
+func (f *workersBundle) due(t *testing.T, channel string, recipients ...string) []push.Push {
 	t.Helper()
-	p := f.book(t, recipient, channel, thisSecond().Add(-10*time.Second))
+	booked := f.bookAll(t, channel, thisSecond().Add(-10*time.Second), recipients...)
 	f.wake(t)
-	return p
+	return booked
 }
 
 // waiting counts the recipients in the first worker's queue of the channel sms.
@@ -145,16 +145,12 @@ func (p *provider) times() []time.Time {
 // up, not even for the same recipients.
 func TestWorkers_ShareOneSpeed(t *testing.T) {
 	t.Parallel()
-	const messages = 40
+	const messages = 12
 	speed := pace.PerSpan(2, time.Second, 1)
 	f := setupWorkers(t, 3, speed, testenv.Redis(t))
 	began := time.Now()
-	for i := range messages {
-		f.due(t, fmt.Sprint("r", i), "sms")
-	}
-	for i := range messages {
-		f.due(t, fmt.Sprint("r", i), "log")
-	}
+	f.due(t, "sms", names("r", messages)...)
+	f.due(t, "log", names("r", messages)...)
 	eventually(t, "all of log is sent", func() bool { return len(f.all()) == messages })
 	if n := len(f.sms.all()); n == messages {
 		t.Error("all sms were sent before log was: it was held up")
@@ -178,9 +174,7 @@ func TestWorkers_ShareOneSpeed(t *testing.T) {
 func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 2, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
-	for i := range 100 {
-		f.due(t, fmt.Sprint("r", i), "sms")
-	}
+	f.due(t, "sms", names("r", 100)...)
 	f.tenant = uuid.New()
 	other := f.book(t, "anna", "sms", thisSecond())
 	before := len(f.sms.all())
@@ -215,14 +209,12 @@ func TestWorkers_SharePauses(t *testing.T) {
 				}
 				return channel.Result{Outcome: push.Delivered}
 			}
-			f.due(t, "first", "sms")
+			f.due(t, "sms", "first")
 			eventually(t, "the provider asks for a pause", func() bool { return asked.Load() != nil })
 			eventually(t, "both workers know of it", func() bool {
 				return f.held(0) > 0 && f.held(1) > 0
 			})
-			for i := range 20 {
-				f.due(t, fmt.Sprint("r", i), "sms")
-			}
+			f.due(t, "sms", names("r", 20)...)
 			eventually(t, "all wait, or the pause is over", func() bool { return f.waiting() >= 20 || time.Since(*asked.Load()) > wait })
 			eventually(t, "all are sent", func() bool { return len(f.sms.all()) >= 21 })
 			for i, at := range f.sms.times()[1:] {
@@ -249,15 +241,10 @@ func TestWorkers_ProviderDown(t *testing.T) {
 		}
 		return channel.Result{Outcome: push.Delivered}
 	}
-	for i := range 10 {
-		f.due(t, fmt.Sprint("first", i), "sms")
-	}
+	f.due(t, "sms", names("first", 10)...)
 	eventually(t, "the breaker opens", func() bool { return f.held(0) > 0 })
-	var waiting []push.Push
-	for i := range 100 {
-		waiting = append(waiting, f.due(t, fmt.Sprint("r", i), "sms"))
-		f.due(t, fmt.Sprint("r", i), "log")
-	}
+	waiting := f.due(t, "sms", names("r", 100)...)
+	f.due(t, "log", names("r", 100)...)
 	eventually(t, "log is sent", func() bool { return len(f.all()) == 100 })
 	eventually(t, "it is tried again, and fails", func() bool { return len(f.sms.all()) >= 12 })
 	// Ten attempts open the breaker, with as many under way; then there is one after each pause.
@@ -288,7 +275,7 @@ func TestWorkers_ProviderDown(t *testing.T) {
 func TestWorkers_QueuedPushExpires(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
-	f.due(t, "first", "sms")
+	f.due(t, "sms", "first")
 	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
 	at := thisSecond().Add(-time.Second)
 	p := push.Push{ID: push.NewID(at, push.RecipientKey(f.tenant, "late")), Tenant: f.tenant, Recipient: "late", Channel: "sms", Message: []byte(`{}`), SendAt: at}
@@ -313,23 +300,19 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Second, 1), testenv.Redis(t))
-	for i := range 250 {
-		p := f.book(t, fmt.Sprint("canceled", i), "sms", thisSecond().Add(-time.Minute))
-		defer func() {
-			if got := f.read(t, p.ID); got.Status == push.Scheduled {
-				t.Errorf("%+v", got)
-			}
-		}()
-	}
-	eventually(t, "they are in the queue", func() bool { return f.waiting() > 200 })
+	canceled := f.bookAll(t, "sms", thisSecond().Add(-time.Minute), names("canceled", 100)...)
+	eventually(t, "they are in the queue", func() bool { return f.waiting() > 80 })
 	f.cancelAll(t)
 	sent := len(f.sms.all())
-	for i := range 5 {
-		f.due(t, fmt.Sprint("r", i), "sms")
+	f.due(t, "sms", names("r", 3)...)
+	eventually(t, "all are sent", func() bool { return len(f.sms.all()) >= sent+3 })
+	if n := f.taken.Load(); n > int64(sent)+50 { // one for each recipient would be 103
+		t.Errorf("%d send times were taken for %d pushes", n, sent+3)
 	}
-	eventually(t, "all are sent", func() bool { return len(f.sms.all()) >= sent+5 })
-	if n := f.taken.Load(); n > int64(sent)+50 { // one for each recipient would be 255
-		t.Errorf("%d send times were taken for %d pushes", n, sent+5)
+	for _, p := range canceled {
+		if got := f.read(t, p.ID); got.Status == push.Scheduled {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 
@@ -351,9 +334,7 @@ func (f *workersBundle) cancelAll(t *testing.T) {
 func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
-	for i := range 5 {
-		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-10*time.Second))
-	}
+	f.bookAll(t, "sms", thisSecond().Add(-10*time.Second), names("r", 5)...)
 	eventually(t, "one is sent, and four wait", func() bool { return len(f.sms.all()) == 1 && f.waiting() == 4 })
 	f.stop()
 	if n := f.waiting(); n != 0 {
@@ -366,9 +347,7 @@ func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
 	f := setupWorkers(t, 3, pace.PerSpan(20, time.Second, 1), server.URL)
-	for i := range 6 {
-		f.due(t, fmt.Sprint("warm", i), "sms")
-	}
+	f.due(t, "sms", names("warm", 6)...)
 	eventually(t, "it works with Redis", func() bool { return len(f.sms.all()) == 6 })
 	rdb := testenv.RedisClient(t, server.URL)
 	heard := func() []redis.Z { // of workers, the longest ago first
@@ -387,9 +366,7 @@ func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	}
 	kill(t, server)
 	began := time.Now() // the first are sent while others are booked
-	for i := range 30 {
-		f.due(t, fmt.Sprint("r", i), "sms")
-	}
+	f.due(t, "sms", names("r", 30)...)
 	eventually(t, "some are sent", func() bool { return len(f.sms.all()) >= 26 })
 	if rate := 20 / time.Since(began).Seconds(); rate > 15 {
 		t.Errorf("%.1f a second, want half of 20 at most", rate)
@@ -415,9 +392,9 @@ func TestWorkers_HangingProviderLeavesSlots(t *testing.T) {
 		return channel.Result{Outcome: push.Delivered}
 	}
 	for i := range 30 {
-		handlers.Go(func() { f.due(t, fmt.Sprint("r", i), "sms") })
+		handlers.Go(func() { f.due(t, "sms", fmt.Sprint("r", i)) })
 	}
 	eventually(t, "the provider has what it may have", func() bool { return len(f.sms.all()) >= 7 })
-	f.due(t, "anna", "log")
+	f.due(t, "log", "anna")
 	eventually(t, "log is sent while sms hangs", func() bool { return len(f.all()) == 1 })
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -20,10 +20,8 @@ func TestHandle_ManyWakeUps(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)
 	const recipients, each = 100, 3
-	for i := range recipients {
-		for n := range each {
-			d.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(time.Duration(n-10)*time.Second))
-		}
+	for n := range each {
+		d.bookAll(t, "log", thisSecond().Add(time.Duration(n-10)*time.Second), names("r", recipients)...)
 	}
 	var wg sync.WaitGroup
 	for part := range 5 {
@@ -55,17 +53,21 @@ func TestHandle_ManyWakeUps(t *testing.T) {
 // others. Each push is sent once.
 func TestHandle_OtherLanes(t *testing.T) {
 	t.Parallel()
+	url, _ := stores.Take(t)
+	opened := map[int]*store.Store{}
+	for _, lanes := range []int{4, 16, 256} {
+		st, err := store.Open(t.Context(), url, store.Config{Channels: stores.Config.Channels, Lanes: lanes, Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+		testenv.Check(t, err)
+		t.Cleanup(st.Close)
+		opened[lanes] = st
+	}
 	for _, n := range [][2]int{{4, 16}, {16, 4}, {4, 256}, {256, 4}} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			t.Parallel()
-			url := testenv.Postgres(t)
-			d := setupOn(t, open(t, url, n[0]), nil)
-			other := delivery.New(open(t, url, n[1]), d.cache, channels(t, d.provider), d.waker, quiet, d.metrics, delivery.Config{Lease: 20 * time.Second, Concurrency: 2})
-			const recipients, each = 50, 2
-			for i := range recipients {
-				for at := range each {
-					d.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(time.Duration(at-10)*time.Second))
-				}
+			d := setupOn(t, opened[n[0]], nil)
+			other := delivery.New(opened[n[1]], d.cache, channels(t, d.provider), d.waker, quiet, d.metrics, delivery.Config{Lease: 20 * time.Second, Concurrency: 2})
+			const recipients, each = 30, 2
+			for at := range each {
+				d.bookAll(t, "log", thisSecond().Add(time.Duration(at-10)*time.Second), names("r", recipients)...)
 			}
 			var all sync.WaitGroup
 			handle := func(w *delivery.Worker, lanes []push.Lane) {
@@ -96,9 +98,7 @@ func TestHandle_OwnLane(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)
 	const recipients = 40
-	for i := range recipients {
-		d.book(t, fmt.Sprint("r", i), "log", thisSecond())
-	}
+	d.bookAll(t, "log", thisSecond(), names("r", recipients)...)
 	sent := 0
 	for _, l := range push.Lanes(4) {
 		if err := d.Handle(t.Context(), push.WakeUp{Lane: l}); err != nil {
@@ -152,19 +152,17 @@ func TestHandle_WhileAtWork(t *testing.T) {
 func TestHandle_WakesHelpers(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)
-	var wakes atomic.Int64
-	d.answer = func(context.Context, push.Push, int) channel.Result {
-		d.waker.mu.Lock()
-		wakes.Store(int64(len(d.waker.asks)))
-		d.waker.mu.Unlock()
+	d.answer = func(ctx context.Context, _ push.Push, _ int) channel.Result {
+		for d.waker.count() == 0 && ctx.Err() == nil { // so both slots are in use until then
+			time.Sleep(time.Millisecond)
+		}
 		return channel.Result{Outcome: push.Delivered}
 	}
-	for i := range 20 {
-		d.book(t, fmt.Sprint("r", i), "log", thisSecond())
-	}
+	d.bookAll(t, "log", thisSecond(), names("r", 20)...)
+	began := time.Now()
 	d.handle(t)
-	if n := wakes.Load(); n < 1 || n > 5 {
-		t.Errorf("workers were woken %d times for 20 pushes and two slots", n)
+	if n := d.waker.count(); n < 1 || n > 1+int(time.Since(began)/time.Second) {
+		t.Errorf("workers were woken %d times within %s for 20 pushes and two slots", n, time.Since(began))
 	}
 }
 

@@ -28,17 +28,13 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 		}
 		return channel.Result{Outcome: push.Delivered}
 	}
-	for i := range 10 {
-		f.book(t, fmt.Sprint("first", i), "sms", thisSecond().Add(-10*time.Second))
-	}
+	f.bookAll(t, "sms", thisSecond().Add(-10*time.Second), names("first", 10)...)
 	eventually(t, "the breaker opens", func() bool { // for a moment, which a busy machine may miss: then it is tried again
 		f.wake(t)
 		return f.held(0) > 0
 	})
 	down.Store(false)
-	for i := range 50 {
-		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-time.Second))
-	}
+	f.bookAll(t, "sms", thisSecond().Add(-time.Second), names("r", 50)...)
 	f.wake(t) // once
 	eventually(t, "those that were due are sent", func() bool { return len(f.sms.all()) >= 60 })
 }
@@ -54,14 +50,16 @@ func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 		return channel.Result{Outcome: push.Delivered}
 	}
 	const each = 40
+	var recipients []string
 	inLane := map[push.Lane]int{}
 	for i := 0; len(inLane) < 4 || !everyIs(inLane, each); i++ {
 		recipient := fmt.Sprint("r", i)
 		if l := push.LaneOf(push.Lanes(4), push.RecipientKey(f.tenant, recipient)); inLane[l] < each {
 			inLane[l]++
-			f.book(t, recipient, "sms", thisSecond().Add(-time.Second))
+			recipients = append(recipients, recipient)
 		}
 	}
+	f.bookAll(t, "sms", thisSecond().Add(-time.Second), recipients...)
 	f.wake(t) // once for each lane
 	close(woken)
 	eventually(t, "all are sent", func() bool { return len(f.sms.all()) == 4*each })
@@ -94,14 +92,10 @@ func TestHandle_HungChannel(t *testing.T) {
 		<-release
 		return channel.Result{Outcome: push.Delivered}
 	}
-	for i := range 30 {
-		f.book(t, fmt.Sprint("r", i), "sms", thisSecond().Add(-20*time.Second))
-	}
+	f.bookAll(t, "sms", thisSecond().Add(-20*time.Second), names("r", 30)...)
 	f.wake(t)
 	eventually(t, "the provider has what it may have", func() bool { return len(f.sms.all()) >= 7 })
-	for i := range 30 {
-		f.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(-10*time.Second))
-	}
+	f.bookAll(t, "log", thisSecond().Add(-10*time.Second), names("r", 30)...)
 	f.wake(t)
 	eventually(t, "log is sent to those who wait for no sms", func() bool { return len(f.all()) >= 20 })
 	if n := len(f.sms.all()); n > 9 {
@@ -121,9 +115,7 @@ func TestHandle_LastSlot(t *testing.T) {
 		return channel.Result{Outcome: push.Delivered}
 	}
 	due := thisSecond().Add(-time.Second) // the same for all
-	for i := range 100 {
-		f.book(t, fmt.Sprint("r", i), "sms", due)
-	}
+	f.bookAll(t, "sms", due, names("r", 100)...)
 	f.book(t, "anna", "log", due)
 	handled := make(chan error, 1)
 	go func() { handled <- f.workers[0].Handle(context.WithoutCancel(t.Context()), push.WakeUp{Lane: all}) }()

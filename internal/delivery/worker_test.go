@@ -3,7 +3,6 @@ package delivery_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -43,10 +42,8 @@ func TestWorker_DelayedRecipientsHoldNoSlot(t *testing.T) {
 	const recipients = 40
 	policy := quota.Policy{{Name: "second", Limit: 1, Window: time.Second}}
 	d := setup(t, policy)
-	for i := range recipients {
-		for n := range 3 {
-			d.book(t, fmt.Sprint("r", i), "log", thisSecond().Add(time.Duration(n-10)*time.Second))
-		}
+	for n := range 3 {
+		d.bookAll(t, "log", thisSecond().Add(time.Duration(n-10)*time.Second), names("r", recipients)...)
 	}
 	defer d.run(t)()
 	d.handle(t)
