@@ -1,7 +1,6 @@
 package campaign_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -21,7 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// bundle is campaigns on a real server, where each test has tenants of its own.
+// bundle is campaigns on a real server.
 type bundle struct {
 	*campaign.Simulator
 	exec   func(t tester, sql string, args ...any) // runs a statement in the database
@@ -30,22 +29,14 @@ type bundle struct {
 	parse  campaign.Template // nil: that of the message
 }
 
-func setup(t testing.TB, cfg store.Config, policy ...quota.Rule) *bundle {
+// stores are those of the tests, one after another: workers look at all tenants.
+var stores = testenv.Stores{Config: store.Config{Lanes: 4}}
+
+func setup(t testing.TB, policy ...quota.Rule) *bundle {
 	t.Helper()
-	url := testenv.SharedPostgres(t)
-	b, db := &bundle{parse: plain{}}, testenv.Connect(t, url)
-	b.exec = func(t tester, sql string, args ...any) {
-		t.Helper()
-		if _, err := db.Exec(t.Context(), sql, args...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var err error
-	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
-	if b.store, err = store.Open(t.Context(), url, cfg); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
+	url, st := stores.Take(t)
+	b := &bundle{parse: plain{}, store: st}
+	b.exec = func(_ tester, sql string, args ...any) { t.Helper(); testenv.Exec(t, url, sql, args...) }
 	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
@@ -88,21 +79,27 @@ func (b *bundle) has(t tester, tenant uuid.UUID, d policy.Document) {
 		INSERT INTO policies (tenant_id, version, document) SELECT $1, policy_version, $2::json FROM v`, [16]byte(tenant), stored)
 }
 
-// describes says what is known of a recipient.
-func (b *bundle) describes(t tester, tenant uuid.UUID, recipient string, p booking.Person) {
+// describes says what is known of recipients.
+func (b *bundle) describes(t tester, tenant uuid.UUID, people map[string]booking.Person) {
 	t.Helper()
-	zoneName, limits := "", p.Limits
-	if p.Zone != nil {
-		zoneName = p.Zone.String()
+	rows := []map[string]any{}
+	for who, p := range people {
+		zoneName, limits := "", p.Limits
+		if p.Zone != nil {
+			zoneName = p.Zone.String()
+		}
+		if limits == nil {
+			limits = map[string]int{}
+		}
+		rows = append(rows, map[string]any{
+			"key": push.RecipientKey(tenant, who), "recipient": who, "zone": zoneName, "limits": limits, "all": p.OptOuts.All,
+			"channels": append([]string{}, p.OptOuts.Channels...), "categories": append([]string{}, p.OptOuts.Categories...),
+		})
 	}
-	if limits == nil {
-		limits = map[string]int{}
-	}
-	key := push.RecipientKey(tenant, recipient)
 	b.exec(t, `UPDATE tenants SET described = true WHERE id = $1`, [16]byte(tenant))
 	b.exec(t, `INSERT INTO recipients (shard, tenant_id, recipient_key, recipient, time_zone, limits, opt_out_all, opt_out_channels, opt_out_categories)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-		key&255, [16]byte(tenant), key, recipient, zoneName, limits, p.OptOuts.All, append([]string{}, p.OptOuts.Channels...), append([]string{}, p.OptOuts.Categories...))
+		SELECT key & 255, $1, key, recipient, zone, limits, "all", channels, categories
+		FROM jsonb_to_recordset($2::jsonb) AS r (key bigint, recipient text, zone text, limits jsonb, "all" bool, channels text[], categories text[])`, [16]byte(tenant), rows)
 }
 
 // holds books pushes, of a tenant that has no rules yet.

@@ -9,7 +9,6 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // crowd is a draft with so many recipients, every third of whom has a push at some time.
@@ -34,7 +33,7 @@ func (b *bundle) crowd(t tester, recipients int, at time.Time) push.Campaign {
 // TestCapacity_Sample: it looks at as many as it is asked to, over chunks and lanes, and each time at the same ones.
 func TestCapacity_Sample(t *testing.T) {
 	t.Parallel()
-	b := setup(t, store.Config{}, quota.Rule{Name: "per-hour", Limit: 1, Window: time.Hour})
+	b := setup(t, quota.Rule{Name: "per-hour", Limit: 1, Window: time.Hour})
 	hour := time.Now().UTC().Truncate(time.Hour).Add(30 * time.Hour)
 	c := b.crowd(t, 900, hour)
 	q := campaign.CapacityQuery{From: hour.Add(-2 * time.Hour), Until: hour.Add(3 * time.Hour), Zone: time.UTC}
@@ -63,7 +62,7 @@ func TestCapacity_Sample(t *testing.T) {
 
 // BenchmarkCapacity looks at as many recipients, and as far ahead, as the API allows.
 func BenchmarkCapacity(b *testing.B) {
-	s := setup(b, store.Config{}, quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}, quota.Rule{Name: "per-hour", Limit: 5, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 10, Window: 24 * time.Hour})
+	s := setup(b, quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}, quota.Rule{Name: "per-hour", Limit: 5, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 10, Window: 24 * time.Hour})
 	hour := time.Now().UTC().Truncate(time.Hour).Add(30 * time.Hour)
 	c := s.crowd(b, 6000, hour)
 	q := campaign.CapacityQuery{From: hour, Until: hour.Add(62 * 24 * time.Hour), Sample: 5000, Zone: time.UTC}

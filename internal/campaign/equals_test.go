@@ -17,14 +17,13 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestSimulate_EqualsStart: with nothing in between, a start does what a simulation said, recipient by recipient, and the sums are
 // those of the recipients.
 func TestSimulate_EqualsStart(t *testing.T) {
 	t.Parallel()
-	b, seen := setup(t, store.Config{Lanes: 4}), map[string]int{}
+	b, seen := setup(t), map[string]int{}
 	b.parse = picky{}
 	rapid.Check(t, func(t *rapid.T) {
 		x := newRandom(t, b)

@@ -7,6 +7,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Checks(100)
+	testenv.Checks(50) // a fifth of them has collisions
 	testenv.Main(m)
 }

@@ -59,8 +59,12 @@ func newRandom(t *rapid.T, b *bundle) *random {
 		audience = append(audience, push.CampaignLine{Recipient: who})
 		x.books(t, tenant, who, begin)
 	}
+	x.holds(t, slices.Concat(slices.Collect(maps.Values(x.held))...)...)
 	for _, line := range audience {
-		x.person(t, w, tenant, line.Recipient)
+		x.person(t, w, line.Recipient)
+	}
+	if len(x.people) > 0 {
+		x.describes(t, tenant, x.people)
 	}
 	b.has(t, tenant, document)
 	some := func(n, most int, what string) *int {
@@ -88,7 +92,7 @@ func newRandom(t *rapid.T, b *bundle) *random {
 }
 
 // person describes a recipient, or not.
-func (x *random) person(t *rapid.T, w policytest.World, tenant uuid.UUID, who string) {
+func (x *random) person(t *rapid.T, w policytest.World, who string) {
 	if rapid.Bool().Draw(t, "unknown") {
 		return
 	}
@@ -100,10 +104,9 @@ func (x *random) person(t *rapid.T, w policytest.World, tenant uuid.UUID, who st
 		p.OptOuts.Categories = []string{rapid.SampledFrom(policytest.Categories).Draw(t, "of")}
 	}
 	x.people[who] = p
-	x.describes(t, tenant, who, p)
 }
 
-// books books pushes for a recipient around a time, some of other campaigns.
+// books draws what a recipient holds around a time, some of it of other campaigns.
 func (x *random) books(t *rapid.T, tenant uuid.UUID, who string, around time.Time) {
 	for range rapid.IntRange(0, 5).Draw(t, "held") {
 		kind := policytest.Kinds().Draw(t, "kind of booking")
@@ -117,5 +120,4 @@ func (x *random) books(t *rapid.T, tenant uuid.UUID, who string, around time.Tim
 		p.ID = push.NewID(p.SendAt, push.RecipientKey(tenant, who))
 		x.held[who] = append(x.held[who], p)
 	}
-	x.holds(t, x.held[who]...)
 }

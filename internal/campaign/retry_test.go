@@ -15,7 +15,7 @@ import (
 func TestRunner_Retried(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
-	w := b.worker()
+	w := b.worker(b.store)
 	c := b.draft(3, campaign.Change{})
 	b.act(c, push.CampaignStart)
 	b.until(w, c, push.CampaignRunning)

@@ -38,7 +38,7 @@ func BenchmarkRunner(b *testing.B) {
 	}
 	c := s.draft(recipients, campaign.Change{SendAt: &at, Spread: new(30 * time.Minute), OnConflict: new("defer")})
 	s.exec(`ANALYZE`)
-	w := s.worker()
+	w := s.worker(s.store)
 	calm := s.submits(b, func() { time.Sleep(5 * time.Second) })
 	for b.Loop() {
 		s.act(c, push.CampaignStart)
@@ -89,7 +89,7 @@ func (b *running) passes(w loop.Loop, c push.Campaign, status push.CampaignStatu
 
 // submits submits pushes of another tenant, fifty a second, while something is done, and returns the 99th percentile of how long that took.
 func (b *running) submits(t testing.TB, while func()) time.Duration {
-	st := b.open()
+	st := b.open(4)
 	service := b.service(st)
 	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
 	if err != nil {

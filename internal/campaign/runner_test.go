@@ -19,7 +19,7 @@ func TestRunner_Life(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
 	b.exec(`INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', '{campaign.started,campaign.progress,campaign.finished}', 's')`, b.tenant)
-	w := b.worker()
+	w := b.worker(b.store)
 	c := b.draft(1200, campaign.Change{})
 	if c = b.act(c, push.CampaignStart); c.Status != push.CampaignStarting || c.StartedAt.IsZero() || c.Progress.Pending != 1200 {
 		t.Fatalf("%+v", c)
@@ -51,8 +51,8 @@ func TestRunner_Life(t *testing.T) {
 func TestRunner_Pause(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
-	w := b.worker()
-	c := b.draft(2500, campaign.Change{})
+	w := b.worker(b.store)
+	c := b.draft(1200, campaign.Change{})
 	b.act(c, push.CampaignStart)
 	if _, err := w.Pass(t.Context()); err != nil {
 		t.Fatal(err)
@@ -76,10 +76,10 @@ func TestRunner_Pause(t *testing.T) {
 	}
 	c = b.until(w, c, push.CampaignRunning)
 	b.once(c)
-	if n := b.deliver(); n != 2500 {
+	if n := b.deliver(); n != 1200 {
 		t.Errorf("%d pushes were sent", n)
 	}
-	if c = b.until(w, c, push.CampaignFinished); c.Progress.Sent != 2500 {
+	if c = b.until(w, c, push.CampaignFinished); c.Progress.Sent != 1200 {
 		t.Errorf("%+v", c.Progress)
 	}
 }
@@ -89,7 +89,7 @@ func TestRunner_Pause(t *testing.T) {
 func TestRunner_PauseAll(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
-	w := b.worker()
+	w := b.worker(b.store)
 	c := b.draft(30, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
 	b.act(c, push.CampaignStart)
 	b.until(w, c, push.CampaignRunning)
@@ -138,8 +138,8 @@ func TestRunner_Cancel(t *testing.T) {
 	t.Parallel()
 	rule := quota.Rule{Name: "hour", Limit: 1, Window: time.Hour}
 	b := setupRunning(t, rule)
-	w := b.worker()
-	c := b.draft(3000, campaign.Change{})
+	w := b.worker(b.store)
+	c := b.draft(1200, campaign.Change{})
 	b.act(c, push.CampaignStart)
 	if _, err := w.Pass(t.Context()); err != nil {
 		t.Fatal(err)
@@ -157,12 +157,12 @@ func TestRunner_Cancel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if c = b.read(c); c.Status != push.CampaignCanceling || c.Progress.Scheduled != 1 || c.Progress.Canceled != 2999 {
+	if c = b.read(c); c.Status != push.CampaignCanceling || c.Progress.Scheduled != 1 || c.Progress.Canceled != 1199 {
 		t.Errorf("one is under way: %+v", c)
 	}
 	b.finish(claim, push.Refused, push.Scheduled)
 	c = b.until(w, c, push.CampaignCanceled)
-	if b.adds(c); c.Progress.Canceled != 3000 {
+	if b.adds(c); c.Progress.Canceled != 1200 {
 		t.Errorf("%+v", c.Progress)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live`); n > 0 {
@@ -171,9 +171,9 @@ func TestRunner_Cancel(t *testing.T) {
 	if again := b.act(c, push.CampaignCancel); again.Status != push.CampaignCanceled {
 		t.Errorf("canceled again: %s", again.Status)
 	}
-	next := b.draft(3000, campaign.Change{})
+	next := b.draft(1200, campaign.Change{})
 	b.act(next, push.CampaignStart)
-	if next = b.until(w, next, push.CampaignRunning); next.Progress.Scheduled != 3000 {
+	if next = b.until(w, next, push.CampaignRunning); next.Progress.Scheduled != 1200 {
 		t.Errorf("the places are not free: %+v", next.Progress)
 	}
 }
@@ -212,8 +212,8 @@ func TestService_Act_States(t *testing.T) {
 func TestSweepCampaigns(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
-	w := b.worker()
-	c, fresh := b.draft(2500, campaign.Change{}), b.draft(3, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
+	w := b.worker(b.store)
+	c, fresh := b.draft(500, campaign.Change{}), b.draft(3, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
 	for _, one := range []push.Campaign{c, fresh} {
 		b.act(one, push.CampaignStart)
 		b.until(w, one, push.CampaignRunning)
@@ -223,7 +223,7 @@ func TestSweepCampaigns(t *testing.T) {
 	b.exec(`UPDATE campaigns SET ended_at = ended_at - interval '2 hours' WHERE id = $1`, c.ID)
 	for n := 1; n > 0; {
 		var err error
-		if n, err = b.store.SweepCampaigns(t.Context(), time.Hour, 1000); err != nil {
+		if n, err = b.store.SweepCampaigns(t.Context(), time.Hour, 200); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -231,7 +231,7 @@ func TestSweepCampaigns(t *testing.T) {
 		t.Errorf("%d recipients are kept", n)
 	}
 	c = b.read(c)
-	if b.adds(c); c.Progress.Canceled != 2500 {
+	if b.adds(c); c.Progress.Canceled != 500 {
 		t.Errorf("%+v", c.Progress)
 	}
 	if page, err := b.CampaignRecipients(t.Context(), b.tenant, c.ID, push.CampaignRecipientFilter{}, 0, 10); err != nil || len(page.Recipients) > 0 {
@@ -244,14 +244,14 @@ func TestSweepCampaigns(t *testing.T) {
 func TestRunner_Two(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
-	all := []push.Campaign{b.draft(3000, campaign.Change{}), b.draft(2000, campaign.Change{})}
+	all := []push.Campaign{b.draft(1500, campaign.Change{}), b.draft(1000, campaign.Change{})}
 	for _, c := range all {
 		b.act(c, push.CampaignStart)
 	}
 	var workers sync.WaitGroup
 	for n := range 2 {
 		workers.Go(func() {
-			ctx, w := t.Context(), b.worker()
+			ctx, w := t.Context(), b.worker(b.open(4))
 			for i := 0; b.going(all); i++ {
 				ctx, stop := context.WithCancel(ctx)
 				if n == 1 && i%3 == 0 { // it is cut off, wherever it is
@@ -273,7 +273,7 @@ func TestRunner_Two(t *testing.T) {
 		b.once(c)
 		booked += c.Progress.Scheduled
 	}
-	if booked != 3000 {
+	if booked != 1500 {
 		t.Errorf("%d are booked, want each once", booked)
 	}
 }
@@ -292,9 +292,8 @@ func (b *running) going(all []push.Campaign) bool {
 func TestRunner_EachShard(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
-	b.lanes = push.Shards
-	w := b.worker()
-	c := b.draft(600, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
+	w := b.worker(b.open(push.Shards))
+	c := b.draft(60, campaign.Change{SendAt: new(time.Now().Add(time.Hour))})
 	b.act(c, push.CampaignStart)
 	c = b.until(w, c, push.CampaignRunning)
 	b.once(c)
@@ -308,11 +307,11 @@ func TestRunner_EachShard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at < 'infinity'`); n != 600 {
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live WHERE next_at < 'infinity'`); n != 60 {
 		t.Errorf("%d wait for their time", n)
 	}
 	b.act(c, push.CampaignCancel)
-	if c = b.until(w, c, push.CampaignCanceled); c.Progress.Canceled != 600 {
+	if c = b.until(w, c, push.CampaignCanceled); c.Progress.Canceled != 60 {
 		t.Errorf("%+v", c.Progress)
 	}
 	b.audit()
@@ -323,7 +322,7 @@ func TestRunner_Caps(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t, quota.Rule{Name: "day", Limit: 1, Window: 12 * time.Hour})
 	b.caps = push.Caps{RecipientsPerDay: 40, PendingPushes: 130}
-	w := b.worker()
+	w := b.worker(b.store)
 	at := time.Now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)
 	first := b.draft(30, campaign.Change{SendAt: &at})
 	b.act(first, push.CampaignStart)
@@ -371,7 +370,7 @@ func TestRunner_BesideWaiting(t *testing.T) {
 			SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, false, 2, 7, id, gen_random_uuid(), now()
 			FROM made, LATERAL (SELECT now() + interval '20 days' AS s) p`, others, string(status))
 	}
-	w := b.worker()
+	w := b.worker(b.store)
 	c := b.draft(2500, campaign.Change{})
 	b.act(c, push.CampaignStart)
 	passes := 0

@@ -1,7 +1,6 @@
 package campaign_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -29,15 +27,12 @@ type running struct {
 	*campaign.Service
 	t      testing.TB
 	url    string // of the database
-	db     *pgx.Conn
-	one    sync.Mutex // uses db at a time
 	store  *store.Store
 	pushes *schedule.Service
 	policy quota.Policy
 	cache  *quota.Cache
 	tenant uuid.UUID
 	caps   push.Caps
-	lanes  int // of the workers' stores; 0: 4
 }
 
 // deaf hears of nothing.
@@ -51,9 +46,8 @@ var quiet = slog.New(slog.DiscardHandler)
 
 func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 	t.Helper()
-	b := &running{t: t, url: testenv.Postgres(t), policy: policy}
-	b.db = testenv.Connect(t, b.url)
-	b.store = b.open()
+	b := &running{t: t, policy: policy}
+	b.url, b.store = stores.Take(t)
 	testenv.Forge(t, b.url)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b.cache = quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
@@ -67,12 +61,11 @@ func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 	return b
 }
 
-func (b *running) open() *store.Store {
+// open opens another store of the database.
+func (b *running) open(lanes int) *store.Store {
 	b.t.Helper()
-	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: cmp.Or(b.lanes, 4), Timeout: time.Minute, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: lanes, Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+	testenv.Check(b.t, err)
 	b.t.Cleanup(st.Close)
 	return st
 }
@@ -83,9 +76,8 @@ func (b *running) service(st *store.Store) *schedule.Service {
 	})
 }
 
-// worker carries campaigns on, with a store of its own.
-func (b *running) worker() loop.Loop {
-	st := b.open()
+// worker carries campaigns on.
+func (b *running) worker(st *store.Store) loop.Loop {
 	return campaign.NewRunner(st, b.service(st), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Parse})
 }
 
@@ -132,10 +124,7 @@ func (b *running) act(c push.Campaign, action push.CampaignAction) push.Campaign
 
 func (b *running) exec(sql string, args ...any) {
 	b.t.Helper()
-	b.one.Lock()
-	defer b.one.Unlock()
-	_, err := b.db.Exec(b.t.Context(), sql, args...)
-	testenv.Check(b.t, err)
+	testenv.Exec(b.t, b.url, sql, args...)
 }
 
 // until has a worker carry campaigns on until one of them has a state.

@@ -13,14 +13,13 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestSimulate_States: only a draft that has an audience is simulated, and only as long as it is one.
 func TestSimulate_States(t *testing.T) {
 	t.Parallel()
-	b := setup(t, store.Config{})
+	b := setup(t)
 	tenant := b.newTenant(t)
 	c := b.drafted(t, push.Campaign{Tenant: tenant}, push.CampaignLine{Recipient: "anna"})
 	simulate := func(tenant, id uuid.UUID, each func([]campaign.Simulated) error) error {
@@ -62,7 +61,7 @@ func TestSimulate_States(t *testing.T) {
 // TestSimulate_Now: a campaign without a time is simulated as if it were started now, by Postgres' clock.
 func TestSimulate_Now(t *testing.T) {
 	t.Parallel()
-	b := setup(t, store.Config{}, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
+	b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
 	tenant := b.newTenant(t)
 	b.holds(t, push.Push{Tenant: tenant, Recipient: "bert", Channel: "sms", SendAt: time.Now().Add(time.Hour).Truncate(time.Second)})
 	b.parse = shown{"name"}
@@ -88,7 +87,7 @@ func TestSimulate_Now(t *testing.T) {
 // TestSimulate_Crowd: all that a recipient with very many bookings has counts.
 func TestSimulate_Crowd(t *testing.T) {
 	t.Parallel()
-	b := setup(t, store.Config{}, quota.Rule{Name: "many", Limit: 1500, Window: 24 * time.Hour}, quota.Rule{Name: "few", Limit: 1, Window: time.Second})
+	b := setup(t, quota.Rule{Name: "many", Limit: 1500, Window: 24 * time.Hour}, quota.Rule{Name: "few", Limit: 1, Window: time.Second})
 	tenant, at := b.newTenant(t), time.Now().Add(48*time.Hour).Truncate(time.Hour)
 	var held []push.Push
 	for i := range 1500 {
@@ -108,7 +107,7 @@ func TestSimulate_EqualsWorkers(t *testing.T) {
 	const recipients = 1300
 	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
 	b.caps = push.Caps{PendingPushes: 1400, RecipientsPerDay: 700}
-	w := b.worker()
+	w := b.worker(b.store)
 	at := time.Now().Add(72 * time.Hour).Truncate(24 * time.Hour).Add(23 * time.Hour)
 	first := b.draft(400, campaign.Change{SendAt: &at})
 	b.act(first, push.CampaignStart)

@@ -60,6 +60,7 @@ func (s *Stores) take() (sharedDatabase, error) {
 
 // emptySQL deletes what tests write, as TRUNCATE takes a hundred times as long. Rows that the migrations made stay.
 const emptySQL = `DO $$ DECLARE name text; BEGIN
+	PERFORM set_config('application_name', 'sendquota', true); -- Forge follows only others
 	FOR name IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
 		AND relname NOT IN ('goose_db_version', 'installation', 'partitioning', 'lanes', 'audit_pass')
 		ORDER BY relname IN ('users', 'schedules'), relname = 'tenants' -- others refer to them
