@@ -42,22 +42,21 @@ type bundle struct {
 	at     time.Time // a full minute, in two days
 }
 
+// stores are those of the tests, one after another: runners look at all tenants.
+var stores testenv.Stores
+
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
-	b := &bundle{url: testenv.Postgres(t), at: time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)}
-	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
+	b := &bundle{at: time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)}
+	b.url, b.store = stores.Take(t)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	b.Service, b.runner = bulk.New(b.store, b.pushes), bulk.NewRunner(b.store, b.pushes, quiet)
-	if b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme"); err != nil {
-		t.Fatal(err)
-	}
+	var err error
+	b.tenant, _, err = b.store.CreateTenant(t.Context(), "acme")
+	testenv.Check(t, err)
 	return b
 }
 
@@ -74,17 +73,31 @@ func (b *bundle) submit(t *testing.T, recipient string, after time.Duration) uui
 // holds books a push for each of so many recipients.
 func (b *bundle) holds(t *testing.T, n int) {
 	t.Helper()
+	b.books(t, n, func(i int) (string, time.Duration) { return fmt.Sprint("user-", i), time.Duration(i) * time.Second })
+}
+
+// row books so many pushes for one recipient, a minute apart.
+func (b *bundle) row(t *testing.T, n int) (ids []uuid.UUID) {
+	t.Helper()
+	return b.books(t, n, func(i int) (string, time.Duration) { return "aiko", time.Duration(i) * time.Minute })
+}
+
+// books books pushes, each for a recipient so long after b.at, whatever the policy.
+func (b *bundle) books(t *testing.T, n int, each func(int) (recipient string, after time.Duration)) (ids []uuid.UUID) {
+	t.Helper()
 	for from := 0; from < n; from += 1000 {
 		o := booking.Order{Policy: quota.Policy(nil), Now: time.Now()}
 		for i := from; i < min(n, from+1000); i++ {
-			p := push.Push{Tenant: b.tenant, Recipient: fmt.Sprint("user-", i), Channel: "sms", SendAt: b.at.Add(time.Duration(i) * time.Second), Message: []byte(`{}`), TTL: time.Hour}
+			recipient, after := each(i)
+			p := push.Push{Tenant: b.tenant, Recipient: recipient, Channel: "sms", SendAt: b.at.Add(after), Message: []byte(`{}`), TTL: time.Hour}
 			p.ID, p.RequestedSendAt = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient)), p.SendAt
-			o.Drafts = append(o.Drafts, booking.Draft{Push: p})
+			ids, o.Drafts = append(ids, p.ID), append(o.Drafts, booking.Draft{Push: p})
 		}
 		if _, err := b.store.Book(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return ids
 }
 
 // create makes a bulk change of everything that fits.
