@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testenv.Checks(40)
+	testenv.Checks(20)
 	testenv.Main(m)
 }
 
@@ -45,19 +45,56 @@ type bundle struct {
 	tenant  uuid.UUID
 }
 
-// servers names what bundles of one company share.
-type servers struct{ postgres, redis string }
+// servers are what bundles of one company share.
+type servers struct {
+	postgres, redis string
+	store           *store.Store
+}
+
+// stores are those of tests that look at all tenants, one after another.
+var stores testenv.Stores
 
 // newServers are for what a test asks of tenants of its own.
 func newServers(t testing.TB) servers {
 	t.Helper()
-	return servers{postgres: testenv.SharedPostgres(t), redis: testenv.Redis(t)}
+	return servers{testenv.SharedPostgres(t), testenv.Redis(t), testenv.SharedStore(t)}
 }
 
 // ownServers are for what looks at all tenants.
 func ownServers(t testing.TB) servers {
 	t.Helper()
-	return servers{postgres: testenv.Postgres(t), redis: testenv.Redis(t)}
+	url, st := stores.Take(t)
+	return servers{url, testenv.Redis(t), st}
+}
+
+// second is another store of the shared database, for all tests.
+var second struct {
+	sync.Once
+	*store.Store
+}
+
+// beside returns the servers of another process, with a store of its own.
+func (s servers) beside(t testing.TB) servers {
+	t.Helper()
+	open := func() *store.Store {
+		st, err := store.Open(context.Background(), s.postgres, store.Config{Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+		testenv.Check(t, err)
+		return st
+	}
+	if s.postgres == testenv.SharedPostgres(t) {
+		second.Do(func() { second.Store = open() })
+		s.store = second.Store
+	} else {
+		s.store = open()
+		t.Cleanup(s.store.Close)
+	}
+	return s
+}
+
+// withoutRedis returns the servers of a process that reaches no Redis.
+func (s servers) withoutRedis() servers {
+	s.redis = noRedis
+	return s
 }
 
 // noRedis is where nobody answers.
@@ -65,17 +102,10 @@ const noRedis = "redis://127.0.0.1:1"
 
 func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	t.Helper()
-	st, err := store.Open(t.Context(), s.postgres, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
 	rdb := testenv.RedisClient(t, s.redis, func(o *redis.Options) { o.MaxRetries, o.ContextTimeoutEnabled = 1, true })
-	t.Cleanup(st.Close)
-	tenant, _, err := st.CreateTenant(t.Context(), uuid.NewString())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &bundle{store: st, queue: &queue{}, metrics: &metrics{counts: map[string]int{}}, tenant: tenant}
+	tenant, _, err := s.store.CreateTenant(t.Context(), uuid.NewString())
+	testenv.Check(t, err)
+	b := &bundle{store: s.store, queue: &queue{}, metrics: &metrics{counts: map[string]int{}}, tenant: tenant}
 	cfg := redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }} // a busy machine is no failure
 	if s.redis == noRedis {
 		cfg = redisscript.Config{Cooldown: time.Hour}

@@ -19,7 +19,7 @@ import (
 func branches(t *testing.T) (first, second *bundle) {
 	t.Helper()
 	s := newServers(t)
-	first, second = s.open(t, threeRules), servers{s.postgres, noRedis}.open(t, threeRules)
+	first, second = s.open(t, threeRules), s.beside(t).withoutRedis().open(t, threeRules)
 	second.tenant = first.tenant
 	first.submit(t, 10*time.Hour)
 	first.submit(t, 11*time.Hour) // and is warm from here on

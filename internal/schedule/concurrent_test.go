@@ -37,7 +37,7 @@ func rush(t *testing.T, bundles [2]*bundle, tenant uuid.UUID, ask func(i int) (s
 
 func twoBundles(t *testing.T, s servers) [2]*bundle {
 	t.Helper()
-	return [2]*bundle{s.open(t, threeRules), s.open(t, threeRules)}
+	return [2]*bundle{s.open(t, threeRules), s.beside(t).open(t, threeRules)}
 }
 
 // TestSubmit_OneWinner: of 64 concurrent requests for one place at two API processes one is booked, whatever the cache
@@ -47,17 +47,17 @@ func TestSubmit_OneWinner(t *testing.T) {
 	s := newServers(t)
 	anna := func(tenant uuid.UUID) quota.Recipient { return quota.Recipient{Tenant: tenant, ID: "anna"} }
 	for name, row := range map[string]struct {
-		redis   string
+		servers servers
 		prepare func(b *bundle)
 	}{
-		"cold":          {s.redis, func(*bundle) {}},
-		"without Redis": {noRedis, func(*bundle) {}},
-		"warm": {s.redis, func(b *bundle) {
+		"cold":          {s, func(*bundle) {}},
+		"without Redis": {s.withoutRedis(), func(*bundle) {}},
+		"warm": {s, func(b *bundle) {
 			b.submit(t, 10*time.Hour)
 			b.submit(t, 11*time.Hour)
 			b.flush(t)
 		}},
-		"warm and wrong": {s.redis, func(b *bundle) {
+		"warm and wrong": {s, func(b *bundle) {
 			b.submit(t, 10*time.Hour)
 			b.submit(t, 11*time.Hour)
 			b.flush(t)
@@ -66,7 +66,7 @@ func TestSubmit_OneWinner(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bundles := twoBundles(t, servers{s.postgres, row.redis})
+			bundles := twoBundles(t, row.servers)
 			row.prepare(bundles[0])
 			_, errs := rush(t, bundles, bundles[0].tenant, func(i int) (schedule.Request, schedule.Options) {
 				return request(time.Hour + time.Duration(i%40)*time.Second), schedule.Options{}

@@ -256,11 +256,10 @@ func (m *model) forget(*rapid.T) {
 func TestService_Model(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
-	without := servers{postgres: with.postgres, redis: noRedis}
-	for name, s := range map[string]servers{"with Redis": with, "without Redis": without} {
+	for name, s := range map[string]servers{"with Redis": with, "without Redis": with.withoutRedis()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bundles := []*bundle{s.open(t, nil), s.open(t, nil)}
+			bundles := []*bundle{s.open(t, nil), s.beside(t).open(t, nil)}
 			rapid.Check(t, func(t *rapid.T) {
 				m := newModel(t, bundles)
 				t.Repeat(map[string]func(*rapid.T){
@@ -277,7 +276,7 @@ func TestService_Model(t *testing.T) {
 			t.Logf("the cache answered %v", answers)
 			least := 50
 			if testing.Short() {
-				least /= 4 // there are fewer checks
+				least /= 8 // there are fewer checks
 			}
 			if warm := answers["free"] > least && answers["blocked"] > least/3; answers["cold"] < least || warm != (s.redis != noRedis) {
 				t.Errorf("the cache answered %v: too one-sided to show anything", answers)

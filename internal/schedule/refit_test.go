@@ -149,8 +149,9 @@ func (b *refitBundle) policies() *schedule.Policies {
 
 // TestForecast_BruteForce: a forecast says what a replay by brute force says, and changes nothing.
 func TestForecast_BruteForce(t *testing.T) {
-	for seed := range uint64(3) {
-		b := setupRefit(t, seed, 5, 300)
+	t.Parallel()
+	for seed := range uint64(2) {
+		b := setupRefit(t, seed, 3, 150)
 		want, _ := b.replay(t)
 		got, err := b.policies().Forecast(t.Context(), b.tenant, policy.Change{Document: refitDocument()})
 		if err != nil {

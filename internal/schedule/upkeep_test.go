@@ -87,7 +87,7 @@ func TestExpirer(t *testing.T) {
 
 // TestLoops_EndWithContext: the loops end with their context, and leave nothing running.
 func TestLoops_EndWithContext(t *testing.T) {
-	b := ownServers(t).open(t, threeRules)
+	b := ownServers(t).beside(t).open(t, threeRules) // whose store it closes
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())

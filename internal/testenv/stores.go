@@ -12,8 +12,7 @@ import (
 // Stores are stores of one configuration, each of a database of its own. A test has one for itself while it runs, and the
 // next one finds it empty: that takes less than a new database, whose connections begin with empty caches.
 //
-// A test of what [emptySQL] leaves alone, such as the owners of lanes, takes a database of its own, and so does one that
-// leaves somebody at work behind.
+// A test that changes the schema takes a database of its own, and so does one that leaves somebody at work behind.
 type Stores struct {
 	Config store.Config // without time-outs, it has those of the shared store
 
@@ -58,11 +57,13 @@ func (s *Stores) take() (sharedDatabase, error) {
 	return p.open(s.Config)
 }
 
-// emptySQL deletes what tests write, as TRUNCATE takes a hundred times as long. Rows that the migrations made stay.
+// emptySQL deletes what tests write, as TRUNCATE takes a hundred times as long. Rows that the migrations made are as they were.
 const emptySQL = `DO $$ DECLARE name text; BEGIN
 	PERFORM set_config('application_name', 'sendquota', true); -- Forge follows only others
 	FOR name IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
 		AND relname NOT IN ('goose_db_version', 'installation', 'partitioning', 'lanes', 'audit_pass')
 		ORDER BY relname IN ('users', 'schedules'), relname = 'tenants' -- others refer to them
 	LOOP EXECUTE format('DELETE FROM %I', name); END LOOP;
+	UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE owner IS NOT NULL;
+	UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL WHERE owner IS NOT NULL OR state IS NOT NULL OR last IS NOT NULL;
 END $$`
