@@ -32,14 +32,12 @@ type bundle struct {
 	outcomes counter
 }
 
+// stores are those of the tests, one after another: notifiers look at all tenants.
+var stores testenv.Stores
+
 func setup(t *testing.T) *bundle {
 	t.Helper()
-	url := testenv.Postgres(t)
-	st, err := store.Open(t.Context(), url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
+	url, st := stores.Take(t)
 	b := &bundle{Store: st, t: t, url: url, webhooks: NewWebhooks(st, WebhooksConfig{MaxPerTenant: 10, AllowPrivateAddresses: true})}
 	b.tenant = b.newTenant("acme")
 	return b

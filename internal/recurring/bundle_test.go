@@ -45,14 +45,28 @@ func (nobody) Wake(int64, time.Time, time.Duration) {}
 func (nobody) Submitted(string, string)             {}
 func (nobody) CacheAnswered(string)                 {}
 
+// stores are those of the tests, one after another: runners look at all tenants.
+var stores testenv.Stores
+
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	t.Helper()
-	b := &bundle{t: t, url: testenv.Postgres(t)}
-	var err error
-	if b.store, err = store.Open(t.Context(), b.url, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.store.Close)
+	url, st := stores.Take(t)
+	return setupOn(t, url, st, policy...)
+}
+
+// setupAlone is for a test of who waits for whom, in a database in which nobody has been before.
+func setupAlone(t *testing.T) *bundle {
+	t.Helper()
+	url := testenv.Postgres(t)
+	st, err := store.Open(t.Context(), url, store.Config{Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+	testenv.Check(t, err)
+	t.Cleanup(st.Close)
+	return setupOn(t, url, st)
+}
+
+func setupOn(t *testing.T, url string, st *store.Store, policy ...quota.Rule) *bundle {
+	t.Helper()
+	b := &bundle{t: t, url: url, store: st}
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
 	cache := quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute})
 	t.Cleanup(func() { _ = cache.Flush(context.Background()) })

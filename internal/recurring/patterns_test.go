@@ -70,7 +70,7 @@ func TestPatterns_Deleted(t *testing.T) {
 // error of the request.
 func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
 	for _, row := range []struct {
 		name, lock, waits string
@@ -110,7 +110,7 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 // TestPatterns_GivenMeanwhile: a deletion waits for a schedule that is being given the campaign, and is refused.
 func TestPatterns_GivenMeanwhile(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
+	b := setupAlone(t)
 	of := b.pattern(push.CampaignDraft, 1)
 	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
 
