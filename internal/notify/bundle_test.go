@@ -19,7 +19,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Overlap(4)
+	testenv.Main(m)
+}
 
 // bundle is a store with a tenant and its webhooks, and what a notifier logged and counted.
 type bundle struct {

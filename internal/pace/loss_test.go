@@ -106,7 +106,7 @@ func (f *bundle) since(t time.Time) (after []slot) {
 // await waits until so many slots were taken that lie after a time.
 func (f *bundle) await(t time.Time, slots int) {
 	f.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("%d slots after %s, want %d", len(f.since(t)), time.Since(t), slots)
 		}
@@ -158,16 +158,21 @@ func TestTake_RedisIsLost(t *testing.T) {
 	freeze := func(f *bundle) (func() error, error) { return f.redis.Resume, f.redis.Pause() }
 	var all sync.WaitGroup
 	defer all.Wait()
-	for _, row := range []struct {
+	rows := []struct {
 		rate, burst int
 		watch       bool          // who does not watch finds out when it takes slots
 		away        time.Duration // 0: until shares were used
 		lose        func(*bundle) (func() error, error)
 	}{
-		{10, 1, true, 0, kill}, {10, 1, false, 0, freeze}, {5, 1, true, 0, freeze}, {100, 1, true, 0, kill}, {40, 20, true, 0, kill},
-		{10, 1, false, 50 * time.Millisecond, kill}, {100, 1, false, 50 * time.Millisecond, kill}, {10, 1, true, 300 * time.Millisecond, freeze},
-		{40, 1, false, 700 * time.Millisecond, kill}, {40, 10, true, 1300 * time.Millisecond, freeze},
-	} {
+		{10, 1, true, 0, kill}, {10, 1, false, 0, freeze}, {40, 20, true, 0, kill}, {100, 1, false, 50 * time.Millisecond, kill},
+		{40, 10, true, 1300 * time.Millisecond, freeze},
+		{5, 1, true, 0, freeze}, {100, 1, true, 0, kill}, {10, 1, false, 50 * time.Millisecond, kill}, {10, 1, true, 300 * time.Millisecond, freeze},
+		{40, 1, false, 700 * time.Millisecond, kill},
+	}
+	if testing.Short() {
+		rows = rows[:5] // the others are between these
+	}
+	for _, row := range rows {
 		all.Go(func() { // most of the time they wait
 			t.Run(fmt.Sprintf("%d per second, burst %d, %v, %s", row.rate, row.burst, row.watch, row.away), func(t *testing.T) {
 				f := setup(t, workers, row.watch, pace.PerSpan(row.rate, time.Second, row.burst))

@@ -15,7 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Overlap(4)
+	testenv.Main(m)
+}
 
 func client(t *testing.T, url string) *redis.Client {
 	t.Helper()

@@ -21,7 +21,10 @@ const (
 	concurrency = 8 // of serve
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	testenv.Overlap(8)
+	testenv.Main(m)
+}
 
 // client connects as the programs do, but for its patience with a busy machine.
 func client(t testing.TB, url string) *redis.Client {

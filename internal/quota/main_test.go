@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	testenv.Checks(100)
+	testenv.Overlap(4)
 	testenv.Main(m)
 }

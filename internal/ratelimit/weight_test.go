@@ -46,8 +46,11 @@ func (p *bundle) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 // micros is what a call takes of Redis' time: the least of many, for a busy machine interrupts some.
 func (p *bundle) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
 	t.Helper()
-	least := math.MaxFloat64
-	for n := range 80 {
+	least, calls := math.MaxFloat64, 80
+	if testing.Short() {
+		calls = 25
+	}
+	for n := range calls {
 		p.rdb.ConfigResetStat(t.Context())
 		if _, err := p.decide(t.Context(), verb, "story", cost, rules); err != nil {
 			t.Fatal(err)
@@ -75,10 +78,13 @@ var weighed = []struct {
 // refund.
 func TestWeight_ManyUses(t *testing.T) {
 	t.Parallel()
+	few, many := setupOwn(t), setupOwn(t)
 	for _, l := range heavy() {
 		for _, call := range weighed {
 			t.Run(l.program().kind+" "+call.name, func(t *testing.T) {
-				few, many := setupOwn(t), setupOwn(t)
+				for _, p := range []*bundle{few, many} {
+					testenv.Check(t, p.rdb.FlushDB(t.Context()).Err())
+				}
 				small := l
 				small.Limit /= 10
 				uses := int64(l.Limit)
