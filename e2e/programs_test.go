@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -27,11 +26,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testenv.ServeProvider(wanted)
-	// The tests wait for other processes more than they compute.
-	flag.Parse()
-	if p := flag.Lookup("test.parallel"); p.Value.String() == p.DefValue {
-		_ = flag.Set(p.Name, "4")
-	}
+	testenv.Overlap(4) // they wait for other processes
 	testenv.Main(m, func(t testenv.T) { testenv.Finally(t, func() error { return stopChromium() }) })
 }
 

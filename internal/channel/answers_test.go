@@ -112,8 +112,10 @@ func providerAnswers() []row {
 
 // TestChannels_Answers runs every channel through the answers that any provider may give.
 func TestChannels_Answers(t *testing.T) {
+	t.Parallel()
 	for _, s := range subjects() {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			for _, r := range providerAnswers() {
 				if s.mail && mailAnswers()[r.name] == "" {
 					continue

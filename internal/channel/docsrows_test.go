@@ -50,6 +50,7 @@ func outcomeOf(r Result) string {
 
 // Each row about answers over HTTP is true of each channel that speaks it.
 func TestDocs_Statuses(t *testing.T) {
+	t.Parallel()
 	const (
 		delivered, refused, unknown = "delivered", "refused, tried again", "unknown"
 		forGoodByWebhooks           = "refused; for good by a webhook, tried again by all others"
@@ -157,6 +158,7 @@ func TestDocs_CodeOutcomes(t *testing.T) {
 
 // Each row about a conversation with a mail server is true.
 func TestDocs_Email(t *testing.T) {
+	t.Parallel()
 	const steps = "greeting STARTTLS AUTH MAIL RCPT DATA dot"
 	every := func(steps string, replies ...string) (all []mailScript) {
 		for step := range strings.FieldsSeq(steps) {

@@ -165,6 +165,7 @@ func parts(t *testing.T, m *netmail.Message) []string {
 // Whatever happens before the end of the message, nothing was delivered. After it, the server's reply counts, and
 // without a reply the outcome is unknown.
 func TestEmail_Steps(t *testing.T) {
+	t.Parallel()
 	const yes, no = true, false
 	type result struct {
 		outcome             push.Outcome

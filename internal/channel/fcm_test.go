@@ -178,6 +178,7 @@ func TestFCM_AccessTokenRefused(t *testing.T) {
 
 // Without an access token nothing is sent, however the exchange fails.
 func TestFCM_NoAccessToken(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		answer func(w http.ResponseWriter, token string) // nil: none until the test ends
 		want   string

@@ -47,6 +47,7 @@ func TestWebhook_ReusesConnections(t *testing.T) {
 }
 
 func TestWebhook_NoConnection(t *testing.T) {
+	t.Parallel()
 	closed, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
