@@ -131,6 +131,9 @@ func TestAudit_FindsCorruption(t *testing.T) {
 			p := pushes[row.status]
 			b.exec(t, strings.ReplaceAll(row.sql, "$1", "'"+p.ID.String()+"'::uuid")) // several statements take no arguments
 			for way, audit := range ways {
+				if testing.Short() && (way == "everything") == (i%2 == 0) {
+					continue
+				}
 				findings, err := audit()
 				if err != nil {
 					t.Fatal(way, err)

@@ -18,20 +18,20 @@ import (
 )
 
 // cutter ends the store's connections again and again, each time after some more work was done, until it is stopped.
-func (b *bundle) cutter(t *testing.T, done *atomic.Int64, stop <-chan struct{}) (cuts int) {
+func (b *bundle) cutter(t *testing.T, done, cuts *atomic.Int64, stop <-chan struct{}) {
 	for next := done.Load(); ; {
 		select {
 		case <-stop:
-			return cuts
+			return
 		default:
 		}
 		if done.Load() < next {
 			time.Sleep(time.Millisecond) // until more work was done, or the test stops it
 			continue
 		}
-		next = done.Load() + int64(5+rand.N(10))
-		cuts += ask[int](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'sendquota'`)
+		next = done.Load() + int64(3+rand.N(6))
+		cuts.Add(ask[int64](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota'`))
 	}
 }
 
@@ -42,17 +42,22 @@ func TestBook_ConnectionsCut(t *testing.T) {
 	b := setupNew(t)
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 10 * time.Second}, {Name: "b", Limit: 5, Window: 2 * time.Minute}}
 	var (
-		done                                atomic.Int64
-		mu                                  sync.Mutex
-		booked                              []push.Push
-		refused, unavailable, cuts, callers = 0, 0, 0, 32
-		workers, killer                     sync.WaitGroup
-		stop                                = make(chan struct{})
+		done, cuts                    atomic.Int64
+		mu                            sync.Mutex
+		booked                        []push.Push
+		refused, unavailable, callers = 0, 0, 32
+		workers, killer               sync.WaitGroup
+		stop                          = make(chan struct{})
 	)
-	killer.Go(func() { cuts = b.cutter(t, &done, stop) })
+	killer.Go(func() { b.cutter(t, &done, &cuts, stop) })
+	enough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(booked) >= 100 && refused >= 30 && cuts.Load() >= 30
+	}
 	for range callers {
 		workers.Go(func() {
-			for range 6 {
+			for !enough() && !t.Failed() {
 				d := draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], time.Hour+time.Duration(rand.N(3600))*time.Second)
 				v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{d}, Policy: policy})
 				done.Add(1)
@@ -75,12 +80,12 @@ func TestBook_ConnectionsCut(t *testing.T) {
 	close(stop)
 	killer.Wait()
 	b.Store = openURL(t, b.url, store.Config{}) // with none of its connections cut
-	t.Logf("%d booked, %d refused, %d unavailable; %d connections cut", len(booked), refused, unavailable, cuts)
+	t.Logf("%d booked, %d refused, %d unavailable; %d connections cut", len(booked), refused, unavailable, cuts.Load())
 	for _, p := range booked {
 		b.wantStatus(t, p, push.Scheduled)
 	}
 	b.audit(t, policy)
-	if len(booked) < 20 || refused < 20 || cuts < 20 {
+	if len(booked) < 20 || refused < 20 || cuts.Load() < 20 {
 		t.Error("too little happened to show anything")
 	}
 	if rows := ask[int](t, b.db, `SELECT count(*) FROM pushes`); rows > len(booked)+unavailable {
@@ -94,21 +99,20 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
 	o := booking.Order{}
-	for range 60 {
+	for range 80 {
 		o.Drafts = append(o.Drafts, draft(b.tenant, []string{"anna", "bert", "carl", "dora"}[rand.N(4)], 0))
 	}
 	if _, err := b.Book(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
 	var (
-		done            atomic.Int64
+		done, cuts      atomic.Int64
 		mu              sync.Mutex
 		attempts        = map[uuid.UUID]int{}
-		cuts            int
 		workers, killer sync.WaitGroup
 		stop            = make(chan struct{})
 	)
-	killer.Go(func() { cuts = b.cutter(t, &done, stop) })
+	killer.Go(func() { b.cutter(t, &done, &cuts, stop) })
 	for i := range 8 {
 		key := push.RecipientKey(b.tenant, []string{"anna", "bert", "carl", "dora"}[i%4])
 		workers.Go(func() {
@@ -141,7 +145,7 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 		}
 	}
 	b.audit(t, nil)
-	if t.Logf("%d connections cut", cuts); cuts < 20 {
+	if t.Logf("%d connections cut", cuts.Load()); cuts.Load() < 20 {
 		t.Error("too little happened to show anything")
 	}
 }

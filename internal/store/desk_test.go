@@ -3,8 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -22,7 +21,8 @@ type desk struct {
 	store *store.Store
 	db    *pgx.Conn
 	watch *pgx.Conn
-	shape string // of an own database, before tests
+	parts []string // partitions of an own database, before tests
+	shape string   // and all else of it
 	leave chan struct{}
 }
 
@@ -34,7 +34,10 @@ type desks struct {
 	made errgroup.Group
 }
 
-var sharedDesks, ownDesks = desks{}, desks{own: true}
+var (
+	sharedDesks, ownDesks = desks{}, desks{own: true}
+	forge                 sync.Once // in the shared database
+)
 
 // take gives a test a desk until it ends.
 func (s *desks) take(t testing.TB) *desk {
@@ -49,11 +52,7 @@ func (s *desks) take(t testing.TB) *desk {
 		d = s.open(t)
 	}
 	t.Cleanup(func() {
-		err := d.clear(context.Background())
-		if os.Getenv("DESKS") != "" {
-			fmt.Println("DESK", s.own, t.Name(), err)
-		}
-		if t.Failed() || err != nil {
+		if t.Failed() || d.clear(context.Background()) != nil {
 			close(d.leave)
 			return
 		}
@@ -70,13 +69,19 @@ func (s *desks) open(t testing.TB) *desk {
 	made, failed := make(chan *desk, 1), make(chan error, 1)
 	s.made.Go(func() error {
 		err := testenv.Run(context.Background(), func(t testenv.T) {
-			d := &desk{url: testenv.SharedPostgres(t), leave: make(chan struct{})}
+			d := &desk{leave: make(chan struct{})}
 			if s.own {
 				d.url = testenv.Postgres(t)
+				testenv.Forge(t, d.url)
+			} else {
+				d.url = testenv.SharedPostgres(t)
+				forge.Do(func() { testenv.Forge(t, d.url) })
 			}
-			testenv.Forge(t, d.url)
 			d.store, d.db, d.watch = openURL(t, d.url, store.Config{}), testenv.Connect(t, d.url), testenv.Connect(t, d.url)
 			if s.own {
+				var err error
+				d.parts, err = d.partitions(t.Context())
+				testenv.Check(t, err)
 				testenv.Check(t, d.db.QueryRow(t.Context(), shapeSQL).Scan(&d.shape))
 			}
 			made <- d
@@ -121,6 +126,19 @@ func (d *desk) clear(ctx context.Context) error {
 	if err := d.store.Rest(ctx); err != nil || d.shape == "" {
 		return err
 	}
+	parts, err := d.partitions(ctx)
+	if err != nil {
+		return err
+	}
+	more := slices.DeleteFunc(parts, func(name string) bool { return slices.Contains(d.parts, name) })
+	if len(more) > 20 {
+		return errors.New("to drop the partitions takes longer than to make another database")
+	}
+	for _, name := range more {
+		if _, err := d.db.Exec(ctx, `DROP TABLE `+name); err != nil {
+			return err
+		}
+	}
 	var shape string
 	if err := d.db.QueryRow(ctx, shapeSQL).Scan(&shape); err != nil {
 		return err
@@ -128,8 +146,14 @@ func (d *desk) clear(ctx context.Context) error {
 	if shape != d.shape {
 		return errors.New("the database is another one")
 	}
-	_, err := d.db.Exec(ctx, clearSQL)
+	_, err = d.db.Exec(ctx, clearSQL)
 	return err
+}
+
+// partitions are those that there are.
+func (d *desk) partitions(ctx context.Context) ([]string, error) {
+	rows, _ := d.db.Query(ctx, `SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class p ON p.oid = inhparent AND p.relkind = 'p'`)
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // shapeSQL tells all of a database but the rows that clearSQL deletes: a change of a row has a later transaction.

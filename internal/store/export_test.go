@@ -51,11 +51,12 @@ func (s *Store) PoolSizes() (changes, reads int32) {
 	return s.pool.Config().MaxConns, s.readPool.Config().MaxConns
 }
 
-// Rest has the store forget which tenants were at work. It fails if the store is closed, or uses a connection.
+// Rest has the store forget which tenants were at work, and which partitions there are. It fails if the store is closed, or uses a connection.
 func (s *Store) Rest(ctx context.Context) error {
 	if s.pool.Stat().AcquiredConns()+s.readPool.Stat().AcquiredConns() > 0 {
 		return errors.New("a connection is in use")
 	}
+	s.layouts.forget()
 	s.neighbours = bulkhead.Neighbours[uuid.UUID]{}
 	return errors.Join(s.pool.Ping(ctx), s.readPool.Ping(ctx))
 }
