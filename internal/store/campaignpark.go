@@ -184,8 +184,8 @@ func (r *liveRows) some(at []int) *liveRows {
 }
 
 var (
-	withdrawSomeSQL = ending{rows: lockedRows, shards: `$4`, status: push.Canceled, reason: `'` + booking.CampaignCanceledReason + `'`}.sql()
-	expireSomeSQL   = ending{rows: lockedRows, shards: `$4`, status: push.Expired, reason: `'it expired while its campaign was paused'`}.sql()
+	withdrawSomeSQL = ending{rows: lockedRows, shards: `$4`, status: push.Canceled, reason: `'` + booking.CampaignCanceledReason + `'`, columns: endedSQL}.sql()
+	expireSomeSQL   = ending{rows: lockedRows, shards: `$4`, status: push.Expired, reason: `'it expired while its campaign was paused'`, columns: endedSQL}.sql()
 )
 
 // endSome ends some of what waits of a campaign in one of these states.

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"cmp"
-
-	"github.com/sendquota/sendquota/internal/push"
-)
+import "github.com/sendquota/sendquota/internal/push"
 
 // ending is a statement that ends pushes which wait, and have no attempt under way. It takes their rows out of live first, as all do
 // that change a push: so a claim has one, or the ending. It frees their places, and tells the webhooks.
@@ -15,14 +11,17 @@ type ending struct {
 	status  push.Status
 	reason  string // an expression; empty: the last error stays
 	after   string // common table expressions behind, each with a comma before it, that may read ended
-	columns string // of ended, to be returned; empty: those that collectEnded reads
+	columns string // of ended, to be returned; empty: nothing is
 }
 
 func (e ending) sql() string {
-	const usual = `id, tenant_id, recipient, channel, category, request_id`
-	set := ``
+	set, end := ``, e.after+`{told}`+fewerSQL+`(SELECT recipient_key FROM ended)`
 	if e.reason != "" {
 		set = `, last_error = ` + e.reason
+	}
+	if e.columns != "" {
+		end = `, fewer AS (` + fewerSQL + `(SELECT recipient_key FROM ended))` + e.after + `{told}
+	SELECT ` + e.columns + ` FROM ended`
 	}
 	return tells(`
 	WITH `+e.before+`taken AS (
@@ -31,9 +30,11 @@ func (e ending) sql() string {
 		UPDATE {pushes} p SET status = '`+string(e.status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp()`+set+`
 		FROM taken WHERE p.shard = ANY (`+e.shards+`::smallint[]) AND p.id = taken.push_id
 		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
-	), fewer AS (`+fewerSQL+`(SELECT recipient_key FROM ended))`+e.after+`{told}
-	SELECT `+cmp.Or(e.columns, usual)+` FROM ended`, `ended`, becomes(e.status))
+	)`+end, `ended`, becomes(e.status))
 }
+
+// endedSQL are the columns that collectEnded reads.
+const endedSQL = `id, tenant_id, recipient, channel, category, request_id`
 
 // lockedRows are rows of live that this transaction has locked.
 const lockedRows = `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)

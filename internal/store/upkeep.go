@@ -48,6 +48,7 @@ var expireSQL = ending{
 	shards: `$5`, status: push.Expired,
 	reason: `concat_ws(': ', 'it expired before it could be sent',
 		CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)`,
+	columns: endedSQL,
 }.sql()
 
 // NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
