@@ -70,10 +70,19 @@ func TestThrowAway_Durable(t *testing.T) {
 	}
 }
 
-func TestKept_NextRun(t *testing.T) {
+// TestKept goes through the runs of one folder, for initdb takes most of a first one.
+func TestKept(t *testing.T) {
 	t.Parallel()
 	dir := openDir(t)
 	s := start(t, Config{Dir: dir})
+	t.Run("password", func(t *testing.T) { asksForPassword(t, s) })
+	t.Run("second run", func(t *testing.T) { refusesSecondRun(t, dir, s) })
+	t.Run("next run", func(t *testing.T) { nextRun(t, dir, s) })
+	t.Run("broken settings", func(t *testing.T) { refusesBrokenSettings(t, dir) })
+}
+
+// nextRun closes a run, and has another one find what it kept.
+func nextRun(t *testing.T, dir string, s *Stack) {
 	if !strings.Contains(s.Postgres.URL, "/sendquota?") {
 		t.Errorf("the database in %s is not called sendquota", s.Postgres.URL)
 	}
@@ -101,11 +110,12 @@ func TestKept_NextRun(t *testing.T) {
 	if got, err := client(t, s.Redis.URL).Get(t.Context(), "kept").Int(); got != 42 {
 		t.Errorf("Redis kept %v, %v", got, err)
 	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
-func TestKept_Password(t *testing.T) {
-	t.Parallel()
-	s := start(t, Config{Dir: openDir(t)})
+func asksForPassword(t *testing.T, s *Stack) {
 	config, err := pgx.ParseConfig(s.Postgres.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -126,10 +136,7 @@ func TestKept_Password(t *testing.T) {
 	}
 }
 
-func TestKept_SecondRun(t *testing.T) {
-	t.Parallel()
-	dir := openDir(t)
-	s := start(t, Config{Dir: dir})
+func refusesSecondRun(t *testing.T, dir string, s *Stack) {
 	_, err := Start(t.Context(), Config{Dir: dir, OwnProcess: true})
 	if !errors.Is(err, ErrInUse) {
 		t.Fatalf("error = %v", err)
@@ -144,13 +151,8 @@ func TestKept_SecondRun(t *testing.T) {
 	}
 }
 
-func TestKept_BrokenSettings(t *testing.T) {
-	t.Parallel()
-	dir := openDir(t)
-	s := start(t, Config{Dir: dir})
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+// refusesBrokenSettings is for a folder whose last run has ended.
+func refusesBrokenSettings(t *testing.T, dir string) {
 	broken := filepath.Join(dir, "postgres", "data", "postgresql.conf")
 	if err := os.WriteFile(broken, []byte("nonsense = on\n"), 0o644); err != nil {
 		t.Fatal(err)

@@ -99,7 +99,9 @@ func locksFree(t *testing.T, dir string) bool {
 	return true
 }
 
-func TestKilledParent_NoProcessLeft(t *testing.T) {
+// TestKilledParent: no server is left of a run that is killed, and what it had is kept. The next run need not wait until
+// they are gone.
+func TestKilledParent(t *testing.T) {
 	t.Parallel()
 	installed(t)
 	dir := openDir(t)
@@ -108,21 +110,10 @@ func TestKilledParent_NoProcessLeft(t *testing.T) {
 	h.killAndReap(t)
 	eventually(t, "no server runs", func() bool { return locksFree(t, dir) })
 
+	startHelper(t, dir, nil).killAndReap(t)
 	s := start(t, Config{Dir: dir})
 	if got := query(t, s.Postgres.URL, "SELECT n FROM kept"); got != int32(42) {
 		t.Errorf("Postgres kept %v", got)
-	}
-}
-
-// The next run need not wait until the servers of a killed one are gone.
-func TestKilledParent_StartAgain(t *testing.T) {
-	t.Parallel()
-	installed(t)
-	dir := openDir(t)
-	startHelper(t, dir, nil).killAndReap(t)
-	s := start(t, Config{Dir: dir})
-	if got := query(t, s.Postgres.URL, "SELECT 1"); got != int32(1) {
-		t.Errorf("Postgres answers %v", got)
 	}
 }
 
