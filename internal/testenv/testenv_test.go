@@ -218,3 +218,33 @@ func BenchmarkPostgres(b *testing.B) {
 		b.StartTimer()
 	}
 }
+
+// TestStores_Empty: a test finds nothing of those before it, but the store, and what the migrations made.
+func TestStores_Empty(t *testing.T) {
+	t.Parallel()
+	var stores Stores
+	var first string
+	count := func(url, table string) int { return Query[int](t, url, "SELECT count(*) FROM "+table) }
+	t.Run("first", func(t *testing.T) {
+		url, st := stores.Take(t)
+		_, _, err := st.CreateTenant(t.Context(), "acme")
+		Check(t, err)
+		Exec(t, url, `INSERT INTO schedules (id, tenant_id, name, cron, time_zone, push, catch_up, paused, began_at, done_at, created_at, updated_at)
+			SELECT gen_random_uuid(), id, '', '@daily', 'UTC', '{}', 'skip', false, now(), now(), now(), now() FROM tenants`)
+		Exec(t, url, `UPDATE lanes SET owner = gen_random_uuid(), owned_until = 'infinity'`)
+		if other, _ := stores.Take(t); other == url {
+			t.Error("two tests at a time have one database")
+		}
+		first = url
+	})
+	url, st := stores.Take(t)
+	other, _ := stores.Take(t)
+	if url != first && other != first {
+		t.Error("the database of the first is not used again")
+	}
+	if n := count(first, "tenants") + count(first, "schedules") + count(first, "lanes WHERE owner IS NOT NULL"); n > 0 || count(first, "lanes") != 256 {
+		t.Errorf("%d rows are left", n)
+	}
+	_, _, err := st.CreateTenant(t.Context(), "acme")
+	Check(t, err)
+}
