@@ -11,6 +11,7 @@ import (
 
 // Whatever is wrong with what an earlier start kept, this one works.
 func TestClusterCache_Damaged(t *testing.T) {
+	allOnly(t)
 	t.Setenv("GOCACHE", t.TempDir())
 	starts := func() {
 		t.Helper()
@@ -67,6 +68,7 @@ func TestClusterCache_Damaged(t *testing.T) {
 
 // TestSeed_MadeOnce: a later start has what the first one made, and a Seed of another name is made for itself.
 func TestSeed_MadeOnce(t *testing.T) {
+	allOnly(t)
 	t.Setenv("GOCACHE", t.TempDir())
 	made := map[string]int{}
 	for _, name := range []string{"one", "one", "two"} {

@@ -63,6 +63,7 @@ func TestFind_EnvironmentFirst(t *testing.T) {
 }
 
 func TestFind_WithoutRedis(t *testing.T) {
+	allOnly(t)
 	installed(t)
 	bin, err := usualPlaces().postgresBin(0)
 	if err != nil {

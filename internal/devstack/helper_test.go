@@ -159,3 +159,11 @@ func eventually(t *testing.T, what string, fact func() bool) {
 	}
 	t.Fatal("still not so: ", what)
 }
+
+// allOnly skips a test that starts servers from nothing, more than once, where the run is to be short.
+func allOnly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("only `make test-all` runs this")
+	}
+}

@@ -118,6 +118,7 @@ func TestKilledParent(t *testing.T) {
 }
 
 func TestKilledParent_PausedServers(t *testing.T) {
+	allOnly(t)
 	installed(t)
 	temp := openDir(t)
 	if err := os.Chmod(temp, 0o777); err != nil {

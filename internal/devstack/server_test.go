@@ -8,6 +8,7 @@ import (
 )
 
 func TestServer_RestartAfterKill(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	s := start(t, Config{})
 	query(t, s.Postgres.URL, "CREATE TABLE kept AS SELECT 42 AS n")
@@ -35,6 +36,7 @@ func TestServer_RestartAfterKill(t *testing.T) {
 }
 
 func TestServer_RestartWhileAlive(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	s := start(t, Config{Durable: true})
 	c := client(t, s.Redis.URL)
@@ -106,6 +108,7 @@ func TestServer_PauseOpenConnections(t *testing.T) {
 }
 
 func TestServer_CloseAfterPauseAndKill(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	for name, harm := range map[string]func(*Server) error{"pause": (*Server).Pause, "kill": (*Server).Kill} {
 		t.Run(name, func(t *testing.T) {
