@@ -147,9 +147,8 @@ func TestDropPartitions_AuditLog(t *testing.T) {
 	}
 }
 
-// TestErase_AfterOlder: whoever a program of the release before has erased, which leaves what the audit log says, is gone from there after
-// another erasure. It finds nothing else.
-func TestErase_AfterOlder(t *testing.T) {
+// TestErase_OnlyInLog: a recipient of whom only the audit log knows is gone from there, too.
+func TestErase_OnlyInLog(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	b.exec(t, `INSERT INTO audit_log (tenant_id, actor, action, target, difference) VALUES ($1, 'system', 'recipient.put', 'anna', '{"time_zone": {"to": "Asia/Tokyo"}}')`, b.tenant)

@@ -49,11 +49,10 @@ func setupShards(t *testing.T, shard int) *bundle {
 	return b
 }
 
-// TestStore_OneShard: where each shard is a lane, no statement about a push looks at rows of other shards, nor does a trigger of
-// the tables run. What touches several shards is not done here:
+// TestStore_OneShard: where each shard is a lane, no statement about a push looks at rows of other shards. What touches several shards is not done here:
 //   - counts and lists of all of a tenant's pushes, and the audit: they are about all recipients;
 //   - batches that are atomic, have an Idempotency-Key, or are of a tenant with caps: they are decided as a whole;
-//   - reads by an id that nobody has, or that an earlier release made: it has the form of others, and names any shard.
+//   - reads by an id that nobody has: it names any shard.
 func TestStore_OneShard(t *testing.T) {
 	t.Parallel()
 	const recipient = "anna"
