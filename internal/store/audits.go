@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -66,11 +67,7 @@ func (s *Store) Audits(ctx context.Context, tenant uuid.UUID, before time.Time, 
 				page.Audits = append(page.Audits, booking.Audit{Began: a.Began, Ended: a.Ended, Complete: a.Complete, Found: map[string]*booking.AuditFinding{}})
 			}
 			if check != nil {
-				f := &booking.AuditFinding{Violations: *violations}
-				for _, id := range pushes {
-					f.Pushes = append(f.Pushes, id)
-				}
-				page.Audits[len(page.Audits)-1].Found[*check] = f
+				page.Audits[len(page.Audits)-1].Found[*check] = &booking.AuditFinding{Violations: *violations, Pushes: slices.Clone(pushes)}
 			}
 			return nil
 		})

@@ -60,13 +60,9 @@ func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.L
 
 // CampaignNames returns the names of a tenant's campaigns.
 func (s *Store) CampaignNames(ctx context.Context, tenant uuid.UUID, campaigns []uuid.UUID) (names map[uuid.UUID]string, err error) {
-	ids := make([]uuid.UUID, 0, len(campaigns))
-	for _, id := range campaigns {
-		ids = append(ids, id)
-	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		names = make(map[uuid.UUID]string, len(ids))
-		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, ids, tenant)
+		names = make(map[uuid.UUID]string, len(campaigns))
+		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, campaigns, tenant)
 		var (
 			id   uuid.UUID
 			name string

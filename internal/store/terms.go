@@ -144,14 +144,10 @@ func (r *termsRead) own() map[uuid.UUID]booking.Terms {
 
 // loadTerms reads the terms that are in force for tenants.
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
-	ids := make([]uuid.UUID, len(tenants))
-	for i, t := range tenants {
-		ids[i] = t
-	}
 	rows, _ := s.pool.Query(ctx, `
 		SELECT t.id, t.policy_version, t.described, p.document
 		FROM tenants t LEFT JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version
-		WHERE t.id = ANY ($1::uuid[])`, ids)
+		WHERE t.id = ANY ($1::uuid[])`, tenants)
 	var (
 		tenant   uuid.UUID
 		found    tenantTerms
