@@ -1,130 +1,11 @@
 package console
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"html/template"
-	"net/http"
 	"net/url"
 	"time"
-
-	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/zone"
 )
-
-const (
-	zoneParam  = "tz"           // of the URL: mine, recipient or utc
-	zoneCookie = "sendquota_tz" // in which a script writes the zone of the browser
-	zoneField  = "zone"         // of a form: the zone that its times were typed in
-)
-
-// zones are the time zones that a page may show its times in.
-type zones struct {
-	Chosen    string // mine, recipient or utc; empty: mine
-	Mine      *time.Location
-	Recipient *time.Location // nil: the page is about no recipient, or its zone is not known
-}
-
-// readZones takes the choice from the URL, and the browser's zone from the cookie that a script sets; without one it is UTC.
-func readZones(r *http.Request) zones {
-	z := zones{Chosen: r.URL.Query().Get(zoneParam), Mine: time.UTC}
-	if z.Chosen != "recipient" && z.Chosen != "utc" && z.Chosen != "mine" {
-		z.Chosen = ""
-	}
-	if cookie, err := r.Cookie(zoneCookie); err == nil {
-		if mine, err := zone.Load(cookie.Value); err == nil {
-			z.Mine = mine
-		}
-	}
-	return z
-}
-
-// Shown is the zone that was chosen.
-func (z zones) Shown() *time.Location {
-	switch {
-	case z.Chosen == "utc":
-		return time.UTC
-	case z.Chosen == "recipient" && z.Recipient != nil:
-		return z.Recipient
-	}
-	return z.Mine
-}
-
-// zoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
-// only if times are to be shown in it.
-func (p *page) zoneOf(recipient string) error {
-	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeRecipientsRead) {
-		return nil
-	}
-	name, err := p.readZoneOf(recipient)
-	switch {
-	case err == nil:
-		p.useZone(name)
-	case p.Zones.Chosen == "recipient":
-		return err
-	}
-	return nil
-}
-
-// readZoneOf reads the name of the zone of a recipient; empty: the user may not see it.
-func (p *page) readZoneOf(recipient string) (string, error) {
-	known, err := p.known(recipient)
-	switch {
-	case err != nil:
-		return "", err
-	case known != nil && known.TimeZone != "":
-		return known.TimeZone, nil
-	case !p.May(push.ScopePolicyRead):
-		return "", nil
-	}
-	policy, err := p.api.Policy.Get(p.ctx())
-	return cmp.Or(policy.DefaultZone, "UTC"), err
-}
-
-// known reads what the tenant has described of a recipient; nil: nothing.
-func (p *page) known(recipient string) (*client.Recipient, error) {
-	found, err := p.api.Recipients.Get(p.ctx(), recipient)
-	var problem *client.Problem
-	switch {
-	case err == nil:
-		return &found, nil
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		return nil, nil
-	}
-	return nil, err
-}
-
-// zoneOfForm is zoneOf before a time of a form is read, which nobody sees.
-func (p *page) zoneOfForm(recipient string) error {
-	if p.Zones.Chosen != "recipient" {
-		return nil
-	}
-	return p.zoneOf(recipient)
-}
-
-// useZone has the page know the zone of its recipient by its name.
-func (p *page) useZone(name string) {
-	if in := loadZone(name); in != nil {
-		p.Zones.Recipient = in
-	}
-}
-
-// choice is one way to show times.
-type choice struct {
-	Value, Name string
-	Current     bool
-}
-
-// Choices are those of this page.
-func (z zones) Choices() []choice {
-	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && (z.Chosen != "recipient" || z.Recipient == nil)}}
-	if z.Recipient != nil {
-		all = append(all, choice{"recipient", "Recipient’s: " + z.Recipient.String(), z.Chosen == "recipient"})
-	}
-	return append(all, choice{"utc", "UTC", z.Chosen == "utc"})
-}
 
 // Now is the moment that distances are counted from.
 func (p *page) Now() time.Time { return p.c.cfg.Now() }
@@ -164,26 +45,6 @@ func plainTime(t time.Time, in *time.Location, now time.Time) string {
 
 // Machine is a moment as programs write it, for hidden fields and addresses.
 func (p *page) Machine(t time.Time) string { return rfc3339(t) }
-
-// loadZone is a zone by its name; nil: it is not known.
-func loadZone(name string) *time.Location {
-	if name == "" {
-		return nil
-	}
-	at, err := zone.Load(name)
-	if err != nil {
-		return nil
-	}
-	return at
-}
-
-// zoneName is the name of a time's zone, with its offset where the name does not say it.
-func zoneName(t time.Time) string {
-	if t.Location() == time.UTC {
-		return "UTC"
-	}
-	return t.Location().String() + " (" + t.Format("-07:00") + ")"
-}
 
 // distance says how far a moment is away, in one unit.
 func distance(d time.Duration) string {
