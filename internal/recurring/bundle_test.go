@@ -54,7 +54,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	return setupOn(t, url, st, policy...)
 }
 
-// setupAlone is for a test of who waits for whom, in a database in which nobody has been before.
+// setupAlone has a new database: a test of locks must not meet those of an earlier test.
 func setupAlone(t *testing.T) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)

@@ -61,5 +61,5 @@ func (s *Store) Rest(ctx context.Context) error {
 	return errors.Join(s.pool.Ping(ctx), s.readPool.Ping(ctx))
 }
 
-// ForgetLayouts has the store read anew which partitions there are.
+// ForgetLayouts makes the store read the list of partitions again.
 func (s *Store) ForgetLayouts() { s.layouts.forget() }

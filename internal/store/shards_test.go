@@ -52,7 +52,7 @@ func setupShards(t *testing.T, shard int) *bundle {
 // TestStore_OneShard: where each shard is a lane, no statement about a push looks at rows of other shards. What touches several shards is not done here:
 //   - counts and lists of all of a tenant's pushes, and the audit: they are about all recipients;
 //   - batches that are atomic, have an Idempotency-Key, or are of a tenant with caps: they are decided as a whole;
-//   - reads by an id that nobody has: it names any shard.
+//   - reads by an unknown id, which names any shard.
 func TestStore_OneShard(t *testing.T) {
 	t.Parallel()
 	const recipient = "anna"
