@@ -141,12 +141,12 @@ func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 }
 
 // next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
-// push may be the one that makes it fail.
+// push may be the one that makes it fail. While the channel pauses it takes none: a permit that was given before is void.
 func (q *channelQueue) next() (d booking.Due, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	switch {
-	case q.waiting.len() == 0:
+	case q.waiting.len() == 0 || time.Now().Before(q.breaker.until):
 		return d, false
 	case q.breaker.closed():
 		d = q.waiting.pop()

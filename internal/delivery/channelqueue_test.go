@@ -91,7 +91,7 @@ func TestChannelQueue_Order(t *testing.T) {
 			t.Errorf("%d comes, want %d", w.RecipientKey, want)
 		}
 	}
-	q.hold(time.Minute)
+	q.hold(0)
 	others := 0
 	for first := int64(10); first < 30; first++ {
 		if w, _ := q.next(); w.RecipientKey > 30 {
@@ -105,6 +105,22 @@ func TestChannelQueue_Order(t *testing.T) {
 
 // Two providers that hang leave slots for the third, and no channel takes another's own
 // slots.
+// A permit that was given before a pause begins is not used during the pause.
+func TestChannelQueue_PauseVoidsPermits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
+		q.add(booking.Due{RecipientKey: 1})
+		q.hold(time.Minute)
+		if d, ok := q.next(); ok {
+			t.Errorf("recipient %d is taken", d.RecipientKey)
+		}
+		time.Sleep(time.Minute)
+		if _, ok := q.next(); !ok {
+			t.Error("it is not taken when the pause is over")
+		}
+	})
+}
+
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	shared := newSlots(40, 3) // three each of their own, and 31 for all

@@ -36,6 +36,13 @@ func worker(t *testing.T, rdb *redis.Client, name string) *pace.Pacer {
 	})
 }
 
+// watch runs a worker until the test ends.
+func watch(t *testing.T, p *pace.Pacer) {
+	var running sync.WaitGroup
+	running.Go(func() { _ = p.Run(t.Context(), nil, nil) })
+	t.Cleanup(running.Wait)
+}
+
 // ready waits until a Redis that was started a moment ago gives slots of such a channel.
 func ready(t *testing.T, rdb *redis.Client, s pace.Speed) {
 	t.Helper()
@@ -136,15 +143,37 @@ func TestKeys_Expire(t *testing.T) {
 	}
 }
 
+// TestPause_RedisIsLost: a pause that begins while Redis does not answer is told when it does, for as long as is left of it.
+func TestPause_RedisIsLost(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	rdb := client(t, server.URL)
+	a := pace.New(rdb, nil, "a", func(error) {})
+	watch(t, a)
+	testenv.Until(t, 10*time.Millisecond, "it watches", func() bool { return len(rdb.Keys(t.Context(), "*").Val()) > 0 })
+	testenv.Check(t, server.Pause())
+	began := time.Now()
+	a.Pause(t.Context(), "sms", 10*time.Minute)
+	a.Pause(t.Context(), "sms", time.Minute)
+	a.Pause(t.Context(), "push", time.Nanosecond)
+	testenv.Check(t, server.Resume())
+	testenv.Until(t, 10*time.Millisecond, "it is told", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
+	if left := rdb.PTTL(t.Context(), "sq:pace:{sms}:pause").Val(); left > 10*time.Minute || left < 10*time.Minute-time.Since(began)-time.Second {
+		t.Errorf("it lasts %s more, %s after it began", left, time.Since(began))
+	}
+	if keys := rdb.Keys(t.Context(), "*:pause").Val(); len(keys) != 1 {
+		t.Errorf("%v", keys)
+	}
+}
+
 // TestPause: all workers learn of it, and a shorter one does not shorten it.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	a, b := worker(t, rdb, "a"), worker(t, rdb, "b")
-	testenv.Until(t, 10*time.Millisecond, "it is paused", func() bool { // a slow Redis is not waited for
-		a.Pause(t.Context(), "sms", 10*time.Minute)
-		return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0
-	})
+	a.Pause(t.Context(), "sms", 10*time.Minute)
+	watch(t, a) // and tell it again if Redis was slow
+	testenv.Until(t, 10*time.Millisecond, "it is paused", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
 	for range 3 { // one of which comes through
 		a.Pause(t.Context(), "sms", time.Second)
 	}

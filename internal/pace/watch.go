@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,24 +16,53 @@ const (
 	presence      = time.Minute // a worker counts for so long after it was last heard of
 )
 
-// Pause stops a channel at all workers for so long, or until the end of an earlier pause, if that is later. Without
-// Redis it does nothing: the caller pauses in any case.
+// Pause stops a channel at all workers for so long, or until the end of an earlier pause, if that is later. The caller
+// pauses in any case. While Redis does not answer, the others are not told; [Pacer.Run] tells them when it does.
 func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
-	if prefix, err := p.redis.Prefix(); err == nil && d >= time.Millisecond {
-		_, _ = p.ask(ctx, pauseScript.Call([]string{pauseKey(prefix, channel)}, d.Milliseconds()))
+	p.mu.Lock()
+	if until := time.Now().Add(d); until.After(p.untold[channel]) {
+		p.untold[channel] = until
 	}
+	p.mu.Unlock()
+	p.tell(ctx)
+}
+
+// tell tells Redis of the pauses that it does not know yet.
+func (p *Pacer) tell(ctx context.Context) {
+	prefix, err := p.redis.Prefix()
+	if err != nil {
+		return
+	}
+	p.mu.Lock()
+	maps.DeleteFunc(p.untold, func(_ string, until time.Time) bool { return time.Until(until) < time.Millisecond })
+	told := maps.Clone(p.untold)
+	p.mu.Unlock()
+	var calls []redisscript.Call
+	for channel, until := range told {
+		calls = append(calls, pauseScript.Call([]string{pauseKey(prefix, channel)}, time.Until(until).Milliseconds()))
+	}
+	if len(calls) == 0 {
+		return
+	}
+	if _, err := p.ask(ctx, calls...); err != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	maps.DeleteFunc(p.untold, func(channel string, until time.Time) bool { return until.Equal(told[channel]) })
 }
 
 func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channel + "}:pause" }
 
 func workersKey(prefix string) string { return prefix + "pace:workers" }
 
-// Run calls paused for every channel that is paused, with the time that is left, and keeps this worker among those
-// that Redis counts, until ctx ends.
+// Run calls paused for every channel that is paused, with the time that is left, tells other workers of pauses that Redis
+// has missed, and keeps this worker among those that Redis counts, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
 	defer p.leave(ctx)
 	return loop.Loop{Interval: watchInterval, Pass: func(ctx context.Context) (full bool, err error) {
 		if p.redis.Left() == 0 {
+			p.tell(ctx)
 			p.watch(ctx, channels, paused)
 		}
 		return false, nil
