@@ -44,8 +44,15 @@ func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted
 	return taken, wait
 }
 
-// setupWorkers starts so many workers with ten slots each.
-func setupWorkers(t *testing.T, workers int, speed pace.Speed, redisURL string, options ...func(*delivery.Config)) *workersBundle {
+// setupWorkers starts so many workers with ten slots each, on a Redis that answers.
+func setupWorkers(t *testing.T, workers int, speed pace.Speed, options ...func(*delivery.Config)) *workersBundle {
+	t.Helper()
+	url := testenv.Redis(t)
+	return setupWorkersOn(t, workers, speed, func() *redis.Client { return testenv.RedisClient(t, url) }, options...)
+}
+
+// setupWorkersOn starts workers with clients of a Redis.
+func setupWorkersOn(t *testing.T, workers int, speed pace.Speed, client func() *redis.Client, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	f := &workersBundle{bundle: setup(t, nil), sms: &provider{}}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,11 +64,8 @@ func setupWorkers(t *testing.T, workers int, speed pace.Speed, redisURL string, 
 		if err != nil {
 			t.Fatal(err)
 		}
-		rdb := testenv.RedisClient(t, redisURL, func(o *redis.Options) {
-			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
-		})
 		cfg := delivery.Config{
-			Lease: 20 * time.Second, Concurrency: 10, Lanes: func() []push.Lane { return push.Lanes(4) }, Pacer: counting{pace.New(rdb, nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
+			Lease: 20 * time.Second, Concurrency: 10, Lanes: func() []push.Lane { return push.Lanes(4) }, Pacer: counting{pace.New(client(), nil, fmt.Sprint("worker ", i), func(error) {}), &f.taken},
 		}
 		for _, set := range options {
 			set(&cfg)
@@ -161,7 +165,7 @@ func TestWorkers_ShareOneSpeed(t *testing.T) {
 	t.Parallel()
 	const messages = 12
 	speed := pace.PerSpan(2, time.Second, 1)
-	f := setupWorkers(t, 3, speed, testenv.Redis(t))
+	f := setupWorkers(t, 3, speed)
 	began := time.Now()
 	f.due(t, "sms", names("r", messages)...)
 	f.due(t, "log", names("r", messages)...)
@@ -187,7 +191,7 @@ func TestWorkers_ShareOneSpeed(t *testing.T) {
 // before the one push of another tenant, which was due last.
 func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 2, pace.PerSpan(5, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 2, pace.PerSpan(5, time.Second, 1))
 	f.due(t, "sms", names("r", 100)...)
 	f.tenant = uuid.New()
 	other := f.book(t, "anna", "sms", thisSecond())
@@ -213,7 +217,7 @@ func TestWorkers_SharePauses(t *testing.T) {
 	for name, speed := range map[string]pace.Speed{"any speed": {}, "limited": pace.PerSpan(50, time.Second, 1)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := setupWorkers(t, 2, speed, testenv.Redis(t))
+			f := setupWorkers(t, 2, speed)
 			const wait = 5 * time.Second
 			var asked atomic.Pointer[time.Time]
 			f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -244,7 +248,7 @@ func TestWorkers_SharePauses(t *testing.T) {
 // back. Another channel goes on.
 func TestWorkers_ProviderDown(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.Speed{})
 	const pause = 400 * time.Millisecond // of the breaker: see setupWorkers
 	began := time.Now()
 	var down atomic.Bool
@@ -288,7 +292,7 @@ func TestWorkers_ProviderDown(t *testing.T) {
 // A push whose recipient waits in a channel's queue expires in time.
 func TestWorkers_QueuedPushExpires(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1))
 	f.due(t, "sms", "first")
 	eventually(t, "the first has the only send time of the hour", func() bool { return len(f.sms.all()) == 1 })
 	at := thisSecond().Add(-time.Second)
@@ -313,7 +317,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 // use goes to the next.
 func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.PerSpan(1, time.Second, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(1, time.Second, 1))
 	canceled := f.bookAll(t, "sms", thisSecond().Add(-time.Minute), names("canceled", 100)...)
 	eventually(t, "they are in the queue", func() bool { return f.waiting() > 80 })
 	f.cancelAll(t)
@@ -347,7 +351,7 @@ func (f *workersBundle) cancelAll(t *testing.T) {
 // A worker that stops leaves the recipients in its queues to other workers, and sends no more.
 func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1), testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1))
 	f.bookAll(t, "sms", thisSecond().Add(-10*time.Second), names("r", 5)...)
 	eventually(t, "one is sent, and four wait", func() bool { return len(f.sms.all()) == 1 && f.waiting() == 4 })
 	f.stop()
@@ -360,7 +364,11 @@ func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
-	f := setupWorkers(t, 3, pace.PerSpan(20, time.Second, 1), server.URL)
+	f := setupWorkersOn(t, 3, pace.PerSpan(20, time.Second, 1), func() *redis.Client {
+		return testenv.RedisClient(t, server.URL, func(o *redis.Options) {
+			o.DialTimeout, o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = 200*time.Millisecond, -1, 1, true
+		})
+	})
 	f.due(t, "sms", names("warm", 6)...)
 	eventually(t, "it works with Redis", func() bool { return len(f.sms.all()) == 6 })
 	rdb := testenv.RedisClient(t, server.URL)
@@ -397,7 +405,7 @@ func kill(t *testing.T, server *devstack.Server) {
 // A provider that hangs leaves slots to other channels: it may use three quarters.
 func TestWorkers_HangingProviderLeavesSlots(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t))
+	f := setupWorkers(t, 1, pace.Speed{})
 	release := make(chan struct{})
 	var handlers sync.WaitGroup
 	defer func() { close(release); handlers.Wait() }()

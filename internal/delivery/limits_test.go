@@ -12,14 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/delivery"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // A worker that owns no lane and finds a provider down tries again when it is woken, and goes on when the provider is
 // back: the recipients of the lane for which it was woken wait in its queue.
 func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
 	var down atomic.Bool
 	down.Store(true)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -43,7 +42,7 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 // end: one lane's backlog does not keep the slots from another's.
 func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
 	woken := make(chan struct{})
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
 		<-woken
@@ -85,7 +84,7 @@ func everyIs(n map[push.Lane]int, want int) bool {
 // that one.
 func TestHandle_HungChannel(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
@@ -107,7 +106,7 @@ func TestHandle_HungChannel(t *testing.T) {
 // at for ever, and another channel's push between them is sent.
 func TestHandle_LastSlot(t *testing.T) {
 	t.Parallel()
-	f := setupWorkers(t, 1, pace.Speed{}, testenv.Redis(t), withoutLanes)
+	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
 	release := make(chan struct{})
 	defer close(release)
 	f.sms.answer = func(context.Context, push.Push, int) channel.Result {
