@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/policy/policytest"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // crowd is some recipients of a campaign under random rules, each so far behind the first.
@@ -107,7 +108,7 @@ func (x *crowd) book(first time.Time) (accepted int) {
 func TestStarts_Oracle(t *testing.T) {
 	t.Parallel()
 	var some, none int
-	rapid.Check(t, func(t *rapid.T) {
+	check := func(t *rapid.T) {
 		x, from := crowds(t)
 		s := booking.NewStarts(from, x.usage)
 		for i, d := range x.drafts {
@@ -139,12 +140,9 @@ func TestStarts_Oracle(t *testing.T) {
 		if len(got) != starts {
 			t.Fatalf("%d starts", len(got))
 		}
-	})
-	least := 500
-	if testing.Short() {
-		least = 100 // rapid makes a fifth of the checks
 	}
-	if some < least || none < least {
+	testenv.Enough(func() bool { return min(some, none) >= 500 }, func() { rapid.Check(t, check) })
+	if min(some, none) < 500 {
 		t.Errorf("%d starts with somebody, and %d without: nothing was tested", some, none)
 	}
 }

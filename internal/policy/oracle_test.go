@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/policy/policytest"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 const (
@@ -66,9 +67,9 @@ func TestTerms_Oracle(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"usage", "quiet", "0 in the way", "1 in the way", "2 in the way"}
 	rare := func(kind string) bool { return seen[kind] < 20 }
-	for tries := 0; tries == 0 || tries < 50 && slices.ContainsFunc(kinds, rare); tries++ {
+	testenv.Enough(func() bool { return !slices.ContainsFunc(kinds, rare) }, func() {
 		rapid.Check(t, func(t *rapid.T) { asksTerms(t, seen) })
-	}
+	})
 	t.Logf("%v", seen)
 	for _, kind := range kinds {
 		if rare(kind) {

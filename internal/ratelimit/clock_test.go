@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // comeback is the time in which a limit comes back, all of which was used at once.
@@ -84,7 +86,7 @@ func (p *bundle) peek(t testing.TB, subject string, l Limit, cost int) Result {
 func TestLimits_PromisesAfterClockJump(t *testing.T) {
 	t.Parallel()
 	p, subjects, jumps := setup(t), 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
+	jumping := func(rt *rapid.T) {
 		subjects++
 		l := limits(Algorithms...).Filter(func(l Limit) bool { return !l.Aligned }).Draw(rt, "limit").WithDefaults()
 		p.at(t, start)
@@ -105,12 +107,9 @@ func TestLimits_PromisesAfterClockJump(t *testing.T) {
 			}
 		}
 		keeps(rt, l, passed)
-	})
-	least := 100
-	if testing.Short() {
-		least = 20
 	}
-	if jumps < least {
+	testenv.Enough(func() bool { return jumps >= 100 }, func() { rapid.Check(t, jumping) })
+	if jumps < 100 {
 		t.Errorf("the clock went back %d times only", jumps)
 	}
 }

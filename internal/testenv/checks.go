@@ -15,3 +15,10 @@ func Checks(n int) {
 		_ = flag.Set("rapid.steps", "60")
 	}
 }
+
+// Enough makes checks of a property until random draws have shown enough, up to fifty times: a few checks show much or little.
+func Enough(enough func() bool, checks func()) {
+	for n := 0; n == 0 || n < 50 && !enough(); n++ {
+		checks()
+	}
+}
