@@ -2,6 +2,8 @@
 .DEFAULT_GOAL := help
 
 GO ?= go
+# Without the folder's name in what it makes, Go builds once for all clones.
+export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 GOLANGCI := v2.12.2
 # It is built once, beside what Go has built.
 LINTER = $(shell $(GO) env GOCACHE)/golangci-lint-$(GOLANGCI)/golangci-lint
