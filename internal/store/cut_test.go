@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// cutter ends the store's connections again and again, each time after some more work was done, until it is stopped.
+// cutter ends some of the store's connections again and again, each time after some more work was done, until it is stopped.
 func (b *bundle) cutter(t *testing.T, done, cuts *atomic.Int64, stop <-chan struct{}) {
 	for next := done.Load(); ; {
 		select {
@@ -30,8 +30,8 @@ func (b *bundle) cutter(t *testing.T, done, cuts *atomic.Int64, stop <-chan stru
 			continue
 		}
 		next = done.Load() + int64(3+rand.N(6))
-		cuts.Add(ask[int64](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-			WHERE datname = current_database() AND application_name = 'sendquota'`))
+		cuts.Add(ask[int64](t, b.watch, `SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota' ORDER BY random() LIMIT 4) a`))
 	}
 }
 

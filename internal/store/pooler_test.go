@@ -368,6 +368,9 @@ func TestPooler_Restarted(t *testing.T) {
 
 // TestPooler_StartedBefore: a store that began while PgBouncer could not reach Postgres works when it can.
 func TestPooler_StartedBefore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("only `make test-all` waits until PgBouncer gives up")
+	}
 	t.Parallel()
 	postgres := testenv.OwnPostgres(t)
 	testenv.Check(t, postgres.Kill())

@@ -99,7 +99,7 @@ func TestBook_ErrorCodes(t *testing.T) {
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
 		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
-	st, lanes := openURL(t, b.url, store.Config{Lanes: 64}), push.Lanes(64)
+	st, lanes := openURL(t, b.url, store.Config{Lanes: 64, MaxConns: 8}), push.Lanes(64)
 	var all sync.WaitGroup
 	for code, unavailable := range map[string]bool{
 		"53000": true, "53100": true, "53200": true, "53300": true, "53400": true, "57000": true, "57014": true, "57P01": true, "57P04": true,
