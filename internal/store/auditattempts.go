@@ -24,20 +24,13 @@ const (
 	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
 )
 
-// allSends are the attempts that have ended, and those under way.
-var allSends = `(
-			SELECT ` + attemptColumns + ` FROM sends
-			UNION ALL
-			SELECT ` + underWayColumns + ` FROM ` + allUnderWay + ` l LEFT JOIN pushes p ON p.id = l.push_id
-		)`
-
 // underWayQuery looks at attempts that have not ended.
-func (c auditCut) underWayQuery() auditQuery {
+func underWayQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
 		at:    `p.send_at`,
-		from:  c.underWay + ` l JOIN ` + c.known + ` p ON p.id = l.push_id`,
-		where: `true`,
+		from:  `near_live l JOIN known p ON p.id = l.push_id`,
+		where: `l.phase = 2 AND @latest::bool`,
 		checks: []auditCheck{
 			{"open-attempt", `(p.status, p.attempts) <> ('scheduled', l.attempts - 1)`,
 				`format('attempt %s is under way, and the push is %s after %s attempts', l.attempts, p.status, p.attempts)`},
@@ -48,12 +41,12 @@ func (c auditCut) underWayQuery() auditQuery {
 }
 
 // attemptQuery holds each attempt to its push. Those that ended before [Kept] pushes may be without one.
-func (c auditCut) attemptQuery() auditQuery {
+func attemptQuery() auditQuery {
 	return auditQuery{
 		who:   `s.tenant_id, s.recipient, s.push_id`,
-		at:    c.sendAt,
-		from:  c.sends.from + ` s LEFT JOIN ` + c.shown + ` p ON p.id = s.push_id`,
-		where: c.sends.where,
+		at:    `s.filed_at`,
+		from:  `attempts s LEFT JOIN shown p ON p.id = s.push_id`,
+		where: `s.looked`,
 		checks: []auditCheck{
 			// Of a recipient who is being erased, one of the two may name nobody before the other does.
 			{"orphan", `((s.tenant_id, s.recipient_key, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.channel) OR s.recipient <> p.recipient AND '' NOT IN (s.recipient, p.recipient))

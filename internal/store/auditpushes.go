@@ -10,12 +10,13 @@ var allForgotten = `(
 
 // waitingQuery finds pushes that are due and forgotten. A push that waits for another attempt of its recipient is not
 // forgotten.
-func (c auditCut) waitingQuery() auditQuery {
+func waitingQuery() auditQuery {
 	return auditQuery{
-		who:    `p.tenant_id, p.recipient, p.id`,
-		at:     `p.send_at`,
-		from:   c.forgotten + ` l JOIN ` + c.known + ` p ON p.id = l.push_id`,
-		where:  `NOT ` + c.busy,
+		who:  `p.tenant_id, p.recipient, p.id`,
+		at:   `p.send_at`,
+		from: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool) l JOIN known p ON p.id = l.push_id`,
+		where: `NOT EXISTS (
+			SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,
 		checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 	}
 }
@@ -26,13 +27,16 @@ const (
 	wantedKey = `('x' || encode(` + keyBytes + `, 'hex'))::bit(64)::bigint`
 )
 
+// lookedPushes are the pushes that are looked at in a chunk.
+const lookedPushes = `(SELECT * FROM own WHERE looked UNION ALL TABLE touched)`
+
 // pushQuery looks at pushes by themselves.
-func (c auditCut) pushQuery() auditQuery {
+func pushQuery() auditQuery {
 	return auditQuery{
 		who:   `p.tenant_id, p.recipient, p.id`,
 		at:    `p.send_at`,
-		from:  c.pushes.from + ` p LEFT JOIN ` + c.tenants + ` t ON t.id = p.tenant_id ` + c.itsLive,
-		where: c.pushes.where,
+		from:  lookedPushes + ` p LEFT JOIN own_tenants t ON t.id = p.tenant_id ` + itsChunk,
+		where: `true`,
 		checks: []auditCheck{
 			{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
 				OR l.token IS NULL AND l.next_at <> p.next_at AND NOT (l.campaign_id IS NOT NULL AND l.next_at = 'infinity')`,
@@ -57,7 +61,7 @@ func (c auditCut) pushQuery() auditQuery {
 // recordQuery holds the record of each push to all of its attempts. None has a number above the push's count (see
 // attemptQuery), so that as many as that have no gaps. What began before [Kept] attempts may be gone: the first attempts of a
 // push that was made before then, and all of one that ended before then.
-func (c auditCut) recordQuery() auditQuery {
+func recordQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		at:  `send_at`,
@@ -68,11 +72,11 @@ func (c auditCut) recordQuery() auditQuery {
 					coalesce(s.rows, 0) AS rows, s.first, coalesce(s.delivered, false) AS delivered, coalesce(s.unknown, false) AS unknown,
 					p.created_at < now() - @keep_sends::interval AS made,
 					p.status = 'scheduled' OR p.updated_at < now() - @keep_sends::interval + interval '1 day' AS ended
-				FROM ` + c.pushes.from + ` p LEFT JOIN (
+				FROM ` + lookedPushes + ` p LEFT JOIN (
 					SELECT push_id, count(*) AS rows, min(attempt) AS first,
 						bool_or(outcome = 'delivered') IS TRUE AS delivered, bool_or(outcome = 'unknown') IS TRUE AS unknown
-					FROM ` + c.records + ` s GROUP BY push_id
-				) s ON s.push_id = p.id WHERE ` + c.pushes.where + `
+					FROM (TABLE recorded UNION ALL TABLE elsewhere) s GROUP BY push_id
+				) s ON s.push_id = p.id
 			) p
 		) p`,
 		where: `true`,
@@ -88,7 +92,7 @@ func (c auditCut) recordQuery() auditQuery {
 
 // requestQuery holds the pushes that bear an Idempotency-Key to what that key has made, and that of one key, one with the
 // next: within 30 days it makes each push once, for one tenant, from one request.
-func (c auditCut) requestQuery() auditQuery {
+func requestQuery() auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		at:  `send_at`,
@@ -97,7 +101,7 @@ func (c auditCut) requestQuery() auditQuery {
 				lag(k.created_at) OVER one_key > k.created_at - interval '30 days'
 					AND (k.tenant_id, k.hash) IS DISTINCT FROM (lag(k.tenant_id) OVER one_key, lag(k.hash) OVER one_key) AS differs,
 				lag(k.created_at) OVER one_member > k.created_at - interval '30 days' AS again
-			FROM ` + c.keyed + ` k FULL JOIN ` + c.requests + ` p ON p.id = k.push_id
+			FROM keyed k FULL JOIN requests p ON p.id = k.push_id
 			WINDOW one_key AS (PARTITION BY k.idempotency_id ORDER BY k.created_at, k.push_id),
 				one_member AS (PARTITION BY k.idempotency_id, k.member ORDER BY k.created_at, k.push_id)
 		) p`,
