@@ -1,13 +1,11 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 )
@@ -51,15 +49,4 @@ func (s *Store) Audit(ctx context.Context, file booking.Terms, since time.Time) 
 		_, _, err = p.Next(ctx, func(f Finding) { all = append(all, f) })
 	}
 	return all, err
-}
-
-// auditArgs are the arguments that all queries of an audit may name.
-func auditArgs(file booking.Terms, kept booking.Kept) pgx.NamedArgs {
-	file = booking.OrNone(file)
-	args := pgx.NamedArgs{
-		"grace": auditGrace, "various": !file.Plain(),
-		"keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
-	}
-	ruleArgs(args, sameForAll(file))
-	return args
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -159,20 +160,19 @@ func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context,
 
 // args are the arguments of the next chunk.
 func (p *AuditPass) args(w walk) pgx.NamedArgs {
-	args := auditArgs(p.plan.Policy, p.plan.Kept)
-	spans := w.stretch()
+	spans, file, kept := w.stretch(), p.plan.Policy, p.plan.Kept
 	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
 	begunUntil := until
 	if latest {
 		begunUntil = farAhead
 	}
-	for name, value := range map[string]any{
+	args := pgx.NamedArgs{
 		"key": w.Key, "last": p.last(w), "since": since, "until": until, "latest": latest,
-		"booked_since": since.Add(-p.plan.Policy.Reach()), "begun_since": since.Add(-p.plan.Policy.Reach() - longAttempt), "begun_until": begunUntil,
+		"booked_since": since.Add(-file.Reach()), "begun_since": since.Add(-file.Reach() - longAttempt), "begun_until": begunUntil,
 		"stretch": multirange(spans), "end": w.Spans[len(w.Spans)-1].Until, "spans": multirange(w.Spans), "ahead": w.Ahead, "settled": settled,
-	} {
-		args[name] = value
+		"grace": auditGrace, "various": !file.Plain(), "keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
 	}
+	ruleArgs(args, sameForAll(file))
 	return args
 }
 
