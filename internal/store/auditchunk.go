@@ -39,7 +39,7 @@ func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '
 
 // sql asks everything of a chunk.
 func (p *AuditPass) sql() string {
-	queries := []auditQuery{waitingQuery(), underWayQuery(), pushQuery(), attemptQuery(), recordQuery(), overlapQuery(), requestQuery()}
+	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}
 	if policy := sameForAll(p.plan.Policy); len(policy) > 0 {
 		queries = append(queries, promisedQuery(policy), actualQuery(policy))
 	}

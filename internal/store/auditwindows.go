@@ -91,16 +91,14 @@ func actualQuery(policy quota.Policy) auditQuery {
 }
 
 // overlapQuery sorts all attempts.
-func overlapQuery() auditQuery {
-	return auditQuery{
-		who: `tenant_id, recipient, push_id`,
-		at:  `started_at`,
-		from: `(
-			SELECT *, max(coalesce(ended_at, 'infinity')) OVER (` + byAttempt + ` ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-			FROM attempts s WHERE near
-		) s`,
-		where: `fresh`,
-		checks: []auditCheck{{"overlap", `started_at < before`,
-			`format('attempt %s began at %s, before one of the same recipient ended at %s', attempt, started_at, before)`}},
-	}
+var overlapQuery = auditQuery{
+	who: `tenant_id, recipient, push_id`,
+	at:  `started_at`,
+	from: `(
+		SELECT *, max(coalesce(ended_at, 'infinity')) OVER (` + byAttempt + ` ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+		FROM attempts s WHERE near
+	) s`,
+	where: `fresh`,
+	checks: []auditCheck{{"overlap", `started_at < before`,
+		`format('attempt %s began at %s, before one of the same recipient ended at %s', attempt, started_at, before)`}},
 }
