@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -33,7 +34,7 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 // Help lists the checks behind the flags.
 func (audit) Help() string {
 	var b strings.Builder
-	b.WriteString("It reads one snapshot of Postgres, and nothing else. The checks:\n")
+	b.WriteString("It reads Postgres, and nothing else, in chunks of recipients. Each chunk has a snapshot of its own. The checks:\n")
 	for _, c := range store.Checks {
 		fmt.Fprintf(&b, "\n  %-19s %s", c.Name, c.Meaning)
 	}
@@ -53,14 +54,20 @@ func (c audit) Run() error {
 	if c.JSON {
 		report = &object{to: os.Stdout}
 	}
-	steps := newProgress(os.Stderr)
+	told := newProgress(os.Stderr)
 	err := withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		if cfg.File == "" {
 			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
 		}
-		scope := store.AuditScope{Policy: cfg.Policy.Terms(), Since: c.Since.Time}
-		scope.Kept.Pushes, scope.Kept.Sends = cfg.Retention.Pushes, cfg.Retention.Sends
-		return st.AuditEach(ctx, scope, report.add, steps.done)
+		kept := booking.Kept{Pushes: cfg.Retention.Pushes, Sends: cfg.Retention.Sends}
+		pass := st.AuditSince(cfg.Policy.Terms(), kept, c.Since.Time)
+		for !pass.Over() {
+			if _, _, err := pass.Next(ctx, report.add); err != nil {
+				return err
+			}
+			told.done(pass.Share())
+		}
+		return nil
 	})
 	if err != nil {
 		return exitStatus{err, 2}
@@ -122,13 +129,13 @@ func (o *object) end() (violations int, err error) {
 	return len(o.all), json.NewEncoder(o.to).Encode(map[string]any{"violations": o.all})
 }
 
-// progress prints what was checked and how long that took, if standard error is a terminal, or once the audit has
-// become a long one.
+// progress prints how much is checked, a tenth after the other, if standard error is a terminal, or once the audit has become a
+// long one.
 type progress struct {
-	to       io.Writer
-	watched  bool
-	began    time.Time
-	withheld []store.AuditStep
+	to      io.Writer
+	watched bool
+	began   time.Time
+	tenths  int // that were told
 }
 
 func newProgress(to *os.File) *progress {
@@ -136,13 +143,11 @@ func newProgress(to *os.File) *progress {
 	return &progress{to: to, watched: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now()}
 }
 
-func (p *progress) done(s store.AuditStep) {
+func (p *progress) done(share float64) {
 	const long = 10 * time.Second
-	if p.withheld = append(p.withheld, s); !p.watched && time.Since(p.began) < long {
-		return
+	tenths, took := int(10*share), time.Since(p.began)
+	if tenths > p.tenths && (p.watched || took >= long) {
+		p.tenths = tenths
+		fmt.Fprintf(p.to, "checked %d %% in %s\n", 10*tenths, took.Round(time.Second/10))
 	}
-	for _, s := range p.withheld {
-		fmt.Fprintf(p.to, "checked %s in %s\n", strings.Join(s.Checks, ", "), s.Took.Round(time.Millisecond))
-	}
-	p.withheld = nil
 }

@@ -4,36 +4,26 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestProgress_Terminal, and for audits that have become long: then
-// also of what was done before.
+// TestProgress_Terminal, and for audits that have become long: each tenth once.
 func TestProgress_Terminal(t *testing.T) {
 	for name, row := range map[string]struct {
 		watched bool
-		began   time.Time
-		want    [2]string // after one step, and after the second
+		ago     time.Duration // of the beginning
+		want    string
 	}{
-		"watched":             {true, time.Now(), [2]string{"checked a, b in 2s\n", "checked a, b in 2s\nchecked c in 3ms\n"}},
-		"unwatched":           {false, time.Now(), [2]string{"", ""}},
-		"unwatched, and long": {false, time.Now().Add(-time.Minute), [2]string{"checked a, b in 2s\n", "checked a, b in 2s\nchecked c in 3ms\n"}},
+		"watched":             {true, 0, "checked 20 % in 0s\nchecked 30 % in 0s\nchecked 100 % in 0s\n"},
+		"unwatched":           {false, 0, ""},
+		"unwatched, and long": {false, time.Minute, "checked 20 % in 1m0s\nchecked 30 % in 1m0s\nchecked 100 % in 1m0s\n"},
 	} {
 		var out strings.Builder
-		p := &progress{to: &out, watched: row.watched, began: row.began}
-		for i, s := range []store.AuditStep{{Checks: []string{"a", "b"}, Took: 2 * time.Second}, {Checks: []string{"c"}, Took: 3 * time.Millisecond}} {
-			if p.done(s); out.String() != row.want[i] {
-				t.Errorf("%s: step %d has told %q", name, i, out.String())
-			}
+		p := &progress{to: &out, watched: row.watched, began: time.Now().Add(-row.ago)}
+		for _, share := range []float64{0.01, 0.22, 0.29, 0.31, 1} {
+			p.done(share)
 		}
-	}
-	var out strings.Builder
-	p := &progress{to: &out, began: time.Now()}
-	p.done(store.AuditStep{Checks: []string{"early"}})
-	p.began = time.Now().Add(-time.Minute)
-	p.done(store.AuditStep{Checks: []string{"late"}})
-	if out.String() != "checked early in 0s\nchecked late in 0s\n" {
-		t.Errorf("what was withheld: %q", out.String())
+		if out.String() != row.want {
+			t.Errorf("%s: it has told %q", name, out.String())
+		}
 	}
 }

@@ -1,12 +1,11 @@
 package store
 
 import (
-	"cmp"
+	"context"
 	"math"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 )
@@ -31,16 +30,23 @@ const longAttempt = time.Hour
 // forever is how long pushes and attempts are kept that nothing removes: the longest duration there is, 292 years.
 const forever = time.Duration(math.MaxInt64)
 
-// back is how far before an attempt others of its recipient can matter to it.
-const back = ` - @reach::interval - @long::interval`
-
-// auditArgs are the arguments that all queries of an audit may name.
-func auditArgs(file booking.Terms, kept booking.Kept) pgx.NamedArgs {
-	file = booking.OrNone(file)
-	args := pgx.NamedArgs{
-		"grace": auditGrace, "long": longAttempt, "reach": file.Reach(), "various": !file.Plain(),
-		"keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
+// AuditSince begins a pass over what was to be sent, or was sent, since a time, zero: over everything, and over all that waits or
+// is under way. It changes nothing in Postgres, and leaves no one out, however long that takes. Each chunk has a snapshot of its own.
+func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *AuditPass {
+	return &AuditPass{
+		store: s, plan: booking.AuditPlan{Policy: booking.OrNone(file), Kept: kept},
+		state: auditState{
+			AuditResult: booking.AuditResult{Found: map[string]*booking.AuditFinding{}},
+			Walk:        walk{Spans: []stretch{{since, farAhead}}, Left: 1, Begun: true, Key: math.MinInt64, Step: firstStep},
+		},
 	}
-	ruleArgs(args, sameForAll(file))
-	return args
+}
+
+// Audit carries such a pass to its end, and returns all broken guarantees.
+func (s *Store) Audit(ctx context.Context, file booking.Terms, since time.Time) (all []Finding, err error) {
+	p := s.AuditSince(file, booking.Kept{}, since)
+	for err == nil && !p.Over() {
+		_, _, err = p.Next(ctx, func(f Finding) { all = append(all, f) })
+	}
+	return all, err
 }

@@ -1,18 +1,20 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
 
-// A chunk of the workers' audit is all that belongs to the recipients in a range of keys, in some time: their pushes, their
+// A chunk of an audit is all that belongs to the recipients in a range of keys, in some time: their pushes, their
 // attempts and their rows in live, read once each in a snapshot of its own. So what is compared with each other is nearly
-// always in one chunk, however small that is, and the queries ask of it what they ask of whole tables. The few rows of other
+// always in one chunk, however small that is. The few rows of other
 // keys or times that they need are read one by one.
 
 const (
@@ -27,35 +29,22 @@ const (
 const chunkSettings = `SET LOCAL work_mem = '64MB';
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
 
+// begun says of an attempt that it is looked at in this stretch: it began in it, or behind the latest one.
+func begun(column string) string {
+	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
+}
+
 // hourOf is when the hour of a time began.
 func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }
 
-// cut looks at the rows of a chunk.
-func (p *AuditPass) cut() auditCut {
-	return auditCut{
-		policy:    sameForAll(p.plan.Policy),
-		forgotten: `(SELECT * FROM near_live WHERE ` + overdue + ` AND @latest::bool)`,
-		underWay:  `(SELECT * FROM near_live WHERE phase = 2 AND @latest::bool)`,
-		busy:      `EXISTS (SELECT FROM near_live o WHERE o.recipient_key = l.recipient_key AND o.phase = 2 AND o.next_at - now() > - @grace::interval)`,
-		pushes:    auditRows{`(SELECT * FROM own WHERE looked UNION ALL TABLE touched)`, `true`},
-		known:     `known`,
-		shown:     `shown`,
-		tenants:   `own_tenants`,
-		itsLive:   itsChunk,
-		records:   `(TABLE recorded UNION ALL TABLE elsewhere)`,
-		sends:     auditRows{`attempts`, `s.looked`},
-		sendAt:    `s.filed_at`,
-		around:    auditRows{`(SELECT * FROM attempts WHERE near)`, `fresh`},
-		bookings:  auditRows{`(SELECT * FROM own WHERE freed = false AND status IN ('scheduled', 'sent'))`, `looked`},
-		requests:  `requests`,
-		keyed:     `keyed`,
-	}
-}
-
 // sql asks everything of a chunk.
 func (p *AuditPass) sql() string {
+	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}
+	if policy := sameForAll(p.plan.Policy); len(policy) > 0 {
+		queries = append(queries, promisedQuery(policy), actualQuery(policy))
+	}
 	sql := chunkRows
-	for _, q := range p.cut().queries() {
+	for _, q := range queries {
 		sql += `SELECT *, NULL::bigint FROM (` + q.sql() + `) found (name, tenant_id, recipient, push_id, detail, at) UNION ALL `
 	}
 	return sql + chunkSum
@@ -142,21 +131,27 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 	err := a.run(ctx, tx, judgedPromises(`(
 		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
 			AND status IN ('scheduled', 'sent')
-	)`, `p.send_at >= @since::timestamptz AND `+hourOf(`p.send_at`)+` = ANY (@hours::timestamptz[])`), args, false)
+	)`, `p.send_at <@ @stretch::tstzmultirange`), args, false)
 	if err != nil {
 		return err
 	}
 	return a.run(ctx, tx, judgedSends(`(
 		SELECT * FROM sends WHERE `+inKeys+` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz AND ended_at IS NOT NULL
-	)`, `p.started_at >= @since::timestamptz AND (@latest::bool AND p.started_at >= @until::timestamptz OR `+hourOf(`p.started_at`)+` = ANY (@hours::timestamptz[]))`), args, true)
+	)`, begun(`p.started_at`)), args, true)
 }
 
 // snapshot reads in a transaction that lasts as long as a chunk may.
 func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context, tx pgx.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
-	defer cancel()
+	limit := chunkTime + 2*p.planning
+	if p.patient {
+		limit = 0
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
+		defer cancel()
+	}
 	return pgx.BeginTxFunc(ctx, p.store.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, chunkSettings+`; SET LOCAL statement_timeout = `+milliseconds(chunkTime+2*p.planning)); err != nil {
+		if _, err := tx.Exec(ctx, chunkSettings+`; SET LOCAL statement_timeout = `+milliseconds(limit)); err != nil {
 			return err
 		}
 		return read(ctx, tx)
@@ -165,20 +160,19 @@ func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context,
 
 // args are the arguments of the next chunk.
 func (p *AuditPass) args(w walk) pgx.NamedArgs {
-	args := auditArgs(p.plan.Policy, p.plan.Kept)
-	spans := w.stretch()
+	spans, file, kept := w.stretch(), p.plan.Policy, p.plan.Kept
 	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
 	begunUntil := until
 	if latest {
 		begunUntil = farAhead
 	}
-	for name, value := range map[string]any{
+	args := pgx.NamedArgs{
 		"key": w.Key, "last": p.last(w), "since": since, "until": until, "latest": latest,
-		"booked_since": since.Add(-p.plan.Policy.Reach()), "begun_since": since.Add(-p.plan.Policy.Reach() - longAttempt), "begun_until": begunUntil,
-		"solid": len(spans) == 1, "hours": hours(spans), "end": w.Spans[len(w.Spans)-1].Until, "all_hours": hours(w.Spans), "ahead": w.Ahead, "settled": settled,
-	} {
-		args[name] = value
+		"booked_since": since.Add(-file.Reach()), "begun_since": since.Add(-file.Reach() - longAttempt), "begun_until": begunUntil,
+		"stretch": multirange(spans), "end": w.Spans[len(w.Spans)-1].Until, "spans": multirange(w.Spans), "ahead": w.Ahead, "settled": settled,
+		"grace": auditGrace, "various": !file.Plain(), "keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
 	}
+	ruleArgs(args, sameForAll(file))
 	return args
 }
 
@@ -193,6 +187,15 @@ func hours(spans []stretch) (all []time.Time) {
 		}
 	}
 	return all
+}
+
+// multirange is a tstzmultirange of some stretches.
+func multirange(spans []stretch) string {
+	ranges := make([]string, len(spans))
+	for i, s := range spans {
+		ranges[i] = `[` + stamp(s.Since) + `,` + stamp(s.Until) + `)`
+	}
+	return `{` + strings.Join(ranges, `,`) + `}`
 }
 
 // last is the last key of the next chunk.

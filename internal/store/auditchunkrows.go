@@ -26,12 +26,11 @@ var chunkRows = `
 		UNION ALL
 		SELECT * FROM live WHERE ` + inKeys + ` AND recipient_key = ANY (@ahead::bigint[]) AND send_at >= @until::timestamptz AND @latest::bool
 	), own AS MATERIALIZED (
-		SELECT ` + ownColumns + `, send_at >= @since::timestamptz AND (@solid::bool OR ` + hourOf(`send_at`) + ` = ANY (@hours::timestamptz[])) AS looked
+		SELECT ` + ownColumns + `, send_at <@ @stretch::tstzmultirange AS looked
 		FROM pushes
 		WHERE ` + inKeys + ` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND (send_at >= @since::timestamptz OR freed = false)
 	), recorded AS MATERIALIZED (
-		SELECT ` + attemptColumns + `, started_at >= @since::timestamptz AND (@solid::bool OR @latest::bool AND started_at >= @until::timestamptz
-				OR ` + hourOf(`started_at`) + ` = ANY (@hours::timestamptz[])) AS fresh
+		SELECT ` + attemptColumns + `, ` + begun(`started_at`) + ` AS fresh
 		FROM sends
 		WHERE ` + inKeys + ` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz
 	), needed AS MATERIALIZED (
@@ -57,8 +56,7 @@ var chunkRows = `
 		TABLE ours UNION ALL TABLE others
 	), touched AS MATERIALIZED (
 		SELECT * FROM known
-		WHERE NOT looked AND ` + inKeys + ` AND NOT (send_at < @end::timestamptz AND ` + hourOf(`send_at`) + ` = ANY (@all_hours::timestamptz[]))
-			AND id IN (SELECT push_id FROM recorded WHERE fresh)
+		WHERE NOT looked AND ` + inKeys + ` AND NOT send_at <@ @spans::tstzmultirange AND id IN (SELECT push_id FROM recorded WHERE fresh)
 	), own_tenants AS MATERIALIZED (
 		SELECT t.id FROM (SELECT tenant_id FROM own WHERE looked UNION SELECT tenant_id FROM touched) p
 		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
@@ -82,7 +80,7 @@ var chunkRows = `
 		) l ON true
 	), attempts AS MATERIALIZED (
 		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
-			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND ` + hourOf(`s.started_at`) + ` <> ALL (@all_hours::timestamptz[]) AS looked
+			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND NOT (s.started_at <@ @spans::tstzmultirange OR s.started_at >= @end::timestamptz) AS looked
 		FROM (
 			SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere UNION ALL
 			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool

@@ -17,19 +17,20 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// AuditPass is one pass of the workers' audit: over all that is under way or forgotten, and over the hours of send times that
-// are not closed. An hour is closed when all of its pushes ended so long ago that no worker changes them any more, and the
-// audit found nothing there. It is not read again, unless an answer comes later still. How far a pass has come is in the
-// table audit_pass: another worker goes on with it.
+// AuditPass is one pass of the audit: over all that is under way or forgotten, and over a time that [Store.AuditSince] is told.
+// One of the workers goes over the hours of send times that are not closed. An hour is closed when all of its pushes ended so
+// long ago that no worker changes them any more, and the audit found nothing there. It is not read again, unless an answer comes
+// later still. How far a pass of the workers has come is in the table audit_pass: another worker goes on with it.
 type AuditPass struct {
 	store  *Store
-	worker uuid.UUID
+	worker uuid.UUID // nil: it is none of the workers', and nothing is written down
 	plan   booking.AuditPlan
 	state  auditState
 	cuts   []int64 // keys at which chunks begin in any case; for tests
 
 	reach    *time.Duration // of all policies that tenants have had; nil: not known yet
 	planning time.Duration  // what it took to plan for a chunk; 0: no chunk was read yet
+	patient  bool           // the next chunk may take any time
 }
 
 const (
@@ -121,6 +122,14 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 // Over reports whether all was audited.
 func (p *AuditPass) Over() bool { return p.state.Walk.over() }
 
+// Share is how much of a pass of [Store.AuditSince] is done.
+func (p *AuditPass) Share() float64 {
+	if p.Over() {
+		return 1
+	}
+	return float64(uint64(p.state.Walk.Key)-1<<63) / (1 << 64)
+}
+
 // Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
 // reports whether the worker still has the pass.
 func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
@@ -143,9 +152,11 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 	case err != nil:
 		return c, true, fmt.Errorf("audit: %w", classify(err))
 	default:
-		c.Rows = read.rows
+		c.Rows, p.patient = read.rows, false
 		open = append(open, read.open...)
 		switch {
+		case read.reading < chunkAim/32:
+			w.Step = 16 * min(w.Step, mostStep/16)
 		case read.reading < chunkAim/8:
 			w.Step = 4 * min(w.Step, mostStep/4)
 		case read.reading < chunkAim/2:
@@ -168,7 +179,7 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 	return c, own, err
 }
 
-// tooLong has the next chunk be smaller, or leaves out the only recipient of this one.
+// tooLong has the next chunk be smaller. Workers leave out the only recipient of this one; others wait for it.
 func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
 	if !w.Begun { // nobody knows what is ahead: it is looked at when its time comes
 		w.Begun = true
@@ -178,6 +189,10 @@ func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk,
 	if err != nil || smaller {
 		return err
 	}
+	if p.worker == uuid.Nil && of != uuid.Nil {
+		p.patient = true
+		return nil
+	}
 	if c.Skipped = of; of != uuid.Nil {
 		*open = append(*open, hours(w.stretch())...)
 	}
@@ -185,8 +200,11 @@ func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk,
 	return nil
 }
 
-// save writes down how far the pass is, or that it is over.
+// save writes down how far the pass of a worker is, or that it is over.
 func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
+	if p.worker == uuid.Nil {
+		return true, nil
+	}
 	err = p.store.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		if p.Over() {
 			own, err = p.end(ctx, c)

@@ -59,9 +59,26 @@ func finishAudit(t testing.TB, p *store.AuditPass) (all []store.Finding) {
 	return all
 }
 
-// auditInChunks makes a first pass, with chunks of so many recipients.
-func (b *bundle) auditInChunks(t testing.TB, policy quota.Policy, recipients int) []store.Finding {
+// TestAuditSince_Alone: it needs no worker's pass, takes none, and writes nothing.
+func TestAuditSince_Alone(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	p := b.booked(t, "anna", time.Hour)
+	b.exec(t, `UPDATE pushes SET next_at = send_at - interval '1 second' WHERE id = $1`, p.ID)
+	workers := b.beginAudit(t, perMinute, 0)
+	readOnly := openURL(t, b.url+"&default_transaction_read_only=on", store.Config{})
+	if found := finishAudit(t, readOnly.AuditSince(perMinute, booking.Kept{}, time.Time{})); !only(found, p) {
+		t.Errorf("found %+v", found)
+	}
+	if found := finishAudit(t, workers); !only(found, p) {
+		t.Errorf("the workers found %+v", found)
+	}
+}
+
+// auditInChunks audits everything, in chunks of so many recipients; 0: as they come.
+func (b *bundle) auditInChunks(t testing.TB, file booking.Terms, recipients int) []store.Finding {
 	t.Helper()
-	b.forgetAudits(t)
-	return finishAudit(t, b.beginAudit(t, policy, recipients))
+	p := b.AuditSince(file, booking.Kept{}, time.Time{})
+	b.cut(t, p, recipients)
+	return finishAudit(t, p)
 }

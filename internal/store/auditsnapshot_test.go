@@ -69,7 +69,8 @@ func TestAuditPass_Snapshots(t *testing.T) {
 }
 
 // TestAuditPass_TooLong: a chunk that takes too long is given up, and smaller ones come instead, until a recipient who takes
-// too long even alone is left out. All else is audited, and the hours of who was left out are read again.
+// too long even alone is left out. All else is audited, and the hours of who was left out are read again. [store.Store.AuditSince]
+// leaves no one out.
 func TestAuditPass_TooLong(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -136,5 +137,15 @@ func TestAuditPass_TooLong(t *testing.T) {
 	}
 	if closed := ask[bool](t, b.db, `SELECT closed FROM audited WHERE slice = date_trunc('hour', (SELECT send_at FROM pushes WHERE id = $1))`, bad.ID); closed {
 		t.Error("the hour of what was left out is closed")
+	}
+
+	// An audit of its own waits for that one.
+	b.exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, bad.ID)
+	b.exec(t, `CREATE OR REPLACE FUNCTION slow(tenant uuid) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+		IF EXISTS (SELECT FROM pushes p WHERE p.tenant_id = tenant AND p.recipient LIKE 'bad %') THEN PERFORM pg_sleep(5); END IF; RETURN true; END $$`)
+	p = b.AuditSince(perMinute, booking.Kept{}, time.Time{})
+	p.CutAt([]int64{first, first + 1})
+	if found := finishAudit(t, p); len(found) != 2*len(keys)+2 { // by two checks each
+		t.Errorf("it found %+v", found)
 	}
 }

@@ -39,18 +39,18 @@ func ruleArgs(args pgx.NamedArgs, policy quota.Policy) {
 
 // lags are the columns first0, first1, …: for each rule, the time of the row that is as many rows before as the rule
 // allows in a window.
-func (c auditCut) lags(column string) string {
-	lags := make([]string, len(c.policy))
-	for i := range c.policy {
+func lags(policy quota.Policy, column string) string {
+	lags := make([]string, len(policy))
+	for i := range policy {
 		lags[i] = fmt.Sprintf(`lag(%s, @limit%d::int) OVER w AS first%d`, column, i, i)
 	}
 	return strings.Join(lags, ", ")
 }
 
 // windowChecks ask, for each rule, whether a row is too close to that one.
-func (c auditCut) windowChecks(name, what string) []auditCheck {
-	checks := make([]auditCheck, len(c.policy))
-	for i := range c.policy {
+func windowChecks(policy quota.Policy, name, what string) []auditCheck {
+	checks := make([]auditCheck, len(policy))
+	for i := range policy {
 		checks[i] = auditCheck{name,
 			fmt.Sprintf(`at < first%d + @window%d::interval`, i, i),
 			fmt.Sprintf(`format('more than %%s %s within %%s, from %%s to %%s (rule %%s)', @limit%d::int, @window%d::interval, first%d, at, @rule%d::text)`, what, i, i, i, i),
@@ -60,50 +60,45 @@ func (c auditCut) windowChecks(name, what string) []auditCheck {
 }
 
 // promisedQuery sorts what holds a place in a quota by its promised time, once for all rules.
-func (c auditCut) promisedQuery() auditQuery {
+func promisedQuery(policy quota.Policy) auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
 		at:  `at`,
 		from: `(
-			SELECT *, send_at AS at, ` + c.lags(`send_at`) + `
-			FROM ` + c.bookings.from + ` p WHERE ` + withoutOwn + `
+			SELECT *, send_at AS at, ` + lags(policy, `send_at`) + `
+			FROM own p WHERE freed = false AND status IN ('scheduled', 'sent') AND ` + withoutOwn + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at, id)
 		) p`,
-		where:  c.bookings.where,
-		noWalk: true,
-		checks: c.windowChecks("promised-window", "sends promised"),
+		where:  `looked`,
+		checks: windowChecks(policy, "promised-window", "sends promised"),
 	}
 }
 
 // actualQuery sorts the attempts that may have reached the provider. Each must begin a window after the provider had
 // the one before, or can have had it: what the gate in internal/booking/claim.go makes sure of.
-func (c auditCut) actualQuery() auditQuery {
+func actualQuery(policy quota.Policy) auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,
 		at:  `at`,
 		from: `(
-			SELECT *, started_at AS at, ` + c.lags(`coalesce(handed_at, ended_at, started_at)`) + `
-			FROM ` + c.around.from + ` s WHERE outcome IS DISTINCT FROM 'refused' AND ` + withoutOwn + `
+			SELECT *, started_at AS at, ` + lags(policy, `coalesce(handed_at, ended_at, started_at)`) + `
+			FROM attempts s WHERE near AND outcome IS DISTINCT FROM 'refused' AND ` + withoutOwn + `
 			WINDOW w AS (` + byAttempt + `)
 		) s`,
-		where:  c.around.where,
-		noWalk: true,
-		checks: c.windowChecks("actual-window", "sends"),
+		where:  `fresh`,
+		checks: windowChecks(policy, "actual-window", "sends"),
 	}
 }
 
 // overlapQuery sorts all attempts.
-func (c auditCut) overlapQuery() auditQuery {
-	return auditQuery{
-		who: `tenant_id, recipient, push_id`,
-		at:  `started_at`,
-		from: `(
-			SELECT *, max(coalesce(ended_at, 'infinity')) OVER (` + byAttempt + ` ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
-			FROM ` + c.around.from + ` s
-		) s`,
-		where:  c.around.where,
-		noWalk: true,
-		checks: []auditCheck{{"overlap", `started_at < before`,
-			`format('attempt %s began at %s, before one of the same recipient ended at %s', attempt, started_at, before)`}},
-	}
+var overlapQuery = auditQuery{
+	who: `tenant_id, recipient, push_id`,
+	at:  `started_at`,
+	from: `(
+		SELECT *, max(coalesce(ended_at, 'infinity')) OVER (` + byAttempt + ` ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+		FROM attempts s WHERE near
+	) s`,
+	where: `fresh`,
+	checks: []auditCheck{{"overlap", `started_at < before`,
+		`format('attempt %s began at %s, before one of the same recipient ended at %s', attempt, started_at, before)`}},
 }

@@ -134,11 +134,7 @@ func TestDropPartitions(t *testing.T) {
 	if again := b.drop(t); len(again) != 0 {
 		t.Errorf("dropped again: %v", again)
 	}
-	var found []store.Finding
-	if err := b.AuditEach(t.Context(), store.AuditScope{Kept: kept}, func(f store.Finding) { found = append(found, f) }, nil); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range found { // what was forged to wait since long ago is overdue
+	for _, f := range finishAudit(t, b.AuditSince(nil, kept, time.Time{})) { // what was forged to wait since long ago is overdue
 		if f.Push != waits.ID && f.Push != under.ID {
 			t.Errorf("audit: %+v", f)
 		}
