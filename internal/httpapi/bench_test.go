@@ -13,7 +13,7 @@ import (
 )
 
 func BenchmarkDecodeSubmit(b *testing.B) {
-	body := []byte(exampleRequest().(json.RawMessage))
+	body := exampleRequest
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +27,7 @@ func BenchmarkDecodeSubmit(b *testing.B) {
 func batchOf1000() []byte {
 	members := make([]string, maxMembers)
 	for i := range members {
-		members[i] = strings.Replace(string(exampleRequest().(json.RawMessage)), "user-42", fmt.Sprintf("user-%d", i), 1)
+		members[i] = strings.Replace(string(exampleRequest), "user-42", fmt.Sprintf("user-%d", i), 1)
 	}
 	return []byte(`{"pushes":[` + strings.Join(members, ",") + `]}`)
 }
@@ -46,7 +46,7 @@ func BenchmarkDecodeBatch1000(b *testing.B) {
 }
 
 func BenchmarkRequestHash(b *testing.B) {
-	body := []byte(exampleRequest().(json.RawMessage))
+	body := exampleRequest
 	b.ReportAllocs()
 	for b.Loop() {
 		requestHash(submitPath, body)
