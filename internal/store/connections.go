@@ -220,3 +220,16 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) 
 	}
 	return err
 }
+
+// fill puts the rows of two columns into a map.
+func fill[K comparable, V any](all map[K]V, rows pgx.Rows) error {
+	var (
+		key   K
+		value V
+	)
+	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		all[key] = value
+		return nil
+	})
+	return err
+}
