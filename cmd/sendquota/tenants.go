@@ -59,7 +59,7 @@ func (c listTenants) Run() error {
 		}
 		views := make([]tenantView, len(tenants))
 		for i, t := range tenants {
-			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.Caps.PendingPushes, t.Caps.RecipientsPerDay}
+			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.PendingPushes, t.RecipientsPerDay}
 		}
 		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP"}
 		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(t tenantView) []string {

@@ -123,7 +123,11 @@ func (a *api) exportAuditLog(c *call) error {
 }
 
 func (a *api) auditLogRoutes(s *spec) []operation {
-	example := (&call{caller: push.Caller{Scopes: push.Scopes}}).logEntryView(exampleLogEntry())
+	example := (&call{caller: push.Caller{Scopes: push.Scopes}}).logEntryView(push.LogEntry{
+		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: exampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(exampleID)},
+		ActorName: "back office", Action: push.ActPushMove, Target: exampleOtherID,
+		Difference: json.RawMessage(`{"send_at": {"from": "` + stamp(exampleTime(0)) + `", "to": "` + stamp(exampleTime(time.Hour)) + `"}}`),
+	})
 	return []operation{{
 		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAuditLog,
 		summary: "List who did what",
@@ -139,12 +143,4 @@ func (a *api) auditLogRoutes(s *spec) []operation {
 		query: &logExportParams, status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, logLines, exportedEntry{example, "AAZg9d2FBAA"}) },
 	}}
-}
-
-func exampleLogEntry() push.LogEntry {
-	return push.LogEntry{
-		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: exampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(exampleID)},
-		ActorName: "back office", Action: push.ActPushMove, Target: exampleOtherID,
-		Difference: json.RawMessage(`{"send_at": {"from": "` + stamp(exampleTime(0)) + `", "to": "` + stamp(exampleTime(time.Hour)) + `"}}`),
-	}
 }

@@ -94,15 +94,14 @@ func (a *api) auditRoutes(s *spec) []operation {
 		summary: "List audits",
 		description: "The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can change, since what earlier ones closed, and all that was " +
 			"found before. Shown is what they found of yours, for 90 days.",
-		query: &auditsParams, status: http.StatusOK, answer: "A page of audits.", example: exampleAudits(),
+		query: &auditsParams, status: http.StatusOK, answer: "A page of audits.",
+		example: auditsView{Audits: viewsOf([]booking.Audit{
+			{Began: exampleTime(15 * time.Minute), Ended: exampleTime(15*time.Minute + 40*time.Second), Complete: true},
+			{Began: exampleTime(0), Ended: exampleTime(42 * time.Second), Complete: true, Found: map[string]*booking.AuditFinding{
+				"overdue": {Violations: 1, Pushes: []uuid.UUID{uuid.MustParse(exampleID)}},
+			}},
+		}, auditViewOf), Checks: []auditCheckView{{
+			"overdue", "A push is due, or has expired, for more than five minutes, and still waits; so does one while its channel takes nothing, or workers are too few.", "I1", guaranteesPage,
+		}}},
 	}}
-}
-
-func exampleAudits() auditsView {
-	clean := booking.Audit{Began: exampleTime(15 * time.Minute), Ended: exampleTime(15*time.Minute + 40*time.Second), Complete: true}
-	broken := booking.Audit{Began: exampleTime(0), Ended: exampleTime(42 * time.Second), Complete: true, Found: map[string]*booking.AuditFinding{
-		"overdue": {Violations: 1, Pushes: []uuid.UUID{uuid.MustParse(exampleID)}},
-	}}
-	check := AuditCheck{"overdue", "A push is due, or has expired, for more than five minutes, and still waits; so does one while its channel takes nothing, or workers are too few.", "I1"}
-	return auditsView{Audits: []auditView{auditViewOf(clean), auditViewOf(broken)}, Checks: []auditCheckView{auditCheckViewOf(check)}}
 }

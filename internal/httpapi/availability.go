@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -141,23 +140,19 @@ func bookingViewOf(h booking.Held) bookingView {
 }
 
 func (a *api) availabilityRoutes(s *spec) []operation {
+	from, until := exampleTime(-time.Hour), exampleTime(time.Hour)
+	held := booking.Held{Booking: quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}, Status: push.Scheduled}
+	policy := quota.Policy{exampleRule}
+	blocked := policy.Blocked(quota.NewTimeline([]quota.Booking{held.Booking}), from, until)
 	return []operation{{
 		id: "recipient-availability", method: http.MethodGet, path: recipientsPath + "/{id}/availability", tag: tagQuota, scope: push.ScopeQuota, serve: a.availability,
 		summary: "See when a push could be booked for a recipient",
 		description: "Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a place. " +
 			"All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time from from until until has at most 400 days.",
 		query:  &availabilityParams,
-		status: http.StatusOK, answer: "The free and the blocked times.", example: exampleAvailability(),
+		status: http.StatusOK, answer: "The free and the blocked times.", example: availabilityViewOf(schedule.Availability{
+			Slots: schedule.Slots{Bookings: []booking.Held{held}, Blocked: blocked}, Policy: policy, Now: from, Zone: time.UTC,
+			Free: quota.FreeSpans(blocked, quota.Span{From: from, Until: until}),
+		}, from, until),
 	}}
-}
-
-func exampleAvailability() any {
-	from, until := exampleTime(-time.Hour), exampleTime(time.Hour)
-	held := []booking.Held{{Booking: quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}, Status: push.Scheduled}}
-	policy := quota.Policy{exampleRule()}
-	blocked := policy.Blocked(quota.NewTimeline([]quota.Booking{held[0].Booking}), from, until)
-	return availabilityViewOf(schedule.Availability{
-		Slots: schedule.Slots{Bookings: slices.Clone(held), Blocked: blocked}, Policy: policy, Now: from, Zone: time.UTC,
-		Free: quota.FreeSpans(blocked, quota.Span{From: from, Until: until}),
-	}, from, until)
 }

@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
 func BenchmarkDecodeSubmit(b *testing.B) {
-	body := []byte(exampleRequest().(json.RawMessage))
+	body := exampleRequest
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -27,7 +31,7 @@ func BenchmarkDecodeSubmit(b *testing.B) {
 func batchOf1000() []byte {
 	members := make([]string, maxMembers)
 	for i := range members {
-		members[i] = strings.Replace(string(exampleRequest().(json.RawMessage)), "user-42", fmt.Sprintf("user-%d", i), 1)
+		members[i] = strings.Replace(string(exampleRequest), "user-42", fmt.Sprintf("user-%d", i), 1)
 	}
 	return []byte(`{"pushes":[` + strings.Join(members, ",") + `]}`)
 }
@@ -46,7 +50,7 @@ func BenchmarkDecodeBatch1000(b *testing.B) {
 }
 
 func BenchmarkRequestHash(b *testing.B) {
-	body := []byte(exampleRequest().(json.RawMessage))
+	body := exampleRequest
 	b.ReportAllocs()
 	for b.Loop() {
 		requestHash(submitPath, body)
@@ -66,16 +70,39 @@ func BenchmarkAnswerPush(b *testing.B) {
 	}
 }
 
-func BenchmarkAnswerBatch1000(b *testing.B) {
-	v := batchView{Accepted: maxMembers, Results: make([]resultView, maxMembers)}
-	for i := range v.Results {
-		v.Results[i] = resultView{Index: i, Status: 201, Push: examplePush(push.Scheduled)}
+// BenchmarkAnswers writes the largest answers by hand, as it is done, and as encoding/json and its second version would.
+func BenchmarkAnswers(b *testing.B) {
+	batch, page := batchView{Accepted: maxMembers, Results: make([]resultView, maxMembers)}, pageView{Pushes: make([]*pushView, 500)}
+	for i := range batch.Results {
+		batch.Results[i] = resultView{Index: i, Status: 201, Push: examplePush(push.Scheduled)}
 	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := newEncoders().get(v); err != nil {
-			b.Fatal(err)
+	for i := range page.Pushes {
+		page.Pushes[i] = examplePush(push.Scheduled)
+	}
+	slack := make([]byte, 64<<20) // as in BenchmarkSubmits
+	defer runtime.KeepAlive(slack)
+	for _, answer := range []struct {
+		name   string
+		pushes int
+		view   appender
+	}{{"batch of 1000", maxMembers, batch}, {"page of 500", len(page.Pushes), page}} {
+		run := func(name string, write func(e *encoder) error) {
+			b.Run(answer.name+"/"+name, func(b *testing.B) {
+				b.ReportAllocs()
+				before := cpuTime()
+				for b.Loop() {
+					e := newEncoders().pool.Get().(*encoder)
+					e.text = make([]byte, 0, answer.pushes*usualPush)
+					if err := write(e); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/float64(answer.pushes*b.N), "cpu-ns/push")
+			})
 		}
+		run("by hand", func(e *encoder) error { e.text = answer.view.appendJSON(e.text); return nil })
+		run("version 1", func(e *encoder) error { return e.json.Encode(answer.view) })
+		run("version 2", func(e *encoder) error { return jsonv2.MarshalWrite(e, answer.view, jsontext.AllowInvalidUTF8(true)) })
 	}
 }
 

@@ -98,15 +98,9 @@ func (a *api) exportCampaignRecipients(c *call) error {
 	return export(a, c, x)
 }
 
-func exampleOutcome() push.CampaignRecipient {
-	return push.CampaignRecipient{Recipient: "user-42", Line: 2, Outcome: push.OutcomeScheduled, Push: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0)}
-}
-
-func exampleRefusedOutcome() push.CampaignRecipient {
-	return push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: exampleTime(time.Minute), Reason: quotaExceeded.Name, Rules: []string{"per-day"}}
-}
-
 func (a *api) campaignRecipientRoutes(s *spec) []operation {
+	scheduled := outcomeViewOf(push.CampaignRecipient{Recipient: "user-42", Line: 2, Outcome: push.OutcomeScheduled, Push: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0)})
+	refused := outcomeViewOf(push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: exampleTime(time.Minute), Reason: quotaExceeded.Name, Rules: []string{"per-day"}})
 	return []operation{{
 		id: "list-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/recipients", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaignRecipients,
 		summary: "See what became of a campaign's recipients",
@@ -114,7 +108,7 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 			"They are kept for as long as pushes that have ended, from the end of the campaign.",
 		query:  &outcomesParams,
 		status: http.StatusOK, answer: "A page of recipients.", problems: []kind{notFound},
-		example: outcomesView{Recipients: []outcomeView{outcomeViewOf(exampleOutcome()), outcomeViewOf(exampleRefusedOutcome())}},
+		example: outcomesView{Recipients: []outcomeView{scheduled, refused}},
 	}, {
 		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.exportCampaignRecipients,
 		summary: "Export what became of a campaign's recipients",
@@ -123,6 +117,6 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 			"In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.",
 		query:  &outcomesExportParams,
 		status: http.StatusOK, answer: "The recipients, a line each.", example: "", problems: []kind{notFound, notAcceptable},
-		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, outcomeViewOf(exampleOutcome())) },
+		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, scheduled) },
 	}}
 }

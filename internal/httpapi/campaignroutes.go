@@ -16,7 +16,9 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "Draft a campaign",
 		description: "Makes a draft: one message, for everybody in an audience that is sent next. Nothing is booked before it is started.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long as there is one.",
-		keyed: true, body: campaignFields.body(s, exampleNewCampaign()),
+		keyed: true, body: campaignFields.body(s, json.RawMessage(`{"name": "Black Friday", "channel": "push", "category": "marketing", "send_at": "2026-12-01T08:00:00Z", "local_time": null, "spread": "30m",
+			"on_conflict": "defer", "latest": "2026-12-02T20:00:00Z", "expires_after": "4h",
+			"message": {"title": "Hi {{ first_name | default: 'there' }}", "body": "Everything must go."}, "metadata": {}}`)),
 		status: http.StatusCreated, answer: "The draft.", example: draft, problems: []kind{tooManyCampaigns, keyReused},
 		finish: func(all map[string]*huma.Response) {
 			etagged("201")(all)
@@ -58,6 +60,9 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "See messages of a campaign",
 		description: "Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with the attributes that the recipients have now. An error is what would make the line invalid. " +
 			"Nothing is booked, and nothing is looked up in quotas.",
-		body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: examplePreview(), problems: []kind{notFound},
+		body: previewBody(s), status: http.StatusOK, answer: "The messages.", example: previewsView{[]previewView{
+			{"user-42", 2, "", rawObject(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
+			{"user-43", 3, "", nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
+		}}, problems: []kind{notFound},
 	}}
 }

@@ -166,9 +166,3 @@ func exampleCampaign(status push.CampaignStatus) push.Campaign {
 	}
 	return p
 }
-
-func exampleNewCampaign() any {
-	return json.RawMessage(`{"name": "Black Friday", "channel": "push", "category": "marketing", "send_at": "2026-12-01T08:00:00Z", "local_time": null, "spread": "30m",
-		"on_conflict": "defer", "latest": "2026-12-02T20:00:00Z", "expires_after": "4h",
-		"message": {"title": "Hi {{ first_name | default: 'there' }}", "body": "Everything must go."}, "metadata": {}}`)
-}

@@ -105,20 +105,16 @@ func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
 }
 
 func (a *api) channelRoutes(*spec) []operation {
+	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
+		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+	})
+	failing.Default = true
+	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
 	return []operation{{
 		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
 		summary: "See how the channels are",
 		description: "For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how your attempts ended " +
 			"that began in the last minute. It is counted once a second at most. Of other tenants nothing is shown.",
-		status: http.StatusOK, answer: "The channels.", example: exampleChannels(),
+		status: http.StatusOK, answer: "The channels.", example: channelsView{Channels: []channelView{failing, working}, Complete: true},
 	}}
-}
-
-func exampleChannels() channelsView {
-	first := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
-		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
-	})
-	first.Default = true
-	log := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
-	return channelsView{Channels: []channelView{first, log}, Complete: true}
 }

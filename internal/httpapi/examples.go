@@ -9,7 +9,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -25,23 +24,15 @@ func exampleTime(after time.Duration) time.Time {
 	return time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC).Add(after)
 }
 
-func exampleRule() quota.Rule { return quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute} }
+var exampleRule = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
 
-func exampleRequest() any {
-	return json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
-		"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
-		"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
-}
+var exampleRequest = json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
+	"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
+	"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
 
-func exampleBatchRequest() any {
-	return json.RawMessage(`{"atomic": false, "pushes": [
-		{"recipient": "user-42", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}},
-		{"recipient": "user-43", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}}]}`)
-}
-
-func exampleQuestion() any {
-	return map[string]any{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00"}
-}
+var exampleBatchRequest = json.RawMessage(`{"atomic": false, "pushes": [
+	{"recipient": "user-42", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}},
+	{"recipient": "user-43", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}}]}`)
 
 // examplePush shows a push in one of its states.
 func examplePush(status push.Status) *pushView {
@@ -60,92 +51,20 @@ func examplePush(status push.Status) *pushView {
 	}
 	v := viewOf(p)
 	if status == push.Scheduled {
-		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1, Remaining: 0}}, p.SendAt)
+		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule, Used: 1, Remaining: 0}}, p.SendAt)
 	}
 	return v
 }
 
-// exampleRetry shows a push that retries another one.
-func exampleRetry() *pushView {
-	v := examplePush(push.Scheduled)
-	v.RetryOf = exampleOtherID
-	return v
-}
+var exampleRefusal = &schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(0), Decision: quota.Decision{
+	Violations: []quota.Violation{{
+		Rule: exampleRule, Conflicts: []quota.Booking{{ID: uuid.MustParse(exampleOtherID), At: exampleTime(30 * time.Second)}},
+	}},
+	Next: exampleTime(90 * time.Second), Previous: exampleTime(-30 * time.Second),
+}}
 
-func examplePage() any {
-	return pageView{Pushes: []*pushView{examplePush(push.Sent)}, NextPageToken: "AAAAAGkpVQABk6HgWn58f51rPx9_L48BTQ4VmR3uK0qXr6f2t1s8Jw"}
-}
-
-func exampleRefusal() *schedule.Refusal {
-	return &schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(0), Decision: quota.Decision{
-		Violations: []quota.Violation{{
-			Rule: exampleRule(), Conflicts: []quota.Booking{{ID: uuid.MustParse(exampleOtherID), At: exampleTime(30 * time.Second)}},
-		}},
-		Next: exampleTime(90 * time.Second), Previous: exampleTime(-30 * time.Second),
-	}}
-}
-
-// exampleQuietRefusal is for a push at half past two, in a night from 22:00 until 08:00.
-func exampleQuietRefusal() *schedule.Refusal {
-	at := exampleTime(0).Truncate(24 * time.Hour).Add(150 * time.Minute)
-	night := quota.Rule{Name: "night", Quiet: true, Periods: zone.Hours{Zone: time.UTC, Days: zone.EveryDay, From: 22 * time.Hour, Until: 8 * time.Hour}}
-	return &schedule.Refusal{Recipient: "user-42", SendAt: at, Decision: quota.Decision{
-		Violations: []quota.Violation{{Rule: night}}, Next: at.Truncate(24 * time.Hour).Add(8 * time.Hour), Previous: at.Truncate(24 * time.Hour).Add(-2*time.Hour - time.Second),
-	}}
-}
-
-func exampleCheck() any {
-	r := exampleRefusal()
-	return checkView{Violations: violationViews(r.Violations, r.SendAt), NextAvailableAt: maybe(r.Next), PreviousAvailableAt: maybe(r.Previous)}
-}
-
-func exampleResults() []resultView {
-	return []resultView{
-		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal())},
-		{Index: 1, Status: batchRefused.Status, Problem: exampleProblem(batchRefused)},
-	}
-}
-
-func exampleBatch() any {
-	return batchView{Accepted: 1, Refused: 1, Results: []resultView{
-		{Index: 0, Status: 201, Push: examplePush(push.Scheduled)},
-		{Index: 1, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal())},
-	}}
-}
-
-func exampleBatchProblem() any {
-	return (&refusedBatch{batchView{Refused: 2, Results: exampleResults()}}).problem()
-}
-
-func exampleRecipient() any {
-	next := exampleTime(time.Minute)
-	return recipientView{
-		Recipient: "user-42", At: stamp(exampleTime(0)), Rules: usageViews([]quota.Usage{{Rule: exampleRule(), Used: 1}}, exampleTime(0)), NextAvailableAt: maybe(next),
-	}
-}
-
-func exampleSlots() any {
-	b := quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}
-	return slotsView{
-		Blocked:  blockedViews(quota.Policy{exampleRule()}.Blocked(quota.NewTimeline([]quota.Booking{b}), b.At, b.At.Add(time.Second))),
-		Bookings: []bookingView{{ID: exampleID, SendAt: stamp(b.At), Status: string(push.Scheduled)}},
-	}
-}
-
-func exampleTake() any {
-	return json.RawMessage(`{"key": "user-7:reply", "cost": 1, "dry_run": false, "limits": [
-		{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]}`)
-}
-
-func exampleTaken() any {
-	rules := []ratelimit.Rule{
-		{Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingLog, Limit: 5, Per: time.Minute}},
-		{Limit: ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 100, Per: time.Hour, Burst: 20}},
-	}
-	return takenViewOf(rules, make([]bool, len(rules)), ratelimit.Decision{Allowed: true, Results: []ratelimit.Result{
-		{Allowed: true, Limit: 5, Remaining: 4, ResetAfter: time.Minute}, {Allowed: true, Limit: 20, Remaining: 19, ResetAfter: 36 * time.Second},
-	}})
-}
+var exampleTake = json.RawMessage(`{"key": "user-7:reply", "cost": 1, "dry_run": false, "limits": [
+	{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]}`)
 
 // exampleProblem shows a kind of problem with its members.
 func exampleProblem(k kind) problemer {
@@ -156,11 +75,14 @@ func exampleProblem(k kind) problemer {
 		bad.add("body.send_at", "needs a time zone, like "+timeExample, "2026-12-01T09:00:00")
 		return bad.problem()
 	case quotaExceeded:
-		return quotaProblemOf(exampleRefusal())
+		return quotaProblemOf(exampleRefusal)
 	case tenantCap:
 		return capProblemOf(&booking.Capped{Cap: booking.PendingPushes, Limit: 10_000, Used: 10_000})
 	case quietHours:
-		return quotaProblemOf(exampleQuietRefusal())
+		night := quota.Rule{Name: "night", Quiet: true, Periods: zone.Hours{Zone: time.UTC, Days: zone.EveryDay, From: 22 * time.Hour, Until: 8 * time.Hour}}
+		return quotaProblemOf(&schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(-330 * time.Minute), Decision: quota.Decision{
+			Violations: []quota.Violation{{Rule: night}}, Next: exampleTime(0), Previous: exampleTime(-10*time.Hour - time.Second),
+		}})
 	case optedOut:
 		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
 	case forbidden:

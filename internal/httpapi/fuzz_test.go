@@ -38,7 +38,7 @@ func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
 // FuzzPush holds that a push is at fault, with places, or within all bounds and the same when it is written again.
 func FuzzPush(f *testing.F) {
 	for _, seed := range []string{
-		`{"recipient":"r","message":{}}`, string(exampleRequest().(json.RawMessage)), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
+		`{"recipient":"r","message":{}}`, string(exampleRequest), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
 		`{"recipient":"r","message":{},"send_at":"2026-12-01t09:00:00.5z"}`, `{"recipient":"r","recipient":"s","message":{"a":1,"a":2}}`, `{"x":1}`, `[]`, `{"recipient":"\ud800","message":{}}`,
 		`{"recipient":"r","message":{},"on_conflict":"defer","latest":"9999-12-31T23:59:59Z","metadata":null}`,
 	} {
@@ -100,7 +100,7 @@ func written(t *testing.T, r schedule.Request) []byte {
 // FuzzBatch holds that a batch has as many members as its array, or a fault.
 func FuzzBatch(f *testing.F) {
 	for _, seed := range []string{
-		string(exampleBatchRequest().(json.RawMessage)), `{"pushes":[]}`, `{"pushes":{}}`, `{"pushes":[1,[],"x"],"atomic":1}`, `{"pushes":[{}],"pushes":[{},{}]}`, `{}`,
+		string(exampleBatchRequest), `{"pushes":[]}`, `{"pushes":{}}`, `{"pushes":[1,[],"x"],"atomic":1}`, `{"pushes":[{}],"pushes":[{},{}]}`, `{}`,
 		`{"pushes":[` + strings.Repeat(`1,`, maxMembers) + `1]}`, `{"pushes":[{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}]}`,
 	} {
 		f.Add([]byte(seed))
@@ -229,7 +229,7 @@ func FuzzAPI(f *testing.F) {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	for _, seed := range [][4]string{
-		{"POST", "/v1/schedules", "", string(exampleNewSchedule().(json.RawMessage))}, {"POST", "/v1/schedules", "", `{"cron":"TZ= ","time_zone":"","push":{"send_at":1},"campaign":1,"until":null}`},
+		{"POST", "/v1/schedules", "", string(exampleNewSchedule)}, {"POST", "/v1/schedules", "", `{"cron":"TZ= ","time_zone":"","push":{"send_at":1},"campaign":1,"until":null}`},
 		{"PATCH", "/v1/schedules/" + exampleID, "", `{"push":[],"cron":"@every"}`}, {"GET", "/v1/schedules/" + exampleID + "/next", "n=-1", ""}, {"GET", "/v1/schedules", "page_token=AAAA", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])

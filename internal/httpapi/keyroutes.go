@@ -12,6 +12,12 @@ import (
 )
 
 func (a *api) keyRoutes(s *spec) []operation {
+	key := keyViewOf(push.APIKey{
+		ID: uuid.MustParse(exampleID), Name: "back office", Scopes: []string{push.ScopeRead, push.ScopeRecordsRead}, State: push.KeyLive,
+		CreatedAt: exampleTime(0), ExpiresAt: new(exampleTime(365 * 24 * time.Hour)), LastUsedAt: new(exampleTime(time.Hour)),
+	})
+	made := key
+	made.LastUsedAt, made.Secret = nil, "sq_C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new key.") }
 	return []operation{{
 		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.createKey,
@@ -19,15 +25,15 @@ func (a *api) keyRoutes(s *spec) []operation {
 		description: "The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no scope that it does not have itself.\n\n" +
 			"There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key that the list shows, and make another one.",
 		body:   keyFields.body(s, json.RawMessage(`{"name": "back office", "scopes": ["pushes:read", "records:read"], "expires_at": "2027-12-01T08:00:00Z"}`)),
-		status: http.StatusCreated, answer: "The key, with its secret.", example: exampleNewKey(), problems: []kind{tooManyKeys}, finish: located,
+		status: http.StatusCreated, answer: "The key, with its secret.", example: made, problems: []kind{tooManyKeys}, finish: located,
 	}, {
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys, scope: push.ScopeKeysRead, serve: a.listKeys,
 		summary: "List API keys", description: "All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.",
-		query: &keysParams, status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{keyViewOf(exampleKey())}},
+		query: &keysParams, status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{key}},
 	}, {
 		id: "get-key", method: http.MethodGet, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysRead, serve: a.getKey,
 		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.",
-		status: http.StatusOK, answer: "The key.", example: keyViewOf(exampleKey()), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The key.", example: key, problems: []kind{notFound},
 	}, {
 		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.rotateKey,
 		summary: "Replace an API key",
@@ -35,7 +41,7 @@ func (a *api) keyRoutes(s *spec) []operation {
 			"The key of the request must have all of these scopes. While both live, neither can be rotated again.\n\n" +
 			"There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate again.",
 		body:   rotateBody(s),
-		status: http.StatusCreated, answer: "The new key, with its secret.", example: exampleNewKey(), problems: []kind{notFound, notRotatable}, finish: located,
+		status: http.StatusCreated, answer: "The new key, with its secret.", example: made, problems: []kind{notFound, notRotatable}, finish: located,
 	}, {
 		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.revokeKey,
 		summary:     "Revoke an API key",
@@ -50,20 +56,4 @@ func rotateBody(s *spec) *huma.RequestBody {
 	body := rotateFields.body(s, map[string]any{"overlap": "24h"})
 	body.Required = false
 	return body
-}
-
-func exampleKey() push.APIKey {
-	ends, used := exampleTime(365*24*time.Hour), exampleTime(time.Hour)
-	return push.APIKey{
-		ID: uuid.MustParse(exampleID), Name: "back office", Scopes: []string{push.ScopeRead, push.ScopeRecordsRead}, State: push.KeyLive,
-		CreatedAt: exampleTime(0), ExpiresAt: &ends, LastUsedAt: &used,
-	}
-}
-
-func exampleNewKey() keyView {
-	k := exampleKey()
-	k.LastUsedAt = nil
-	v := keyViewOf(k)
-	v.Secret = "sq_C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
-	return v
 }

@@ -183,8 +183,12 @@ func booked(all map[string]*huma.Response) {
 func (s *spec) bookedBatch(all map[string]*huma.Response) {
 	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made all the accepted pushes.")
 	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", nil)
+	example := (&refusedBatch{batchView{Refused: 2, Results: []resultView{
+		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal)},
+		{Index: 1, Status: batchRefused.Status, Problem: exampleProblem(batchRefused)},
+	}}}).problem()
 	refused.Content = map[string]*huma.MediaType{
-		mediaProblem: {Schema: s.schema(batchProblem{}), Example: plain(exampleBatchProblem())},
+		mediaProblem: {Schema: s.schema(batchProblem{}), Example: plain(example)},
 	}
 	all["409"] = s.share("AtomicBatchRefused", refused)
 }

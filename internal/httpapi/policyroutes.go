@@ -2,38 +2,57 @@ package httpapi
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 func (a *api) policyRoutes(s *spec) []operation {
+	document := policy.Document{
+		Rules: []policy.Rule{
+			{Name: "per-day", Limit: new(10), Window: "24h"},
+			{Name: "marketing-week", Limit: new(3), Per: "week", Zone: policy.OfRecipient, Categories: []string{"marketing"}},
+		},
+		Categories:  map[string]policy.Category{"receipts": {Reserve: map[string]int{"per-day": 2}}},
+		QuietHours:  []policy.QuietHours{{Name: "night", From: "22:00", Until: "08:00", Zone: policy.OfRecipient, Action: "defer"}},
+		DefaultZone: "Europe/Berlin",
+	}
+	view := policyView{Version: 3, Source: "tenant", documentView: documentViewOf(document)}
+	changes := changeView{Version: view.Version, Source: view.Source, Rules: view.Rules, Categories: view.Categories, QuietHours: view.QuietHours, DefaultZone: view.DefaultZone}
+	changed := func(all map[string]*huma.Response) { s.changed(all, view) }
 	match := []*huma.Param{param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString})}
 	return []operation{{
 		id: "get-policy", method: http.MethodGet, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getPolicy,
 		summary: "Read the policy", description: "Answers with the policy that is in force: the tenant's own, or that of the operator's file.",
-		status: http.StatusOK, answer: "The policy in force.", example: examplePolicy(), finish: tagged("200"),
+		status: http.StatusOK, answer: "The policy in force.", example: view, finish: tagged("200"),
 	}, {
 		id: "put-policy", method: http.MethodPut, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, serve: a.putPolicy,
 		summary: "Change the policy",
 		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
 			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy.",
-		query: &changeFields, headers: match, body: policyFields.body(s, exampleDocument()),
-		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: exampleChange(), problems: []kind{stalePolicy}, finish: s.changed,
+		query: &changeFields, headers: match, body: policyFields.body(s, document),
+		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: changes, problems: []kind{stalePolicy}, finish: changed,
 	}, {
 		id: "delete-policy", method: http.MethodDelete, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, serve: a.deletePolicy,
 		summary: "Go back to the operator's policy", description: "From the answer on the policy of the operator's file is in force. Doing so again changes nothing.",
-		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: exampleChange(),
-		problems: []kind{stalePolicy}, finish: s.changed,
+		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: changes,
+		problems: []kind{stalePolicy}, finish: changed,
 	}, {
 		id: "list-policy-versions", method: http.MethodGet, path: policyPath + "/versions", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.listVersions,
 		summary: "List the versions of the policy", description: "Lists every policy that the tenant has had, the newest first.",
-		query: &versionsParams, status: http.StatusOK, answer: "A page of versions.", example: exampleVersions(),
+		query: &versionsParams, status: http.StatusOK, answer: "A page of versions.", example: versionsView{Versions: []versionView{
+			{Version: 2, By: "sendquota", At: stamp(exampleTime(0))}, {Version: 1, By: exampleID, At: stamp(exampleTime(-time.Hour)), Policy: maybeDocument{&view.documentView}},
+		}},
 	}, {
 		id: "get-policy-operation", method: http.MethodGet, path: policyPath + "/operations/{id}", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getOperation,
 		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel. Another change of the policy replaces it.",
-		status: http.StatusOK, answer: "The operation.", example: exampleOperation(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The operation.", example: operationViewOf(policy.Operation{
+			ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
+		}), problems: []kind{notFound},
 	}, {
 		id: "policy-shadow", method: http.MethodGet, path: policyPath + "/shadow", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.shadow,
 		summary:     "See what shadow rules would refuse",
@@ -50,11 +69,11 @@ func tagged(status string) func(map[string]*huma.Response) {
 }
 
 // changed adds what is special to the answers to a change.
-func (s *spec) changed(all map[string]*huma.Response) {
+func (s *spec) changed(all map[string]*huma.Response, view policyView) {
+	forecast := changeView{Conflicts: new(1), ByRule: map[string]int{"per-day": 1}, First: []policyConflictView{{exampleID, stamp(exampleTime(0)), "per-day"}}}
 	media := all["200"].Content["application/json"]
-	media.Examples = map[string]*huma.Example{"changed": {Summary: "The policy is in force", Value: media.Example}, "forecast": {Summary: "With forecast", Value: plain(exampleForecastAnswer())}}
+	media.Examples = map[string]*huma.Example{"changed": {Summary: "The policy is in force", Value: media.Example}, "forecast": {Summary: "With forecast", Value: plain(forecast)}}
 	media.Example = nil
-	view := examplePolicy()
 	view.Operation = exampleID
 	all["202"] = s.response("The policy is in force, and operation carries it on to what is booked.", view)
 	addHeader(all["202"], "Location", "The path of the operation.")

@@ -2,11 +2,8 @@ package httpapi
 
 import (
 	"encoding/json"
-	"slices"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/policy"
 )
@@ -123,51 +120,4 @@ type changeView struct {
 	Conflicts *int                 `json:"conflicts,omitempty" doc:"With forecast, which has none of the members above: waiting pushes that do not fit."`
 	ByRule    map[string]int       `json:"by_rule,omitempty" doc:"With forecast: how many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`
 	First     []policyConflictView `json:"first,omitempty" doc:"With forecast: the first hundred by send time."`
-}
-
-func exampleChange() changeView {
-	v := examplePolicy()
-	return changeView{Version: v.Version, Source: v.Source, Rules: v.Rules, Categories: v.Categories, QuietHours: v.QuietHours, DefaultZone: v.DefaultZone}
-}
-
-func exampleForecastAnswer() changeView {
-	f := exampleForecast()
-	return changeView{Conflicts: &f.Conflicts, ByRule: f.ByRule, First: f.First}
-}
-
-func examplePolicy() policyView {
-	return policyView{Version: 3, Source: "tenant", documentView: documentViewOf(exampleDocument())}
-}
-
-func exampleDocument() policy.Document {
-	return policy.Document{
-		Rules: []policy.Rule{
-			{Name: "per-day", Limit: new(10), Window: "24h"},
-			{Name: "marketing-week", Limit: new(3), Per: "week", Zone: policy.OfRecipient, Categories: []string{"marketing"}},
-		},
-		Categories:  map[string]policy.Category{"receipts": {Reserve: map[string]int{"per-day": 2}}},
-		QuietHours:  []policy.QuietHours{{Name: "night", From: "22:00", Until: "08:00", Zone: policy.OfRecipient, Action: "defer"}},
-		DefaultZone: "Europe/Berlin",
-	}
-}
-
-func exampleVersions() versionsView {
-	d := documentViewOf(exampleDocument())
-	all := []versionView{{Version: 2, By: "sendquota"}, {Version: 1, By: exampleID, Policy: maybeDocument{&d}}}
-	for i := range all {
-		all[i].At = stamp(exampleTime(-time.Duration(i) * time.Hour))
-	}
-	return versionsView{Versions: slices.Clip(all)}
-}
-
-func exampleOperation() operationView {
-	return operationViewOf(policy.Operation{
-		ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
-	})
-}
-
-func exampleForecast() forecastView {
-	return forecastViewOf(policy.Forecast{Conflicts: 1, ByRule: map[string]int{"per-day": 1}, First: []policy.Conflict{
-		{Push: uuid.MustParse(exampleID), SendAt: exampleTime(0), Rule: "per-day"},
-	}})
 }

@@ -97,10 +97,3 @@ func (c *call) readPreview(which *campaign.Which, bad *fieldErrors) error {
 	}
 	return bad.err()
 }
-
-func examplePreview() previewsView {
-	return previewsView{[]previewView{
-		{"user-42", 2, "", rawObject(`{"title": "Hi Aiko", "body": "Everything must go."}`), nil},
-		{"user-43", 3, "", nil, maybeText("message.title: there is no variable first_name; the filter default gives a value for that")},
-	}}
-}

@@ -162,26 +162,34 @@ func (a *api) listDescriptions(c *call) error {
 }
 
 func (a *api) recipientRoutes(s *spec) []operation {
+	description := descriptionViewOf(booking.Description{
+		Recipient: "user-42", TimeZone: "Asia/Tokyo", Addresses: map[string]string{"sms": "+819012345678", "email": "aiko@example.com"},
+		OptOuts: booking.OptOuts{Channels: []string{"sms"}, Categories: []string{"marketing"}}, Limits: map[string]int{"per-day": 20},
+		Attributes: json.RawMessage(`{"first_name": "Aiko", "plan": "gold"}`), CreatedAt: exampleTime(-24 * 3600e9), UpdatedAt: exampleTime(0),
+	})
+	described := describedView{description, 1}
 	return []operation{{
 		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.describe,
 		summary: "Describe a recipient",
 		description: "Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does not want are canceled in the " +
 			"same transaction, with the last_error opted-out; one that is being sent is canceled if it would be tried again.",
-		body:   recipientFields.body(s, exampleDescriptionRequest()),
-		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: exampleDescribed(),
+		body: recipientFields.body(s, json.RawMessage(`{"time_zone": "Asia/Tokyo", "addresses": {"push": "device-token-42"},
+			"opt_outs": {"all": false, "channels": ["push"], "categories": ["marketing"]},
+			"limits": [{"rule": "per-day", "limit": 20}], "attributes": {"first_name": "Aiko", "plan": "gold"}}`)),
+		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: described,
 		finish: func(all map[string]*huma.Response) {
-			all["201"] = s.response("The recipient was not known before.", exampleDescribed())
+			all["201"] = s.response("The recipient was not known before.", described)
 			addHeader(all["201"], "Location", "The path of the recipient.")
 		},
 	}, {
 		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.listDescriptions,
 		summary: "List recipients", description: "Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.",
 		query: &descriptionsParams, status: http.StatusOK, answer: "A page of recipients.",
-		example: descriptionsView{Recipients: []descriptionView{exampleDescription()}},
+		example: descriptionsView{Recipients: []descriptionView{description}},
 	}, {
 		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
 		summary: "Read a recipient", description: "Answers with what is known of a recipient.",
-		status: http.StatusOK, answer: "The recipient.", example: exampleDescription(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The recipient.", example: description, problems: []kind{notFound},
 	}, {
 		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
 		summary: "Forget a recipient",
@@ -190,19 +198,3 @@ func (a *api) recipientRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
 	}}
 }
-
-func exampleDescriptionRequest() any {
-	return json.RawMessage(`{"time_zone": "Asia/Tokyo", "addresses": {"push": "device-token-42"},
-		"opt_outs": {"all": false, "channels": ["push"], "categories": ["marketing"]},
-		"limits": [{"rule": "per-day", "limit": 20}], "attributes": {"first_name": "Aiko", "plan": "gold"}}`)
-}
-
-func exampleDescription() descriptionView {
-	return descriptionViewOf(booking.Description{
-		Recipient: "user-42", TimeZone: "Asia/Tokyo", Addresses: map[string]string{"sms": "+819012345678", "email": "aiko@example.com"},
-		OptOuts: booking.OptOuts{Channels: []string{"sms"}, Categories: []string{"marketing"}}, Limits: map[string]int{"per-day": 20},
-		Attributes: json.RawMessage(`{"first_name": "Aiko", "plan": "gold"}`), CreatedAt: exampleTime(-24 * 3600e9), UpdatedAt: exampleTime(0),
-	})
-}
-
-func exampleDescribed() describedView { return describedView{exampleDescription(), 1} }

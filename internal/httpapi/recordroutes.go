@@ -11,21 +11,19 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func exampleSend() push.SendRecord {
+func (a *api) recordRoutes(s *spec) []operation {
 	at := exampleTime(0)
-	return push.SendRecord{
+	send := sendRecordViewOf(push.SendRecord{
 		Push: uuid.MustParse(exampleID), Recipient: "user-42", Channel: "push", Category: "marketing", SendAt: at,
 		Send: push.Send{Attempt: 1, StartedAt: at.Add(120 * time.Millisecond), EndedAt: at.Add(340 * time.Millisecond), Outcome: push.Delivered, ProviderMessageID: "m-1"},
-	}
-}
-
-func (a *api) recordRoutes(s *spec) []operation {
+	})
+	day := push.Stat{At: at.Truncate(24 * time.Hour), Accepted: 1000, Deferred: 12, Refused: 7, Sent: 980, Failed: 3, Expired: 1, Canceled: 10, Late: push.Lateness{100: 900, 160: 80}}
 	return []operation{{
 		id: "list-sends", method: http.MethodGet, path: sendsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listSends,
 		summary: "List delivery attempts",
 		description: "Lists the attempts of all pushes that have ended, by the time at which they began. Filters can be combined; an empty one counts as absent. " +
 			"A page ends early when 10,000 attempts were examined: the list continues while there is a next_page_token.",
-		query: &sendsParams, status: http.StatusOK, answer: "A page of attempts.", example: sendsView{Sends: []sendRecordView{sendRecordViewOf(exampleSend())}},
+		query: &sendsParams, status: http.StatusOK, answer: "A page of attempts.", example: sendsView{Sends: []sendRecordView{send}},
 	}, {
 		id: "export-sends", method: http.MethodGet, path: sendsPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportSends,
 		summary: "Export delivery attempts",
@@ -33,39 +31,29 @@ func (a *api) recordRoutes(s *spec) []operation {
 			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" +
 			"Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one that ends later may lie before the last line.",
 		query: &sendsExportParams, status: http.StatusOK, answer: "The attempts, a line each.", example: "", problems: []kind{notAcceptable},
-		finish: func(all map[string]*huma.Response) {
-			exports(all, sendLines, exportedSend{sendRecordViewOf(exampleSend()), "AAZg9d2FBAA"})
-		},
+		finish: func(all map[string]*huma.Response) { exports(all, sendLines, exportedSend{send, "AAZg9d2FBAA"}) },
 	}, {
 		id: "list-refusals", method: http.MethodGet, path: refusalsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listRefusals,
 		summary: "List refusals",
 		description: "Lists what was refused, the oldest first: of campaigns, all that the quota, a cap or an opt-out has refused. With recipient, also the last 20 single pushes of a week, as well as these are kept: they do not outlive a loss of Redis. " +
 			"A page ends early when 10,000 refusals were examined: the list continues while there is a next_page_token.",
-		query: &refusalsParams, status: http.StatusOK, answer: "A page of refusals.", example: refusalsView{Refusals: []refusalView{refusalViewOf(exampleRefused())}},
+		query: &refusalsParams, status: http.StatusOK, answer: "A page of refusals.",
+		example: refusalsView{Refusals: []refusalView{refusalViewOf(push.RefusalRecord{
+			At: at.Add(-24 * time.Hour), Recipient: "user-42", Channel: "push", Category: "marketing", Campaign: uuid.MustParse(exampleID), RequestedSendAt: at,
+			Reason: quotaExceeded.Name, Rules: []string{"per-minute"}, Conflicts: json.RawMessage(`[{"id": "` + exampleOtherID + `", "send_at": "` + stamp(at) + `"}]`),
+		})}},
 	}, {
 		id: "stats", method: http.MethodGet, path: statsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.stats,
 		summary: "See numbers",
 		description: "Counts the tenant's pushes. submitted, accepted, deferred and refused are of the hour or day of the submit; sent, failed, expired and canceled of that of the end. " +
 			"Replays and validate_only do not count. A refusal by two rules counts for each of them by rule, and once in other groups. Hours are kept for 400 days, days for ever. The time has at most 400 days.",
-		query: &statsParams, status: http.StatusOK, answer: "The numbers.", example: exampleStats(),
+		query: &statsParams, status: http.StatusOK, answer: "The numbers.",
+		example: statsView{Groups: []groupView{groupViewOf(push.ByDay)(day)}, From: stamp(day.At), Until: stamp(day.At.Add(24 * time.Hour)), AsOf: stamp(day.At.Add(30 * time.Hour))},
 	}, {
 		id: "ahead", method: http.MethodGet, path: statsPath + "/ahead", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.ahead,
 		summary:     "See how much is booked ahead",
 		description: "Counts the pushes that have not ended by their send times, for a calendar: exactly, at this moment. The time has at most 400 days.",
 		query:       &aheadParams, status: http.StatusOK, answer: "How many pushes are booked.",
-		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200, []aheadPart{{"push", 900}, {"sms", 300}}}, {"2026-12-02", 340, []aheadPart{{"push", 340}}}}, From: stamp(exampleTime(0)), Until: stamp(exampleTime(31 * 24 * time.Hour))},
+		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200, []aheadPart{{"push", 900}, {"sms", 300}}}, {"2026-12-02", 340, []aheadPart{{"push", 340}}}}, From: stamp(at), Until: stamp(at.Add(31 * 24 * time.Hour))},
 	}}
-}
-
-func exampleRefused() push.RefusalRecord {
-	at := exampleTime(0)
-	return push.RefusalRecord{
-		At: at.Add(-24 * time.Hour), Recipient: "user-42", Channel: "push", Category: "marketing", Campaign: uuid.MustParse(exampleID), RequestedSendAt: at,
-		Reason: quotaExceeded.Name, Rules: []string{"per-minute"}, Conflicts: json.RawMessage(`[{"id": "` + exampleOtherID + `", "send_at": "` + stamp(at) + `"}]`),
-	}
-}
-
-func exampleStats() any {
-	of := push.Stat{At: exampleTime(0).Truncate(24 * time.Hour), Accepted: 1000, Deferred: 12, Refused: 7, Sent: 980, Failed: 3, Expired: 1, Canceled: 10, Late: push.Lateness{100: 900, 160: 80}}
-	return statsView{Groups: []groupView{groupViewOf(push.ByDay)(of)}, From: stamp(of.At), Until: stamp(of.At.Add(24 * time.Hour)), AsOf: stamp(of.At.Add(30 * time.Hour))}
 }

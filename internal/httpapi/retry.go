@@ -88,8 +88,8 @@ func retryBody(s *spec) *huma.RequestBody {
 }
 
 // retried adds what is special to an answer to a retry.
-func (s *spec) retried(all map[string]*huma.Response) {
+func (s *spec) retried(all map[string]*huma.Response, retry *pushView) {
 	booked(all)
-	all["200"] = s.response("The push was retried before, and this is that retry.", exampleRetry())
+	all["200"] = s.response("The push was retried before, and this is that retry.", retry)
 	addHeader(all["200"], "Location", "The push's path. Absent with validate_only.")
 }

@@ -1,14 +1,19 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
 // operation is a row of the tables of routes: how it is called, what serves it, and what the documentation says of it.
@@ -58,13 +63,15 @@ func (a *api) routes() {
 }
 
 func (a *api) pushRoutes(s *spec) []operation {
+	retry := examplePush(push.Scheduled)
+	retry.RetryOf = exampleOtherID
 	return []operation{{
 		id: "submit-push", method: http.MethodPost, path: submitPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.submit,
 		summary: "Submit a push",
 		description: "Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is booked and " +
 			"the answer says why, and names the next free time; with on_conflict: defer, the push moves there by itself.\n\n" +
 			"With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.",
-		query: &submitParams, keyed: true, body: pushFields.body(s, exampleRequest()),
+		query: &submitParams, keyed: true, body: pushFields.body(s, exampleRequest),
 		status: http.StatusCreated, answer: "The push is booked.", example: examplePush(push.Scheduled), finish: booked,
 		problems: []kind{quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}, {
@@ -72,14 +79,17 @@ func (a *api) pushRoutes(s *spec) []operation {
 		summary: "Submit up to 1000 pushes",
 		description: "Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and " +
 			"has its own result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.",
-		query: &submitParams, keyed: true, body: batchFields.body(s, exampleBatchRequest()),
-		status: http.StatusOK, answer: "What became of each push.", example: exampleBatch(), finish: s.bookedBatch, problems: []kind{keyReused, pushGone},
+		query: &submitParams, keyed: true, body: batchFields.body(s, exampleBatchRequest),
+		status: http.StatusOK, answer: "What became of each push.", example: batchView{Accepted: 1, Refused: 1, Results: []resultView{
+			{Index: 0, Status: 201, Push: examplePush(push.Scheduled)},
+			{Index: 1, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal)},
+		}}, finish: s.bookedBatch, problems: []kind{keyReused, pushGone},
 	}, {
 		id: "list-pushes", method: http.MethodGet, path: submitPath, tag: tagPushes, scope: push.ScopeRead, serve: a.list,
 		summary: "List pushes",
 		description: "By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and when " +
 			"10,000 pushes were examined: the list continues while there is a next_page_token.",
-		query: &listParams, status: http.StatusOK, answer: "A page of pushes.", example: examplePage(),
+		query: &listParams, status: http.StatusOK, answer: "A page of pushes.", example: pageView{Pushes: []*pushView{examplePush(push.Sent)}, NextPageToken: "AAAAAGkpVQABk6HgWn58f51rPx9_L48BTQ4VmR3uK0qXr6f2t1s8Jw"},
 	}, {
 		id: "get-push", method: http.MethodGet, path: pushPath, tag: tagPushes, scope: push.ScopeRead, serve: a.get, memory: pushBytes,
 		summary: "Read a push", description: "Answers with the push and all its delivery attempts.",
@@ -107,34 +117,48 @@ func (a *api) pushRoutes(s *spec) []operation {
 			"If an attempt of what is retried ended with an unknown outcome, possibly_delivered is true. " +
 			"A retry of a campaign's push names the campaign, and is no part of its progress, its pauses and its cancellation.",
 		query: &submitParams, keyed: true, body: retryBody(s),
-		status: http.StatusCreated, answer: "The retry is booked.", example: exampleRetry(), finish: s.retried,
+		status: http.StatusCreated, answer: "The retry is booked.", example: retry, finish: func(all map[string]*huma.Response) { s.retried(all, retry) },
 		problems: []kind{notFound, notRetryable, quotaExceeded, quietHours, optedOut, tenantCap, keyReused, pushGone},
 	}}
 }
 
 func (a *api) quotaRoutes(s *spec) []operation {
+	refused, at := exampleRefusal, exampleTime(0)
+	held := quota.Booking{ID: uuid.MustParse(exampleID), At: at}
 	return []operation{{
 		id: "check-quota", method: http.MethodPost, path: "/v1/quota/check", tag: tagQuota, scope: push.ScopeQuota, serve: a.check,
 		summary: "Check whether a push would find a place", description: "Answers as a submit would be decided now, and books nothing.",
-		body:   checkFields.body(s, exampleQuestion()),
-		status: http.StatusOK, answer: "Whether there is a place, and if not, why and when there is one.", example: exampleCheck(),
+		body:   checkFields.body(s, map[string]any{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00"}),
+		status: http.StatusOK, answer: "Whether there is a place, and if not, why and when there is one.",
+		example: checkView{Violations: violationViews(refused.Violations, refused.SendAt), NextAvailableAt: maybe(refused.Next), PreviousAvailableAt: maybe(refused.Previous)},
 	}, {
 		id: "recipient-quota", method: http.MethodGet, path: "/v1/recipients/{id}/quota", tag: tagQuota, scope: push.ScopeQuota, serve: a.recipientQuota,
 		summary:     "See how full a recipient's quota is",
 		description: "For every rule: the sends in the fullest window that contains the time, and what remains.",
 		query:       &quotaParams,
-		status:      http.StatusOK, answer: "The recipient's quota.", example: exampleRecipient(),
+		status:      http.StatusOK, answer: "The recipient's quota.",
+		example: recipientView{Recipient: "user-42", At: stamp(at), Rules: usageViews([]quota.Usage{{Rule: exampleRule, Used: 1}}, at), NextAvailableAt: maybe(at.Add(time.Minute))},
 	}, {
 		id: "recipient-slots", method: http.MethodGet, path: "/v1/recipients/{id}/slots", tag: tagQuota, scope: push.ScopeQuota, serve: a.slots,
 		summary:     "See a recipient's free and blocked times",
 		description: "Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.",
 		query:       &slotsParams,
-		status:      http.StatusOK, answer: "The recipient's blocked times and bookings.", example: exampleSlots(),
+		status:      http.StatusOK, answer: "The recipient's blocked times and bookings.", example: slotsView{
+			Blocked:  blockedViews(quota.Policy{exampleRule}.Blocked(quota.NewTimeline([]quota.Booking{held}), at, at.Add(time.Second))),
+			Bookings: []bookingView{{ID: exampleID, SendAt: stamp(at), Status: string(push.Scheduled)}},
+		},
 	}}
 }
 
 func (a *api) limitRoutes(s *spec) []operation {
-	body := takeFields.body(s, exampleTake())
+	rules := []ratelimit.Rule{
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingLog, Limit: 5, Per: time.Minute}},
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 100, Per: time.Hour, Burst: 20}},
+	}
+	taken := takenViewOf(rules, make([]bool, len(rules)), ratelimit.Decision{Allowed: true, Results: []ratelimit.Result{
+		{Allowed: true, Limit: 5, Remaining: 4, ResetAfter: time.Minute}, {Allowed: true, Limit: 20, Remaining: 19, ResetAfter: 36 * time.Second},
+	}})
+	body := takeFields.body(s, exampleTake)
 	return []operation{{
 		id: "take-limits", method: http.MethodPost, path: "/v1/limits/take", tag: tagLimits, scope: push.ScopeLimits, serve: a.take,
 		summary: "Take from speed limits",
@@ -142,7 +166,7 @@ func (a *api) limitRoutes(s *spec) []operation {
 			"Limits need no setup: naming one creates it, and an unused one disappears. " +
 			"They use Redis' clock and are exact to the millisecond. Without Redis the answer is a 503; " +
 			"the cost may then have been charged.",
-		body: body, status: http.StatusOK, answer: "Whether the cost is allowed, and the state of each limit.", example: exampleTaken(),
+		body: body, status: http.StatusOK, answer: "Whether the cost is allowed, and the state of each limit.", example: taken,
 	}, {
 		id: "refund-limits", method: http.MethodPost, path: "/v1/limits/refund", tag: tagLimits, scope: push.ScopeLimits, serve: a.refund,
 		summary: "Give back to speed limits",
@@ -151,32 +175,39 @@ func (a *api) limitRoutes(s *spec) []operation {
 			"a limit does not know who used what, so a refund of what has expired meanwhile gives back another caller's use. " +
 			"A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, " +
 			"and let more than the limit be used.",
-		body: body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: exampleTaken(),
+		body: body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: taken,
 	}, {
 		id: "reset-limits", method: http.MethodPost, path: "/v1/limits/reset", tag: tagLimits, scope: push.ScopeLimits, serve: a.reset,
 		summary:     "Reset speed limits",
 		description: "Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated safely.",
-		body:        body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: exampleTaken(),
+		body:        body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: taken,
 	}}
 }
 
 func (a *api) webhookRoutes(s *spec) []operation {
+	hook := webhookViewOf(push.Webhook{
+		ID: uuid.MustParse(exampleID), URL: "https://example.com/hooks/sendquota", Events: []push.Event{push.EventSent, push.EventFailed}, CreatedAt: exampleTime(0),
+	}, "")
+	made, disabled := hook, hook
+	made.Secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD5NdAxrpTTdk="
+	disabled.Status, disabled.Failures, disabled.DisabledReason = "disabled", 42, "42 attempts in a row have failed, since 2026-12-01T08:00:00Z"
+	disabled.FailingSince, disabled.DisabledAt = maybe(exampleTime(0)), maybe(exampleTime(72*time.Hour))
 	return []operation{{
 		id: "create-webhook", method: http.MethodPost, path: webhooksPath, tag: tagWebhooks, scope: push.ScopeHooks, serve: a.createWebhook,
 		summary: "Create a webhook",
 		description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
 			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
 		body:   webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
-		status: http.StatusCreated, answer: "The webhook is enabled.", example: exampleNewWebhook(), problems: []kind{tooManyWebhooks},
+		status: http.StatusCreated, answer: "The webhook is enabled.", example: made, problems: []kind{tooManyWebhooks},
 		finish: func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the webhook.") },
 	}, {
 		id: "list-webhooks", method: http.MethodGet, path: webhooksPath, tag: tagWebhooks, scope: push.ScopeHooks, serve: a.listWebhooks,
 		summary: "List webhooks", description: "Lists all webhooks of the tenant, oldest first.",
-		status: http.StatusOK, answer: "The webhooks.", example: webhooksView{[]webhookView{exampleWebhook()}},
+		status: http.StatusOK, answer: "The webhooks.", example: webhooksView{[]webhookView{hook}},
 	}, {
 		id: "get-webhook", method: http.MethodGet, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.getWebhook,
 		summary: "Read a webhook", description: "Answers with the webhook, its recent failures, and whether and why it is disabled.",
-		status: http.StatusOK, answer: "The webhook.", example: exampleDisabledWebhook(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The webhook.", example: disabled, problems: []kind{notFound},
 	}, {
 		id: "delete-webhook", method: http.MethodDelete, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.deleteWebhook,
 		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
@@ -185,35 +216,43 @@ func (a *api) webhookRoutes(s *spec) []operation {
 		id: "test-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/test", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.testWebhook,
 		summary:     "Send a test event",
 		description: "Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the result.",
-		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleTestDelivery(), problems: []kind{notFound, webhookDisabled},
+		status:      http.StatusAccepted, answer: "The event is being sent.", example: deliveryViewOf(push.Delivery{
+			ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: push.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
+			Payload: json.RawMessage(`{"type": "webhook.test", "timestamp": "2026-12-01T08:00:00Z", "data": {"webhook_id": "` + exampleID + `"}}`),
+		}), problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "rotate-webhook-secret", method: http.MethodPost, path: webhooksPath + "/{id}/rotate-secret", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.rotateSecret,
 		summary: "Replace a webhook's secret",
 		description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
 			"Another rotation within that time ends the oldest secret at once.",
-		status: http.StatusOK, answer: "The webhook with its new secret.", example: exampleNewWebhook(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The webhook with its new secret.", example: made, problems: []kind{notFound},
 	}, {
 		id: "enable-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/enable", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.enableWebhook,
 		summary: "Enable a webhook",
 		description: "Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not. " +
 			"Enabling a webhook that is enabled clears its failures.",
-		status: http.StatusOK, answer: "The webhook is enabled.", example: exampleWebhook(), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The webhook is enabled.", example: hook, problems: []kind{notFound},
 	}}
 }
 
 func (a *api) deliveryRoutes(s *spec) []operation {
+	delivery := deliveryViewOf(push.Delivery{
+		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: push.DeliveryWaiting, Attempts: 2,
+		NextAt: exampleTime(37 * time.Second), LastStatus: 503, LastError: "the endpoint answered 503 Service Unavailable", CreatedAt: exampleTime(time.Second),
+		Payload: json.RawMessage(`{"type": "push.sent", "timestamp": "2026-12-01T08:00:01Z", "data": {"id": "` + exampleID + `", "status": "sent", "recipient": "user-42"}}`),
+	})
 	return []operation{{
 		id: "list-webhook-deliveries", method: http.MethodGet, path: webhooksPath + "/{id}/deliveries", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.listDeliveries,
 		summary: "List the deliveries of a webhook",
 		description: "Lists past and pending deliveries, newest first. Filters can be combined; an empty one counts as absent. " +
 			"Deliveries are kept for a week, or as configured. A page may end early: the list continues while there is a next_page_token.",
 		query:  &deliveriesParams,
-		status: http.StatusOK, answer: "A page of deliveries.", example: deliveriesView{Deliveries: []deliveryView{exampleDelivery()}}, problems: []kind{notFound},
+		status: http.StatusOK, answer: "A page of deliveries.", example: deliveriesView{Deliveries: []deliveryView{delivery}}, problems: []kind{notFound},
 	}, {
 		id: "replay-webhook-delivery", method: http.MethodPost, path: webhooksPath + "/{id}/deliveries/{delivery}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replay, memory: pushBytes,
 		summary:     "Send an event again",
 		description: "Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being sent is not changed.",
-		status:      http.StatusAccepted, answer: "The event is being sent.", example: exampleDelivery(), problems: []kind{notFound, webhookDisabled},
+		status:      http.StatusAccepted, answer: "The event is being sent.", example: delivery, problems: []kind{notFound, webhookDisabled},
 	}, {
 		id: "replay-failed-webhook-deliveries", method: http.MethodPost, path: webhooksPath + "/{id}/replay", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.replayFailed,
 		summary: "Send failed events again", description: "Sends all events since a time that were given up, oldest first.",

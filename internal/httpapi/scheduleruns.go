@@ -68,10 +68,3 @@ func (a *api) nextTimes(c *call) error {
 	}
 	return a.answer(c.w, http.StatusOK, nextView{viewsOf(times, stamp)})
 }
-
-func exampleRuns() any {
-	return runsView{Runs: []runView{
-		runViewOf(push.Run{At: exampleTime(7 * 24 * time.Hour), Outcome: push.RunRefused, Reason: quotaExceeded.Name, Rules: []string{"per-day"}}),
-		runViewOf(push.Run{At: exampleTime(0), Outcome: push.RunSubmitted, Push: uuid.MustParse(exampleOtherID)}),
-	}}
-}

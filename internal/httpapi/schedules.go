@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
@@ -154,17 +153,5 @@ func (a *api) listSchedules(c *call) error {
 	}, func(all []push.Schedule, next string) any { return schedulesView{viewsOf(all, scheduleViewOf), next} })
 }
 
-func exampleSchedule() push.Schedule {
-	return push.Schedule{
-		ID: uuid.MustParse(exampleID), Name: "Monday digest", Cron: "0 9 * * MON", TimeZone: "Europe/Berlin", CatchUp: push.CatchUpSkip,
-		Pattern: push.Pattern{
-			Recipient: "user-42", Channel: "email", Message: json.RawMessage(`{"title": "Your week", "body": "Seven new messages."}`), ExpiresAfter: push.Span(4 * time.Hour),
-		},
-		Until: time.Date(2027, 6, 30, 0, 0, 0, 0, time.UTC), NextAt: time.Date(2026, 12, 7, 8, 0, 0, 0, time.UTC), CreatedAt: exampleTime(0), UpdatedAt: exampleTime(0),
-	}
-}
-
-func exampleNewSchedule() any {
-	return json.RawMessage(`{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "catch_up": "skip", "paused": false, "until": "2027-06-30T00:00:00Z",
-		"push": {"recipient": "user-42", "channel": "email", "message": {"title": "Your week", "body": "Seven new messages."}, "expires_after": "4h"}}`)
-}
+var exampleNewSchedule = json.RawMessage(`{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "catch_up": "skip", "paused": false, "until": "2027-06-30T00:00:00Z",
+	"push": {"recipient": "user-42", "channel": "email", "message": {"title": "Your week", "body": "Seven new messages."}, "expires_after": "4h"}}`)

@@ -218,15 +218,12 @@ func newSimulations() *bulkhead.Bulkhead[uuid.UUID] {
 	return bulkhead.New[uuid.UUID](simulationsAtOnce, simulationsPerSelf)
 }
 
-func exampleSimulation() *campaign.Simulation {
-	at := exampleTime(0)
-	return &campaign.Simulation{
-		Recipients: 1000, Accepted: 862, Deferred: 85, Refused: 11, OptedOut: 40, Invalid: 2, ByRule: map[string]int{"per-day": 90, "night": 6},
-		Delays:       []campaign.Delay{{UpTo: time.Minute, Recipients: 3}, {UpTo: 5 * time.Minute}, {UpTo: 15 * time.Minute}, {UpTo: time.Hour, Recipients: 12}, {UpTo: 4 * time.Hour, Recipients: 70}, {UpTo: 24 * time.Hour}, {}},
-		CollidesWith: []campaign.Collision{{Campaign: uuid.MustParse(exampleID), Name: "Autumn sale", Recipients: 71}},
-		BetterStarts: []booking.Start{{At: at.Add(2 * time.Hour), Accepted: 940}, {At: at.Add(105 * time.Minute), Accepted: 902}},
-	}
-}
+var exampleSimulation = simulationViewOf(&campaign.Simulation{
+	Recipients: 1000, Accepted: 862, Deferred: 85, Refused: 11, OptedOut: 40, Invalid: 2, ByRule: map[string]int{"per-day": 90, "night": 6},
+	Delays:       []campaign.Delay{{UpTo: time.Minute, Recipients: 3}, {UpTo: 5 * time.Minute}, {UpTo: 15 * time.Minute}, {UpTo: time.Hour, Recipients: 12}, {UpTo: 4 * time.Hour, Recipients: 70}, {UpTo: 24 * time.Hour}, {}},
+	CollidesWith: []campaign.Collision{{Campaign: uuid.MustParse(exampleID), Name: "Autumn sale", Recipients: 71}},
+	BetterStarts: []booking.Start{{At: exampleTime(2 * time.Hour), Accepted: 940}, {At: exampleTime(105 * time.Minute), Accepted: 902}},
+})
 
 // simulated documents an answer as JSON and as NDJSON.
 func simulated(all map[string]*huma.Response) {
@@ -234,7 +231,7 @@ func simulated(all map[string]*huma.Response) {
 	lines := json.NewEncoder(&text)
 	_ = lines.Encode(simulatedViewOf(campaign.Simulated{Recipient: "user-42", Outcome: campaign.SimulatedAccepted, SendAt: exampleTime(0)})) // to memory
 	_ = lines.Encode(simulatedViewOf(campaign.Simulated{Recipient: "user-43", Outcome: campaign.SimulatedRefused, Reason: "quota-exceeded"}))
-	_ = lines.Encode(simulationViewOf(exampleSimulation()))
+	_ = lines.Encode(exampleSimulation)
 	quoted, _ := json.Marshal(text.String())
 	all["200"].Content[mediaNDJSON] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
 }
@@ -247,7 +244,7 @@ func (a *api) simulateRoutes(s *spec) []operation {
 			"Only a draft with an audience can be simulated; what a start would refuse is refused. With a body, the draft is taken as a PATCH with that body would make it; it stays as it is. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
 			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no order, and then the totals as the last one. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null for who would get nothing; " +
 			"reason is the name of a problem, or says what is invalid. A connection that breaks off is no answer.",
-		body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: simulationViewOf(exampleSimulation()),
+		body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: exampleSimulation,
 		problems: []kind{notFound, campaignState}, finish: simulated,
 	}}
 }

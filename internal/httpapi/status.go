@@ -98,22 +98,18 @@ func (a *api) status(c *call) error {
 }
 
 func (a *api) statusRoutes(*spec) []operation {
+	minute := push.FlowMinute{
+		At: exampleTime(0), Attempts: map[push.Outcome]int{push.Delivered: 980, push.Refused: 3, push.Unknown: 1},
+		LateP50: 340 * time.Millisecond, LateP99: 1210 * time.Millisecond,
+	}
 	return []operation{{
 		id: "status", method: http.MethodGet, path: statusPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.status,
 		summary: "See how things stand now",
 		description: "Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your attempts of the last hour ended: by minute, with how late they were. " +
 			"How each channel is, /v1/channels tells. Of other tenants nothing is shown.",
-		status: http.StatusOK, answer: "How things stand.", example: exampleStatus(),
+		status: http.StatusOK, answer: "How things stand.", example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
+			AsOf: exampleTime(30 * time.Second), Waiting: 12, Oldest: exampleTime(20 * time.Second), Workers: 2, Since: exampleTime(30*time.Second - time.Hour),
+			All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
+		}),
 	}}
-}
-
-func exampleStatus() statusView {
-	minute := push.FlowMinute{
-		At: exampleTime(0), Attempts: map[push.Outcome]int{push.Delivered: 980, push.Refused: 3, push.Unknown: 1},
-		LateP50: 340 * time.Millisecond, LateP99: 1210 * time.Millisecond,
-	}
-	return statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
-		AsOf: exampleTime(30 * time.Second), Waiting: 12, Oldest: exampleTime(20 * time.Second), Workers: 2, Since: exampleTime(30*time.Second - time.Hour),
-		All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
-	})
 }

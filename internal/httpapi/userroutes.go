@@ -13,6 +13,10 @@ import (
 )
 
 func (a *api) userRoutes(s *spec) []operation {
+	ada := userViewOf(user.User{ID: uuid.MustParse(exampleID), Email: "ada@example.com", Name: "Ada Lovelace", Role: user.Editor, HasPassword: true, CreatedAt: exampleTime(0), LastSignInAt: new(exampleTime(time.Hour))})
+	made := ada
+	made.HasPassword, made.LastSignInAt, made.LinkExpiresAt = false, nil, maybe(exampleTime(24*time.Hour))
+	made.Link = "https://sendquota.example.com" + user.LinkPath + "C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
 	const onePath, sessionsPath = usersPath + "/{id}", usersPath + "/{id}/sessions"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new user.") }
 	const giving = "A role gives no scope that the caller does not have."
@@ -22,22 +26,22 @@ func (a *api) userRoutes(s *spec) []operation {
 		description: "The answer has a link, this once, with which the user sets a password within 24 hours. " + giving + "\n\n" +
 			"There is no Idempotency-Key. If the answer was lost, the list shows the user, and another link can be made.",
 		body:   userFields.body(s, json.RawMessage(`{"email": "ada@example.com", "name": "Ada Lovelace", "role": "editor"}`)),
-		status: http.StatusCreated, answer: "The user, with the link.", example: exampleNewUser(), problems: []kind{tooManyUsers, emailTaken}, finish: located,
+		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{tooManyUsers, emailTaken}, finish: located,
 	}, {
 		id: "list-users", method: http.MethodGet, path: usersPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listUsers,
 		summary: "List the users of the console", description: "All of the tenant, the oldest first.",
-		query: &usersParams, status: http.StatusOK, answer: "A page of users.", example: usersView{Users: []userView{userViewOf(exampleUser())}},
+		query: &usersParams, status: http.StatusOK, answer: "A page of users.", example: usersView{Users: []userView{ada}},
 	}, {
 		id: "get-user", method: http.MethodGet, path: onePath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.getUser,
 		summary: "Read a user", description: "Answers with what is known of the user. Passwords and links are never shown.",
-		status: http.StatusOK, answer: "The user.", example: userViewOf(exampleUser()), problems: []kind{notFound},
+		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound},
 	}, {
 		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.changeUser,
 		summary: "Change a user",
 		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. " + giving + " " +
 			"The last admin can be neither lowered nor disabled.",
 		body:   userChanges.body(s, map[string]any{"role": "sender"}),
-		status: http.StatusOK, answer: "The user.", example: userViewOf(exampleUser()), problems: []kind{notFound, lastAdmin},
+		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "delete-user", method: http.MethodDelete, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.deleteUser,
 		summary: "Delete a user", description: "The user is signed out everywhere. The last admin can not be deleted.",
@@ -47,11 +51,13 @@ func (a *api) userRoutes(s *spec) []operation {
 		summary: "Make a link to set a password",
 		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
 			"Whoever has the link has the account: the user's role may have no scope that the caller does not have.",
-		status: http.StatusCreated, answer: "The user, with the link.", example: exampleNewUser(), problems: []kind{notFound, userDisabled},
+		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled},
 	}, {
 		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listSessions,
 		summary: "List where a user is signed in", description: "Users see their own sessions; those of others need the scope users:write.",
-		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{exampleSession()}}, problems: []kind{notFound},
+		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{sessionViewOf(user.Session{
+			ID: uuid.MustParse(exampleID), CreatedAt: exampleTime(0), LastSeenAt: exampleTime(time.Hour), ExpiresAt: exampleTime(3 * time.Hour), Address: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
+		})}}, problems: []kind{notFound},
 	}, {
 		id: "end-sessions", method: http.MethodDelete, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.endSessions,
 		summary: "Sign a user out everywhere", description: "Users end their own sessions; those of others need the scope users:write.",
@@ -61,24 +67,4 @@ func (a *api) userRoutes(s *spec) []operation {
 		summary: "Sign a user out in one browser", description: "Users end their own sessions; those of others need the scope users:write.",
 		status: http.StatusNoContent, answer: "The session has ended.", problems: []kind{notFound},
 	}}
-}
-
-func exampleUser() user.User {
-	seen := exampleTime(time.Hour)
-	return user.User{ID: uuid.MustParse(exampleID), Email: "ada@example.com", Name: "Ada Lovelace", Role: user.Editor, HasPassword: true, CreatedAt: exampleTime(0), LastSignInAt: &seen}
-}
-
-func exampleNewUser() userView {
-	u := exampleUser()
-	ends := exampleTime(24 * time.Hour)
-	u.HasPassword, u.LastSignInAt, u.LinkEndsAt = false, nil, &ends
-	v := userViewOf(u)
-	v.Link = "https://sendquota.example.com" + user.LinkPath + "C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
-	return v
-}
-
-func exampleSession() sessionView {
-	return sessionViewOf(user.Session{
-		ID: uuid.MustParse(exampleID), CreatedAt: exampleTime(0), LastSeenAt: exampleTime(time.Hour), ExpiresAt: exampleTime(3 * time.Hour), Address: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
-	})
 }

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -98,19 +97,4 @@ func (a *api) replayFailed(c *call) error {
 		return noSuch("webhook", err)
 	}
 	return a.answer(c.w, http.StatusAccepted, replayedView{n})
-}
-
-func exampleDelivery() deliveryView {
-	return deliveryViewOf(push.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Push: uuid.MustParse(exampleID), Event: push.EventSent, Status: push.DeliveryWaiting, Attempts: 2,
-		NextAt: exampleTime(37 * time.Second), LastStatus: 503, LastError: "the endpoint answered 503 Service Unavailable", CreatedAt: exampleTime(time.Second),
-		Payload: json.RawMessage(`{"type": "push.sent", "timestamp": "2026-12-01T08:00:01Z", "data": {"id": "` + exampleID + `", "status": "sent", "recipient": "user-42"}}`),
-	})
-}
-
-func exampleTestDelivery() deliveryView {
-	return deliveryViewOf(push.Delivery{
-		ID: uuid.MustParse(exampleOtherID), Event: push.EventTest, Status: push.DeliveryWaiting, NextAt: exampleTime(0), CreatedAt: exampleTime(0),
-		Payload: json.RawMessage(`{"type": "webhook.test", "timestamp": "2026-12-01T08:00:00Z", "data": {"webhook_id": "` + exampleID + `"}}`),
-	})
 }

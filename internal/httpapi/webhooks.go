@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -145,23 +144,4 @@ func (a *api) testWebhook(c *call) error {
 		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
 		return deliveryViewOf(d), err
 	})
-}
-
-func exampleWebhook() webhookView {
-	return webhookViewOf(push.Webhook{
-		ID: uuid.MustParse(exampleID), URL: "https://example.com/hooks/sendquota", Events: []push.Event{push.EventSent, push.EventFailed}, CreatedAt: exampleTime(0),
-	}, "")
-}
-
-func exampleNewWebhook() webhookView {
-	v := exampleWebhook()
-	v.Secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD5NdAxrpTTdk="
-	return v
-}
-
-func exampleDisabledWebhook() webhookView {
-	v := exampleWebhook()
-	v.Status, v.Failures, v.DisabledReason = "disabled", 42, "42 attempts in a row have failed, since 2026-12-01T08:00:00Z"
-	v.FailingSince, v.DisabledAt = maybe(exampleTime(0)), maybe(exampleTime(72*time.Hour))
-	return v
 }

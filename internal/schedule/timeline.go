@@ -19,8 +19,8 @@ import (
 type Event struct {
 	At                time.Time
 	Kind              EventKind
-	Push              uuid.UUID // Nil: of a refusal
-	Campaign          uuid.UUID // Nil: of none
+	Push              uuid.UUID `json:",omitzero"` // Nil: of a refusal
+	Campaign          uuid.UUID `json:",omitzero"` // Nil: of none
 	Channel, Category string
 	SendAt            time.Time // for when it was booked, or moved to, or refused; zero: of other kinds
 	Reason            string

@@ -50,23 +50,10 @@ func (s *Store) Ahead(ctx context.Context, lane push.Lane, from time.Time, horiz
 			from = a.Now
 		}
 		b := &pgx.Batch{}
-		b.Queue(inShard(oldestSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last).Query(func(rows pgx.Rows) error {
-			var (
-				channel string
-				at      time.Time
-			)
-			_, err := pgx.ForEachRow(rows, []any{&channel, &at}, func() error {
-				a.Oldest[channel] = at
-				return nil
-			})
-			return err
-		})
-		b.Queue(inShard(momentsSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last, from, a.Until).Query(func(rows pgx.Rows) error {
-			var m push.Moment
-			_, err := pgx.ForEachRow(rows, []any{&m.At, &m.Pushes}, func() error {
-				a.Moments = append(a.Moments, m)
-				return nil
-			})
+		b.Queue(inShard(oldestSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last).
+			Query(func(rows pgx.Rows) error { return fill(a.Oldest, rows) })
+		b.Queue(inShard(momentsSQL, "$2::bigint", lane), s.cfg.Channels, lane.First, lane.Last, from, a.Until).Query(func(rows pgx.Rows) (err error) {
+			a.Moments, err = pgx.AppendRows(a.Moments, rows, pgx.RowToStructByPos[push.Moment])
 			return err
 		})
 		return c.SendBatch(ctx, b).Close()

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,16 +21,12 @@ func collectBulk(row pgx.CollectableRow) (push.BulkChange, error) { return scanB
 // scanBulk reads one row of [bulkColumns], and what follows them into more.
 func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error) {
 	var (
-		shift   int64
-		refused []byte
-		f       = &p.Filter
+		shift int64
+		f     = &p.Filter
 	)
 	err = row.Scan(append([]any{&p.ID, &p.Tenant, (*string)(&p.Action), &f.Recipient, &p.Erased, &f.Channel, &f.Category, (*zeronull.UUID)(&f.Campaign),
 		(*zeronull.Timestamptz)(&f.From), (*zeronull.Timestamptz)(&f.Until), &shift, (*zeronull.Timestamptz)(&p.SendAt),
-		(*string)(&p.By.Type), (*zeronull.UUID)(&p.By.ID), (*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
-	if err == nil {
-		err = json.Unmarshal(refused, &p.Refused)
-	}
+		(*string)(&p.By.Type), (*zeronull.UUID)(&p.By.ID), (*string)(&p.Status), &p.Listed, &p.Found, &p.Changed, &p.Refused, &p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.EndedAt)}, more...)...)
 	p.Shift = time.Duration(shift) * time.Second
 	return p, err
 }
@@ -134,7 +129,7 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 			SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes
 			WHERE change_id = $1 AND outcome NOT IN ('', 'changed') AND (send_at, push_id) > ($2, $3) ORDER BY send_at, push_id LIMIT $4`,
 			id, after.SendAt, after.ID, limit+1)
-		all, err := pgx.CollectRows(rows, collectBulkPush)
+		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.BulkPush])
 		page = push.BulkRefusedPage{Pushes: all}
 		if len(all) > limit {
 			page.Pushes = all[:limit]
@@ -143,11 +138,6 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 		return err
 	})
 	return page, err
-}
-
-func collectBulkPush(row pgx.CollectableRow) (p push.BulkPush, err error) {
-	err = row.Scan(&p.ID, &p.RecipientKey, &p.SendAt, &p.Outcome, &p.Rules)
-	return p, err
 }
 
 // CancelBulkChange stops a tenant's bulk change: a worker ends it before its next step. One that has ended stays as it is.

@@ -156,7 +156,7 @@ func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int
 	if p.Backwards() {
 		order = `send_at DESC, push_id DESC`
 	}
-	return collect(ctx, s, collectBulkPush, `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
+	return collect(ctx, s, pgx.RowToStructByPos[push.BulkPush], `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
 		p.ID, limit)
 }
 

@@ -44,14 +44,7 @@ func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.L
 			for n, i := range some {
 				ids[n] = bookings[i].ID
 			}
-			b.Queue(in(s.joining(campaignsOfSQL), "{pushes}", table), ids, in16).Query(func(rows pgx.Rows) error {
-				var id, campaign uuid.UUID
-				_, err := pgx.ForEachRow(rows, []any{&id, &campaign}, func() error {
-					of[id] = campaign
-					return nil
-				})
-				return err
-			})
+			b.Queue(in(s.joining(campaignsOfSQL), "{pushes}", table), ids, in16).Query(func(rows pgx.Rows) error { return fill(of, rows) })
 		}
 		return c.SendBatch(ctx, b).Close()
 	})
@@ -63,15 +56,7 @@ func (s *Store) CampaignNames(ctx context.Context, tenant uuid.UUID, campaigns [
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		names = make(map[uuid.UUID]string, len(campaigns))
 		rows, _ := c.Query(ctx, `SELECT id, name FROM campaigns WHERE id = ANY ($1::uuid[]) AND tenant_id = $2`, campaigns, tenant)
-		var (
-			id   uuid.UUID
-			name string
-		)
-		_, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error {
-			names[id] = name
-			return nil
-		})
-		return err
+		return fill(names, rows)
 	})
 	return names, err
 }

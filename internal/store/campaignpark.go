@@ -148,10 +148,7 @@ func (s *Store) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparke
 			for table, at := range byTable(found.sendAt, pushes.at) {
 				part := found.some(at)
 				rows, _ := tx.Query(ctx, in(s.joining(unparkSQL), "{pushes}", table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
-				due, err = pgx.AppendRows(due, rows, func(row pgx.CollectableRow) (u Unparked, err error) {
-					return u, row.Scan(&u.RecipientKey, &u.At, &u.In)
-				})
-				if err != nil {
+				if due, err = pgx.AppendRows(due, rows, pgx.RowToStructByPos[Unparked]); err != nil {
 					return err
 				}
 			}

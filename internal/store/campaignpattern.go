@@ -34,7 +34,7 @@ func keepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
 // they can go on.
 func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
 	rows, _ := tx.Query(ctx, `SELECT id FROM schedules WHERE campaign_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`, p.ID, mostNamed+1)
-	ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (id uuid.UUID, err error) { return id, row.Scan(&id) })
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil || len(ids) == 0 {
 		return err
 	}

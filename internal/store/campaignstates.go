@@ -20,15 +20,7 @@ func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 		}
 	}
 	rows, _ := s.readPool.Query(ctx, `SELECT status, count(*) FROM campaigns WHERE status IN `+openCampaigns+` GROUP BY 1`)
-	var (
-		status string
-		n      int
-	)
-	_, err := pgx.ForEachRow(rows, []any{&status, &n}, func() error {
-		counts[status] = n
-		return nil
-	})
-	return counts, classify(err)
+	return counts, classify(fill(counts, rows))
 }
 
 // SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, unless that is zero. The campaigns stay,

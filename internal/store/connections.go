@@ -102,6 +102,12 @@ func (s *Store) change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.within(ctx, s.changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.pool, work) })
 }
 
+// These are what [pgx.RowToStructByPos] reads where a column is null: a struct has no place for that.
+const (
+	noID   = `'00000000-0000-0000-0000-000000000000'::uuid`
+	noTime = `'0001-01-01Z'::timestamptz`
+)
+
 // collect returns the rows of a statement of the service itself, which is run once.
 func collect[T any](ctx context.Context, s *Store, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
@@ -212,5 +218,18 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) 
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = c.Exec(ctx, "rollback") // a connection that can not even do this is dropped by Release
 	}
+	return err
+}
+
+// fill puts the rows of two columns into a map.
+func fill[K comparable, V any](all map[K]V, rows pgx.Rows) error {
+	var (
+		key   K
+		value V
+	)
+	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		all[key] = value
+		return nil
+	})
 	return err
 }

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -19,7 +17,7 @@ const lateTime = 31 * 24 * time.Hour
 
 // historySQL reads what has happened to a recipient's pushes from one time until another.
 const historySQL = `
-	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, l.started_at, l.attempts, p.campaign_id
+	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, coalesce(l.started_at, ` + noTime + `) AS started, coalesce(p.campaign_id, ` + noID + `) AS campaign
 	FROM (
 		SELECT * FROM {pushes} p WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index
@@ -30,7 +28,7 @@ const historySQL = `
 
 // attemptsSQL reads a recipient's attempts that began from one time until another.
 const attemptsSQL = `
-	SELECT s.push_id, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error, s.campaign_id FROM {sends} s
+	SELECT s.push_id AS push, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error, coalesce(s.campaign_id, ` + noID + `) AS campaign FROM {sends} s
 	WHERE s.shard = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
 		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
 	LIMIT $6`
@@ -49,14 +47,14 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 		}
 		for tables := range slices.Chunk(s.layouts.pushes().between(from.Add(-lateTime), booking.EndOfTime), tablesAtOnce) {
 			rows, _ := c.Query(ctx, in(historySQL, "{pushes}", tables...), args(most-len(pushes))...)
-			some, err := pgx.CollectRows(rows, scanPast)
+			some, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[booking.Past])
 			if pushes = append(pushes, some...); err != nil || len(pushes) == most {
 				return err
 			}
 		}
 		for tables := range slices.Chunk(s.layouts.sends().between(from, until), tablesAtOnce) {
 			rows, _ := c.Query(ctx, in(attemptsSQL, "{sends}", tables...), args(most-len(attempts))...)
-			some, err := pgx.CollectRows(rows, scanAttempted)
+			some, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[booking.Attempted])
 			if attempts = append(attempts, some...); err != nil || len(attempts) == most {
 				return err
 			}
@@ -64,18 +62,4 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 		return nil
 	})
 	return pushes, attempts, err
-}
-
-func scanPast(row pgx.CollectableRow) (p booking.Past, err error) {
-	var attempt *int
-	err = row.Scan(&p.ID, &p.Channel, &p.Category, (*string)(&p.Status), &p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.Attempts, &p.LastError,
-		&p.CreatedAt, &p.UpdatedAt, (*zeronull.Timestamptz)(&p.Started), &attempt, (*zeronull.UUID)(&p.Campaign))
-	return p, err
-}
-
-func scanAttempted(row pgx.CollectableRow) (a booking.Attempted, err error) {
-	var id uuid.UUID
-	err = row.Scan(&id, &a.Send.Attempt, &a.Channel, &a.Category, &a.StartedAt, &a.EndedAt, (*string)(&a.Outcome), &a.Error, (*zeronull.UUID)(&a.Campaign))
-	a.Push = id
-	return a, err
 }

@@ -19,14 +19,9 @@ import (
 // endedKeysKept is how many of a tenant's API keys that have ended stay in its list.
 const endedKeysKept = 1000
 
-const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ` + keyState + `, k.successor`
+const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ` + keyState + `, coalesce(k.successor, ` + noID + `)`
 
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
-
-func collectKey(row pgx.CollectableRow) (k push.APIKey, err error) {
-	err = row.Scan(&k.ID, &k.Tenant, &k.Name, &k.Scopes, &k.CreatedAt, &k.ExpiresAt, &k.LastUsedAt, &k.RevokedAt, &k.State, (*zeronull.UUID)(&k.Successor))
-	return k, err
-}
 
 // CreateKey makes an API key of a tenant and returns it, with its secret: "sq_" and 256 random bits in base64. Only its
 // SHA-256 is stored. The tenant may have as many as it may: [push.ErrTooManyKeys].
@@ -101,7 +96,7 @@ func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error 
 func readKey(ctx context.Context, q querier, tenant, id uuid.UUID) (push.APIKey, error) {
 	rows, _ := q.Query(ctx, `SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.id = $1 AND ($2::uuid IS NULL OR k.tenant_id = $2)`,
 		id, zeronull.UUID(tenant))
-	return pgx.CollectExactlyOneRow(rows, collectKey)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.APIKey])
 }
 
 // APIKey returns a tenant's API key, or [push.ErrNotFound].
@@ -156,7 +151,7 @@ func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before boo
 
 // Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.
 func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]push.APIKey, error) {
-	return collect(ctx, s, collectKey, `
+	return collect(ctx, s, pgx.RowToStructByPos[push.APIKey], `
 		SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 		WHERE $1::uuid IS NULL OR k.tenant_id = $1 ORDER BY k.created_at, k.id`, zeronull.UUID(tenant))
 }
@@ -168,7 +163,7 @@ func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPos
 			SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 			WHERE k.tenant_id = $1 AND (k.created_at, k.id) > ($2, $3) ORDER BY k.created_at, k.id LIMIT $4`,
 			tenant, after.CreatedAt, after.ID, limit+1)
-		keys, err := pgx.CollectRows(rows, collectKey)
+		keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.APIKey])
 		if page = (push.KeyPage{Keys: keys}); len(keys) > limit {
 			last := keys[limit-1]
 			page.Keys, page.Next = keys[:limit], &push.KeyPosition{CreatedAt: last.CreatedAt, ID: last.ID}

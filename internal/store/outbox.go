@@ -95,10 +95,7 @@ func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []O
 			}
 			more = true
 			rows, _ = tx.Query(ctx, claimDeliveriesSQL, hooks, o.PerWebhook, o.Lease)
-			claimed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (d Outgoing, err error) {
-				err = row.Scan(&d.ID, &d.Webhook, &d.Tenant, &d.Attempt, &d.Payload, &d.URL, &d.Secret, &d.OldSecret)
-				return d, err
-			})
+			claimed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Outgoing])
 			return err
 		})
 	})
@@ -167,8 +164,8 @@ const healthSQL = `
 		disabled_at = coalesce(w.disabled_at, CASE WHEN j.why IS NOT NULL THEN statement_timestamp() END),
 		disabled_reason = CASE WHEN w.disabled_at IS NULL AND j.why IS NOT NULL THEN j.why ELSE w.disabled_reason END
 	FROM decided j WHERE w.id = j.id
-	RETURNING w.id, w.tenant_id, w.url, w.events, w.created_at, w.failures, w.failing_since,
-		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at END, w.disabled_reason`
+	RETURNING w.id, w.tenant_id, w.url, w.events, w.created_at, w.failures, coalesce(w.failing_since, ` + noTime + `),
+		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at ELSE ` + noTime + ` END, w.disabled_reason`
 
 // SettleDeliveries ends attempts, and returns the webhooks that were switched off because of them.
 func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]push.Webhook, error) {
@@ -190,7 +187,7 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 				}
 			}
 			rows, _ := res.Query()
-			touched, err := pgx.CollectRows(rows, collectWebhook)
+			touched, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.Webhook])
 			switchedOff = slices.DeleteFunc(touched, func(w push.Webhook) bool { return w.DisabledAt.IsZero() })
 			return err
 		})

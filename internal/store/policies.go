@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/policy"
@@ -19,15 +18,6 @@ import (
 
 const versionColumns = `p.version, p.at, p.by, p.document`
 
-func collectVersion(row pgx.CollectableRow) (v policy.Version, err error) {
-	var document []byte
-	if err = row.Scan(&v.Number, &v.At, &v.By, &document); err == nil && document != nil {
-		v.Document = &policy.Document{}
-		err = json.Unmarshal(document, v.Document)
-	}
-	return v, err
-}
-
 // inForceSQL reads the version of a tenant's policy that is in force.
 const inForceSQL = `SELECT ` + versionColumns + ` FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE t.id = $1`
 
@@ -35,7 +25,7 @@ const inForceSQL = `SELECT ` + versionColumns + ` FROM tenants t JOIN policies p
 func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, inForceSQL, tenant)
-		all, err := pgx.CollectRows(rows, collectVersion)
+		all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[policy.Version])
 		if v = (policy.Version{}); len(all) > 0 {
 			v = all[0]
 		}
@@ -49,7 +39,7 @@ func (s *Store) PolicyVersions(ctx context.Context, tenant uuid.UUID, before int
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+versionColumns+` FROM policies p WHERE tenant_id = $1 AND ($2 = 0::bigint OR version < $2) ORDER BY version DESC LIMIT $3`,
 			tenant, before, limit)
-		all, err = pgx.CollectRows(rows, collectVersion)
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[policy.Version])
 		return err
 	})
 	return all, err
@@ -126,7 +116,7 @@ func lockPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) (policy.Versio
 		return policy.Version{}, err
 	}
 	rows, _ := tx.Query(ctx, inForceSQL, tenant)
-	all, err := pgx.CollectRows(rows, collectVersion)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[policy.Version])
 	if len(all) == 0 {
 		return policy.Version{}, err
 	}
@@ -160,16 +150,10 @@ func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64
 		WITH changed AS (UPDATE tenants SET policy_version = $2 WHERE id = $1)
 		INSERT INTO policies AS p (tenant_id, version, by, document) VALUES ($1, $2, $3, $4::text::json) RETURNING `+versionColumns,
 		tenant, number, by, orNull(document))
-	return pgx.CollectExactlyOneRow(rows, collectVersion)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[policy.Version])
 }
 
-const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.created_at, p.updated_at, p.ended_at`
-
-func collectOperation(row pgx.CollectableRow) (o policy.Operation, err error) {
-	err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
-		(*zeronull.Timestamptz)(&o.EndedAt))
-	return o, err
-}
+const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.created_at, p.updated_at, coalesce(p.ended_at, ` + noTime + `)`
 
 // replaceOperation ends what carries an older version on, and begins to carry this one on if that is asked for.
 func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, version int64, apply policy.Apply) (*policy.Operation, error) {
@@ -181,7 +165,7 @@ func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, vers
 	}
 	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS p (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
 		id, tenant, version, string(apply))
-	o, err := pgx.CollectExactlyOneRow(rows, collectOperation)
+	o, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[policy.Operation])
 	return &o, err
 }
 
@@ -193,7 +177,7 @@ type querier interface {
 // readOperation returns an operation of a tenant, or nil.
 func readOperation(ctx context.Context, c querier, tenant, id uuid.UUID) (*policy.Operation, error) {
 	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations p WHERE id = $1 AND tenant_id = $2`, id, tenant)
-	all, err := pgx.CollectRows(rows, collectOperation)
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[policy.Operation])
 	if len(all) == 0 {
 		return nil, err
 	}

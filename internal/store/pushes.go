@@ -202,7 +202,7 @@ func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (
 		res := c.SendBatch(ctx, b)
 		defer res.Close()
 		rows, _ := res.Query()
-		if p.Sends, err = pgx.CollectRows(rows, collectSend); err != nil {
+		if p.Sends, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Send]); err != nil {
 			return push.Push{}, err
 		}
 	}
@@ -210,10 +210,4 @@ func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (
 		p.Sends = append(p.Sends, push.Send{Attempt: p.Attempts, StartedAt: p.UpdatedAt})
 	}
 	return p.Push, nil
-}
-
-func collectSend(row pgx.CollectableRow) (push.Send, error) {
-	var send push.Send
-	err := row.Scan(&send.Attempt, &send.StartedAt, (*zeronull.Timestamptz)(&send.EndedAt), (*zeronull.Text)(&send.Outcome), &send.ProviderMessageID, &send.Error)
-	return send, err
 }

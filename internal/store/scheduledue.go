@@ -33,7 +33,7 @@ const turnsSQL = `
 	), turns AS (
 		SELECT tenant_id FROM t WHERE first <= statement_timestamp() LIMIT %[5]d
 	)
-	SELECT o.* FROM turns CROSS JOIN LATERAL (
+	SELECT o.tenant_id, %[4]s FROM turns CROSS JOIN LATERAL (
 		SELECT tenant_id, %[4]s, row_number() OVER (ORDER BY %[2]s) AS n FROM (
 			SELECT * FROM %[1]s WHERE %[3]s AND tenant_id = turns.tenant_id AND %[2]s <= statement_timestamp() ORDER BY %[2]s LIMIT $2
 		) o
@@ -47,21 +47,19 @@ var (
 
 // turnRow is a row of [turnsSQL].
 type turnRow struct {
-	tenant, schedule uuid.UUID
-	at               time.Time
+	Tenant, Schedule uuid.UUID
+	At               time.Time
 }
 
 // pickTurns picks rows behind a tenant, and returns the tenant behind which to go on: Nil at the end.
 func pickTurns(ctx context.Context, c *pgxpool.Conn, sql string, after uuid.UUID, limit int) (picked []turnRow, last uuid.UUID, err error) {
 	rows, _ := c.Query(ctx, sql, after, limit)
-	picked, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r turnRow, err error) {
-		return r, row.Scan(&r.tenant, &r.schedule, &r.at, nil)
-	})
+	picked, err = pgx.CollectRows(rows, pgx.RowToStructByPos[turnRow])
 	tenants := map[uuid.UUID]bool{}
 	for _, r := range picked {
-		tenants[r.tenant] = true
-		if string(r.tenant[:]) > string(last[:]) {
-			last = r.tenant
+		tenants[r.Tenant] = true
+		if string(r.Tenant[:]) > string(last[:]) {
+			last = r.Tenant
 		}
 	}
 	if len(tenants) < mostTurns && len(picked) < limit {
@@ -110,7 +108,7 @@ const mostPut = 5000
 func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Settle) (n int, err error) {
 	ids := make([]uuid.UUID, len(picked))
 	for i, r := range picked {
-		ids[i] = r.schedule
+		ids[i] = r.Schedule
 	}
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		var now time.Time
@@ -195,7 +193,7 @@ func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit 
 func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.Occurrence, error) {
 	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
 	for i, r := range picked {
-		ids[i], times[i] = r.schedule, r.at
+		ids[i], times[i] = r.Schedule, r.At
 	}
 	rows, _ := tx.Query(ctx, `
 		SELECT `+scheduleColumns+`, r.at, clock_timestamp() - r.at, clock_timestamp() - r.begun_at, t.pending_cap, t.recipients_cap

@@ -41,11 +41,11 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 		b.Queue(`SELECT EXISTS (SELECT FROM schedules WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL)`, schedule, tenant).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&exists) })
 		b.Queue(`
-			SELECT schedule_id, at, outcome, push_id, reason, rules, detail, campaign_id FROM schedule_runs
+			SELECT schedule_id, at, outcome, coalesce(push_id, `+noID+`), coalesce(campaign_id, `+noID+`), reason, rules, detail FROM schedule_runs
 			WHERE schedule_id = $1 AND tenant_id = $2 AND outcome IS NOT NULL AND at < coalesce($3::timestamptz, 'infinity') ORDER BY at DESC LIMIT $4`,
 			schedule, tenant, zeronull.Timestamptz(before), limit+1).
 			Query(func(rows pgx.Rows) (err error) {
-				runs, err = pgx.CollectRows(rows, collectRun)
+				runs, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Run])
 				return err
 			})
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
@@ -61,11 +61,6 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 		return nil
 	})
 	return page, err
-}
-
-func collectRun(row pgx.CollectableRow) (r push.Run, err error) {
-	err = row.Scan(&r.Schedule, &r.At, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &r.Reason, &r.Rules, &r.Detail, (*zeronull.UUID)(&r.Campaign))
-	return r, err
 }
 
 // SweepSchedules removes up to limit runs: those of occurrences longer ago than keep, unless that is zero, and those of

@@ -20,12 +20,8 @@ func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return sca
 
 // scanSchedule reads one row of [scheduleColumns], and what follows them into more.
 func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
-	var pattern []byte
-	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
+	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &p.Pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
 		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
-	if err == nil {
-		err = json.Unmarshal(pattern, &p.Pattern)
-	}
 	return p, err
 }
 

@@ -15,10 +15,6 @@ import (
 
 const sessionColumns = `s.id, s.user_id, u.tenant_id, s.created_at, s.last_seen_at, s.expires_at, s.address, s.user_agent`
 
-func sessionFields(v *user.Session) []any {
-	return []any{&v.ID, &v.User, &v.Tenant, &v.CreatedAt, &v.LastSeenAt, &v.ExpiresAt, &v.Address, &v.UserAgent}
-}
-
 // mostForgotten is how many sessions that have expired are forgotten when another one begins.
 const mostForgotten = 100
 
@@ -53,7 +49,9 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 					return err
 				}
 			}
-			return tx.QueryRow(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, id).Scan(sessionFields(&v)...)
+			rows, _ := tx.Query(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id WHERE s.id = $1`, id)
+			v, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[user.Session])
+			return err
 		})
 	})
 	if err != nil {
@@ -68,9 +66,12 @@ func (s *Store) FindSession(ctx context.Context, hash [32]byte) (v user.Session,
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, `+sessionColumns+`, s.data FROM sessions s JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = u.tenant_id
 			WHERE s.token_hash = $1 AND s.expires_at > clock_timestamp() AND u.disabled_at IS NULL`, hash[:])
-		_, err := pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (struct{}, error) {
-			return struct{}{}, row.Scan(append(append(userFields(&u), sessionFields(&v)...), &data)...)
-		})
+		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
+			user.User
+			user.Session
+			Data []byte
+		}])
+		v, u, data = found.Session, found.User, found.Data
 		return err
 	})
 	return v, u, data, err
@@ -104,10 +105,7 @@ func (s *Store) Sessions(ctx context.Context, tenant, of uuid.UUID) (all []user.
 		}
 		rows, _ := c.Query(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id
 			WHERE s.user_id = $1 AND s.expires_at > clock_timestamp() ORDER BY s.last_seen_at DESC, s.id`, of)
-		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (v user.Session, err error) {
-			err = row.Scan(sessionFields(&v)...)
-			return v, err
-		})
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[user.Session])
 		return err
 	})
 	return all, err

@@ -20,16 +20,14 @@ func (s *Store) Credential(ctx context.Context, email, tenantName string) (u use
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, coalesce(u.password_hash, '')`+usersAndTenants+`
 			WHERE u.email = $1 AND ($2 = '' OR t.name = $2) AND u.disabled_at IS NULL LIMIT 2`, email, tenantName)
-		users, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one user.User, err error) {
-			err = row.Scan(append(userFields(&one), &phc)...)
-			return one, err
-		})
-		if err == nil && len(users) != 1 {
+		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
+			user.User
+			PHC string
+		}])
+		if errors.Is(err, pgx.ErrTooManyRows) {
 			return pgx.ErrNoRows
 		}
-		if err == nil {
-			u = users[0]
-		}
+		u, phc = found.User, found.PHC
 		return err
 	})
 	if err != nil {
@@ -44,7 +42,7 @@ const linkOpens = `u.link_hash = $1 AND u.link_expires_at > clock_timestamp() AN
 func (s *Store) UserByLink(ctx context.Context, link [32]byte) (u user.User, err error) {
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE `+linkOpens, link[:])
-		u, err = pgx.CollectExactlyOneRow(rows, collectUser)
+		u, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[user.User])
 		return err
 	})
 	return u, err

@@ -38,16 +38,12 @@ type TenantInfo struct {
 	ID        uuid.UUID
 	Name      string
 	CreatedAt time.Time
-	Caps      push.OwnCaps
+	push.OwnCaps
 }
 
 // Tenants lists all tenants by name.
 func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
-	scan := func(row pgx.CollectableRow) (t TenantInfo, err error) {
-		err = row.Scan(&t.ID, &t.Name, &t.CreatedAt, &t.Caps.PendingPushes, &t.Caps.RecipientsPerDay)
-		return t, err
-	}
-	return collect(ctx, s, scan, `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
+	return collect(ctx, s, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
 }
 
 // CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].

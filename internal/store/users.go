@@ -19,20 +19,10 @@ const userColumns = `u.id, u.tenant_id, t.name, t.pending_cap, t.recipients_cap,
 
 const usersAndTenants = ` FROM users u JOIN tenants t ON t.id = u.tenant_id `
 
-// userFields are where the columns go.
-func userFields(u *user.User) []any {
-	return []any{&u.ID, &u.Tenant, &u.TenantName, &u.Caps.PendingPushes, &u.Caps.RecipientsPerDay, &u.Email, &u.Name, &u.Role, &u.HasPassword, &u.External, &u.DisabledAt, &u.CreatedAt, &u.LastSignInAt, &u.LinkEndsAt}
-}
-
-func collectUser(row pgx.CollectableRow) (u user.User, err error) {
-	err = row.Scan(userFields(&u)...)
-	return u, err
-}
-
 // readUser reads a user of a tenant, or of any for [uuid.Nil].
 func readUser(ctx context.Context, q querier, tenant, id uuid.UUID) (user.User, error) {
 	rows, _ := q.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE u.id = $1 AND ($2::uuid IS NULL OR u.tenant_id = $2)`, id, zeronull.UUID(tenant))
-	return pgx.CollectExactlyOneRow(rows, collectUser)
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[user.User])
 }
 
 // changeUsers has one change of a tenant's users go on at a time: how many they are, and which of them are admins, is as
@@ -105,7 +95,7 @@ func (s *Store) UserPage(ctx context.Context, tenant uuid.UUID, after user.Posit
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`
 			WHERE u.tenant_id = $1 AND (u.created_at, u.id) > ($2, $3) ORDER BY u.created_at, u.id LIMIT $4`,
 			tenant, after.CreatedAt, after.ID, limit+1)
-		users, err := pgx.CollectRows(rows, collectUser)
+		users, err := pgx.CollectRows(rows, pgx.RowToStructByPos[user.User])
 		if page = (user.Page{Users: users}); len(users) > limit {
 			last := users[limit-1]
 			page.Users, page.Next = users[:limit], &user.Position{CreatedAt: last.CreatedAt, ID: last.ID}
@@ -117,7 +107,7 @@ func (s *Store) UserPage(ctx context.Context, tenant uuid.UUID, after user.Posit
 
 // Users lists the users of one tenant, or of all for [uuid.Nil], the oldest first.
 func (s *Store) Users(ctx context.Context, tenant uuid.UUID) ([]user.User, error) {
-	return collect(ctx, s, collectUser, `SELECT `+userColumns+usersAndTenants+`WHERE $1::uuid IS NULL OR u.tenant_id = $1 ORDER BY u.created_at, u.id`, zeronull.UUID(tenant))
+	return collect(ctx, s, pgx.RowToStructByPos[user.User], `SELECT `+userColumns+usersAndTenants+`WHERE $1::uuid IS NULL OR u.tenant_id = $1 ORDER BY u.created_at, u.id`, zeronull.UUID(tenant))
 }
 
 // ChangeUser changes a user and returns it. A new role is in force with the next request; one who is disabled is signed out

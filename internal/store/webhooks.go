@@ -7,20 +7,12 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-const webhookColumns = `id, tenant_id, url, events, created_at, failures, failing_since, disabled_at, disabled_reason`
-
-func collectWebhook(row pgx.CollectableRow) (push.Webhook, error) {
-	var w push.Webhook
-	err := row.Scan(&w.ID, &w.Tenant, &w.URL, &w.Events, &w.CreatedAt, &w.Failures,
-		(*zeronull.Timestamptz)(&w.FailingSince), (*zeronull.Timestamptz)(&w.DisabledAt), &w.DisabledReason)
-	return w, err
-}
+const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + noTime + `), coalesce(disabled_at, ` + noTime + `), disabled_reason`
 
 // CreateWebhook makes a webhook, whose requests the secret signs, unless its tenant has as many as it may:
 // [push.ErrTooManyWebhooks].
@@ -76,7 +68,7 @@ func recordWebhook(action push.Action, d difference) func(ctx context.Context, t
 func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
-		w, err = pgx.CollectExactlyOneRow(rows, collectWebhook)
+		w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook])
 		return err
 	})
 	return w, err
@@ -86,7 +78,7 @@ func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webho
 func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, tenant)
-		hooks, err = pgx.CollectRows(rows, collectWebhook)
+		hooks, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Webhook])
 		return err
 	})
 	return hooks, err
@@ -99,7 +91,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 		d.show("host", hostOf(w.URL), nil)
 		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
 	}
-	_, err := recordOnce(ctx, s, tenant, collectWebhook, deleted, `
+	_, err := recordOnce(ctx, s, tenant, pgx.RowToStructByPos[push.Webhook], deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 	return err
@@ -107,7 +99,7 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 
 // EnableWebhook switches a webhook on again, and forgets that it failed. What waited when it was switched off is sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookEnable, nil), `
+	return recordOnce(ctx, s, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
@@ -117,7 +109,7 @@ func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.W
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
 	d := difference{}
 	d.show("overlap", nil, overlap.String())
-	return recordOnce(ctx, s, tenant, collectWebhook, recordWebhook(push.ActWebhookRotateSecret, d), `
+	return recordOnce(ctx, s, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookRotateSecret, d), `
 		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant, secret, overlap)
 }

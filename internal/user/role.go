@@ -56,5 +56,5 @@ func Mightier(a, b Role) Role {
 
 // Caller is the user as the REST API knows its callers.
 func (u *User) Caller() push.Caller {
-	return push.Caller{Tenant: u.Tenant, Scopes: u.Role.Scopes(), User: u.ID, Masked: u.Role.Masked(), Caps: u.Caps}
+	return push.Caller{Tenant: u.Tenant, Scopes: u.Role.Scopes(), User: u.ID, Masked: u.Role.Masked(), Caps: u.OwnCaps}
 }

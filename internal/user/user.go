@@ -19,9 +19,9 @@ type User struct {
 	ID           uuid.UUID
 	Tenant       uuid.UUID
 	TenantName   string
-	Caps         push.OwnCaps // of the tenant
-	Email        string       // the sign-in name, in lower case; unique in its tenant
-	Name         string       // "": none
+	push.OwnCaps        // of the tenant
+	Email        string // the sign-in name, in lower case; unique in its tenant
+	Name         string // "": none
 	Role         Role
 	HasPassword  bool // false: the user has not used a link yet, or signs in elsewhere
 	External     bool // the user was made by a sign-in at the OIDC provider
