@@ -213,7 +213,7 @@ CREATE INDEX pushes_tenant ON pushes (tenant_id, send_at, id);
 -- A tenant's list of pushes that failed, expired or were canceled: they are found without all that was sent. Only a query with the
 -- same condition can use this index. That a push is sent changes no column of an index, and so stays cheap (HOT).
 CREATE INDEX pushes_freed ON pushes (tenant_id, send_at, id) WHERE freed::int = 1;
-ALTER TABLE pushes ADD PRIMARY KEY (id, send_at);
+ALTER TABLE pushes ADD PRIMARY KEY (id, send_at, shard);
 -- A recipient's bookings around a time, apart from the many that may have given their places back.
 CREATE INDEX pushes_bookings ON pushes (recipient_key, freed, send_at);
 
@@ -236,7 +236,7 @@ CREATE TABLE live (
     token         uuid,                               -- names the attempt under way
     campaign_id   uuid,
     channel       text NOT NULL,
-    PRIMARY KEY (recipient_key, send_at, push_id),
+    PRIMARY KEY (recipient_key, send_at, push_id, shard),
     CONSTRAINT live_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT live_under_way CHECK ((phase = 2) = (token IS NOT NULL AND started_at IS NOT NULL))
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
@@ -276,7 +276,7 @@ CREATE TABLE sends (
 
 -- A tenant's list. Only a query with the same condition can use this index: the reads of one recipient have their own.
 CREATE INDEX sends_tenant ON sends (tenant_id, started_at, push_id) WHERE outcome || '' <> '';
-ALTER TABLE sends ADD PRIMARY KEY (push_id, attempt, started_at);
+ALTER TABLE sends ADD PRIMARY KEY (push_id, attempt, started_at, shard);
 -- A recipient's actual sends, for the check at delivery. It is the newest index, as in pushes.
 CREATE INDEX sends_recipient ON sends (recipient_key, started_at);
 

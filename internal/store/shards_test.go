@@ -22,15 +22,9 @@ func setupShards(t *testing.T, shard int) *bundle {
 	b := setupNew(t)
 	b.exec(t, fmt.Sprintf(`
 		ALTER TABLE live RENAME TO whole;
-		ALTER TABLE whole DROP CONSTRAINT live_pkey;
-		DROP INDEX live_lane, live_list;
 		CREATE TABLE live (LIKE whole INCLUDING ALL) PARTITION BY LIST (shard);
 		CREATE TABLE live_one PARTITION OF live FOR VALUES IN (%[1]d);
 		CREATE TABLE live_rest PARTITION OF live DEFAULT;
-		ALTER TABLE live ADD PRIMARY KEY (recipient_key, send_at, push_id, shard);
-		CREATE INDEX live_lane ON live (channel, phase, next_at, (recipient_key & 255), (recipient_key >> 8));
-		ALTER TABLE pushes DROP CONSTRAINT pushes_pkey;
-		ALTER TABLE sends DROP CONSTRAINT sends_pkey;
 		DO $$ DECLARE part text; bounds text; whole text; BEGIN
 			FOR part, bounds, whole IN
 				SELECT c.relname, pg_get_expr(c.relpartbound, c.oid), p.relname FROM pg_inherits i
@@ -41,9 +35,7 @@ func setupShards(t *testing.T, shard int) *bundle {
 				EXECUTE format('CREATE TABLE %%I PARTITION OF %%I FOR VALUES IN (%[1]d)', part || '_one', part);
 				EXECUTE format('CREATE TABLE %%I PARTITION OF %%I DEFAULT', part || '_rest', part);
 			END LOOP;
-		END $$;
-		ALTER TABLE pushes ADD PRIMARY KEY (id, send_at, shard);
-		ALTER TABLE sends ADD PRIMARY KEY (push_id, attempt, started_at, shard)`, shard))
+		END $$`, shard))
 	b.Close()
 	b.Store = openURL(t, b.url, store.Config{Lanes: push.Shards})
 	return b
