@@ -51,6 +51,7 @@ type options struct {
 	duration time.Duration
 	seed     uint64
 	hits     int
+	sample   int
 	backlog  int
 	skew     bool
 	only     []string
@@ -66,13 +67,14 @@ func readOptions() (options, error) {
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
 	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
+	flag.IntVar(&o.sample, "sample", 1, "the sweep draws one of so many of its cases; 1: it runs all")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
 	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
 	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")
 	var err error
 	o.only, err = testenv.ParseFlags(names)
-	if err == nil && (o.duration < time.Second || o.hits < 1 || o.backlog < 100) {
-		err = errors.New("-duration must be at least 1s, -hits at least 1, -backlog at least 100")
+	if err == nil && (o.duration < time.Second || min(o.hits, o.sample) < 1 || o.backlog < 100) {
+		err = errors.New("-duration must be at least 1s, -hits and -sample at least 1, -backlog at least 100")
 	}
 	o.seed = cmp.Or(o.seed, rand.Uint64N(1_000_000))
 	return o, err

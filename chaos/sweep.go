@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -49,6 +51,8 @@ func sweep(t testenv.T, l *lab) {
 			crashes = append(crashes, crash{"kill", p, 1, everyShard}, crash{"stop", p, 1, everyShard})
 		}
 	}
+	drawn := rand.New(rand.NewPCG(l.seed, 0))
+	crashes = slices.DeleteFunc(crashes, func(crash) bool { return drawn.IntN(l.sample) > 0 })
 	var (
 		g   errgroup.Group
 		mu  sync.Mutex
@@ -73,7 +77,7 @@ func sweep(t testenv.T, l *lab) {
 		killed += hit["kill at "+string(p)]
 		stopped += hit["stop at "+string(p)]
 		for _, how := range []string{"kill", "stop"} {
-			if hit[how+" at "+string(p)] == 0 {
+			if l.sample == 1 && hit[how+" at "+string(p)] == 0 {
 				l.report.sometimes(how+" at "+string(p), 0)
 			}
 		}
