@@ -50,7 +50,7 @@ FORCE:
 
 .PHONY: test
 test: bin/testservers ## Run the tests of every guarantee, on real Postgres and Redis of their own
-	$(TESTS) -short -p 3 ./e2e ./internal/store ./... # what takes longest comes first; much of the rest waits
+	$(TESTS) -short ./e2e ./internal/store ./... # what takes longest comes first
 
 .PHONY: test-race
 test-race: bin/testservers ## Run the tests of what works concurrently under the race detector, and some of the store's with 256 lanes

@@ -102,10 +102,15 @@ func newModels(t *testing.T, name string, n int, excuse string, apis ...*bundle)
 // runModels lets every model make so many steps, all models at the same time.
 // The returned function waits until they have.
 func runModels(all []*model, things int) (wait func()) {
+	return runModelsUntil(all, things, func() bool { return true })
+}
+
+// runModelsUntil lets every model make so many steps, and more until it is enough.
+func runModelsUntil(all []*model, things int, enough func() bool) (wait func()) {
 	var running sync.WaitGroup
 	for _, m := range all {
 		running.Go(func() {
-			for n := 0; n < things && !m.failed; n++ {
+			for n := 0; (n < things || !enough()) && !m.failed; n++ {
 				m.step()
 			}
 		})

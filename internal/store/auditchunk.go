@@ -22,11 +22,14 @@ const (
 	chunkTime, chunkAim = 3 * time.Second, 300 * time.Millisecond
 	// firstStep is how many keys the first chunk of a pass has: a 4096th of all. mostStep is how many one can have: half of them.
 	firstStep, mostStep uint64 = 1 << 52, 1 << 63
+	// fewRows are not why a chunk takes long: the next one has more.
+	fewRows = 100
 )
 
 // chunkSettings are for one statement over some ten thousand rows. A plan is made for each chunk, and joins by hashes
-// whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way.
-const chunkSettings = `SET LOCAL work_mem = '64MB';
+// whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way. To compile a plan
+// takes longer than a chunk may; behind a pooler, sessions have none of our settings.
+const chunkSettings = `SET LOCAL work_mem = '64MB'; SET LOCAL jit = off;
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
 
 // begun says of an attempt that it is looked at in this stretch: it began in it, or behind the latest one.

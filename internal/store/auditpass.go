@@ -159,7 +159,7 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 			w.Step = 16 * min(w.Step, mostStep/16)
 		case read.reading < chunkAim/8:
 			w.Step = 4 * min(w.Step, mostStep/4)
-		case read.reading < chunkAim/2:
+		case read.reading < chunkAim/2 || read.rows <= fewRows:
 			w.Step = 2 * min(w.Step, mostStep/2)
 		case read.reading > chunkAim:
 			w.Step = max(1, w.Step/2)
