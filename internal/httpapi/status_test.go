@@ -11,7 +11,7 @@ import (
 
 // TestStatus tells how the servers are, and what waits and was tried of the tenant's own; it counts once a second.
 func TestStatus(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	b.freeze()
 	got := b.send("GET", "/v1/status", "").must(t, 200)
 	if got.at(t, "status") != "ready" || got.at(t, "postgres") != "ok" || got.at(t, "redis") != "ok" || got.at(t, "queue") != "ok" || got.at(t, "workers") != 0.0 ||

@@ -72,7 +72,7 @@ func makeTemplate(ctx context.Context, server, name string) error {
 
 // partsSQL makes partitions for what tests forge that was to be sent, or was sent, before now or will be later. Programs make others
 // when they need them.
-const partsSQL = `SELECT make_partitions('pushes', now() - interval '1 weeks', now() + interval '1 weeks'), make_partitions('sends', now() - interval '1 days', now())`
+const partsSQL = `SELECT make_partitions('pushes', now() - interval '1 weeks', now() + interval '1 weeks'), make_partitions('sends', now() - interval '2 days', now())`
 
 func migrate(ctx context.Context, url string) error {
 	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
