@@ -66,8 +66,8 @@ func recordOnce[T any](
 	}
 	err = s.within(ctx, s.changes, tenant, func(inner context.Context) error {
 		ctx = inner
-		err := once()
-		if _, parted := s.makePart(ctx, err); parted {
+		_, parted, err := s.makePart(ctx, once())
+		if parted {
 			err = once()
 		}
 		return classify(err)

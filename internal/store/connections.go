@@ -175,7 +175,7 @@ func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error
 			}
 			return work(ctx, c, earlier)
 		})
-		made, parted := s.makePart(ctx, err)
+		made, parted, err := s.makePart(ctx, err)
 		if made > 0 {
 			continue // the rows of one transaction may lack several
 		}

@@ -236,19 +236,22 @@ func (l *layouts) forget() {
 var rowTime = regexp.MustCompile(`\((?:send_at|started_at|created_at)\) = \(([^()]+)\)`)
 
 // makePart makes the partition after an error that says that a row has none: 1, or 0 if another program has made it. Most are
-// made ahead.
-func (s *Store) makePart(ctx context.Context, err error) (made int, parted bool) {
+// made ahead. It returns the error, or why the partition could not be made: Postgres may fail, and be back soon.
+func (s *Store) makePart(ctx context.Context, err error) (made int, parted bool, _ error) {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || pgErr.Code != checkViolation || pgErr.ConstraintName != "" {
-		return 0, false
+		return 0, false, err
 	}
 	key := rowTime.FindStringSubmatch(pgErr.Detail)
 	if key == nil {
-		return 0, false
+		return 0, false, err
 	}
 	defer s.layouts.forget()
-	err = s.pool.QueryRow(ctx, `SELECT make_partitions($1, at, at) FROM (SELECT $2::text::timestamptz AS at) row`, pgErr.TableName, key[1]).Scan(&made)
-	return made, err == nil
+	failed := s.pool.QueryRow(ctx, `SELECT make_partitions($1, at, at) FROM (SELECT $2::text::timestamptz AS at) row`, pgErr.TableName, key[1]).Scan(&made)
+	if failed != nil {
+		return 0, false, failed
+	}
+	return made, true, err
 }
 
 // in names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together.

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -349,5 +350,22 @@ func TestParts_KeptPlan(t *testing.T) {
 	t.Logf("a kept plan that names the table takes %d locks and %s, one that names a partition takes %d locks and %s", whole, wholeTime, part, partTime)
 	if whole < 80 || part > 5 {
 		t.Errorf("%d locks and %d", whole, part)
+	}
+}
+
+// TestBook_PartitionNotMade: while Postgres fails to make the partition that a push needs, the store is unavailable.
+func TestBook_PartitionNotMade(t *testing.T) {
+	t.Parallel()
+	b := setupNew(t)
+	made := ask[string](t, b.db, `SELECT pg_get_functiondef('make_partitions(text, timestamptz, timestamptz)'::regprocedure)`)
+	b.exec(t, `CREATE OR REPLACE FUNCTION make_partitions(parent text, first timestamptz, last timestamptz) RETURNS int LANGUAGE plpgsql AS $$
+		BEGIN RAISE 'it ends' USING ERRCODE = '57P01'; END $$`)
+	far := booking.Order{Drafts: []booking.Draft{draft(b.tenant, "anna", 40*7*24*time.Hour)}}
+	if _, err := b.Book(t.Context(), far); !errors.Is(err, push.ErrUnavailable) {
+		t.Errorf("%v", err)
+	}
+	b.exec(t, made)
+	if v, err := b.Book(t.Context(), far); err != nil || v[0].Outcome != booking.Booked {
+		t.Errorf("afterwards: %+v, %v", v, err)
 	}
 }
