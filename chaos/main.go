@@ -67,7 +67,7 @@ func readOptions() (options, error) {
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
 	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
-	flag.IntVar(&o.sample, "sample", 1, "the sweep draws one of so many of its cases; 1: it runs all")
+	flag.IntVar(&o.sample, "sample", 1, "the sweep and the mutants draw one of so many of their cases; 1: they run all")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
 	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
 	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,10 +15,11 @@ import (
 
 // mutants runs the story of every mutant twice: with the mutant, and with the code as it is.
 func mutants(t testenv.T, l *lab) {
-	programs := make([]string, len(allMutants))
+	drawn := draw(l, slices.Clone(allMutants))
+	programs := make([]string, len(drawn))
 	var g errgroup.Group
 	g.SetLimit(2) // compiling one mutant and linking another
-	for i, m := range allMutants {
+	for i, m := range drawn {
 		g.Go(func() (err error) {
 			programs[i], err = l.compileMutant(t.Context(), m)
 			return err
@@ -26,7 +28,7 @@ func mutants(t testenv.T, l *lab) {
 	testenv.Check(t, g.Wait())
 	var stories errgroup.Group
 	stories.SetLimit(8) // each has programs of its own, and some go by time
-	for i, m := range allMutants {
+	for i, m := range drawn {
 		for _, program := range []string{programs[i], ""} {
 			stories.Go(func() error {
 				return testenv.Run(t.Context(), func(t testenv.T) { l.tell(t, m, program) })

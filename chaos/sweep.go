@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,8 +50,7 @@ func sweep(t testenv.T, l *lab) {
 			crashes = append(crashes, crash{"kill", p, 1, everyShard}, crash{"stop", p, 1, everyShard})
 		}
 	}
-	drawn := rand.New(rand.NewPCG(l.seed, 0))
-	crashes = slices.DeleteFunc(crashes, func(crash) bool { return drawn.IntN(l.sample) > 0 })
+	crashes = draw(l, crashes)
 	var (
 		g   errgroup.Group
 		mu  sync.Mutex
@@ -84,6 +82,12 @@ func sweep(t testenv.T, l *lab) {
 	}
 	l.report.sometimes("process killed at a point", killed)
 	l.report.sometimes("process frozen at a point", stopped)
+}
+
+// draw draws one in every -sample of some cases, and one at least, by the seed.
+func draw[T any](l *lab, all []T) []T {
+	rand.New(rand.NewPCG(l.seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:(len(all)+l.sample-1)/l.sample]
 }
 
 // ofAPI reports whether it is the API that comes to a point.

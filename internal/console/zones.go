@@ -93,7 +93,7 @@ func (p *page) known(recipient string) (*client.Recipient, error) {
 	return nil, err
 }
 
-// zoneOfForm is zoneOf before a time of a form is read, which nobody sees.
+// zoneOfForm is zoneOf for reading the times of a form. Its answer is not shown.
 func (p *page) zoneOfForm(recipient string) error {
 	if p.Zones.Chosen != "recipient" {
 		return nil

@@ -45,7 +45,7 @@ var attemptQuery = auditQuery{
 	from:  `attempts s LEFT JOIN shown p ON p.id = s.push_id`,
 	where: `s.looked`,
 	checks: []auditCheck{
-		// Of a recipient who is being erased, one of the two may name nobody before the other does.
+		// While a recipient is erased, one of the two may have lost the name before the other.
 		{"orphan", `((s.tenant_id, s.recipient_key, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.channel) OR s.recipient <> p.recipient AND '' NOT IN (s.recipient, p.recipient))
 			AND (p.id IS NOT NULL OR s.ended_at >= now() - @keep_pushes::interval IS NOT FALSE)`,
 			`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},
