@@ -171,21 +171,27 @@ func secondThoughts(b *bundle, c *caller) {
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
 func flushedQueue(b *bundle, c *caller) {
-	b.dueSoon(c)
-	testenv.Sleep(b, 2*time.Second) // until they are armed
+	b.dueSoon(c, 6*time.Second)
+	rdb := testenv.RedisClient(b, b.Redis)
+	testenv.Until(b, 10*time.Millisecond, "wake-ups are in the queue", func() bool { return len(rdb.Keys(b.Context(), "asynq:*:scheduled").Val()) > 0 })
 	b.flush()
 }
 
 // frozenRedis stays so while pushes fall due.
 func frozenRedis(b *bundle, c *caller) {
-	b.dueSoon(c)
+	b.dueSoon(c, 4*time.Second)
 	b.toRedis.Freeze()
 }
 
-// dueSoon starts a worker, and submits pushes that are due in four seconds.
-func (b *bundle) dueSoon(c *caller) {
+// dueSoon starts a worker, and submits pushes that are due in so long. The worker has looked ahead in all lanes by then: it arms nothing
+// of these again.
+func (b *bundle) dueSoon(c *caller, in time.Duration) {
 	b.startWorker(nil)
-	due := time.Now().Add(4 * time.Second).Truncate(time.Second)
+	testenv.Until(b, 50*time.Millisecond, "the worker owns all lanes", func() bool {
+		return testenv.Query[int](b, b.Database, `SELECT count(*) FROM lanes WHERE owned_until > clock_timestamp()`) == b.lanes
+	})
+	testenv.Sleep(b, 3*time.Second) // it looks once a second
+	due := time.Now().Add(in).Truncate(time.Second)
 	for i := range 10 {
 		c.submit(b.Context(), fmt.Sprint("r-", i), "", "", due)
 	}
