@@ -74,7 +74,7 @@ func (b *bundle) bulkWork(ctx context.Context, c *caller, rng *rand.Rand, _ int)
 
 // endBulks waits until all bulk changes have ended: for so long.
 func (b *bundle) endBulks(patience time.Duration) {
-	b.await(`SELECT count(*) FROM bulk_changes WHERE ended_at IS NULL`, patience)
+	b.await(patience, `SELECT count(*) FROM bulk_changes WHERE ended_at IS NULL`)
 }
 
 // settledBulk is a bulk change in Postgres, with its numbers.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
@@ -50,6 +52,7 @@ type config struct {
 	armLease        time.Duration
 	ttl             time.Duration
 	lanes           int // into which the programs divide all recipients
+	conns           int // of each program to Postgres, for what changes something; 0: by default
 	apis            int
 	behaviour       string        // of the provider, see provider.go
 	audit           time.Duration // how often workers audit; 0: never
@@ -63,10 +66,11 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	testenv.Check(t, os.MkdirAll(dir, 0o700))
 	b := &bundle{config: c, lab: l, history: newHistory()}
 	b.provider = testenv.StartProvider(t, dir, "BEHAVIOUR="+c.behaviour, fmt.Sprint("SEED=", l.seed))
+	i := testenv.Config{Programs: l.programs, Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())}
 	if c.database == "" {
-		c.database, c.redis = l.servers.Postgres(t), l.servers.Redis(t)
+		i.Database, i.Redis, i.Migrated = l.servers.Postgres(t), l.servers.Redis(t), true
 	}
-	b.Installation = testenv.Install(t, testenv.Config{Programs: l.programs, Dir: dir, Database: c.database, Redis: c.redis, Settings: c.yaml(b.provider.URL())})
+	b.Installation = testenv.Install(t, i)
 	for b.addrs = []string{b.Addr}; len(b.addrs) < c.apis; {
 		b.addrs = append(b.addrs, testenv.FreeAddr(t))
 	}
@@ -74,11 +78,12 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	return b
 }
 
-// small is a bundle with short windows, in the servers that are shared.
+// small is a bundle with short windows, in the servers that are shared. Its programs have few connections, of which each
+// costs a small machine a tenth of a second.
 func small(name string, lanes int) config {
 	return config{
 		name: name, lanes: lanes, rules: []rule{{1, 2 * time.Second}, {4, 20 * time.Second}},
-		lease: time.Second, armLease: time.Second, ttl: time.Minute, apis: 1,
+		lease: time.Second, armLease: time.Second, ttl: 5 * time.Minute, conns: 8, apis: 1,
 	}
 }
 
@@ -96,6 +101,9 @@ channels:
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
 delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: %[7]s, lanes: %[6]d}
 `, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes), c.audit)
+	if c.conns > 0 {
+		fmt.Fprintf(&text, "database: {max_connections: %d, read_connections: 2}\n", c.conns)
+	}
 	if c.kept > 0 {
 		fmt.Fprintf(&text, "retention: {pushes: %[1]s, sends: %[1]s, audit_log: %[1]s}\n", c.kept)
 	}
@@ -135,16 +143,40 @@ func (b *bundle) flush() {
 	testenv.Check(b, testenv.RedisClient(b, b.Redis).FlushDB(b.Context()).Err())
 }
 
-// settle waits until every push that is due before a time has ended, for a while.
+// settle waits until every push that is due before a time has ended, see await.
 func (b *bundle) settle(before time.Time, patience time.Duration) (left int) {
+	return b.await(patience, `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before)
+}
+
+// await waits until a query counts nothing, and returns what it counted last. It gives up after a time in which
+// nothing at all went on: how fast a machine is decides nothing.
+func (b *bundle) await(patience time.Duration, count string, args ...any) (left int) {
 	conn := testenv.Connect(b, b.Database)
+	went := b.wentOn(conn)
 	for deadline := time.Now().Add(patience); ; testenv.Sleep(b, 50*time.Millisecond) {
-		err := conn.QueryRow(b.Context(), `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before).Scan(&left)
-		testenv.Check(b, err)
-		if left == 0 || time.Now().After(deadline) {
-			return left
+		testenv.Check(b, conn.QueryRow(b.Context(), count, args...).Scan(&left))
+		if left == 0 {
+			return 0
+		}
+		if time.Now().After(deadline) {
+			before := went
+			if went = b.wentOn(conn); went == before {
+				return left
+			}
+			deadline = time.Now().Add(patience)
 		}
 	}
+}
+
+// wentOn counts what was begun and what has ended. It differs if something went on in between.
+func (b *bundle) wentOn(conn *pgx.Conn) (n [5]int) {
+	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT
+		(SELECT count(*) + count(*) FILTER (WHERE status NOT IN ('scheduled', 'sending')) FROM pushes),
+		(SELECT count(*) + count(ended_at) FROM sends),
+		(SELECT count(*) + count(outcome) FROM campaign_recipients),
+		(SELECT count(*) + count(outcome) FROM schedule_runs),
+		(SELECT count(*) + count(*) FILTER (WHERE outcome <> '') FROM bulk_change_pushes)`).Scan(&n[0], &n[1], &n[2], &n[3], &n[4]))
+	return n
 }
 
 // pass lets time pass.

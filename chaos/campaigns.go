@@ -64,23 +64,12 @@ func (c *caller) act(ctx context.Context, campaign, action string) {
 // endCampaigns pauses and resumes one campaign and cancels another one, and waits until all have ended: for so long.
 func (b *bundle) endCampaigns(ids map[string]string, patience time.Duration) {
 	c := b.newCaller()
-	b.await(`SELECT count(*) FROM campaigns WHERE status = 'starting' AND name = '`+pausedOnce+`'`, 5*time.Second)
+	b.await(5*time.Second, `SELECT count(*) FROM campaigns WHERE status = 'starting' AND name = $1`, pausedOnce)
 	c.act(b.Context(), ids[pausedOnce], "pause")
-	b.await(`SELECT count(*) FROM campaigns WHERE status = 'pausing'`, 5*time.Second)
+	b.await(5*time.Second, `SELECT count(*) FROM campaigns WHERE status = 'pausing'`)
 	c.act(b.Context(), ids[canceledOnce], "cancel")
 	c.act(b.Context(), ids[pausedOnce], "resume")
-	b.await(`SELECT count(*) FROM campaigns WHERE ended_at IS NULL`, patience)
-}
-
-// await waits until a query counts nothing, for so long.
-func (b *bundle) await(count string, patience time.Duration) {
-	conn := testenv.Connect(b, b.Database)
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); testenv.Sleep(b, 50*time.Millisecond) {
-		var left int
-		if testenv.Check(b, conn.QueryRow(b.Context(), count).Scan(&left)); left == 0 {
-			return
-		}
-	}
+	b.await(patience, `SELECT count(*) FROM campaigns WHERE ended_at IS NULL`)
 }
 
 // readCampaigns reads what campaigns have done.

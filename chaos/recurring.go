@@ -33,26 +33,15 @@ func (b *bundle) startSchedules(n int) {
 }
 
 // endSchedules ends all schedules, if wanted only after each has happened, and waits until what they have begun is
-// submitted: for so long.
+// submitted, see await.
 func (b *bundle) endSchedules(happened bool, patience time.Duration) {
-	conn := testenv.Connect(b, b.Database)
-	for _, q := range []struct {
-		wanted bool
-		sql    string
-	}{
-		{happened, `SELECT count(*) FROM schedules WHERE done_at = began_at`},
-		{true, `SELECT count(*) FROM schedule_runs WHERE outcome IS NULL`},
-	} {
-		for deadline := time.Now().Add(patience); q.wanted; testenv.Sleep(b, 50*time.Millisecond) {
-			var left int
-			testenv.Check(b, conn.QueryRow(b.Context(), q.sql).Scan(&left))
-			if left == 0 || time.Now().After(deadline) {
-				break
-			}
-		}
-		_, err := conn.Exec(b.Context(), `UPDATE schedules SET next_at = NULL`)
-		testenv.Check(b, err)
+	const end = `UPDATE schedules SET next_at = NULL`
+	if happened {
+		b.await(patience, `SELECT count(*) FROM schedules WHERE done_at = began_at`)
 	}
+	testenv.Exec(b, b.Database, end)
+	b.await(patience, `SELECT count(*) FROM schedule_runs WHERE outcome IS NULL`)
+	testenv.Exec(b, b.Database, end) // those that ended meanwhile have a next time again
 }
 
 // readSchedules reads what schedules have done.

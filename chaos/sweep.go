@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -34,8 +35,8 @@ const sweptSchedules = 5
 // sweptRecipients is how many recipients each campaign of a case has.
 const sweptRecipients = 40
 
-// atOnce is how many cases run at the same time: they mostly wait.
-const atOnce = 6
+// atOnce is how many cases run at the same time for each core: they wait for half of it.
+const atOnce = 2
 
 // sweep lets a process die or freeze at every point, each in a bundle of its own
 // with the same work, and looks at what is left when everything has settled.
@@ -56,7 +57,7 @@ func sweep(t testenv.T, l *lab) {
 		mu  sync.Mutex
 		hit = map[string]int{}
 	)
-	g.SetLimit(atOnce)
+	g.SetLimit(atOnce * runtime.NumCPU())
 	for _, c := range crashes {
 		g.Go(func() error {
 			reached := false
