@@ -151,7 +151,7 @@ func (p *postgres) open(c store.Config) (d sharedDatabase, err error) {
 // create copies the template.
 func (p *postgres) create(ctx context.Context) (name, url string, err error) {
 	name = newName()
-	if err = p.administer(ctx, "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+	if err = p.administer(ctx, "CREATE DATABASE "+name+" TEMPLATE "+p.template+" STRATEGY file_copy"); err != nil {
 		return name, "", err
 	}
 	if url, err = withDatabase(p.server.URL, name); err == nil {
