@@ -74,6 +74,7 @@ func TestAudit_Corruption(t *testing.T) {
 
 // TestAudit_WithoutPostgres says so, and nothing on standard output.
 func TestAudit_WithoutPostgres(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	env := []string{"DATABASE_URL=postgres://nobody@127.0.0.1:1/none?sslmode=disable"}
 	for _, flag := range []string{"--limit=1", "--json"} {

@@ -83,6 +83,7 @@ func drainConfig(drain string) options {
 // submit without a pause. Each goes to the other API when it is told to leave:
 // every request is answered, and nothing is lost.
 func TestDrain_KeptAliveCallers(t *testing.T) {
+	allOnly(t)
 	t.Parallel()
 	b := setupWith(t, drainConfig("10m")) // the test says when it is over
 	old := b.StartAPI()
