@@ -51,8 +51,9 @@ type config struct {
 	lease           time.Duration // and two fifths of it are the channels' time-out
 	armLease        time.Duration
 	ttl             time.Duration
-	lanes           int // into which the programs divide all recipients
-	conns           int // of each program to Postgres, for what changes something; 0: by default
+	lanes           int           // into which the programs divide all recipients
+	horizon         time.Duration // how long before its time a push is armed; 0: 5 s
+	conns           int           // of each program to Postgres, for what changes something; 0: by default
 	apis            int
 	behaviour       string        // of the provider, see provider.go
 	audit           time.Duration // how often workers audit; 0: never
@@ -99,8 +100,8 @@ func (c config) yaml(provider string) string {
 channels:
   push: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}}
   once: {type: webhook, url: %[1]q, allow_private_addresses: true, timeout: %[2]s, max_attempts: 20, backoff: {first: 200ms, max: 800ms}, on_unknown: fail}
-delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: 5s, concurrency: 256, audit_interval: %[7]s, lanes: %[6]d}
-`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes), c.audit)
+delivery: {lease: %[3]s, arm_lease: %[4]s, default_ttl: %[5]s, redis_patience: 2s, horizon: %[8]s, concurrency: 256, audit_interval: %[7]s, lanes: %[6]d}
+`, provider, c.lease*2/5, c.lease, c.armLease, c.ttl, cmp.Or(c.lanes, fewLanes), c.audit, cmp.Or(c.horizon, 5*time.Second))
 	if c.conns > 0 {
 		fmt.Fprintf(&text, "database: {max_connections: %d, read_connections: 2}\n", c.conns)
 	}

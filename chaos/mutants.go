@@ -53,14 +53,16 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	if program != "" {
 		name = "without-" + m.name
 	}
-	b := l.setup(t, small(name, fewLanes))
+	world := small(name, fewLanes)
+	world.horizon = 15 * time.Second
+	b := l.setup(t, world)
 	b.mutant = program
 	var through string
 	b.toRedis, through = testenv.Proxy(t, b.Redis)
 	b.env = append(b.env, "REDIS_URL="+through)
 	b.startAPI(0)
 	m.story(b, b.newCaller())
-	b.settle(time.Now().Add(time.Minute), 12*time.Second)
+	b.settle(time.Now().Add(time.Minute), 20*time.Second)
 	j := b.check()
 	if program == "" {
 		l.report.record(b.name, j)
@@ -137,11 +139,14 @@ func dyingSubmit(b *bundle, _ *caller) {
 // deafRedis gives places back while Redis can not be told, and asks for them
 // when it can be asked: the cache alone would refuse them.
 func deafRedis(b *bundle, c *caller) {
+	rdb := testenv.RedisClient(b, b.Redis)
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	for i := range 5 {
 		name := fmt.Sprint(farName, i)
-		c.submit(b.Context(), name, "", "", at.Add(time.Minute)) // loads the cache
-		o := c.submit(b.Context(), name, "", "", at)
+		b.flush()
+		c.submit(b.Context(), name, "", "", at.Add(time.Minute))
+		o := c.submit(b.Context(), name, "", "", at) // has the cache load the recipient, behind the answer
+		testenv.Until(b, 10*time.Millisecond, "the cache knows the recipient", func() bool { return len(rdb.Keys(b.Context(), "*:bookings").Val()) > 0 })
 		b.toRedis.Sever()
 		c.cancel(b.Context(), o)
 		b.toRedis.Mend()
@@ -171,7 +176,7 @@ func secondThoughts(b *bundle, c *caller) {
 
 // flushedQueue has Redis forget the wake-ups of pushes that are due soon.
 func flushedQueue(b *bundle, c *caller) {
-	b.dueSoon(c, 6*time.Second)
+	b.dueSoon(c)
 	rdb := testenv.RedisClient(b, b.Redis)
 	testenv.Until(b, 10*time.Millisecond, "wake-ups are in the queue", func() bool { return len(rdb.Keys(b.Context(), "asynq:*:scheduled").Val()) > 0 })
 	b.flush()
@@ -179,19 +184,19 @@ func flushedQueue(b *bundle, c *caller) {
 
 // frozenRedis stays so while pushes fall due.
 func frozenRedis(b *bundle, c *caller) {
-	b.dueSoon(c, 4*time.Second)
+	b.dueSoon(c)
 	b.toRedis.Freeze()
 }
 
-// dueSoon starts a worker, and submits pushes that are due in so long. The worker has looked ahead in all lanes by then: it arms nothing
-// of these again.
-func (b *bundle) dueSoon(c *caller, in time.Duration) {
+// dueSoon starts a worker, and submits pushes that are due in ten seconds. By then the worker has looked further ahead in all lanes, so
+// it arms nothing of these: the API does, before it answers.
+func (b *bundle) dueSoon(c *caller) {
 	b.startWorker(nil)
 	testenv.Until(b, 50*time.Millisecond, "the worker owns all lanes", func() bool {
 		return testenv.Query[int](b, b.Database, `SELECT count(*) FROM lanes WHERE owned_until > clock_timestamp()`) == b.lanes
 	})
-	testenv.Sleep(b, 3*time.Second) // it looks once a second
-	due := time.Now().Add(in).Truncate(time.Second)
+	testenv.Sleep(b, 4*time.Second) // it looks once a second, 15 seconds ahead
+	due := time.Now().Add(10 * time.Second).Truncate(time.Second)
 	for i := range 10 {
 		c.submit(b.Context(), fmt.Sprint("r-", i), "", "", due)
 	}

@@ -111,23 +111,28 @@ func (l *lab) conclude(b *bundle, tracks [][]fault) {
 	l.teamEvents(j)
 }
 
+// rare notes an event that a storm must have met at least once, unless it is a short one.
+func (l *lab) rare() func(kind string, n int) {
+	if l.duration >= scarce {
+		return l.report.sometimes
+	}
+	return l.report.meet
+}
+
 // events counts what must have happened in a storm, for it to prove anything.
 func (l *lab) events(b *bundle, f *facts) {
 	r, sends, rows := l.report, slices.Concat(slices.Collect(maps.Values(f.sends))...), slices.Collect(maps.Values(f.rows))
-	r.sometimes("submits refused by the quota", number(f.ops, func(o op) bool { return o.Kind == submitted && o.Problem == "quota-exceeded" }))
-	r.sometimes("submits replayed by their key", number(f.ops, func(o op) bool { return o.Replayed }))
+	rare := l.rare()
+	rare("submits refused by the quota", number(f.ops, func(o op) bool { return o.Kind == submitted && o.Problem == "quota-exceeded" }))
+	rare("submits replayed by their key", number(f.ops, func(o op) bool { return o.Replayed }))
 	r.sometimes("answers 503", b.history.counted("503"))
 	r.sometimes("no answer at all", b.history.counted("no answer"))
-	r.sometimes("cancels", number(f.ops, func(o op) bool { return o.Kind == canceled && o.Status == 200 }))
-	r.sometimes("moves", number(f.ops, func(o op) bool { return o.Kind == moved && o.Status == 200 }))
+	rare("cancels", number(f.ops, func(o op) bool { return o.Kind == canceled && o.Status == 200 }))
+	rare("moves", number(f.ops, func(o op) bool { return o.Kind == moved && o.Status == 200 }))
 	r.sometimes("attempts of unknown outcome", number(sends, func(s send) bool { return s.Outcome == "unknown" && !s.lost() }))
 	r.sometimes("attempts beyond the first", len(sends)-len(f.sends))
-	r.sometimes("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
+	rare("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
 	r.sometimes("caches that did without Redis", b.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
-	rare := r.meet
-	if l.duration >= scarce {
-		rare = r.sometimes
-	}
 	rare("cancels of what may have been delivered", number(f.ops, func(o op) bool { return o.Possibly }))
 	rare("attempts lost and reaped", number(sends, send.lost))
 	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))

@@ -246,13 +246,14 @@ func (j *findings) termsHold() {
 
 // teamEvents counts what must have happened to the tenant with rules of its own.
 func (l *lab) teamEvents(j *findings) {
+	rare := l.rare()
 	refused := func(problem string) int {
 		return number(j.facts.ops, func(o op) bool { return isTeam(o.Recipient) && o.Problem == problem })
 	}
-	l.report.sometimes("policies and people changed", j.b.teams.changed.count()-2*teamMost-1)
-	l.report.sometimes("answers that were sure to be judged by what was in force", j.judged)
-	l.report.sometimes("submits refused for an opt-out", refused("opted-out"))
-	l.report.sometimes("submits refused for quiet hours", refused("quiet-hours"))
-	l.report.sometimes("pushes sent under rules of the tenant's own", number(slices.Collect(maps.Values(j.facts.rows)), func(r row) bool { return isTeam(r.Recipient) && r.Status == "sent" }))
+	rare("policies and people changed", j.b.teams.changed.count()-2*teamMost-1)
+	rare("answers that were sure to be judged by what was in force", j.judged)
+	rare("submits refused for an opt-out", refused("opted-out"))
+	rare("submits refused for quiet hours", refused("quiet-hours"))
+	rare("pushes sent under rules of the tenant's own", number(slices.Collect(maps.Values(j.facts.rows)), func(r row) bool { return isTeam(r.Recipient) && r.Status == "sent" }))
 	l.report.meet("pushes canceled at the gate for an opt-out", j.b.said(`"msg":"push canceled: its recipient has opted out"`))
 }
