@@ -72,7 +72,7 @@ func (b *bundle) bulkWork(ctx context.Context, c *caller, rng *rand.Rand, _ int)
 	}
 }
 
-// endBulks waits until all bulk changes have ended: for so long.
+// endBulks waits until all bulk changes have ended, see await.
 func (b *bundle) endBulks(patience time.Duration) {
 	b.await(patience, `SELECT count(*) FROM bulk_changes WHERE ended_at IS NULL`)
 }

@@ -61,7 +61,7 @@ func (c *caller) act(ctx context.Context, campaign, action string) {
 	c.insist(ctx, "POST", "/v1/campaigns/"+campaign+"/"+action, "", nil)
 }
 
-// endCampaigns pauses and resumes one campaign and cancels another one, and waits until all have ended: for so long.
+// endCampaigns pauses and resumes one campaign and cancels another one, and waits until all have ended, see await.
 func (b *bundle) endCampaigns(ids map[string]string, patience time.Duration) {
 	c := b.newCaller()
 	b.await(5*time.Second, `SELECT count(*) FROM campaigns WHERE status = 'starting' AND name = $1`, pausedOnce)

@@ -13,7 +13,6 @@ import (
 // TestCampaigns_CommandLine runs campaigns as somebody at a terminal does: each recipient gets the message once, and the exit
 // status says how it ended.
 func TestCampaigns_CommandLine(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

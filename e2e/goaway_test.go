@@ -28,7 +28,6 @@ delivery: {lease: 130s}
 // of sixty pushes, says so, and goes. Although the channel repeats nothing that
 // is in doubt, all arrive, each once.
 func TestAPNs_GoAway(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	const all, held, taken = 60, 40, 10
 	var mu sync.Mutex

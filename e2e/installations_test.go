@@ -14,7 +14,6 @@ import (
 // leaves on time. Nothing would find what is left: the lease of a wake-up is
 // ten minutes. All that either writes bears its own name.
 func TestInstallations_OneRedis(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	r := newOwnRedis(t)
 	config := strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 10m, ", 1) +

@@ -13,7 +13,6 @@ import (
 // the connection cut. The API finds that out by running the commit again; and
 // if it has to give up, so does its caller through another API.
 func TestLostReplies_Commits(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

@@ -12,7 +12,6 @@ import (
 // TestPolicyTool: the operator checks a policy in a file, looks at what it would do, and puts it in force for all programs; a
 // worker carries it on to what is booked.
 func TestPolicyTool(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	b.StartAPI()

@@ -159,7 +159,6 @@ func (b *bundle) submitMany(channel, name string, n int, at time.Time) {
 // not early, and every take is decided, or answered with the 503 that says Redis failed. No take that was granted is
 // forgotten.
 func TestRedisCluster_Reshard(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	b := setupCluster(t, (*testenv.Cluster).Addrs, clusterConfig)
 	b.StartAPI()

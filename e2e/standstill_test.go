@@ -117,7 +117,6 @@ func readiness(t *testing.T, url string) object {
 // TestStandstill_ForeignWorkers: workers of another system take every wake-up and know nothing
 // of its push.
 func TestStandstill_ForeignWorkers(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	r := newOwnRedis(t)
 	b := setupWith(t, options{redis: r.URL, config: strings.Replace(usualConfig, "delivery: {", "delivery: {arm_lease: 2s, ", 1)})
@@ -150,7 +149,6 @@ func TestStandstill_ForeignWorkers(t *testing.T) {
 // TestChannel_Removed: its pushes wait without using up attempts. Some leave
 // when it is back; those whose time is over are expired, and not failed.
 func TestChannel_Removed(t *testing.T) {
-	allOnly(t)
 	t.Parallel()
 	b := setup(t)
 	api := b.StartAPI()
