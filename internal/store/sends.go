@@ -88,9 +88,9 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
 	}
-	began := arg(r.after.StartedAt)
+	// A bound of started_at alone, though true, makes Postgres expect so few rows that it reads and sorts all of a recipient's.
 	bounds := []string{
-		`s.started_at >= ` + began, fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, began, arg(r.after.Push)), `s.started_at < ` + arg(f.Until),
+		fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, arg(r.after.StartedAt), arg(r.after.Push)), `s.started_at < ` + arg(f.Until),
 	}
 	fits := []string{`s.recipient <> ''`} // it was erased
 	if f.Recipient != "" {
