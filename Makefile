@@ -36,8 +36,10 @@ generate: ## Make the types and the methods of client/ from the API's document
 assets: ## Fetch the files of others that the locks name, with npm
 	$(GO) run ./internal/assets/fetch internal/console/vendor internal/httpapi/vendor e2e/testdata/vendor
 
+# One more package at a time than there are processors: tests wait, too.
+PACKAGES := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 # Tests share one Postgres and one Redis. `make lint` has vetted the code, and nothing reads debug information.
-TESTS := bin/testservers $(GO) test -vet=off -ldflags=-w -timeout 30m
+TESTS := bin/testservers $(GO) test -p $(PACKAGES) -vet=off -ldflags=-w -timeout 30m
 # In the second run of the store's tests each shard is a lane: the shape of a database that is spread over servers.
 LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
 
