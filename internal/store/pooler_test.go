@@ -152,6 +152,10 @@ var poolers = map[string][]string{
 // them, everything works, whether it refuses parameters of a session or swallows them.
 func TestPooler_Transactions(t *testing.T) {
 	t.Parallel()
+	rounds := 10
+	if testing.Short() {
+		rounds = 3
+	}
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +167,7 @@ func TestPooler_Transactions(t *testing.T) {
 			)
 			for i := range poolerClients {
 				all.Go(func() {
-					for round := range 10 {
+					for round := range rounds {
 						if err := p.life(t.Context(), fmt.Sprintf("r%d-%d", i, round), func(push.Push) { accepted.Add(1) }); err != nil {
 							t.Error(err)
 						}
@@ -171,7 +175,7 @@ func TestPooler_Transactions(t *testing.T) {
 				})
 			}
 			all.Wait()
-			if n := ask[int64](t, p.db, `SELECT count(*) FROM pushes`); n != accepted.Load() || n != poolerClients*10*3 {
+			if n := ask[int64](t, p.db, `SELECT count(*) FROM pushes`); n != accepted.Load() || n != int64(poolerClients*rounds*3) {
 				t.Errorf("%d pushes, and %d accepted", n, accepted.Load())
 			}
 			n := ask[int](t, p.watch, `SELECT count(*) FROM pg_stat_activity WHERE usename = $1`, p.role)
@@ -295,6 +299,7 @@ func TestPooler_Partitions(t *testing.T) {
 							t.Error(err)
 							return
 						}
+						time.Sleep(10 * time.Millisecond) // the processors are for others, too
 					}
 				})
 			}

@@ -138,6 +138,17 @@ func TestList_FullLastPage(t *testing.T) {
 // of pushes over five weeks, none is looked for by its id more than once. In live only the one whose time has come is looked for.
 func TestList_ReadsInOneTable(t *testing.T) {
 	t.Parallel()
+	b := setupNew(t)
+	o := booking.Order{}
+	for i := range 100 {
+		d := draft(b.tenant, fmt.Sprint("r", i%10), time.Duration(i)*8*time.Hour)
+		d.Push.Category = "news"
+		o.Drafts = append(o.Drafts, d)
+	}
+	if _, err := b.Book(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	b.exec(t, `ANALYZE`)
 	for name, row := range map[string]struct {
 		push.Filter
 		pushes, looks int // on the page, and by ids at most
@@ -149,18 +160,6 @@ func TestList_ReadsInOneTable(t *testing.T) {
 		"scheduled of a category": {push.Filter{Status: push.Scheduled, Category: "news"}, 50, 51 + 100 + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setupNew(t)
-			o := booking.Order{}
-			for i := range 100 {
-				d := draft(b.tenant, fmt.Sprint("r", i%10), time.Duration(i)*8*time.Hour)
-				d.Push.Category = "news"
-				o.Drafts = append(o.Drafts, d)
-			}
-			if _, err := b.Book(t.Context(), o); err != nil {
-				t.Fatal(err)
-			}
-			b.exec(t, `ANALYZE`)
 			n := b.counted(t, store.Config{}, `SELECT coalesce(sum(idx_scan), 0)::int FROM pg_stat_user_indexes WHERE indexrelname ~ '^(pushes_\d+|live)_pkey'`, func() {
 				page, err := b.List(t.Context(), b.tenant, row.Filter, push.Position{}, 50)
 				if err != nil || len(page.Pushes) != row.pushes {

@@ -131,11 +131,14 @@ func testStats(t *testing.T, recounts bool) {
 	m.st = m.Store
 	var work, beside sync.WaitGroup
 	var steps atomic.Int64
-	cutAt := int64(10)
+	cutAt, each := int64(10), 120
+	if testing.Short() {
+		each = 50
+	}
 	ctx, stop := context.WithCancel(m.ctx())
 	for range 6 {
 		work.Go(func() {
-			for range 120 {
+			for range each {
 				m.step(t)
 				steps.Add(1)
 			}
