@@ -4,6 +4,7 @@ package main
 import (
 	"context"
 	"os"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/cli"
@@ -63,6 +64,9 @@ func main() {
 		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.")
 }
 
+// patience is how long a transaction may take: a person waits for it, maybe while the database is in trouble.
+const patience = 20 * time.Second
+
 // withStore runs work on the database of the environment.
 func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store) error) error {
 	cfg, err := config.LoadTool(os.Environ())
@@ -71,7 +75,7 @@ func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4, Timeout: patience})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	}
 	late := b.booked(t, "waits since then", -15*time.Hour) // keeps its hour open
 	b.exec(t, `UPDATE pushes SET next_at = now() + interval '1 hour' WHERE id = $1`, late.ID)
-	b.sentAgo(t, "beside it", 15*time.Hour)
+	b.sentAgo(t, "beside it", time.Since(late.SendAt.Truncate(time.Hour).Add(30*time.Minute))) // in that hour, too
 	broken := b.sentAgo(t, "broken", 5*time.Hour)
 	b.exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, broken.ID)
 	b.sentAgo(t, "recent", min(10*time.Minute, time.Since(time.Now().Truncate(time.Hour))/2)) // its hour is not over
