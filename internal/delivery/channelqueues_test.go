@@ -353,7 +353,7 @@ func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Hour, 1))
 	f.bookAll(t, "sms", thisSecond().Add(-10*time.Second), names("r", 5)...)
-	eventually(t, "all wait but the one that may be sent, unless the answer of Redis to that was lost", func() bool { return f.waiting() >= 4 })
+	eventually(t, "all wait but the one that may be sent, unless the answer of Redis to that was lost", func() bool { return f.waiting() >= 4 && f.waiting()+len(f.sms.all()) == 5 })
 	f.stop()
 	if n := f.waiting(); n != 0 {
 		t.Errorf("%d wait in a worker that has stopped", n)
