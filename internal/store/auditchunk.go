@@ -69,7 +69,7 @@ var aheadSQL = `
 
 // read reads the next chunk, and moves the walk behind it.
 func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
-	err = p.snapshot(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	err = p.snapshot(ctx, p.patient, func(ctx context.Context, tx pgx.Tx) error {
 		if !w.Begun {
 			rows, _ := tx.Query(ctx, aheadSQL, pgx.NamedArgs{"grace": auditGrace, "until": w.Spans[len(w.Spans)-1].Until})
 			w.Ahead, err = pgx.CollectRows(rows, pgx.RowTo[int64])
@@ -143,10 +143,10 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 	)`, begun(`p.started_at`)), args, true)
 }
 
-// snapshot reads in a transaction that lasts as long as a chunk may.
-func (p *AuditPass) snapshot(ctx context.Context, read func(ctx context.Context, tx pgx.Tx) error) error {
+// snapshot reads in a transaction that lasts as long as a chunk may, or any time if patient.
+func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
 	limit := chunkTime + 2*p.planning
-	if p.patient {
+	if patient {
 		limit = 0
 	} else {
 		var cancel context.CancelFunc
@@ -229,7 +229,8 @@ const endsSQL = `
 // narrow makes a chunk that took too long smaller: about a quarter of it. It returns false if there is only one recipient in
 // it, and a push of that one.
 func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
-	err = p.snapshot(ctx, func(ctx context.Context, tx pgx.Tx) error {
+	alone := p.worker == uuid.Nil // a worker comes back later; who asked for an audit waits
+	err = p.snapshot(ctx, alone, func(ctx context.Context, tx pgx.Tx) error {
 		var first, last *int64
 		args := pgx.NamedArgs{"key": w.Key, "last": p.last(*w)}
 		if err := tx.QueryRow(ctx, endsSQL, args).Scan(&first, &last); err != nil || first == nil {

@@ -75,6 +75,36 @@ func TestAuditSince_Alone(t *testing.T) {
 	}
 }
 
+// TestAuditSince_LockedTable: somebody holds a table for longer than a chunk may take. The audit waits for it.
+func TestAuditSince_LockedTable(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	p := b.booked(t, "anna", time.Hour)
+	b.exec(t, `UPDATE pushes SET next_at = send_at - interval '1 second' WHERE id = $1`, p.ID)
+	pass := b.AuditSince(perMinute, booking.Kept{}, time.Time{})
+	held := make(chan error, 1)
+	go func() { // until a question has waited for longer than that
+		_, err := b.watch.Exec(t.Context(), `DO $$ BEGIN
+			LOCK TABLE sends;
+			LOOP
+				PERFORM pg_stat_clear_snapshot();
+				EXIT WHEN EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
+					AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '5 s');
+				PERFORM pg_sleep(0.05);
+			END LOOP; END $$`)
+		held <- err
+	}()
+	eventually(t, "the table is locked", func() bool {
+		return ask[bool](t, b.db, `SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'sends'::regclass AND mode = 'AccessExclusiveLock' AND granted)`)
+	})
+	if found := finishAudit(t, pass); !only(found, p) {
+		t.Errorf("found %+v", found)
+	}
+	if err := <-held; err != nil {
+		t.Error(err)
+	}
+}
+
 // auditInChunks audits everything, in chunks of so many recipients; 0: as they come.
 func (b *bundle) auditInChunks(t testing.TB, file booking.Terms, recipients int) []store.Finding {
 	t.Helper()
