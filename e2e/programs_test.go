@@ -119,7 +119,7 @@ func (b *bundle) stop(p *process.Process) {
 // until waits for a fact.
 func (b *bundle) until(fact string, holds func() bool) {
 	b.t.Helper()
-	testenv.Until(b.t, 20*time.Millisecond, fact, holds)
+	testenv.Until(b.t, 50*time.Millisecond, fact, holds)
 }
 
 // beside starts another API process of the same installation, and returns the
