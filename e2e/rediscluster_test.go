@@ -116,7 +116,8 @@ func TestRedisCluster_Burst(t *testing.T) {
 		t.Error("the worker did without Redis")
 	}
 	for line := range strings.Lines(worker.Log()) { // a busy machine may answer late, but no node refuses a script
-		if strings.Contains(line, "do without Redis") && !strings.Contains(line, "context deadline exceeded") {
+		late := strings.Contains(line, "context deadline exceeded") || strings.Contains(line, "i/o timeout")
+		if strings.Contains(line, "do without Redis") && !late {
 			t.Error(line)
 		}
 	}

@@ -82,7 +82,7 @@ func (b *bundle) wantOccurrencesOnce() {
 			FROM (
 				SELECT round(extract(epoch FROM s.done_at - s.began_at) / 3600) AS due,
 					(SELECT count(*) FROM schedule_runs r WHERE r.schedule_id = s.id) AS runs,
-					(SELECT count(*) FROM schedule_runs r JOIN pushes p ON p.id = r.push_id AND (p.send_at = r.at OR p.send_at > r.at + interval '30 seconds') AND p.recipient = s.push->>'recipient'
+					(SELECT count(*) FROM schedule_runs r JOIN pushes p ON p.id = r.push_id AND (p.send_at = r.at OR p.send_at >= r.at + interval '30 seconds') AND p.recipient = s.push->>'recipient'
 						WHERE r.schedule_id = s.id AND r.outcome = 'submitted') AS submitted,
 					(SELECT count(*) FROM pushes p WHERE p.recipient = s.push->>'recipient') AS pushes
 				FROM schedules s
