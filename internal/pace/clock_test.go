@@ -3,7 +3,6 @@ package pace
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -159,23 +158,6 @@ func TestSlots_RestartForgot(t *testing.T) {
 	}
 }
 
-// TestSlots_EarlierVersions: their state is one number, as which they read what is written now. One that is far ahead
-// can not be.
-func TestSlots_EarlierVersions(t *testing.T) {
-	t.Parallel()
-	s := PerSpan(10, time.Second, 1)
-	for owed, want := range map[time.Duration]time.Duration{300 * time.Millisecond: 300 * time.Millisecond, time.Hour: 10 * (s.Every + together)} {
-		c := setup(t)
-		c.rdb.Set(t.Context(), "slots", epoch+owed.Microseconds(), 0)
-		if _, wait, _ := c.take(s, 1, ""); wait != want {
-			t.Errorf("%s were owed, and the next slot comes after %s", owed, wait)
-		}
-		if used, err := c.rdb.Get(t.Context(), "slots").Float64(); err != nil || math.Abs(used-float64(epoch+(want+s.Every).Microseconds())) > 1 {
-			t.Errorf("an earlier version reads %f, %v", used, err)
-		}
-	}
-}
-
 // TestPause_ClockGoesBack: a pause lasts no longer than it was asked for.
 func TestPause_ClockGoesBack(t *testing.T) {
 	t.Parallel()
@@ -202,10 +184,6 @@ func TestPause_ClockGoesBack(t *testing.T) {
 	}
 	if left := c.rdb.PTTL(t.Context(), "pause").Val(); left > 20*time.Second || left < 15*time.Second {
 		t.Errorf("it lasts for %s more", left)
-	}
-	c.rdb.Set(t.Context(), "pause", "", 30*time.Second) // as earlier versions wrote it
-	if left := paused(); left < 25*time.Second || left > 30*time.Second {
-		t.Errorf("%s are left of an earlier version's", left)
 	}
 }
 

@@ -2,9 +2,7 @@
 -- with a caller that waits instead of being refused.
 --
 -- KEYS[1]  "used.at": when the slots that were taken are used up, and when that
---          was written down, in microseconds. It stays for a while after them. To
---          workers of earlier versions, which run beside others during an upgrade,
---          it is a number: used.
+--          was written down, in microseconds. It stays for a while after them.
 -- ARGV[1]  the interval between slots, in microseconds
 -- ARGV[2]  how many slots may be used at once after a rest
 -- ARGV[3]  how many slots are wanted at most
@@ -26,17 +24,11 @@ local slack = (burst - 1) * interval
 local stay = math.max(longest, 1000000)
 
 local used, owed, written = 0, -stay, 0
-local state = redis.call('GET', KEYS[1])
-if state then
-  local u, at = string.match(state, '(%d+)%.?(%d*)')
-  used = tonumber(u)
-  if at ~= '' then
-    -- A clock that went back stood still: what was owed then is owed now.
-    written = tonumber(at)
-    used = used - math.max(written - now, 0)
-  else -- as earlier versions wrote it
-    used = math.min(used, now + longest + slack)
-  end
+local u, at = string.match(redis.call('GET', KEYS[1]) or '', '(%d+)%.(%d+)')
+if u then
+  -- A clock that went back stood still: what was owed then is owed now.
+  written = tonumber(at)
+  used = tonumber(u) - math.max(written - now, 0)
   owed = used - now
 end
 if now - written > 20000 then

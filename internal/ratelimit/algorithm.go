@@ -12,7 +12,7 @@ const answerSize = 4
 // program is one algorithm as Redis runs it: its state, its script, the numbers that the script wants, and the meaning
 // of the three that it answers. The script's file documents both.
 type program struct {
-	kind    string // of the state, another one than in earlier versions
+	kind    string // of the state
 	name    string // of the script
 	numbers func(l Limit, cost int) []any
 	// result reads the answer, but for what all algorithms have in common.
