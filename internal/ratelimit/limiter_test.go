@@ -145,15 +145,7 @@ func TestKeys_Expire(t *testing.T) {
 			}
 		}
 	}
-	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		stay := rdb.Keys(t.Context(), "*").Val()
-		if len(stay) == 0 {
-			break
-		}
-		if time.Since(began) > 5*time.Second {
-			t.Fatalf("%q stay", stay)
-		}
-	}
+	testenv.Until(t, 10*time.Millisecond, "no key stays", func() bool { return len(rdb.Keys(t.Context(), "*").Val()) == 0 })
 }
 
 // TestKeys_BoundedUnderLoad: a subject that never rests keeps no more than what matters.
