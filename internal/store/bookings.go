@@ -29,14 +29,14 @@ type span struct {
 	keep      bool          // its view outlives the transaction
 }
 
-// statusNow is the state of a booking p as callers see it.
-func statusNow(shard string) string {
+// bookingState is the state of a booking p as callers see it.
+func bookingState(shard string) string {
 	return `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay(shard) + ` THEN 'sending' ELSE p.status END`
 }
 
 // bookingsSQL reads the bookings of many recipients in one table.
 var bookingsSQL = `
-	SELECT q.i, p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `{kinds}
+	SELECT q.i, p.id, p.send_at, ` + bookingState(`ANY ($7::smallint[])`) + `{kinds}
 	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[])
 		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
 	CROSS JOIN LATERAL (
@@ -218,7 +218,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 
 // inOrderSQL reads bookings of one recipient in one table, the first of them by time, as the index has them.
 var inOrderSQL = `
-	SELECT p.id, p.send_at, ` + statusNow(`ANY ($7::smallint[])`) + `{kinds}
+	SELECT p.id, p.send_at, ` + bookingState(`ANY ($7::smallint[])`) + `{kinds}
 	FROM (
 		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
 		WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sent') AND send_at > $4 AND send_at < $5
