@@ -13,7 +13,7 @@ const (
 )
 
 // retention lists what workers remove, after how long, and how often they look. What is kept by partitions (pushes, attempts,
-// Idempotency-Keys, the audit log) is schedule.NewKeeper's.
+// Idempotency-Keys, the audit log) is schedule.NewKeeper's. Findings of audits go at the end of a pass, and sessions when somebody signs in.
 func (a *App) retention() []schedule.Retention {
 	pushes := a.cfg.Retention.Pushes
 	return []schedule.Retention{

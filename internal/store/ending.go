@@ -3,7 +3,8 @@ package store
 import "github.com/sendquota/sendquota/internal/push"
 
 // ending is a statement that ends pushes which wait, and have no attempt under way. It takes their rows out of live first, as all do
-// that change a push: so a claim has one, or the ending. It frees their places, and tells the webhooks.
+// that change a push: so a claim has one, or the ending. It frees their places, and tells the webhooks. What a finish ends has an
+// attempt under way, whose token it must have: see finish.go.
 type ending struct {
 	before  string // common table expressions in front, each with a comma behind it
 	rows    string // from USING or WHERE on: which rows of live, l

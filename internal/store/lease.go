@@ -16,7 +16,8 @@ const leaseTime = 15 * time.Second
 
 // leased is a table of work that workers share: campaigns, bulk changes, operations of policies. One worker at a time has a
 // row, by the columns worker and lease_until. The lease saves work, and promises nothing: two workers may do the same step,
-// which each step finds out under the row's lock.
+// which each step finds out under the row's lock. The audit is not among them: it has one pass for all, which a worker keeps for
+// minutes, and which takes no turns among tenants.
 type leased[T any] struct {
 	table   string
 	open    string // the condition of a row that has work to do
