@@ -26,20 +26,12 @@ func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []pus
 			continue
 		}
 		for again := true; again; {
-			if time.Since(began) > copying {
-				r.again()
+			runs[i], again = r.start(ctx, &all[i])
+			if time.Since(began) > copying { // each pass goes a step at least
+				r.unfinished = again || i+1 < len(all)
 				return
 			}
-			runs[i], again = r.start(ctx, &all[i])
 		}
-	}
-}
-
-// again has the next pass begin at once.
-func (r *runner) again() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
 	}
 }
 

@@ -62,6 +62,8 @@ type runner struct {
 	turn      store.ScheduleTurn
 	wake      chan struct{}
 	alarm     *time.Timer
+
+	unfinished bool // there was no time to copy all audiences
 }
 
 // NewRunner returns a loop that submits the pushes, and starts the campaigns, of schedules when they are due. Every worker runs one. What became of an
@@ -80,6 +82,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	if moreDue {
 		failpoint.Hit(failpoint.OccurrenceBegun)
 	}
+	r.unfinished = false
 	moreBegun, err := r.store.BegunOccurrences(ctx, &r.turn, portion, r.submitAll)
 	if err != nil {
 		return false, fmt.Errorf("submit occurrences: %w", err)
@@ -88,7 +91,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 		failpoint.Hit(failpoint.OccurrenceDone)
 	}
 	r.wakeIn(next)
-	return moreDue || moreBegun, nil
+	return moreDue || moreBegun || r.unfinished, nil
 }
 
 // wakeIn has the next pass begin when something becomes due, if that is before the next tick.
