@@ -1,11 +1,11 @@
 package campaign
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
 
+	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -13,11 +13,12 @@ import (
 // where they have the same name, the columns of the line, with its recipient and its address. A line without the column to has
 // no such variable of its own; one whose cell is empty has it among its variables.
 func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]any, error) {
-	all, columns := map[string]any{}, map[string]any{}
-	if attributes != nil && decode(attributes, &all) != nil {
+	all, err := liquid.Variables(attributes)
+	if err != nil {
 		return nil, errors.New("the attributes of the recipient can not be read")
 	}
-	if line.Variables != nil && decode(line.Variables, &columns) != nil {
+	columns, err := liquid.Variables(line.Variables)
+	if err != nil {
 		return nil, errors.New("the columns of the line can not be read")
 	}
 	maps.Copy(all, columns)
@@ -26,11 +27,4 @@ func Variables(line push.CampaignLine, attributes json.RawMessage) (map[string]a
 		all["to"] = line.To
 	}
 	return all, nil
-}
-
-// decode reads an object, in which a number stays as it was written: it may be an id that is too long for a float.
-func decode(text json.RawMessage, to *map[string]any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return d.Decode(to)
 }

@@ -41,7 +41,7 @@ var hostile = map[string]string{
 	"sort":                 "{% for i in (1..1000) %}{% assign l = (1..9999) | reverse | sort %}{% endfor %}",
 	"uniq":                 "{% for i in (1..100000) %}{% assign l = (1..9999) | uniq %}{% endfor %}",
 	"comparisons":          longText + "{% assign t = s | append: '' %}{% for i in (1..100000) %}{% if s == t %}{% endif %}{% endfor %}",
-	"many comparisons":     longText + "{% assign t = s | append: '' %}{% for i in (1..100000) %}{% if (" + strings.Repeat("s == t and ", 1000) + "true) %}{% endif %}{% endfor %}",
+	"many comparisons":     longText + "{% assign t = s | append: '' %}{% for i in (1..100000) %}{% if " + strings.Repeat("s == t and ", 1000) + "true %}{% endif %}{% endfor %}",
 	"contains":             longText + "{% for i in (1..100000) %}{% if s contains 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxy' %}{% endif %}{% endfor %}",
 	"comparisons of lists": longText + "{% assign l = s | split: '' %}{% assign l = (1..9999) | reverse %}{% assign k = (1..9999) | reverse %}{% for i in (1..100000) %}{% if l == k %}{% endif %}{% endfor %}",
 	"upcase":               longText + "{% for i in (1..100000) %}{% assign t = s | upcase %}{% endfor %}",

@@ -3,184 +3,120 @@ package liquid
 import (
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
-
-	standard "github.com/osteele/liquid/filters"
-	"github.com/osteele/liquid/values"
 )
 
-// filter is given the value and then its arguments, none of them larger than a value may be.
-type filter func(m *machine, args []any) (any, error)
-
-// filters are all that there are: ours, and for the rest those of the library. Ours are in the place of filters that crash, are wrong
-// about characters of several bytes, or make much of little.
-var filters = func() map[string]filter {
-	all := library{}
-	standard.AddStandardFilters(all)
-	delete(all, "inspect") // these two show how this is made
-	delete(all, "type")
-	for name, f := range map[string]filter{
-		"default": byDefault, "raw": first, "escape": escaped, "escape_once": escapedOnce, "newline_to_br": lineBreaks, "strip_html": stripHTML,
-		"append": appended, "prepend": prepended, "replace": replaced, "replace_first": replacedFirst, "capitalize": capitalized, "slice": slice,
-		"truncate": truncated, "truncatewords": truncatedWords, "split": split, "join": join, "concat": concat, "uniq": uniq, "date": date, "round": round,
-	} {
-		all[name] = f
-	}
-	return all
-}()
-
-// safe are filters whose results are not escaped in HTML.
-var safe = map[string]bool{"raw": true, "escape": true, "escape_once": true, "newline_to_br": true}
-
-// library takes the filters of the library.
-type library map[string]filter
-
-// AddFilter is called by the library for each.
-func (l library) AddFilter(name string, f any) {
-	fn := reflect.ValueOf(f)
-	l[name] = func(_ *machine, args []any) (any, error) { return values.Call(fn, args) }
+// filter makes something of a value.
+type filter struct {
+	least, most int    // arguments
+	named       string // that it may have, by name
+	heavy       int    // steps beyond reading the value, for it and for each item in it
+	do          func(m *machine, v any, args []any) (any, error)
 }
 
-// heavy are filters that compare the items of a list with one another.
-var heavy = map[string]int{"sort": 16, "sort_natural": 16, "uniq": 16}
+// arguments says how many a filter takes.
+func (f filter) arguments() string {
+	switch {
+	case f.most == 0:
+		return "no argument"
+	case f.least == f.most && f.most == 1:
+		return "one argument"
+	case f.least == f.most:
+		return fmt.Sprintf("%d arguments", f.most)
+	}
+	return fmt.Sprintf("%d to %d arguments", f.least, f.most)
+}
 
-// filter is a filter as expressions call it: it demands that there are the variables, and bounds what it is given and returns.
-func (m *machine) filter(name string, f filter) func(args ...any) (any, error) {
-	return func(args ...any) (v any, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				v, err = nil, unfit(name)
-			}
-		}()
-		if name != "default" {
-			if len(m.missed) > 0 {
-				return nil, unknown(m.missed[0])
-			}
-			if args[0] == nil && m.path != "" {
-				return nil, unknown(m.path)
-			}
+// filters are all that there are.
+var filters = map[string]filter{}
+
+func init() {
+	for _, group := range []map[string]filter{textFilters, listFilters, numberFilters, {
+		"date":    {least: 1, most: 1, do: date},
+		"default": {most: 1, named: "allow_false"}, // call does it: it is given what there is not
+		"json":    {do: func(_ *machine, v any, _ []any) (any, error) { return jsonOf(v) }},
+		"size":    {do: func(_ *machine, v any, _ []any) (any, error) { n, _ := length(v); return n, nil }},
+	}} {
+		for name, f := range group {
+			filters[name] = f
 		}
-		for _, arg := range args {
-			if err := m.measure(arg); err != nil {
-				return nil, err
-			}
-			if _, items := size(arg, 0); heavy[name] > 0 {
-				if err := m.step(items * heavy[name]); err != nil {
-					return nil, err
-				}
-			}
-		}
-		if v, err = f(m, args); err != nil {
-			if !errors.Is(err, errText) && !errors.Is(err, errItems) && !errors.Is(err, errSteps) {
-				err = unfit(name)
-			}
+	}
+}
+
+// apply evaluates the arguments of a filter, and does it. It demands that there are the variables, and bounds what it is given and
+// what it returns. A fault names the variable that the filters begin with.
+func (c call) apply(m *machine, v any, of expression) (any, error) {
+	if c.name == "default" {
+		return c.byDefault(m, v)
+	}
+	if u, ok := v.(unknown); ok {
+		return nil, u.fault()
+	}
+	if err := m.bound(v, c.filter.heavy); err != nil {
+		return nil, err
+	}
+	args := make([]any, len(c.args))
+	for i, arg := range c.args {
+		var err error
+		if args[i], err = m.need(arg); err != nil {
 			return nil, err
 		}
-		if f, ok := v.(float64); ok {
-			v = whole(f)
+		if err := m.bound(args[i], 0); err != nil {
+			return nil, err
 		}
-		return v, m.measure(v)
 	}
+	made, err := c.filter.do(m, v, args)
+	switch {
+	case err == nil:
+		return made, m.measure(made)
+	case errors.Is(err, errText), errors.Is(err, errItems), errors.Is(err, errSteps):
+		return nil, err
+	}
+	if p, ok := of.(path); ok {
+		return nil, fmt.Errorf("the filter %s of %s: %w", c.name, short(p.text), err)
+	}
+	return nil, fmt.Errorf("the filter %s: %w", c.name, err)
 }
 
-// unfit is the fault of a filter that can do nothing with what it is given.
-func unfit(name string) error { return fmt.Errorf("the filter %s does not fit its values", name) }
+// bound counts the work of reading a value that a filter is given.
+func (m *machine) bound(v any, heavy int) error {
+	if heavy > 0 {
+		_, items := size(v, 0)
+		if err := m.step((1 + items) * heavy); err != nil {
+			return err
+		}
+	}
+	return m.measure(v)
+}
 
-// byDefault is the value, or the argument in the place of nothing.
-func byDefault(m *machine, args []any) (any, error) {
-	v := args[0]
-	if v != nil && v != false && !values.IsEmpty(v) {
-		m.missed = m.missed[:0]
+// byDefault is the value, or the argument in the place of nothing. If there is no such variable either, that is told where its value
+// is needed.
+func (c call) byDefault(m *machine, v any) (any, error) {
+	if err := m.step(1); err != nil {
+		return nil, err
+	}
+	allow := any(false)
+	if e := c.named["allow_false"]; e != nil {
+		var err error
+		if allow, err = m.need(e); err != nil {
+			return nil, err
+		}
+	}
+	_, missing := v.(unknown)
+	if !missing && (v != false || truthy(allow)) && v != nil && !(empty.is(v) && v != any(blank) && v != any(empty)) {
 		return v, nil
 	}
-	if len(args) < 2 {
-		return nil, errors.New("default wants a value")
+	if len(c.args) == 0 {
+		return "", nil
 	}
-	if args[1] != nil { // else the last of the variables is the one that there is not
-		m.missed = m.missed[:0]
-	} else if n := len(m.missed); n > 0 {
-		m.missed = m.missed[n-1:]
-	}
-	return args[1], nil
+	return c.args[0].eval(m)
 }
 
-func first(_ *machine, args []any) (any, error) { return args[0], nil }
-
-// texts are the arguments as texts, so many of them at least.
-func texts(args []any, least int) ([]string, error) {
-	if len(args) < least {
-		return nil, errors.New("an argument is missing")
-	}
-	all := make([]string, len(args))
-	for i, arg := range args {
-		all[i] = written(arg)
-	}
-	return all, nil
+// markedUp is a filter of a text that makes HTML.
+func markedUp(do func(string) string) filter {
+	return filter{do: func(_ *machine, v any, _ []any) (any, error) { return markup(do(textOf(v))), nil }}
 }
 
 // ofText is a filter of one text.
 func ofText(do func(string) string) filter {
-	return func(_ *machine, args []any) (any, error) { return do(written(args[0])), nil }
-}
-
-var (
-	escaped     = ofText(escape)
-	escapedOnce = ofText(func(s string) string { return escape(unescape(s)) })
-	stripHTML   = ofText(withoutTags)
-	capitalized = ofText(capitalize)
-)
-
-// lineBreaks makes a text HTML with its lines. Where values are escaped, so is this.
-func lineBreaks(m *machine, args []any) (any, error) {
-	text := written(args[0])
-	if m.html {
-		text = escape(text)
-	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	return grown(text, "\n", "<br />\n", -1)
-}
-
-func appended(_ *machine, args []any) (any, error) {
-	all, err := texts(args, 2)
-	if err != nil {
-		return nil, err
-	}
-	return all[0] + all[1], nil
-}
-
-func prepended(_ *machine, args []any) (any, error) {
-	all, err := texts(args, 2)
-	if err != nil {
-		return nil, err
-	}
-	return all[1] + all[0], nil
-}
-
-func replaced(_ *machine, args []any) (any, error) {
-	all, err := texts(append(args, ""), 3)
-	if err != nil {
-		return nil, err
-	}
-	return grown(all[0], all[1], all[2], -1)
-}
-
-func replacedFirst(_ *machine, args []any) (any, error) {
-	all, err := texts(append(args, ""), 3)
-	if err != nil {
-		return nil, err
-	}
-	return grown(all[0], all[1], all[2], 1)
-}
-
-// grown replaces in a text, n times at most if that is not negative, unless that makes too much of it.
-func grown(text, old, by string, n int) (any, error) {
-	times := strings.Count(text, old)
-	if n >= 0 {
-		times = min(times, n)
-	}
-	if len(text)+times*(len(by)-len(old)) > maxText {
-		return nil, errText
-	}
-	return strings.Replace(text, old, by, n), nil
+	return filter{do: func(_ *machine, v any, _ []any) (any, error) { return do(textOf(v)), nil }}
 }

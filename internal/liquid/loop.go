@@ -2,12 +2,7 @@ package liquid
 
 import (
 	"errors"
-	"maps"
-	"slices"
-
-	"github.com/osteele/liquid/expressions"
-	"github.com/osteele/liquid/parser"
-	"github.com/osteele/liquid/values"
+	"fmt"
 )
 
 var (
@@ -15,41 +10,75 @@ var (
 	errContinue = errors.New("continue must stand in a for")
 )
 
-// loop is for.
-type loop struct {
-	name          string
-	of            expression
-	limit, offset *expression
-	reversed      bool
-	body, empty   []node
+// turns are what for and tablerow have in common: through what they go, and how.
+type turns struct {
+	name                string
+	of                  expression
+	limit, offset, cols expression
+	resumed             bool // offset: continue
+	reversed            bool
+	text                string // as forloop.name has it
 }
 
-func (c *compiler) loop(b *parser.ASTBlock) (node, error) {
-	s, err := c.statement(b.Token, expressions.LoopStatementSelector, b.Args)
+// turnsOf reads the arguments of a loop.
+func turnsOf(t token) (n turns, err error) {
+	r, err := readerOf(t, t.args)
 	if err != nil {
-		return nil, err
+		return n, err
 	}
-	if s.Loop.Cols != nil {
-		return nil, at(b.Token, "for has no cols")
+	name := r.next()
+	if name.kind != 'a' || !r.isName("in") {
+		return n, t.fault("%s is not what %s wants: a name in a list", quoted(t.args), t.name)
 	}
-	n := loop{name: s.Loop.Variable, of: expression{Expression: s.Loop.Expr, size: len(b.Args)}, reversed: s.Loop.Reversed}
-	for _, bound := range []struct {
-		of expressions.Expression
-		to **expression
-	}{{s.Loop.Limit, &n.limit}, {s.Loop.Offset, &n.offset}} {
-		if bound.of != nil {
-			*bound.to = &expression{Expression: bound.of, size: len(b.Args)}
-		}
+	n.name = name.text
+	if n.of, err = r.value(); err != nil {
+		return n, err
 	}
-	if n.body, err = c.all(b.Body); err != nil {
-		return nil, err
-	}
-	for _, clause := range b.Clauses {
-		if n.empty, err = c.all(clause.Body); err != nil {
-			return nil, err
+	n.text = n.name + "-" + sourceOf(n.of)
+	for r.words[0].kind != 'e' {
+		switch w := r.next(); {
+		case w.kind == ',':
+		case w.text == "reversed" && t.name == "for":
+			n.reversed = true
+		case w.kind == 'a' && r.is(':'):
+			if err := n.option(r, w.text); err != nil {
+				return n, err
+			}
+		default:
+			return n, r.fault()
 		}
 	}
 	return n, nil
+}
+
+// option reads limit, offset, or cols.
+func (n *turns) option(r *reader, name string) (err error) {
+	if name == "offset" && r.isName("continue") {
+		n.resumed = true
+		return nil
+	}
+	to := map[string]*expression{"limit": &n.limit, "offset": &n.offset}[name]
+	if name == "cols" && r.token.name == "tablerow" {
+		to = &n.cols
+	}
+	if to == nil {
+		return r.token.fault("%s has no %s", r.token.name, short(name))
+	}
+	*to, err = r.value()
+	return err
+}
+
+// sourceOf is an expression, as a template has it.
+func sourceOf(e expression) string {
+	switch e := e.(type) {
+	case path:
+		return e.text
+	case bounds:
+		return "(" + sourceOf(e.from) + ".." + sourceOf(e.to) + ")"
+	case constant:
+		return textOf(e.value)
+	}
+	return ""
 }
 
 // items are what a loop goes through: so many, each of which at returns.
@@ -58,67 +87,243 @@ type items struct {
 	at func(i int) any
 }
 
-// itemsOf are those of a value. A map has pairs of names and values, by name.
+// itemsOf are those of a value. An object has pairs of names and values; a text that is not empty is one item.
 func itemsOf(v any) items {
 	switch v := v.(type) {
-	case values.Range:
-		return items{lengthOf(v), v.Index}
+	case span:
+		return items{v.len(), func(i int) any { return v.from + i }}
 	case []any:
 		return items{len(v), func(i int) any { return v[i] }}
-	case []string:
-		return items{len(v), func(i int) any { return v[i] }}
-	case map[string]any:
-		names := slices.Sorted(maps.Keys(v))
-		return items{len(v), func(i int) any { return []any{names[i], v[names[i]]} }}
+	case *object:
+		return items{len(v.names), func(i int) any { return []any{v.names[i], v.values[v.names[i]]} }}
+	case string, markup:
+		if textOf(v) != "" {
+			return items{1, func(int) any { return v }}
+		}
 	}
 	return items{}
 }
 
+// slice returns the part of its items that a loop goes through.
+func (n *turns) slice(m *machine) (items, error) {
+	v, err := m.need(n.of)
+	if err != nil {
+		return items{}, err
+	}
+	all := itemsOf(v)
+	from, most := 0, all.n
+	if n.resumed {
+		from = m.offsets[n.text]
+	} else if n.offset != nil {
+		if from, err = m.wholeOf(n.offset, "the offset of a loop"); err != nil {
+			return items{}, err
+		}
+	}
+	if n.limit != nil {
+		if most, err = m.wholeOf(n.limit, "the limit of a loop"); err != nil {
+			return items{}, err
+		}
+	}
+	from = min(max(from, 0), all.n)
+	length := max(0, min(most, all.n-from))
+	m.offsets[n.text] = from + length
+	at := all.at
+	return items{length, func(i int) any {
+		if n.reversed {
+			i = length - 1 - i
+		}
+		return at(from + i)
+	}}, nil
+}
+
+// turn does the body of a loop once. Its error is errBreak if the loop is to end.
+func (n *turns) turn(m *machine, item any, b body) error {
+	if err := m.step(5); err != nil {
+		return err
+	}
+	m.vars[n.name] = item
+	err := b.run(m)
+	if errors.Is(err, errContinue) {
+		return nil
+	}
+	return err
+}
+
+// keep returns a function that gives variables back the values that they have now.
+func (m *machine) keep(names ...string) func() {
+	values, had := make([]any, len(names)), make([]bool, len(names))
+	for i, name := range names {
+		values[i], had[i] = m.vars[name]
+	}
+	return func() {
+		for i, name := range names {
+			if had[i] {
+				m.vars[name] = values[i]
+			} else {
+				delete(m.vars, name)
+			}
+		}
+	}
+}
+
+// loop is for.
+type loop struct {
+	turns
+	body, empty body
+}
+
+func (p *parser) loop(t token) (node, error) {
+	all, err := turnsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	n := loop{turns: all}
+	var end token
+	if n.body, end, err = p.until("else"); err == nil && end.name == "else" {
+		if err = end.bare(); err == nil {
+			n.empty, end, err = p.until()
+		}
+	}
+	if err == nil {
+		err = ends(t, end)
+	}
+	if n.blank() {
+		n.body.silence()
+		n.empty.silence()
+	}
+	return n, err
+}
+
+func (n loop) blank() bool { return n.body.blank() && n.empty.blank() }
+
 func (n loop) run(m *machine) error {
-	v, err := m.value(n.of)
+	all, err := n.slice(m)
 	if err != nil {
 		return err
 	}
-	all := itemsOf(v)
-	from, until := 0, all.n
-	if n.offset != nil {
-		if from, err = m.number(*n.offset, "offset"); err != nil {
-			return err
-		}
-		from = min(max(from, 0), all.n)
+	if all.n == 0 {
+		return n.empty.run(m)
 	}
-	if n.limit != nil {
-		most, err := m.number(*n.limit, "limit")
-		if err != nil {
-			return err
-		}
-		until = min(until, from+max(0, min(most, all.n)))
-	}
-	if from >= until {
-		return m.all(n.empty)
-	}
-	outer, shadowed, had := m.vars["forloop"], m.vars[n.name], m.captured[n.name]
-	defer func() { m.vars["forloop"], m.vars[n.name], m.captured[n.name] = outer, shadowed, had }()
-	length := until - from
-	for i := range length {
-		at := from + i
-		if n.reversed {
-			at = until - 1 - i
-		}
-		if err := m.step(5); err != nil {
-			return err
-		}
-		m.set(n.name, all.at(at))
-		m.vars["forloop"] = map[string]any{
-			"first": i == 0, "last": i == length-1, "index": i + 1, "index0": i, "rindex": length - i, "rindex0": length - i - 1, "length": length,
-		}
-		switch err := m.all(n.body); err {
-		case nil, errContinue:
-		case errBreak:
+	defer m.keep("forloop", n.name)()
+	at := &position{name: n.text, length: all.n}
+	at.parent, _ = m.vars["forloop"].(*position)
+	m.vars["forloop"] = at
+	for at.index = range all.n {
+		switch err := n.turn(m, all.at(at.index), n.body); {
+		case errors.Is(err, errBreak):
 			return nil
-		default:
+		case err != nil:
 			return err
 		}
 	}
 	return nil
+}
+
+// position is forloop and tablerowloop: where a loop is.
+type position struct {
+	name          string
+	index, length int
+	parent        *position // nil: the loop stands in no other
+	cols          int       // of a row of a tablerow; 0: it is a for
+}
+
+// part is one of its members.
+func (p *position) part(name string) (any, bool) {
+	switch name {
+	case "first":
+		return p.index == 0, true
+	case "last":
+		return p.index == p.length-1, true
+	case "index":
+		return p.index + 1, true
+	case "index0":
+		return p.index, true
+	case "rindex":
+		return p.length - p.index, true
+	case "rindex0":
+		return p.length - p.index - 1, true
+	case "length":
+		return p.length, true
+	}
+	if p.cols == 0 {
+		switch name {
+		case "name":
+			return p.name, true
+		case "parentloop":
+			if p.parent != nil {
+				return p.parent, true
+			}
+		}
+		return nil, false
+	}
+	switch name {
+	case "col":
+		return p.index%p.cols + 1, true
+	case "col0":
+		return p.index % p.cols, true
+	case "col_first":
+		return p.index%p.cols == 0, true
+	case "col_last":
+		return p.index%p.cols == p.cols-1 || p.index == p.length-1 && p.cols == p.length, true
+	case "row":
+		return p.index/p.cols + 1, true
+	}
+	return nil, false
+}
+
+// rows is tablerow.
+type rows struct {
+	turns
+	body body
+}
+
+func (p *parser) rows(t token) (node, error) {
+	all, err := turnsOf(t)
+	if err != nil {
+		return nil, err
+	}
+	body, err := p.ended(t)
+	return rows{all, body}, err
+}
+
+func (n rows) blank() bool { return false }
+
+func (n rows) run(m *machine) error {
+	all, err := n.slice(m)
+	if err != nil {
+		return err
+	}
+	cols := all.n
+	if n.cols != nil {
+		if cols, err = m.wholeOf(n.cols, "the columns of a tablerow"); err != nil {
+			return err
+		}
+	}
+	at := &position{length: all.n, cols: max(cols, 1)}
+	defer m.keep("tablerowloop", n.name)()
+	m.vars["tablerowloop"] = at
+	if err := m.write("<tr class=\"row1\">\n"); err != nil {
+		return err
+	}
+	for at.index = range all.n {
+		if err := m.write(fmt.Sprintf(`<td class="col%d">`, at.index%at.cols+1)); err != nil {
+			return err
+		}
+		left := n.turn(m, all.at(at.index), n.body)
+		if left != nil && !errors.Is(left, errBreak) {
+			return left
+		}
+		if err := m.write("</td>"); err != nil {
+			return err
+		}
+		if left != nil {
+			break
+		}
+		if at.index%at.cols == at.cols-1 && at.index < all.n-1 {
+			if err := m.write(fmt.Sprintf("</tr>\n<tr class=\"row%d\">", at.index/at.cols+2)); err != nil {
+				return err
+			}
+		}
+	}
+	return m.write("</tr>\n")
 }

@@ -1,13 +1,9 @@
 package liquid
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
 	"strings"
-
-	"github.com/osteele/liquid/expressions"
-	"github.com/osteele/liquid/values"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
@@ -25,63 +21,49 @@ var (
 	errItems = fmt.Errorf("it makes a list of over %d items", maxItems)
 )
 
-// unknown is the fault of a variable that there is not.
-func unknown(name string) error {
-	if name == "blank" || name == "empty" {
-		return fmt.Errorf("there is no variable %s, nor is it a word of these templates; compare with ''", name)
-	}
-	return fmt.Errorf("there is no variable %s; the filter default gives a value for that", short(name))
+// unknown is the value of a variable that there is not.
+type unknown struct{ name string }
+
+func (u unknown) fault() error {
+	return fmt.Errorf("there is no variable %s; the filter default gives a value for that", short(u.name))
 }
 
 // machine renders one message at a time.
 type machine struct {
 	given    map[string]any // of the recipient
+	known    map[string]any // what was given, as expressions know it
 	vars     map[string]any // of the template that is rendered
-	context  expressions.Context
-	missed   []string        // variables that there are not, and that the expression has asked for
-	path     string          // that the expression begins with
-	captured map[string]bool // variables whose text is escaped as it is to be
+	counters map[string]int
 	cycles   map[string]int
+	offsets  map[string]int // where a loop has ended, for offset: continue
+	last     string         // that an ifchanged has written
+
+	at    time.Time // of the sending, in the zone of the recipient
+	dated bool      // the message has something of that time in it
 
 	html  bool
 	out   []byte
 	steps int
 	bytes int // of all templates of the message
-
-	largest int // of the values that there are, in bytes
 }
 
 func newMachine() *machine {
-	m := &machine{vars: map[string]any{}, captured: map[string]bool{}, cycles: map[string]int{}}
-	var c expressions.Config
-	for name, f := range filters {
-		c.AddFilter(name, m.filter(name, f))
-	}
-	m.context = expressions.NewContext(m.vars, c)
-	return m
+	return &machine{vars: map[string]any{}, known: map[string]any{}, counters: map[string]int{}, cycles: map[string]int{}, offsets: map[string]int{}}
 }
 
-func (m *machine) start(variables map[string]any) {
-	m.given, m.steps, m.bytes, m.largest = variables, 0, 0, 0
+func (m *machine) start(variables map[string]any, at time.Time) {
+	clear(m.known)
+	m.given, m.at, m.dated, m.steps, m.bytes = variables, at, false, 0, 0
 }
 
 // render renders one string of the message.
 func (m *machine) render(p *part) (string, error) {
 	clear(m.vars)
-	clear(m.captured)
+	clear(m.counters)
 	clear(m.cycles)
-	m.out, m.html = m.out[:0], p.html
-	for _, name := range p.template.names {
-		if v, ok := m.given[name]; ok {
-			m.vars[name] = plain(v)
-			if err := m.measure(m.vars[name]); err != nil {
-				return "", err
-			}
-		} else {
-			m.vars[name] = missing{m, name}
-		}
-	}
-	if err := m.all(p.template.body); err != nil {
+	clear(m.offsets)
+	m.out, m.html, m.last = m.out[:0], p.html, ""
+	if err := p.template.body.run(m); err != nil {
 		return "", err
 	}
 	m.bytes += len(m.out)
@@ -94,33 +76,64 @@ func (m *machine) render(p *part) (string, error) {
 
 var oneLine = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ", "\u2028", " ", "\u2029", " ", "\u0085", " ", "\v", " ", "\f", " ")
 
-// missing stands for a variable that there is not, and notes that it was asked for.
-type missing struct {
-	m    *machine
-	name string
+// captured runs a body, and returns what it writes.
+func (m *machine) captured(b body) (string, error) {
+	outer := m.out
+	m.out = nil
+	err := b.run(m)
+	text := string(m.out)
+	m.out = outer
+	return text, err
 }
 
-// ToLiquid is asked for its value by the package of expressions.
-func (x missing) ToLiquid() any {
-	x.m.missed = append(x.m.missed, x.name)
-	return nil
-}
-
-func (m *machine) all(nodes []node) error {
-	for _, n := range nodes {
-		if err := n.run(m); err != nil {
-			return err
-		}
+// variable is the value of one: of the template, of the recipient, or of a counter.
+func (m *machine) variable(name string) (any, error) {
+	if v, ok := m.vars[name]; ok {
+		return v, nil
 	}
-	return nil
+	if v, ok := m.known[name]; ok {
+		return v, nil
+	}
+	if v, ok := m.given[name]; ok {
+		v = plain(v)
+		m.known[name] = v
+		return v, m.measure(v)
+	}
+	if n, ok := m.counters[name]; ok {
+		return n, nil
+	}
+	return unknown{name}, nil
 }
 
-func (m *machine) set(name string, v any) {
-	m.vars[name] = v
-	delete(m.captured, name)
-	if text, ok := v.(string); ok {
-		m.largest = max(m.largest, len(text))
+// need evaluates an expression whose variables must be there.
+func (m *machine) need(e expression) (any, error) {
+	v, err := e.eval(m)
+	if u, ok := v.(unknown); ok && err == nil {
+		return nil, u.fault()
 	}
+	return v, err
+}
+
+// maybe evaluates an expression. A variable that there is not is nil.
+func (m *machine) maybe(e expression) (any, error) {
+	v, err := e.eval(m)
+	if _, ok := v.(unknown); ok {
+		return nil, err
+	}
+	return v, err
+}
+
+// wholeOf evaluates an expression that must be a whole number.
+func (m *machine) wholeOf(e expression, of string) (int, error) {
+	v, err := m.need(e)
+	if err != nil {
+		return 0, err
+	}
+	n, ok := number(v)
+	if !ok {
+		return 0, fmt.Errorf("%s must be a whole number, and is %s", of, kindOfValue(v))
+	}
+	return truncated(n)
 }
 
 // measure counts the work of reading a value.
@@ -132,7 +145,6 @@ func (m *machine) measure(v any) error {
 	case items > maxItems:
 		return errItems
 	}
-	m.largest = max(m.largest, bytes)
 	return m.read(bytes + 16*items)
 }
 
@@ -141,6 +153,8 @@ func size(v any, items int) (bytes, all int) {
 	switch v := v.(type) {
 	case string:
 		return len(v), items
+	case markup:
+		return len(v), items
 	case []any:
 		items += len(v)
 		for i := 0; i < len(v) && items <= maxItems && bytes <= maxText; i++ {
@@ -148,24 +162,25 @@ func size(v any, items int) (bytes, all int) {
 			n, items = size(v[i], items)
 			bytes += n
 		}
-	case []string:
-		items += len(v)
-		for i := 0; i < len(v) && items <= maxItems && bytes <= maxText; i++ {
-			bytes += len(v[i])
-		}
-	case map[string]any:
-		items += len(v)
-		for name, one := range v {
+	case *object:
+		items += len(v.names)
+		for _, name := range v.names {
 			var n int
-			n, items = size(one, items)
+			n, items = size(v.values[name], items)
 			if bytes += n + len(name); items > maxItems || bytes > maxText {
 				break
 			}
 		}
-	case values.Range:
-		items += lengthOf(v)
+	case span:
+		items += v.len()
 	}
 	return bytes, items
+}
+
+// bytesOf is about how many bytes a comparison reads of a value.
+func bytesOf(v any) int {
+	bytes, items := size(v, 0)
+	return bytes + 16*items
 }
 
 // yieldSteps is after how many steps, about a millisecond, others have the processor for once.
@@ -184,7 +199,7 @@ func (m *machine) step(n int) error {
 }
 
 // read counts that so many bytes are read or written.
-func (m *machine) read(bytes int) error { return m.step(bytes / 64) }
+func (m *machine) read(bytes int) error { return m.step(1 + bytes/64) }
 
 func (m *machine) write(text string) error {
 	m.out = append(m.out, text...)
@@ -194,89 +209,19 @@ func (m *machine) write(text string) error {
 	return m.read(len(text))
 }
 
-// put writes a value.
-func (m *machine) put(v any, escaped bool) error {
-	switch v := v.(type) {
-	case []any:
-		for _, one := range v {
-			if err := m.put(one, escaped); err != nil {
-				return err
-			}
-		}
-		return nil
-	case []string:
-		for _, one := range v {
-			if err := m.put(one, escaped); err != nil {
+// put writes a value. In HTML it is escaped, unless it is markup.
+func (m *machine) put(v any) error {
+	if list, ok := v.([]any); ok {
+		for _, one := range list {
+			if err := m.put(one); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
-	text := written(v)
-	if escaped {
+	text := textOf(v)
+	if _, safe := v.(markup); m.html && !safe {
 		text = escape(text)
 	}
 	return m.write(text)
-}
-
-// value evaluates an expression whose variables must be there.
-func (m *machine) value(e expression) (any, error) {
-	v, err := m.evaluate(e)
-	if err == nil && len(m.missed) > 0 {
-		return nil, unknown(m.missed[0])
-	}
-	return v, err
-}
-
-// tested is value, but for what asks whether a variable is there.
-func (m *machine) tested(t test) (any, error) {
-	if t.asks {
-		return m.evaluate(t.expression)
-	}
-	return m.value(t.expression)
-}
-
-func (m *machine) evaluate(e expression) (v any, err error) {
-	if err := m.step((1 + e.size/8) * (1 + m.largest/256)); err != nil {
-		return nil, err
-	}
-	m.missed, m.path = m.missed[:0], e.path
-	defer func() {
-		if p := recover(); p != nil { // by a filter, or a comparison, of values of another kind
-			v, err = nil, m.misfit()
-		}
-	}()
-	v, err = e.Evaluate(m.context)
-	switch wrong := err.(type) {
-	case expressions.FilterError:
-		return nil, wrong.Err
-	case nil:
-		return v, nil
-	}
-	return nil, m.misfit()
-}
-
-// misfit is the fault of an expression that can not be evaluated: for the lack of a variable, or whatever else.
-func (m *machine) misfit() error {
-	if len(m.missed) > 0 {
-		return unknown(m.missed[0])
-	}
-	return errors.New("an expression does not fit its values")
-}
-
-// number evaluates an expression that must be a whole number.
-func (m *machine) number(e expression, of string) (int, error) {
-	v, err := m.value(e)
-	if err != nil {
-		return 0, err
-	}
-	switch v := v.(type) {
-	case int:
-		return v, nil
-	case string:
-		if n, err := strconv.Atoi(v); err == nil {
-			return n, nil
-		}
-	}
-	return 0, fmt.Errorf("the %s of a for must be a whole number", of)
 }

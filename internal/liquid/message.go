@@ -5,6 +5,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -119,7 +120,7 @@ func (m *Message) Render(variables map[string]any) (json.RawMessage, error) {
 	}
 	run := m.machines.Get().(*machine)
 	defer m.machines.Put(run)
-	run.start(variables)
+	run.start(variables, time.Now())
 	var out []byte
 	for i := range m.parts {
 		p := &m.parts[i]

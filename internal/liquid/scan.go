@@ -1,7 +1,6 @@
 package liquid
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,49 +9,247 @@ import (
 // templated reports whether a text is more than itself.
 func templated(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
 
-// A tag is a word with arguments, and an output has an expression, in one line.
-var (
-	tagShape    = regexp.MustCompile(`^\{%-?\s*(\w+)(?:\s+(?s:.*?))?\s*-?%\}$`)
-	outputShape = regexp.MustCompile(`^\{\{-?\s*([^\s-].*?|-[^}\s].*?)\s*-?\}\}$`)
+// kind is what a token of a template is.
+type kind int
+
+const (
+	textToken   kind = iota // text that stays as it is, or is trimmed
+	rawToken                // text that stays as it is
+	outputToken             // {{ args }}
+	tagToken                // {% name args %}
 )
 
-// checkMarks finds marks that are not closed, and what is between them and has not their form: the parser takes all that for text, and
-// looks for each of their ends through the whole template. In raw texts and comments, marks are closed, too.
-func checkMarks(text string) error {
-	for rest := text; ; {
-		at := strings.IndexByte(rest, '{')
-		if at < 0 || at+1 == len(rest) {
-			return nil
+// token is a piece of a template.
+type token struct {
+	kind kind
+	text string // of text
+	name string // of a tag
+	args string // of a tag or an output
+	line int    // at which the arguments begin; the first line is 1
+}
+
+// fault is what is wrong with a token, with its line.
+func (t token) fault(format string, args ...any) error {
+	return fmt.Errorf("line %d: "+format, append([]any{t.line}, args...)...)
+}
+
+// spaces are what a dash in a mark takes away, and what stands between words.
+const spaces = " \t\n\v\f\r\x00"
+
+var (
+	tagName = regexp.MustCompile(`^\s*(#|\w+)`)
+
+	// What ends texts in which nothing is read.
+	endRaw = regexp.MustCompile(`\{%-?\s*endraw\s*(-?)%\}`)
+	endDoc = regexp.MustCompile(`\{%-?\s*enddoc\s*(-?)%\}`)
+	anyDoc = regexp.MustCompile(`\{%-?\s*doc\s*-?%\}`)
+)
+
+// scanner divides a template into tokens.
+type scanner struct {
+	rest   string
+	line   int
+	trim   bool // what follows loses its spaces
+	tokens []token
+}
+
+// scan returns the tokens of a template. Comments are left out. It reads every byte a constant number of times.
+func scan(text string) ([]token, error) {
+	s := scanner{rest: text, line: 1}
+	for s.rest != "" {
+		at := nextMark(s.rest)
+		if at < 0 {
+			s.text(s.rest, false)
+			break
 		}
-		rest = rest[at:]
-		mark, end, shape := rest[:2], "}}", outputShape
-		if mark == "{%" {
-			end, shape = "%}", tagShape
-		} else if mark != "{{" {
-			rest = rest[1:]
-			continue
-		}
-		n := strings.Index(rest[2:], end)
-		if n < 0 {
-			return fmt.Errorf("line %d: %s is not closed by %s", 1+strings.Count(text[:len(text)-len(rest)], "\n"), mark, end)
-		}
-		whole := rest[:2+n+len(end)]
-		found := shape.FindStringSubmatch(whole)
-		if found == nil {
-			return fmt.Errorf("line %d: %s is not Liquid", 1+strings.Count(text[:len(text)-len(rest)], "\n"), quoted(whole))
-		}
-		rest = rest[len(whole):]
-		if mark == "{%" && (found[1] == "raw" || found[1] == "comment") {
-			close := regexp.MustCompile(`\{%-?\s*end` + found[1] + `\s*-?%\}`).FindStringIndex(rest)
-			if close == nil {
-				return errors.New(found[1] + " is not ended by end" + found[1])
-			}
-			if err := checkMarks(rest[:close[0]]); err != nil {
-				return fmt.Errorf("in %s: %w", found[1], err)
-			}
-			rest = rest[close[1]:]
+		before, mark := s.rest[:at], s.rest[at:at+2]
+		inner, dash := s.rest[at+2:], strings.HasPrefix(s.rest[at+2:], "-")
+		s.text(before, dash)
+		s.line += strings.Count(before, "\n")
+		if err := s.marked(mark, strings.TrimPrefix(inner, "-")); err != nil {
+			return nil, err
 		}
 	}
+	return s.tokens, nil
+}
+
+// nextMark is where the next {{ or {% is; -1: nowhere.
+func nextMark(text string) int {
+	for at := 0; ; {
+		n := strings.IndexByte(text[at:], '{')
+		if at += n; n < 0 || at+1 == len(text) {
+			return -1
+		}
+		if c := text[at+1]; c == '{' || c == '%' {
+			return at
+		}
+		at++
+	}
+}
+
+// text adds text, without the spaces that the marks around it take away.
+func (s *scanner) text(text string, trimRight bool) {
+	if s.trim {
+		text = strings.TrimLeft(text, spaces)
+	}
+	if trimRight {
+		text = strings.TrimRight(text, spaces)
+	}
+	if s.trim = false; text != "" {
+		s.tokens = append(s.tokens, token{kind: textToken, text: text})
+	}
+}
+
+// marked adds what is between two marks, and the text of a raw.
+func (s *scanner) marked(mark, inner string) error {
+	end := map[string]string{"{{": "}}", "{%": "%}"}[mark]
+	n := strings.Index(inner, end)
+	if n < 0 {
+		return fmt.Errorf("line %d: %s is not closed by %s", s.line, mark, end)
+	}
+	body, line := inner[:n], s.line
+	s.rest = inner[n+len(end):]
+	s.line += strings.Count(body, "\n")
+	body, s.trim = strings.CutSuffix(body, "-")
+	if mark == "{{" {
+		if strings.Trim(body, spaces) == "" {
+			return fmt.Errorf("line %d: {{ }} is not Liquid", line)
+		}
+		s.tokens = append(s.tokens, token{kind: outputToken, args: body, line: line})
+		return nil
+	}
+	t, err := tagOf(body, line)
+	if err != nil {
+		return err
+	}
+	switch t.name {
+	case "#":
+		return comment(t)
+	case "raw":
+		return s.raw(t)
+	case "doc":
+		return s.doc(t)
+	case "comment":
+		return s.comment(t)
+	}
+	s.tokens = append(s.tokens, t)
+	return nil
+}
+
+// tagOf is a tag, from what is between its marks.
+func tagOf(body string, line int) (token, error) {
+	at := tagName.FindStringSubmatchIndex(body)
+	if at == nil {
+		return token{}, fmt.Errorf("line %d: %s is not Liquid", line, quoted("{% "+body+" %}"))
+	}
+	line += strings.Count(body[:at[2]], "\n")
+	return token{kind: tagToken, name: body[at[2]:at[3]], args: body[at[3]:], line: line}, nil
+}
+
+// comment checks that each line of a {% # … %} is one.
+func comment(t token) error {
+	for i, line := range strings.Split(t.args, "\n") {
+		if text := strings.TrimLeft(line, spaces); i > 0 && text != "" && text[0] != '#' {
+			t.line += i
+			return t.fault("each line of a comment begins with #")
+		}
+	}
+	return nil
+}
+
+// raw adds the text up to endraw.
+func (s *scanner) raw(t token) error {
+	text, err := s.until(t, endRaw)
+	if err == nil && text != "" {
+		s.tokens = append(s.tokens, token{kind: rawToken, text: text})
+	}
+	return err
+}
+
+// doc leaves out the text up to enddoc.
+func (s *scanner) doc(t token) error {
+	if strings.Trim(t.args, spaces) != "" {
+		return t.fault("doc takes nothing")
+	}
+	text, err := s.until(t, endDoc)
+	if err == nil && anyDoc.MatchString(text) {
+		err = t.fault("a doc must not be in a doc")
+	}
+	return err
+}
+
+// until goes behind the end of a text in which nothing is read, and returns the text.
+func (s *scanner) until(t token, end *regexp.Regexp) (string, error) {
+	at := end.FindStringSubmatchIndex(s.rest)
+	if at == nil {
+		return "", t.fault("%s is not ended by end%s", t.name, t.name)
+	}
+	text := s.rest[:at[0]]
+	s.line += strings.Count(s.rest[:at[1]], "\n")
+	s.trim = at[2] < at[3]
+	s.rest = s.rest[at[1]:]
+	return text, nil
+}
+
+// comment goes behind the endcomment of a comment, which may have comments and raws in it.
+func (s *scanner) comment(t token) error {
+	for depth := 1; depth > 0; {
+		at := strings.Index(s.rest, "{%")
+		n := -1
+		if at >= 0 {
+			n = strings.Index(s.rest[at:], "%}")
+		}
+		if n < 0 {
+			return t.fault("comment is not ended by endcomment")
+		}
+		body := strings.TrimPrefix(s.rest[at+2:at+max(n, 2)], "-")
+		s.line += strings.Count(s.rest[:at+n+2], "\n")
+		s.rest = s.rest[at+n+2:]
+		body, s.trim = strings.CutSuffix(body, "-")
+		inner, err := tagOf(body, s.line)
+		if err != nil {
+			continue
+		}
+		switch inner.name {
+		case "comment":
+			depth++
+		case "endcomment":
+			depth--
+		case "raw":
+			if _, err := s.until(inner, endRaw); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lines are the tags of a {% liquid … %}, one in each line.
+func lines(t token) ([]token, error) {
+	var all []token
+	comments := 0
+	for i, line := range strings.Split(t.args, "\n") {
+		if line = strings.Trim(line, spaces); line == "" {
+			continue
+		}
+		one, err := tagOf(line, t.line+i)
+		switch {
+		case comments > 0:
+			comments += map[string]int{"comment": 1, "endcomment": -1}[one.name]
+		case err != nil:
+			return nil, err
+		case one.name == "comment":
+			comments++
+		case one.name == "raw" || one.name == "doc":
+			return nil, one.fault("%s must stand in marks of its own", one.name)
+		case one.name != "#":
+			all = append(all, one)
+		}
+	}
+	if comments > 0 {
+		return nil, t.fault("comment is not ended by endcomment")
+	}
+	return all, nil
 }
 
 // quoted is a piece of a template in a fault.
@@ -61,56 +258,4 @@ func quoted(text string) string {
 		text = strings.ToValidUTF8(text[:60], "") + "…"
 	}
 	return strings.Join(strings.Fields(text), " ")
-}
-
-// word is a word of an expression.
-type word struct {
-	text       string
-	start, end int
-	filter     bool // it names one
-}
-
-var wordShape = regexp.MustCompile(`\.\.|"[^"]*"|'[^']*'|\.?[A-Za-z_][A-Za-z0-9_-]*\??:?|[|()\[\]]`)
-
-// words are those of an expression that may be names: no texts, and no properties.
-func words(expression string) (all []word) {
-	filter := false
-	for _, at := range wordShape.FindAllStringIndex(expression, -1) {
-		text := expression[at[0]:at[1]]
-		switch c := text[0]; {
-		case c == '|':
-			filter = true
-			continue
-		case c == '"' || c == '\'' || strings.ContainsRune("()[].", rune(c)):
-		default:
-			all = append(all, word{strings.TrimSuffix(text, ":"), at[0], at[1], filter})
-		}
-		filter = false
-	}
-	return all
-}
-
-// barePath is a variable, or a part of one. longPath begins an expression with a part of one.
-var (
-	barePath = regexp.MustCompile(`^\s*[A-Za-z_][A-Za-z0-9_-]*\??(?:\.[A-Za-z_][A-Za-z0-9_-]*\??|\[[^\[\]]*\])*\s*$`)
-	longPath = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_-]*\??(?:\.[A-Za-z_][A-Za-z0-9_-]*\??|\[[^\[\]]*\])+)`)
-	bareName = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_-]*\??)\s*$`)
-)
-
-// operands divides a condition at its outermost and and or.
-func operands(condition string) (texts, joins []string) {
-	depth, from := 0, 0
-	for _, at := range wordShape.FindAllStringIndex(condition, -1) {
-		switch text := condition[at[0]:at[1]]; text {
-		case "(", "[":
-			depth++
-		case ")", "]":
-			depth--
-		case "and", "or":
-			if depth == 0 {
-				texts, joins, from = append(texts, condition[from:at[0]]), append(joins, text), at[1]
-			}
-		}
-	}
-	return append(texts, condition[from:]), joins
 }

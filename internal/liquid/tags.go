@@ -1,265 +1,237 @@
 package liquid
 
 import (
-	"fmt"
-
-	"github.com/osteele/liquid/expressions"
-	"github.com/osteele/liquid/parser"
-	"github.com/osteele/liquid/values"
+	"regexp"
+	"strings"
 )
 
 // literal is text as it stands.
 type literal string
 
 func (n literal) run(m *machine) error { return m.write(string(n)) }
+func (n literal) blank() bool          { return strings.Trim(string(n), spaces) == "" }
+
+// raw is text that is no template, and is never left out.
+type raw string
+
+func (n raw) run(m *machine) error { return m.write(string(n)) }
+func (n raw) blank() bool          { return false }
 
 // output writes a value.
-type output struct {
-	expression
-	name string // of the variable that it is, and nothing else; "": it is something else
-	safe bool   // the last filter has escaped it, or the template says that it need not be
+type output struct{ of expression }
+
+func (n output) run(m *machine) error {
+	v, err := m.need(n.of)
+	if err != nil {
+		return err
+	}
+	return m.put(v)
 }
 
-func (c *compiler) output(t parser.Token) (node, error) {
-	e, err := c.expression(t, t.Args)
-	n := output{expression: e}
-	if found := bareName.FindStringSubmatch(t.Args); found != nil {
-		n.name = found[1]
+func (n output) blank() bool { return false }
+
+// echo is an output, as a tag.
+func (p *parser) echo(t token) (node, error) {
+	if strings.Trim(t.args, spaces) == "" {
+		return output{constant{""}}, nil
 	}
-	for _, w := range words(t.Args) {
-		if w.filter {
-			n.safe = safe[w.text]
-		}
+	of, err := whole(t, t.args)
+	return output{of}, err
+}
+
+// liquid reads a tag that has one tag in each of its lines.
+func (p *parser) liquid(t token) (node, error) {
+	all, err := lines(t)
+	if err != nil {
+		return nil, err
+	}
+	if p.depth++; p.depth > maxNested {
+		return nil, t.fault("blocks must not be nested deeper than %d levels", maxNested)
+	}
+	inner := parser{tokens: all, depth: p.depth, id: p.id}
+	n, end, err := inner.until()
+	p.depth, p.id = p.depth-1, inner.id
+	if err == nil && end.name != "" {
+		err = end.fault("%s stands where nothing is to be ended", end.name)
 	}
 	return n, err
 }
 
-func (n output) run(m *machine) error {
-	v, err := m.value(n.expression)
-	if err != nil {
-		return err
-	}
-	if v == nil && n.path != "" {
-		return unknown(n.path)
-	}
-	return m.put(v, m.html && !n.safe && !m.captured[n.name])
-}
-
-// tag reads one that is no block.
-func (c *compiler) tag(t parser.Token) (node, error) {
-	switch t.Name {
-	case "assign":
-		s, err := c.statement(t, expressions.AssignStatementSelector, t.Args)
-		if err != nil {
-			return nil, err
-		}
-		return assign{s.Assignment.Variable, expression{Expression: s.Assignment.ValueFn, size: len(t.Args)}}, nil
-	case "cycle":
-		s, err := c.statement(t, expressions.CycleStatementSelector, t.Args)
-		if err != nil {
-			return nil, err
-		}
-		group := s.Cycle.Group
-		if group == "" {
-			group = fmt.Sprintf("%q", s.Cycle.Values)
-		}
-		return cycle{group, s.Cycle.Values}, nil
-	case "break":
-		return leave{errBreak}, nil
-	case "continue":
-		return leave{errContinue}, nil
-	case "include", "render":
-		return nil, at(t, "%s is not supported: a message has no other templates", t.Name)
-	}
-	return nil, at(t, "there is no tag %s", short(t.Name))
-}
+var assignment = regexp.MustCompile(`^\s*([A-Za-z_][A-Za-z0-9_-]*\??)\s*=((?s).*)$`)
 
 // assign sets a variable.
 type assign struct {
 	name string
-	expression
+	of   expression
+}
+
+func (p *parser) assign(t token) (node, error) {
+	found := assignment.FindStringSubmatch(t.args)
+	if found == nil {
+		return nil, t.fault("%s is not what assign wants: a name = a value", quoted(t.args))
+	}
+	if _, ok := reserved[found[1]]; ok {
+		return nil, t.fault("%s is a word of the language, and no variable", found[1])
+	}
+	of, err := whole(t, found[2])
+	return assign{found[1], of}, err
 }
 
 func (n assign) run(m *machine) error {
-	v, err := m.value(n.expression)
+	v, err := m.need(n.of)
 	if err == nil {
-		m.set(n.name, v)
+		m.vars[n.name] = v
 	}
 	return err
 }
 
-// cycle writes one text after another.
+func (n assign) blank() bool { return true }
+
+// capture sets a variable to what its body writes.
+type capture struct {
+	name string
+	body body
+}
+
+func (p *parser) capture(t token) (node, error) {
+	name := strings.Trim(strings.Trim(t.args, spaces), `'"`)
+	all, ok := words(name)
+	if _, word := reserved[name]; !ok || word || len(all) != 2 || all[0].kind != 'a' {
+		return nil, t.fault("capture wants the name of a variable")
+	}
+	body, err := p.ended(t)
+	return capture{name, body}, err
+}
+
+func (n capture) run(m *machine) error {
+	text, err := m.captured(n.body)
+	if err == nil {
+		m.vars[n.name] = markup(text)
+	}
+	return err
+}
+
+func (n capture) blank() bool { return true }
+
+// changed is ifchanged: it writes what its body makes, if that is not what the one before it has made.
+type changed struct{ body body }
+
+func (p *parser) changed(t token) (node, error) {
+	body, err := p.ended(t)
+	if err == nil {
+		err = t.bare()
+	}
+	return changed{body}, err
+}
+
+func (n changed) run(m *machine) error {
+	text, err := m.captured(n.body)
+	if err != nil || text == m.last {
+		return err
+	}
+	m.last = text
+	return m.write(text)
+}
+
+func (n changed) blank() bool { return false }
+
+// count is increment and decrement: a number of its own for each name, beside the variables.
+type count struct {
+	name string
+	down bool
+}
+
+func (p *parser) count(t token) (node, error) {
+	all, ok := words(t.args)
+	if !ok || len(all) != 2 || all[0].kind != 'a' {
+		return nil, t.fault("%s wants the name of a counter", t.name)
+	}
+	return count{all[0].text, t.name == "decrement"}, nil
+}
+
+func (n count) run(m *machine) error {
+	v := m.counters[n.name]
+	if n.down {
+		v--
+		m.counters[n.name] = v
+	} else {
+		m.counters[n.name] = v + 1
+	}
+	return m.put(v)
+}
+
+func (n count) blank() bool { return false }
+
+// cycle writes one value after another.
 type cycle struct {
-	group string
-	texts []string
+	group  expression // nil: the cycles with the same values
+	values []expression
+	text   string // as the template has it
+}
+
+func (p *parser) cycle(t token) (node, error) {
+	r, err := readerOf(t, t.args)
+	if err != nil {
+		return nil, err
+	}
+	n := cycle{text: strings.Join(strings.Fields(t.args), " ")}
+	first, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	more := true
+	if r.is(':') {
+		n.group = first
+	} else {
+		n.values, more = append(n.values, first), r.is(',')
+	}
+	for more && r.words[0].kind != 'e' {
+		one, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		n.values, more = append(n.values, one), r.is(',')
+	}
+	if len(n.values) == 0 {
+		return nil, r.fault()
+	}
+	return n, r.end()
 }
 
 func (n cycle) run(m *machine) error {
-	if err := m.step(1); err != nil {
+	key := "values " + n.text
+	if n.group != nil {
+		v, err := m.maybe(n.group) // a group may be a name that is no variable's
+		if err != nil {
+			return err
+		}
+		key = "group " + textOf(v)
+	}
+	if err := m.read(len(key)); err != nil {
 		return err
 	}
-	turn := m.cycles[n.group]
-	m.cycles[n.group] = turn + 1
-	return m.write(n.texts[turn%len(n.texts)])
+	turn := m.cycles[key]
+	if m.cycles[key] = turn + 1; turn+1 >= len(n.values) {
+		m.cycles[key] = 0
+	}
+	if turn >= len(n.values) {
+		return nil
+	}
+	v, err := m.need(n.values[turn])
+	if err != nil {
+		return err
+	}
+	return m.put(v)
 }
+
+func (n cycle) blank() bool { return false }
 
 // leave goes on behind the loop that it is in, or with its next turn.
 type leave struct{ err error }
 
 func (n leave) run(*machine) error { return n.err }
+func (n leave) blank() bool        { return false }
 
-// block reads one.
-func (c *compiler) block(b *parser.ASTBlock) (node, error) {
-	switch b.Name {
-	case "capture":
-		found := bareName.FindStringSubmatch(b.Args)
-		if found == nil {
-			return nil, at(b.Token, "capture wants the name of a variable")
-		}
-		body, err := c.all(b.Body)
-		c.names[found[1]] = true
-		return capture{found[1], body}, err
-	case "case":
-		return c.choice(b)
-	case "for":
-		return c.loop(b)
-	case "if", "unless":
-		return c.branches(b)
-	}
-	return nil, at(b.Token, "there is no tag %s", short(b.Name))
-}
-
-// capture sets a variable to what its body writes.
-type capture struct {
-	name string
-	body []node
-}
-
-func (n capture) run(m *machine) error {
-	outer := m.out
-	m.out = nil
-	err := m.all(n.body)
-	text := string(m.out)
-	m.out = outer
-	if err != nil {
-		return err
-	}
-	m.set(n.name, text)
-	m.captured[n.name] = true
-	return nil
-}
-
-// choice is case: the first body of which one value is equal, or that has none.
-type choice struct {
-	expression
-	values [][]expression
-	bodies [][]node
-}
-
-func (c *compiler) choice(b *parser.ASTBlock) (node, error) {
-	e, err := c.expression(b.Token, b.Args)
-	n := choice{expression: e}
-	for _, clause := range b.Clauses {
-		if err != nil {
-			return nil, err
-		}
-		var (
-			of   []expression
-			body []node
-			s    *expressions.Statement
-		)
-		if clause.Name == "when" {
-			if s, err = c.statement(clause.Token, expressions.WhenStatementSelector, clause.Args); err != nil {
-				return nil, err
-			}
-			for _, one := range s.When.Exprs {
-				of = append(of, expression{Expression: one, size: len(clause.Args)})
-			}
-		}
-		body, err = c.all(clause.Body)
-		n.values, n.bodies = append(n.values, of), append(n.bodies, body)
-	}
-	return n, err
-}
-
-func (n choice) run(m *machine) error {
-	v, err := m.value(n.expression)
-	if err != nil {
-		return err
-	}
-	for i, of := range n.values {
-		if of == nil {
-			return m.all(n.bodies[i])
-		}
-		for _, one := range of {
-			w, err := m.value(one)
-			if err != nil {
-				return err
-			}
-			if values.Equal(v, w) {
-				return m.all(n.bodies[i])
-			}
-		}
-	}
-	return nil
-}
-
-// branches is if or unless: the first body whose condition holds.
-type branches []branch
-
-type branch struct {
-	expression
-	tests []test // as long as they are joined by and and or, from the left; none: it holds
-	not   bool
-	body  []node
-}
-
-// test is a part of a condition.
-type test struct {
-	expression
-	asks bool // whether there is a variable
-	or   bool // how it is joined to what stands before it
-}
-
-func (c *compiler) branches(b *parser.ASTBlock) (node, error) {
-	all := branches{}
-	for i, clause := range append([]*parser.ASTBlock{b}, b.Clauses...) {
-		one := branch{not: i == 0 && b.Name == "unless"}
-		if clause.Name != "else" {
-			texts, joins := operands(clause.Args)
-			for i, text := range texts {
-				e, err := c.expression(clause.Token, text)
-				if err != nil {
-					return nil, err
-				}
-				one.tests = append(one.tests, test{e, barePath.MatchString(text), i > 0 && joins[i-1] == "or"})
-			}
-		}
-		var err error
-		if one.body, err = c.all(clause.Body); err != nil {
-			return nil, err
-		}
-		all = append(all, one)
-	}
-	return all, nil
-}
-
-func (n branches) run(m *machine) error {
-	for _, b := range n {
-		holds := true
-		for i, t := range b.tests {
-			if i > 0 && t.or == holds {
-				continue // it is decided
-			}
-			v, err := m.tested(t)
-			if err != nil {
-				return err
-			}
-			holds = v != nil && v != false
-		}
-		if holds != b.not {
-			return m.all(b.body)
-		}
-	}
-	return nil
+func leaveWith(err error) func(*parser, token) (node, error) {
+	return func(_ *parser, t token) (node, error) { return leave{err}, t.bare() }
 }

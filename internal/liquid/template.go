@@ -1,181 +1,166 @@
 package liquid
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
-	"unicode"
-
-	"github.com/osteele/liquid/expressions"
-	"github.com/osteele/liquid/parser"
-	"github.com/osteele/liquid/render"
 )
 
 // template is one string.
-type template struct {
-	body  []node
-	names []string // that may be those of variables
-}
+type template struct{ body body }
 
 // node is a piece of a template that does something.
 type node interface {
 	run(m *machine) error
+
+	// blank reports whether it writes nothing but spaces, so that a block of such pieces writes nothing.
+	blank() bool
 }
 
-// grammar are the blocks that there are.
-var grammar = func() render.Config {
-	c := render.NewConfig()
-	c.AddBlock("capture")
-	c.AddBlock("case").Clause("when").Clause("else")
-	c.AddBlock("comment")
-	c.AddBlock("for").Clause("else")
-	c.AddBlock("if").Clause("else").Clause("elsif")
-	c.AddBlock("raw")
-	c.AddBlock("unless").Clause("else").Clause("elsif")
-	return c
-}()
+// body is what stands in a template, or in a block.
+type body []node
 
-// maxNested is how deep blocks may stand in each other, and brackets in an expression.
-const maxNested = 100
+func (b body) run(m *machine) error {
+	for _, n := range b {
+		if err := n.run(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-// compiler turns what the parser has read into nodes.
-type compiler struct {
-	names map[string]bool
-	depth int
+func (b body) blank() bool {
+	return !slices.ContainsFunc(b, func(n node) bool { return !n.blank() })
+}
+
+// silence takes the spaces of a blank body away.
+func (b *body) silence() {
+	*b = slices.DeleteFunc(*b, func(n node) bool {
+		_, text := n.(literal)
+		return text
+	})
+}
+
+// parser turns tokens into nodes.
+type parser struct {
+	tokens []token
+	depth  int
+	id     int // of the last loop or cycle
 }
 
 // parse reads a template.
-func parse(text string) (t *template, err error) {
-	defer func() { // the parser of expressions panics at a number that is too large
-		if p := recover(); p != nil {
-			t, err = nil, errors.New("it can not be read")
-		}
-	}()
+func parse(text string) (*template, error) {
 	if len(text) > MaxTemplate {
 		return nil, nil // that is told of the whole message
 	}
-	if err := checkMarks(text); err != nil {
+	tokens, err := scan(text)
+	if err != nil {
 		return nil, err
 	}
-	root, wrong := grammar.Parse(text, parser.SourceLoc{LineNo: 1})
-	if wrong != nil {
-		return nil, plainly(wrong)
-	}
-	c := compiler{names: map[string]bool{}}
-	t = &template{}
-	if t.body, err = c.all(root.(*parser.ASTSeq).Children); err != nil {
+	p := parser{tokens: tokens}
+	all, end, err := p.until()
+	if err != nil {
 		return nil, err
 	}
-	for name := range c.names {
-		t.names = append(t.names, name)
+	if end.name != "" {
+		return nil, end.fault("%s stands where nothing is to be ended", end.name)
 	}
-	return t, nil
+	return &template{all}, nil
 }
 
-var liquidError = regexp.MustCompile(`(?s)^Liquid error(?: \((.*?)\))?: (.*)$`)
+// tags are those that are no blocks, and blocks those that end with end and their name.
+var (
+	tags   map[string]func(*parser, token) (node, error)
+	blocks map[string]func(*parser, token) (node, error)
+)
 
-// plainly is what the parser says, in our form.
-func plainly(wrong parser.Error) error {
-	text := wrong.Error()
-	if found := liquidError.FindStringSubmatch(text); found != nil {
-		text = strings.TrimPrefix(found[1]+": ", ": ") + found[2]
+func init() { // the functions know the tables
+	tags = map[string]func(*parser, token) (node, error){
+		"assign": (*parser).assign, "break": leaveWith(errBreak), "continue": leaveWith(errContinue), "cycle": (*parser).cycle,
+		"decrement": (*parser).count, "echo": (*parser).echo, "increment": (*parser).count, "liquid": (*parser).liquid,
 	}
-	return errors.New(quoted(text))
+	blocks = map[string]func(*parser, token) (node, error){
+		"capture": (*parser).capture, "case": (*parser).choice, "for": (*parser).loop, "if": (*parser).branches, "ifchanged": (*parser).changed,
+		"tablerow": (*parser).rows, "unless": (*parser).branches,
+	}
 }
 
-// at is a fault of a tag or an output.
-func at(t parser.Token, format string, args ...any) error {
-	return fmt.Errorf("line %d: "+format, append([]any{t.SourceLoc.LineNo}, args...)...)
+// until reads up to one of the tags, or to one that ends a block, and returns what it has read, and that tag. At the end of the
+// template, the tag has no name.
+func (p *parser) until(stops ...string) (all body, end token, err error) {
+	for len(p.tokens) > 0 {
+		t := p.tokens[0]
+		p.tokens = p.tokens[1:]
+		if t.kind == tagToken && (slices.Contains(stops, t.name) || strings.HasPrefix(t.name, "end")) {
+			return all, t, nil
+		}
+		n, err := p.node(t)
+		if err != nil {
+			return nil, t, err
+		}
+		all = append(all, n)
+	}
+	return all, token{}, nil
 }
 
-func (c *compiler) all(from []parser.ASTNode) (all []node, err error) {
-	if c.depth++; c.depth > maxNested {
+func (p *parser) node(t token) (node, error) {
+	switch t.kind {
+	case textToken:
+		return literal(t.text), nil
+	case rawToken:
+		return raw(t.text), nil
+	case outputToken:
+		of, err := whole(t, t.args)
+		return output{of}, err
+	}
+	if read, ok := tags[t.name]; ok {
+		return read(p, t)
+	}
+	if read, ok := blocks[t.name]; ok {
+		return p.block(t, read)
+	}
+	switch t.name {
+	case "include", "render":
+		return nil, t.fault("%s is not supported: a message has no other templates", t.name)
+	case "else", "elsif", "when":
+		return nil, t.fault("%s stands in no block that has it", t.name)
+	}
+	return nil, t.fault("there is no tag %s", short(t.name))
+}
+
+// block reads one up to its end.
+func (p *parser) block(t token, read func(*parser, token) (node, error)) (node, error) {
+	if p.depth++; p.depth > maxNested {
 		return nil, fmt.Errorf("blocks must not be nested deeper than %d levels", maxNested)
 	}
-	defer func() { c.depth-- }()
-	trim := false
-	for i, one := range from {
-		var n node
-		switch one := one.(type) {
-		case *parser.ASTText:
-			text := one.Source
-			if trim {
-				text = strings.TrimLeftFunc(text, unicode.IsSpace)
-			}
-			if i+1 < len(from) {
-				if next, ok := from[i+1].(*parser.ASTTrim); ok && next.TrimDirection == parser.Left {
-					text = strings.TrimRightFunc(text, unicode.IsSpace)
-				}
-			}
-			n = literal(text)
-		case *parser.ASTTrim:
-			trim = one.TrimDirection == parser.Right
-			continue
-		case *parser.ASTRaw:
-			n = literal(strings.Join(one.Slices, ""))
-		case *parser.ASTObject:
-			n, err = c.output(one.Token)
-		case *parser.ASTTag:
-			n, err = c.tag(one.Token)
-		case *parser.ASTBlock:
-			n, err = c.block(one)
-		}
-		if err != nil {
-			return nil, err
-		}
-		all, trim = append(all, n), false
-	}
-	return all, nil
+	defer func() { p.depth-- }()
+	return read(p, t)
 }
 
-// expression is one that is evaluated.
-type expression struct {
-	expressions.Expression
-	path string // that it begins with, of a part of a variable; "": with something else
-	size int    // of its text: it may compare once in some bytes
+// ended reads the rest of a block that has no parts.
+func (p *parser) ended(t token) (body, error) {
+	all, end, err := p.until()
+	if err == nil {
+		err = ends(t, end)
+	}
+	return all, err
 }
 
-// expression reads the expression of a tag or an output, and notes the names in it.
-func (c *compiler) expression(t parser.Token, text string) (e expression, err error) {
-	if err := c.note(t, text); err != nil {
-		return e, err
+// ends checks that a tag ends a block.
+func ends(t, end token) error {
+	switch {
+	case end.name == "":
+		return t.fault("%s is not ended by end%s", t.name, t.name)
+	case end.name != "end"+t.name:
+		return end.fault("%s does not end %s, which began in line %d", end.name, t.name, t.line)
 	}
-	if e.Expression, err = expressions.Parse(text); err != nil {
-		return e, at(t, "%s is not an expression", quoted(text))
-	}
-	e.size = len(text)
-	if found := longPath.FindStringSubmatch(text); found != nil {
-		e.path = found[1]
-	}
-	return e, nil
+	return nil
 }
 
-// statement reads the arguments of a tag that are more than an expression.
-func (c *compiler) statement(t parser.Token, kind, text string) (*expressions.Statement, error) {
-	if err := c.note(t, text); err != nil {
-		return nil, err
-	}
-	s, err := expressions.ParseStatement(kind, text)
-	if err != nil {
-		return nil, at(t, "%s is not what %s wants", cmp.Or(quoted(text), "nothing"), t.Name)
-	}
-	return s, nil
-}
-
-// note keeps the names in an expression, and refuses filters that there are not.
-func (c *compiler) note(t parser.Token, text string) error {
-	if strings.Count(text, "(") > maxNested || strings.Count(text, "[") > maxNested {
-		return at(t, "there are more than %d brackets in an expression", maxNested)
-	}
-	for _, w := range words(text) {
-		if _, known := filters[w.text]; w.filter && !known {
-			return at(t, "there is no filter %s", short(w.text))
-		}
-		if !w.filter {
-			c.names[w.text] = true
-		}
+// bare checks that a tag has no arguments.
+func (t token) bare() error {
+	if text := strings.Trim(t.args, spaces); text != "" {
+		return t.fault("%s takes nothing, and not %s", t.name, quoted(text))
 	}
 	return nil
 }

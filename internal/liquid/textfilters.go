@@ -1,81 +1,195 @@
 package liquid
 
 import (
+	"encoding/base64"
 	"errors"
-	"html"
-	"math"
-	"reflect"
+	"fmt"
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
-	"time"
-	"unicode"
 	"unicode/utf8"
-
-	"github.com/osteele/liquid/values"
-	"github.com/osteele/tuesday"
 )
 
-func escape(s string) string   { return html.EscapeString(s) }
-func unescape(s string) string { return html.UnescapeString(s) }
+var textFilters = map[string]filter{
+	"append":                 withText(func(text, arg string) string { return text + arg }),
+	"base64_decode":          {do: decoded(base64.StdEncoding)},
+	"base64_encode":          ofText(func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }),
+	"base64_url_safe_decode": {do: decoded(base64.URLEncoding)},
+	"base64_url_safe_encode": ofText(func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) }),
+	"capitalize":             ofText(capitalize),
+	"downcase":               ofText(strings.ToLower),
+	"escape":                 markedUp(escape),
+	"escape_once":            markedUp(escapeOnce),
+	"lstrip":                 ofText(func(s string) string { return strings.TrimLeft(s, spaces) }),
+	"newline_to_br":          {do: lineBreaks},
+	"prepend":                withText(func(text, arg string) string { return arg + text }),
+	"raw":                    markedUp(func(s string) string { return s }),
+	"remove":                 {least: 1, most: 1, do: replaced(all)},
+	"remove_first":           {least: 1, most: 1, do: replaced(first)},
+	"remove_last":            {least: 1, most: 1, do: replaced(last)},
+	"replace":                {least: 1, most: 2, do: replaced(all)},
+	"replace_first":          {least: 1, most: 2, do: replaced(first)},
+	"replace_last":           {least: 2, most: 2, do: replaced(last)},
+	"rstrip":                 ofText(func(s string) string { return strings.TrimRight(s, spaces) }),
+	"slice":                  {least: 1, most: 2, do: slice},
+	"split":                  {least: 1, most: 1, do: split},
+	"strip":                  ofText(func(s string) string { return strings.Trim(s, spaces) }),
+	"strip_html":             ofText(withoutTags),
+	"strip_newlines":         ofText(strings.NewReplacer("\r\n", "", "\n", "").Replace),
+	"truncate":               {most: 2, do: truncate},
+	"truncatewords":          {most: 2, do: truncateWords},
+	"upcase":                 ofText(strings.ToUpper),
+	"url_decode":             ofText(urlDecode),
+	"url_encode":             ofText(url.QueryEscape),
+}
 
-// withoutTags is a text without what looks like tags of HTML.
+// withText is a filter of a text with another.
+func withText(do func(text, arg string) string) filter {
+	return filter{least: 1, most: 1, do: func(_ *machine, v any, args []any) (any, error) { return do(textOf(v), textOf(args[0])), nil }}
+}
+
+var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace
+
+// mark is what escapeOnce escapes: no & that begins an entity with its ;.
+var mark = regexp.MustCompile(`&(?:[a-zA-Z]+|#[0-9]+);|[&<>"']`)
+
+func escapeOnce(s string) string {
+	return mark.ReplaceAllStringFunc(s, func(found string) string {
+		if len(found) > 1 {
+			return found
+		}
+		return escape(found)
+	})
+}
+
+// Pages without what is no text. Each is found by its end, in linear time.
+var (
+	scripts = regexp.MustCompile(`(?is)<script.*?</script>|<!--.*?-->|<style.*?</style>`)
+	anyTag  = regexp.MustCompile(`(?s)<.*?>`)
+)
+
 func withoutTags(s string) string {
-	var all strings.Builder
-	for {
-		from := strings.IndexByte(s, '<')
-		if from < 0 {
-			break
-		}
-		n := strings.IndexByte(s[from:], '>')
-		if n < 0 {
-			break
-		}
-		all.WriteString(s[:from])
-		s = s[from+n+1:]
-	}
-	all.WriteString(s)
-	return all.String()
+	return anyTag.ReplaceAllString(scripts.ReplaceAllString(s, ""), "")
 }
 
+// capitalize is a text whose first letter is a large one, and the others are small.
 func capitalize(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	if n == 0 || r == utf8.RuneError {
-		return s
-	}
-	return string(unicode.ToUpper(r)) + s[n:]
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + strings.ToLower(s[n:])
 }
 
-var errNumber = errors.New("wants a whole number")
+// lineBreaks makes a text HTML with its lines. Where values are escaped, so is this.
+func lineBreaks(m *machine, v any, _ []any) (any, error) {
+	text := textOf(v)
+	if _, safe := v.(markup); m.html && !safe {
+		text = escape(text)
+	}
+	made, err := grown(strings.ReplaceAll(text, "\r\n", "\n"), "\n", "<br />\n", all)
+	return markup(made), err
+}
 
-// numberAt is an argument as a whole number; without it, another one.
-func numberAt(args []any, i, otherwise int) (int, error) {
+func decoded(by *base64.Encoding) func(*machine, any, []any) (any, error) {
+	return func(_ *machine, v any, _ []any) (any, error) {
+		text, err := by.DecodeString(textOf(v))
+		if err != nil {
+			return nil, errors.New("it is not base64")
+		}
+		return string(text), nil
+	}
+}
+
+// urlDecode leaves what is no code as it is.
+func urlDecode(s string) string {
+	var out strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		if s[i] == '+' {
+			out.WriteByte(' ')
+		} else {
+			out.WriteByte(s[i])
+		}
+	}
+	return out.String()
+}
+
+// which is what of a text is replaced.
+type which int
+
+const (
+	all which = iota
+	first
+	last
+)
+
+func replaced(w which) func(*machine, any, []any) (any, error) {
+	return func(_ *machine, v any, args []any) (any, error) {
+		by := ""
+		if len(args) == 2 {
+			by = textOf(args[1])
+		}
+		return grown(textOf(v), textOf(args[0]), by, w)
+	}
+}
+
+// grown replaces in a text, unless that makes too much of it.
+func grown(text, old, by string, w which) (string, error) {
+	times := strings.Count(text, old)
+	if w != all {
+		times = min(times, 1)
+	}
+	if len(text)+times*(len(by)-len(old)) > maxText {
+		return "", errText
+	}
+	if w == last {
+		at := strings.LastIndex(text, old)
+		if at < 0 {
+			return text, nil
+		}
+		return text[:at] + by + text[at+len(old):], nil
+	}
+	if w == first {
+		return strings.Replace(text, old, by, 1), nil
+	}
+	return strings.ReplaceAll(text, old, by), nil
+}
+
+// wholeAt is an argument as a whole number; without it, another one.
+func wholeAt(args []any, i, otherwise int) (int, error) {
 	if i >= len(args) {
 		return otherwise, nil
 	}
-	n, err := values.Convert(args[i], reflect.TypeFor[int]())
-	if err != nil {
-		return 0, errNumber
+	if n, ok := number(args[i]); ok {
+		if n, ok := n.(int); ok {
+			return n, nil
+		}
 	}
-	return n.(int), nil
+	return 0, fmt.Errorf("its argument must be a whole number, and is %s", kindOfValue(args[i]))
 }
 
 func textAt(args []any, i int, otherwise string) string {
 	if i >= len(args) {
 		return otherwise
 	}
-	return written(args[i])
+	return textOf(args[i])
 }
 
 // slice is a part of a text, or of a list: from a place, which counts from the end if it is negative, so many.
-func slice(_ *machine, args []any) (any, error) {
-	if len(args) < 2 {
-		return nil, errNumber
-	}
-	from, err := numberAt(args, 1, 0)
+func slice(_ *machine, v any, args []any) (any, error) {
+	from, err := wholeAt(args, 0, 0)
 	if err != nil {
 		return nil, err
 	}
-	n, err := numberAt(args, 2, 1)
+	if len(args) == 2 && args[1] == nil {
+		args = args[:1]
+	}
+	n, err := wholeAt(args, 1, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -88,171 +202,64 @@ func slice(_ *machine, args []any) (any, error) {
 		}
 		return from, from + min(n, length-from)
 	}
-	switch v := args[0].(type) {
-	case []any:
-		a, b := cut(len(v))
-		return v[a:b:b], nil
-	case []string:
-		a, b := cut(len(v))
-		return v[a:b:b], nil
+	switch v.(type) {
+	case []any, span:
+		items := list(v)
+		a, b := cut(len(items))
+		return items[a:b:b], nil
 	}
-	runes := []rune(written(args[0]))
+	runes := []rune(textOf(v))
 	a, b := cut(len(runes))
 	return string(runes[a:b]), nil
 }
 
-// truncated is a text of so many characters at most, the ellipsis included.
-func truncated(_ *machine, args []any) (any, error) {
-	n, err := numberAt(args, 1, 50)
+// truncate is a text of so many characters at most, the ellipsis included.
+func truncate(_ *machine, v any, args []any) (any, error) {
+	n, err := wholeAt(args, 0, 50)
 	if err != nil {
 		return nil, err
 	}
-	ellipsis, runes := []rune(textAt(args, 2, "...")), []rune(written(args[0]))
+	ellipsis, runes := []rune(textAt(args, 1, "...")), []rune(textOf(v))
 	if len(runes) <= n {
 		return string(runes), nil
 	}
 	return string(runes[:max(0, n-len(ellipsis))]) + string(ellipsis), nil
 }
 
-// truncatedWords is a text of so many words at most.
-func truncatedWords(_ *machine, args []any) (any, error) {
-	n, err := numberAt(args, 1, 15)
+// truncateWords is a text of so many words at most.
+func truncateWords(_ *machine, v any, args []any) (any, error) {
+	n, err := wholeAt(args, 0, 15)
 	if err != nil {
 		return nil, err
 	}
-	text := written(args[0])
+	text := textOf(v)
 	words := strings.Fields(text)
 	if n = max(n, 1); len(words) <= n {
 		return text, nil
 	}
-	return strings.Join(words[:n], " ") + textAt(args, 2, "..."), nil
+	return strings.Join(words[:n], " ") + textAt(args, 1, "..."), nil
 }
 
-func split(_ *machine, args []any) (any, error) {
-	if len(args) < 2 {
-		return nil, errors.New("split wants a text")
-	}
-	text, by := written(args[0]), written(args[1])
+// split is a text as a list. Empty texts at its end are left out.
+func split(_ *machine, v any, args []any) (any, error) {
+	text, by := textOf(v), textOf(args[0])
 	if strings.Count(text, by) > maxItems {
 		return nil, errItems
 	}
-	var all []string
+	var parts []string
 	if by == " " {
-		all = strings.Fields(text)
+		parts = strings.Fields(text)
 	} else {
-		all = strings.Split(text, by)
+		parts = strings.Split(text, by)
 	}
-	for len(all) > 0 && all[len(all)-1] == "" {
-		all = all[:len(all)-1]
+	for len(parts) > 0 && parts[len(parts)-1] == "" {
+		parts = parts[:len(parts)-1]
 	}
-	list := make([]any, len(all))
-	for i, one := range all {
-		list[i] = one
+	made := make([]any, len(parts))
+	for i, one := range parts {
+		made[i] = one
 	}
-	return list, nil
+	return made, nil
 }
 
-// list is a value as a list.
-func list(v any) []any {
-	all := itemsOf(v)
-	if all.at == nil {
-		if v == nil {
-			return nil
-		}
-		return []any{v}
-	}
-	items := make([]any, all.n) // it was measured
-	for i := range items {
-		items[i] = all.at(i)
-	}
-	return items
-}
-
-func join(_ *machine, args []any) (any, error) {
-	items, by := list(args[0]), textAt(args, 1, " ")
-	total := 0
-	all := make([]string, 0, len(items))
-	for _, one := range items {
-		if one == nil {
-			continue
-		}
-		text := written(one)
-		if total += len(text) + len(by); total > maxText+len(by) {
-			return nil, errText
-		}
-		all = append(all, text)
-	}
-	return strings.Join(all, by), nil
-}
-
-func concat(_ *machine, args []any) (any, error) {
-	if len(args) < 2 {
-		return nil, errors.New("concat wants a list")
-	}
-	a, b := list(args[0]), list(args[1])
-	return append(a[:len(a):len(a)], b...), nil
-}
-
-// uniq is a list without what equals an item before it.
-func uniq(m *machine, args []any) (any, error) {
-	var (
-		all  []any
-		seen = map[any]bool{}
-	)
-	for _, one := range list(args[0]) {
-		if one == nil || reflect.TypeOf(one).Comparable() {
-			if !seen[one] {
-				seen[one], all = true, append(all, one)
-			}
-			continue
-		}
-		known := false
-		for _, other := range all {
-			if err := m.step(1); err != nil {
-				return nil, errItems
-			}
-			if known = reflect.DeepEqual(one, other); known {
-				break
-			}
-		}
-		if !known {
-			all = append(all, one)
-		}
-	}
-	return all, nil
-}
-
-// wide is a conversion of a date to a width that no date has.
-var wide = regexp.MustCompile(`%[-_^#0:]*\d{3}`)
-
-// dateSteps is what a conversion of a date costs: most of it goes into the blanks of a wide one.
-const dateSteps = 10
-
-func date(m *machine, args []any) (any, error) {
-	format := textAt(args, 1, "%a, %b %d, %y")
-	if wide.MatchString(format) || len(format) > 1000 {
-		return nil, errors.New("the format is too wide")
-	}
-	if err := m.step(dateSteps * strings.Count(format, "%")); err != nil {
-		return nil, err
-	}
-	v, err := values.Convert(args[0], reflect.TypeFor[time.Time]())
-	if err != nil {
-		return nil, err
-	}
-	return tuesday.Strftime(format, v.(time.Time))
-}
-
-func round(_ *machine, args []any) (any, error) {
-	v, err := values.Convert(args[0], reflect.TypeFor[float64]())
-	if err != nil {
-		return nil, err
-	}
-	places, err := numberAt(args, 1, 0)
-	if err != nil {
-		return nil, err
-	}
-	exp := math.Pow10(min(max(places, -15), 15))
-	n := math.Floor(v.(float64)*exp+0.5) / exp
-	return n, nil
-}
+var errNoList = errors.New("its argument is no list")

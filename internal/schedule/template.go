@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,16 +53,13 @@ func rendered(r *Request, stored json.RawMessage) (json.RawMessage, invalid.Fiel
 	if wrong != nil {
 		return nil, wrong
 	}
-	all, own := map[string]any{}, map[string]any{}
-	for text, to := range map[*json.RawMessage]*map[string]any{&stored: &all, &r.Variables: &own} {
-		if len(*text) == 0 {
-			continue
-		}
-		d := json.NewDecoder(bytes.NewReader(*text))
-		d.UseNumber() // an id may be too long for a float
-		if d.Decode(to) != nil {
-			return nil, invalid.FieldErrors{{Field: "variables", Message: "can not be read"}}
-		}
+	all, err := liquid.Variables(stored)
+	if err != nil {
+		return nil, invalid.FieldErrors{{Field: "recipient", Message: "has attributes that can not be read"}}
+	}
+	own, err := liquid.Variables(r.Variables)
+	if err != nil {
+		return nil, invalid.FieldErrors{{Field: "variables", Message: "can not be read"}}
 	}
 	maps.Copy(all, own)
 	all["recipient"] = r.Recipient

@@ -1,0 +1,113 @@
+package liquid
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// object is an object of JSON. Its members keep their order, in which a loop goes through them.
+type object struct {
+	names  []string
+	values map[string]any
+}
+
+func (o *object) set(name string, v any) {
+	if _, ok := o.values[name]; !ok {
+		o.names = append(o.names, name)
+	}
+	o.values[name] = v
+}
+
+// objectOf is a map as an object, with its members by name.
+func objectOf(of map[string]any) *object {
+	o := object{slices.Sorted(maps.Keys(of)), make(map[string]any, len(of))}
+	for name, v := range of {
+		o.values[name] = plain(v)
+	}
+	return &o
+}
+
+// MarshalJSON writes the members in their order.
+func (o *object) MarshalJSON() ([]byte, error) {
+	var out strings.Builder
+	for i, name := range o.names {
+		key, _ := json.Marshal(name) // a text always has a form
+		v, err := json.Marshal(o.values[name])
+		if err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(&out, "%c%s:%s", "{,"[min(i, 1)], key, v)
+	}
+	if len(o.names) == 0 {
+		return []byte("{}"), nil
+	}
+	return []byte(out.String() + "}"), nil
+}
+
+// Variables reads a JSON object as the variables of [Message.Render]: objects in it keep the order of their members, and numbers their
+// digits. Of members of the same name, the last one counts. Nothing has none.
+func Variables(text json.RawMessage) (map[string]any, error) {
+	if len(text) == 0 {
+		return map[string]any{}, nil
+	}
+	d := jsontext.NewDecoder(strings.NewReader(string(text)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	v, err := decode(d)
+	if err != nil {
+		return nil, err
+	}
+	o, ok := v.(*object)
+	if !ok {
+		return nil, errors.New("must be an object")
+	}
+	return o.values, nil
+}
+
+// decode reads the next value.
+func decode(d *jsontext.Decoder) (any, error) {
+	t, err := d.ReadToken()
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind() {
+	case 'n':
+		return nil, nil
+	case 't', 'f':
+		return t.Bool(), nil
+	case '"':
+		return t.String(), nil
+	case '0':
+		return plain(json.Number(t.String())), nil
+	case '[':
+		all := []any{}
+		for d.PeekKind() != ']' {
+			v, err := decode(d)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, v)
+		}
+		_, err := d.ReadToken()
+		return all, err
+	}
+	o := &object{values: map[string]any{}}
+	for d.PeekKind() != '}' {
+		t, err := d.ReadToken()
+		if err != nil {
+			return nil, err
+		}
+		name := t.String()
+		v, err := decode(d)
+		if err != nil {
+			return nil, err
+		}
+		o.set(name, v)
+	}
+	_, err = d.ReadToken()
+	return o, err
+}
