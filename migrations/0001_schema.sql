@@ -173,6 +173,7 @@ CREATE TABLE pushes (
     category           text NOT NULL DEFAULT '',
     address            text NOT NULL DEFAULT '',
     message            json NOT NULL,
+    rendering          json,                          -- what makes the message again, as it has the time of its sending in it; null: it has not
     metadata           json,
     campaign_id        uuid,                          -- null: of none
 

@@ -30,7 +30,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
-		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes,
+		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing,
 	})
 	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)

@@ -85,7 +85,9 @@ func (r *runner) planner(ctx context.Context, c push.Campaign) *Planner {
 type unreadable struct{ err error }
 
 // Render returns the error.
-func (u unreadable) Render(map[string]any) (json.RawMessage, error) { return nil, u.err }
+func (u unreadable) Render(map[string]any, func() time.Time) (json.RawMessage, error) {
+	return nil, u.err
+}
 
 // chunk books a chunk under the tenant's caps, and does what follows. If a push moves to a day of which the recipients were not
 // counted, it begins again.

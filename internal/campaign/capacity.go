@@ -141,11 +141,7 @@ func (f *finder) lane(ctx context.Context, shards push.Lane) error {
 // plan makes the push of a line, which is only looked at.
 func (f *finder) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
-	message, err := f.planner.render(line, attributes)
-	if err != nil {
-		return booking.Draft{}, err
-	}
-	d, err := f.planner.draft(line, of, message)
+	d, err := f.planner.Plan(line, of, attributes)
 	if err != nil {
 		return d, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
@@ -24,11 +25,12 @@ type Planner struct {
 // drafter turns a request for a recipient, of whom this is known, into what is to be booked.
 type drafter interface {
 	Draft(tenant uuid.UUID, r schedule.Request, of booking.Standing) (booking.Draft, error)
+	SentAt(r schedule.Request, of booking.Standing) time.Time
 }
 
-// Template makes the message of a recipient.
+// Template makes the message of a recipient. at returns when it is sent, in the recipient's zone.
 type Template interface {
-	Render(variables map[string]any) (json.RawMessage, error)
+	Render(variables map[string]any, at func() time.Time) (json.RawMessage, error)
 }
 
 // NewPlanner returns the planner of a campaign that was started at a time, or of a simulation that takes it to be started
@@ -43,39 +45,44 @@ func NewPlanner(pushes drafter, c push.Campaign, message Template, started time.
 //
 // The same line of the same campaign always gets the same id, as long as its recipient's zone stays the same.
 func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
-	message, err := p.render(line, attributes)
+	variables, err := liquid.Variables(known(line, attributes)...)
 	if err != nil {
 		return booking.Draft{}, err
 	}
-	return p.draft(line, of, message)
-}
-
-// render makes the message of a line.
-func (p *Planner) render(line push.CampaignLine, attributes json.RawMessage) (json.RawMessage, error) {
-	variables, err := Variables(line, attributes)
-	if err != nil {
-		return nil, err
-	}
-	return p.message.Render(variables)
-}
-
-// draft is what is to be booked for the message of a line.
-func (p *Planner) draft(line push.CampaignLine, of booking.Standing, message json.RawMessage) (booking.Draft, error) {
+	var sentAt time.Time // zero: the message has nothing of it
 	c := &p.campaign
-	d, err := p.pushes.Draft(c.Tenant, schedule.Request{
-		Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Message: message, Metadata: c.Metadata,
+	r := schedule.Request{
+		Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Metadata: c.Metadata,
 		SendAt: c.SendAt, LocalTime: c.LocalTime, TimeZone: c.TimeZone, Behind: Offset(line.Recipient, c.Spread),
 		TTL: c.ExpiresAfter, Defer: c.OnConflict == "defer", Latest: c.Latest, Now: p.now,
-	}, of)
+	}
+	if r.Message, err = p.message.Render(variables, func() time.Time {
+		sentAt = p.pushes.SentAt(r, of)
+		return sentAt
+	}); err != nil {
+		return booking.Draft{}, err
+	}
+	d, err := p.pushes.Draft(c.Tenant, r, of)
 	if wrong, ok := errors.AsType[invalid.FieldErrors](err); ok {
 		return booking.Draft{}, errors.New(wrong.WithoutValues())
 	}
 	if err != nil {
 		return booking.Draft{}, err
 	}
+	if !sentAt.IsZero() {
+		again := liquid.Rendering{Message: c.Message, Known: known(line, attributes), Zone: sentAt.Location().String()}
+		if d.Push.Rendering, err = json.Marshal(again); err != nil {
+			return booking.Draft{}, err
+		}
+	}
 	d.Push.Campaign, d.Push.RequestID = c.ID, c.ID.String()
 	d.Push.ID = push.CampaignPushID(c.ID, p.now, d.Push.SendAt, push.RecipientKey(c.Tenant, line.Recipient), line.Recipient)
 	return d, nil
+}
+
+// known are the variables of a line, whose recipient has these attributes.
+func known(line push.CampaignLine, attributes json.RawMessage) []json.RawMessage {
+	return schedule.Known(line.Recipient, line.To, attributes, line.Variables)
 }
 
 // at is a planner of the same campaign with another send time.

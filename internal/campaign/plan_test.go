@@ -24,12 +24,14 @@ var noon = time.Date(2026, 11, 2, 12, 0, 0, 0, time.UTC)
 // plain is a template without variables.
 type plain struct{}
 
-func (plain) Render(map[string]any) (json.RawMessage, error) { return json.RawMessage(`{}`), nil }
+func (plain) Render(map[string]any, func() time.Time) (json.RawMessage, error) {
+	return json.RawMessage(`{}`), nil
+}
 
 // shown is a template that shows some variables.
 type shown []string
 
-func (s shown) Render(variables map[string]any) (json.RawMessage, error) {
+func (s shown) Render(variables map[string]any, _ func() time.Time) (json.RawMessage, error) {
 	texts := make([]string, len(s))
 	for i, name := range s {
 		value, known := variables[name]
@@ -175,7 +177,7 @@ func TestPlanner_Invalid(t *testing.T) {
 			"to is required by the channel push; message must be empty",
 		},
 		"a template":    {push.Campaign{}, broken, push.CampaignLine{To: "1"}, "message.body: broken"},
-		"columns":       {push.Campaign{}, plain{}, push.CampaignLine{To: "1", Variables: json.RawMessage(`[]`)}, "the columns of the line can not be read"},
+		"columns":       {push.Campaign{}, plain{}, push.CampaignLine{To: "1", Variables: json.RawMessage(`[]`)}, "variables 2: must be an object"},
 		"no channel":    {push.Campaign{Channel: "fax"}, plain{}, push.CampaignLine{To: "1"}, "channel unknown channel; the channels are: push, sms"},
 		"no zone":       {push.Campaign{LocalTime: noon, TimeZone: "Mars"}, plain{}, push.CampaignLine{To: "1"}, `time_zone there is no time zone "Mars"; give an IANA name, such as Europe/Berlin`},
 		"past":          {push.Campaign{SendAt: noon.Add(-time.Hour)}, plain{}, push.CampaignLine{To: "1"}, "send_at must not be more than a minute in the past; it is now 2026-11-02T12:00:00Z"},
@@ -194,6 +196,6 @@ func TestPlanner_Invalid(t *testing.T) {
 
 type brokenTemplate struct{}
 
-func (brokenTemplate) Render(map[string]any) (json.RawMessage, error) {
+func (brokenTemplate) Render(map[string]any, func() time.Time) (json.RawMessage, error) {
 	return nil, errors.New("message.body: broken")
 }

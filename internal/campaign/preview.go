@@ -1,9 +1,11 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // previewed is of how many lines a preview shows the messages.
@@ -52,8 +55,8 @@ func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) 
 	return p, lines, err
 }
 
-// Preview renders the messages of lines, and asks no store.
-func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview, error) {
+// Preview renders the messages of lines, and asks no store. defaultZone is that of recipients without one.
+func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine, defaultZone string) ([]Preview, error) {
 	template, wrong := liquid.Parse(p.Message)
 	if err := wrong.Err(); err != nil {
 		return nil, err // it was checked when it was drafted
@@ -62,7 +65,7 @@ func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview,
 	for i, l := range lines {
 		bulkhead.Yield()
 		all[i] = Preview{Recipient: l.Recipient, Line: l.Line, To: l.To}
-		message, err := s.preview(p, template, l)
+		message, err := s.preview(p, template, l, func() time.Time { return s.shownAt(p, cmp.Or(l.TimeZone, defaultZone)) })
 		if err != nil {
 			all[i].Error = err.Error()
 			continue
@@ -72,13 +75,29 @@ func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine) ([]Preview,
 	return all, nil
 }
 
+// shownAt is when a campaign would send to somebody in a zone.
+func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
+	if !p.LocalTime.IsZero() {
+		return p.LocalTime
+	}
+	at := p.SendAt
+	if at.IsZero() {
+		at = s.now()
+	}
+	in, err := zone.Load(name)
+	if err != nil {
+		in = time.UTC
+	}
+	return at.In(in)
+}
+
 // preview renders a message, and says what the provider would surely refuse of it, but for its address.
-func (s *Service) preview(p *push.Campaign, template Template, l store.KnownLine) (json.RawMessage, error) {
-	variables, err := Variables(l.CampaignLine, l.Attributes)
+func (s *Service) preview(p *push.Campaign, template Template, l store.KnownLine, at func() time.Time) (json.RawMessage, error) {
+	variables, err := liquid.Variables(known(l.CampaignLine, l.Attributes)...)
 	if err != nil {
 		return nil, err
 	}
-	message, err := template.Render(variables)
+	message, err := template.Render(variables, at)
 	if err != nil || s.cfg.Check == nil {
 		return message, err
 	}

@@ -20,7 +20,7 @@ import (
 // picky is a template that makes no message for one recipient.
 type picky struct{}
 
-func (picky) Render(variables map[string]any) (json.RawMessage, error) {
+func (picky) Render(variables map[string]any, _ func() time.Time) (json.RawMessage, error) {
 	if variables["recipient"] == "user-3" {
 		return nil, errors.New("message.title: is not for user-3")
 	}

@@ -27,15 +27,11 @@ type look struct {
 // time may be accepted at one of these.
 func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
-	message, err := x.planner.render(line, attributes)
-	if err != nil {
-		return booking.Draft{}, err
-	}
 	l := &look{behind: Offset(line.Recipient, x.campaign.Spread)}
-	d, err := x.planner.draft(line, of, message)
+	d, err := x.planner.Plan(line, of, attributes)
 	if err != nil {
 		var untimely error
-		if d, untimely = x.sooner.draft(line, of, message); untimely != nil {
+		if d, untimely = x.sooner.Plan(line, of, attributes); untimely != nil {
 			return d, err
 		}
 		d.LookOnly, l.invalid = true, err.Error()

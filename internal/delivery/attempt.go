@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -180,9 +182,25 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/2)
 	defer cancel()
+	if c.Push.Rendering != nil {
+		message, err := w.again(ctx, c, began)
+		if err != nil {
+			return channel.Result{Outcome: push.Refused, Error: "the message can not be made: " + err.Error()}, entry.Retry
+		}
+		c.Push.Message = message
+	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
 	w.queues.report(ctx, c.Push.Channel, result)
 	return result, entry.Retry
+}
+
+// again makes a message that has the time of its sending in it.
+func (w *Worker) again(ctx context.Context, c booking.Claim, began time.Time) (message json.RawMessage, err error) {
+	err = w.cfg.Computing.Do(ctx, c.Push.Tenant, func() (err error) {
+		message, err = liquid.Again(c.Push.Rendering, c.StartedAt.Add(time.Since(began)))
+		return err
+	})
+	return message, err
 }
 
 // finish records an attempt, and tries until its lease, which began no earlier than the claim, is over: an attempt

@@ -2,8 +2,10 @@ package delivery_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,6 +210,24 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 		synctest.Wait()
 		if len(p.took) != 2 || p.took[0].at.Sub(began) != time.Second+booking.LockWait {
 			t.Errorf("sent %+v", p.took)
+		}
+	})
+}
+
+// A message that has the time of its sending in it is made when it is sent, in the zone of the recipient. One that can not be made is
+// refused. In synctest it is midnight in UTC, on the first day of 2000.
+func TestWorker_MessageOfNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second := claimed(), claimed()
+		first.Push.Rendering = json.RawMessage(`{"message":{"body":"{{ name }} {{ 'now' | date: '%F %H:%M' }}"},"known":[{"name":"x"},null,{"name":"Anna"}],"zone":"Asia/Tokyo"}`)
+		second.Push.Rendering = json.RawMessage(`{"message":{"body":"{{ nick }}"},"zone":"UTC"}`)
+		s, p := &scripted{more: true, claims: []booking.Claim{first, second}, slow: time.Second}, &provider{}
+		handle(t, setupScripted(t, s, p))
+		if len(p.took) != 1 || string(p.took[0].push.Message) != `{"body":"Anna 2000-01-01 09:00"}` {
+			t.Errorf("%+v", p.took)
+		}
+		if len(s.finished) != 2 || !strings.Contains(s.finished[1].Error, "there is no variable nick") {
+			t.Errorf("%+v", s.finished)
 		}
 	})
 }

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
@@ -54,6 +57,9 @@ type Config struct {
 	Concurrency int                // attempts at the same time
 	Pacer       pacer              // nil: this is the only worker, and no channel's speed is limited
 	Lanes       func() []push.Lane // that this worker owns, whose recipients wait in its channels' queues; nil: none
+
+	// Computing has turns at making messages that have the time of their sending in them; nil: there is always one.
+	Computing *bulkhead.Computing[uuid.UUID]
 }
 
 // attempts is the part of the store that finds what is due, and begins and ends attempts.

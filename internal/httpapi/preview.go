@@ -70,8 +70,12 @@ func (a *api) previewCampaign(c *call) error {
 	if err != nil {
 		return noSuch("campaign", err)
 	}
+	in, err := a.svc.DefaultZone(c.r.Context(), c.caller.Tenant)
+	if err != nil {
+		return err
+	}
 	return c.compute(func() error {
-		all, err := a.cfg.Campaigns.Preview(&p, lines)
+		all, err := a.cfg.Campaigns.Preview(&p, lines, in)
 		if err != nil {
 			return err
 		}

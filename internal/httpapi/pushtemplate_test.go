@@ -60,6 +60,34 @@ func TestPush_Template(t *testing.T) {
 	}
 }
 
+// TestPush_TemplateNow: now is the time of the sending, in the recipient's zone, also when that time is moved.
+func TestPush_TemplateNow(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/a", `{"time_zone":"Pacific/Kiritimati"}`).must(t, 201)
+	day := time.Now().UTC().AddDate(0, 0, 3).Truncate(24 * time.Hour)
+	shows := func(r reply, want string) {
+		t.Helper()
+		if got := r.at(t, "message", "body"); got != want {
+			t.Errorf("%v, want %s", got, want)
+		}
+	}
+	body := func(recipient, when string) string {
+		return `{"recipient":"` + recipient + `","template":true,"message":{"body":"{{ 'now' | date: '%F %H:%M' }}"},` + when + `}`
+	}
+	at := func(t time.Time) string { return t.Format(time.RFC3339) }
+	const form = "2006-01-02 15:04"
+	r := b.send("POST", "/v1/pushes", body("a", `"send_at":"`+at(day.Add(11*time.Hour))+`"`)).must(t, 201)
+	shows(r, day.AddDate(0, 0, 1).Add(time.Hour).Format(form)) // 14 hours ahead of UTC
+	id := r.at(t, "id").(string)
+	shows(b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(day.Add(31*time.Hour))+`"}`).must(t, 200), day.AddDate(0, 0, 1).Add(21*time.Hour).Format(form))
+	shows(b.send("GET", "/v1/pushes/"+id, "").must(t, 200), day.AddDate(0, 0, 1).Add(21*time.Hour).Format(form))
+	shows(b.send("POST", "/v1/pushes", body("b", `"send_at":"`+at(day)+`"`)).must(t, 201), day.Format(form))
+	shows(b.send("POST", "/v1/pushes", body("c", `"local_time":"`+day.Add(9*time.Hour).Format("2006-01-02T15:04:05")+`","time_zone":"Asia/Tokyo"`)).must(t, 201), day.Format(form))
+	if n := query[int](b, `SELECT count(*) FROM pushes WHERE rendering IS NOT NULL`); n != 3 {
+		t.Errorf("%d pushes can be made again", n)
+	}
+}
+
 // TestBatch_Template: each member is rendered with the attributes of its own recipient.
 func TestBatch_Template(t *testing.T) {
 	b := setup(t)

@@ -151,7 +151,7 @@ func FuzzMessage(f *testing.F) {
 			return
 		}
 		variables := map[string]any{"a": "<" + value, "b": []any{value, 1.5, nil, map[string]any{"a": value}}, "i": 3}
-		got, err := m.Render(variables)
+		got, err := m.Render(variables, december)
 		if err != nil {
 			return
 		}
@@ -162,7 +162,7 @@ func FuzzMessage(f *testing.F) {
 		if len(got) > 7*256<<10 {
 			t.Fatalf("%d bytes", len(got))
 		}
-		if again, _ := m.Render(variables); string(again) != string(got) && !strings.Contains(template, "now") && !strings.Contains(template, "today") {
+		if again, _ := m.Render(variables, december); string(again) != string(got) {
 			t.Fatalf("%s, and then %s", got, again)
 		}
 	})
@@ -175,7 +175,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Fatal(bad)
 	}
 	for i := range b.N {
-		text, err := m.Render(map[string]any{"first_name": "Aiko", "plan": "silver", "discount": "20", "points": "700", "recipient": fmt.Sprint("user-", i), "to": ""})
+		text, err := m.Render(map[string]any{"first_name": "Aiko", "plan": "silver", "discount": "20", "points": "700", "recipient": fmt.Sprint("user-", i), "to": ""}, december)
 		if err != nil || len(text) < 50 {
 			b.Fatal(string(text), err)
 		}

@@ -76,19 +76,18 @@ func (m *machine) dateOf(v any) (time.Time, error) {
 	if kindOf(v) == 'n' {
 		n, err := truncated(v)
 		if err == nil && n >= 0 && n < 1e11 {
-			return time.Unix(int64(n), 0).In(m.at.Location()), nil
+			return time.Unix(int64(n), 0).In(m.at().Location()), nil
 		}
 		return time.Time{}, errNoDate
 	}
 	text := strings.Join(strings.Fields(textOf(v)), " ")
 	switch strings.ToLower(text) {
 	case "now", "today":
-		m.dated = true
-		return m.at, nil
+		return m.at(), nil
 	}
 	if epoch.MatchString(text) {
 		n, _ := strconv.ParseInt(text, 10, 64) // it has eleven digits at most
-		return time.Unix(n, 0).In(m.at.Location()), nil
+		return time.Unix(n, 0).In(m.at().Location()), nil
 	}
 	if found := slashed.FindStringSubmatch(text); found != nil {
 		a, _ := strconv.Atoi(found[1])
@@ -104,7 +103,7 @@ func (m *machine) dateOf(v any) (time.Time, error) {
 		text = fmt.Sprintf("%s-%02d-%02d", found[3], month, day) + text[len(found[0]):]
 	}
 	for _, layout := range layouts {
-		if at, err := time.ParseInLocation(layout, text, m.at.Location()); err == nil {
+		if at, err := time.ParseInLocation(layout, text, m.at().Location()); err == nil {
 			return at, nil
 		}
 	}

@@ -105,6 +105,9 @@ func TestMessage_Dates(t *testing.T) {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}
+	if got := rendered(t, "body", "{{ 'now' | date: '%F %H:%M' }} {{ 'today' | date: '%j' }}", nil); got != "2026-12-24 20:00 358" {
+		t.Error(got)
+	}
 	if got := rendered(t, "body", "{{ 1798142400 | date: '%F' }} {{ d | date: '' }}", map[string]any{"d": "x"}); got != "2026-12-24 x" {
 		t.Error(got)
 	}

@@ -38,8 +38,7 @@ type machine struct {
 	offsets  map[string]int // where a loop has ended, for offset: continue
 	last     string         // that an ifchanged has written
 
-	at    time.Time // of the sending, in the zone of the recipient
-	dated bool      // the message has something of that time in it
+	at func() time.Time // of the sending, in the zone of the recipient
 
 	html  bool
 	out   []byte
@@ -51,9 +50,9 @@ func newMachine() *machine {
 	return &machine{vars: map[string]any{}, known: map[string]any{}, counters: map[string]int{}, cycles: map[string]int{}, offsets: map[string]int{}}
 }
 
-func (m *machine) start(variables map[string]any, at time.Time) {
+func (m *machine) start(variables map[string]any, at func() time.Time) {
 	clear(m.known)
-	m.given, m.at, m.dated, m.steps, m.bytes = variables, at, false, 0, 0
+	m.given, m.at, m.steps, m.bytes = variables, at, 0, 0
 }
 
 // render renders one string of the message.

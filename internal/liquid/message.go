@@ -113,14 +113,15 @@ type Fault struct {
 // Error is the field and the message.
 func (f *Fault) Error() string { return f.Field + ": " + f.Message }
 
-// Render makes the message of a recipient of whom these variables are known. The error is a [Fault].
-func (m *Message) Render(variables map[string]any) (json.RawMessage, error) {
+// Render makes the message of a recipient of whom these variables are known. Where it asks for now, that is the time of the sending,
+// in the recipient's zone: at returns it. The error is a [Fault].
+func (m *Message) Render(variables map[string]any, at func() time.Time) (json.RawMessage, error) {
 	if len(m.parts) == 1 {
 		return m.parts[0].text, nil
 	}
 	run := m.machines.Get().(*machine)
 	defer m.machines.Put(run)
-	run.start(variables, time.Now())
+	run.start(variables, at)
 	var out []byte
 	for i := range m.parts {
 		p := &m.parts[i]

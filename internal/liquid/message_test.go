@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -18,6 +19,9 @@ func quoted(text string) string {
 	return string(all)
 }
 
+// december is when the messages of the tests are sent.
+func december() time.Time { return time.Date(2026, 12, 24, 20, 0, 0, 0, time.UTC) }
+
 // rendered renders a template as the member of a message, and returns what became of it, or the error.
 func rendered(t testing.TB, member, template string, variables map[string]any) string {
 	t.Helper()
@@ -25,7 +29,7 @@ func rendered(t testing.TB, member, template string, variables map[string]any) s
 	if err := bad.Err(); err != nil {
 		return "parse: " + err.Error()
 	}
-	text, err := m.Render(variables)
+	text, err := m.Render(variables, december)
 	if err != nil {
 		return "render: " + err.Error()
 	}
@@ -142,7 +146,7 @@ func TestMessage_Places(t *testing.T) {
 	if err := bad.Err(); err != nil {
 		t.Fatal(err)
 	}
-	got, err := m.Render(map[string]any{"n": "<\"\n\u2028>"})
+	got, err := m.Render(map[string]any{"n": "<\"\n\u2028>"}, december)
 	want := ` {"title":"<\"  >", "{{n}}" : 1.50, "data":{"list":[1,"<\"\n` + "\u2028" + `>",{"a\"b":"<\"\n` + "\u2028" + `>é"}],"x":null},"body":"q\"<\"\n` + "\u2028" + `>\\"} `
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
@@ -197,7 +201,7 @@ func TestMessage_Together(t *testing.T) {
 		all.Go(func() {
 			for i := range 200 {
 				name := fmt.Sprint(g, "-", i)
-				got, err := m.Render(map[string]any{"name": name})
+				got, err := m.Render(map[string]any{"name": name}, december)
 				if want := `{"title":"` + name + `","body":"none` + strings.Repeat(name, 20) + `"}`; err != nil || string(got) != want {
 					t.Errorf("%s, %v, want %s", got, err, want)
 				}

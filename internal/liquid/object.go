@@ -50,12 +50,24 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return []byte(out.String() + "}"), nil
 }
 
-// Variables reads a JSON object as the variables of [Message.Render]: objects in it keep the order of their members, and numbers their
-// digits. Of members of the same name, the last one counts. Nothing has none.
-func Variables(text json.RawMessage) (map[string]any, error) {
-	if len(text) == 0 {
-		return map[string]any{}, nil
+// Variables reads JSON objects as the variables of [Message.Render]: objects in them keep the order of their members, and numbers their
+// digits. Of members of the same name, the last one counts. An empty text and null have none.
+func Variables(texts ...json.RawMessage) (map[string]any, error) {
+	all := map[string]any{}
+	for i, text := range texts {
+		if len(text) == 0 || string(text) == "null" {
+			continue
+		}
+		one, err := variables(text)
+		if err != nil {
+			return nil, fmt.Errorf("variables %d: %w", i+1, err)
+		}
+		maps.Copy(all, one)
 	}
+	return all, nil
+}
+
+func variables(text json.RawMessage) (map[string]any, error) {
 	d := jsontext.NewDecoder(strings.NewReader(string(text)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	v, err := decode(d)
 	if err != nil {

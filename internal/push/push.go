@@ -18,6 +18,7 @@ type Push struct {
 	To        string          // the address, where the channel needs one
 	Message   json.RawMessage // a JSON object, handed to the provider as it came
 	Metadata  json.RawMessage // a JSON object, or nil
+	Rendering json.RawMessage // makes the message again, as it has the time of its sending in it; nil: it has not
 
 	RequestedSendAt time.Time     // what the caller asked for, rounded up to a second
 	SendAt          time.Time     // the promise: the place that the push holds in the quota

@@ -87,6 +87,7 @@ func (s *Service) retry(ctx context.Context, tenant uuid.UUID, before retries, r
 		return Result{}, fmt.Errorf("retry: %w", err)
 	}
 	return s.submitAs(ctx, tenant, r, o, func(d *booking.Draft) {
+		d.Push.Rendering = old.Rendering
 		d.Push.Campaign, d.Retried, d.By = old.Campaign, &before.latest.ID, push.ActorOf(ctx)
 		d.Push.Retry = push.RetryLinks{Of: old.ID, First: before.first.ID, Doubt: before.doubt()}
 	})

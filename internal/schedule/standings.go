@@ -32,7 +32,7 @@ func standingsOf(all iter.Seq[*Request]) *standings {
 		}
 		if !r.LocalTime.IsZero() && r.TimeZone == "" {
 			zones = append(zones, r.Recipient)
-		} else if r.To == "" {
+		} else if r.To == "" || r.Template {
 			addresses = append(addresses, r.Recipient)
 		}
 	}

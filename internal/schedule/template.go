@@ -1,13 +1,14 @@
 package schedule
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // planRendered is planFor, with the message that the templates of a request make.
@@ -26,15 +28,26 @@ func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request,
 	if err != nil {
 		return d, fmt.Errorf("read attributes: %w", err)
 	}
-	var wrong invalid.FieldErrors
+	at, err := s.sentAt(ctx, tenant, &r, known)
+	if err != nil {
+		return d, err
+	}
+	var (
+		wrong invalid.FieldErrors
+		dated bool
+		again = liquid.Rendering{Message: r.Message, Known: Known(r.Recipient, r.To, of, r.Variables), Zone: at.Location().String()}
+	)
 	err = s.cfg.Computing.Do(ctx, tenant, func() error {
-		r.Message, wrong = rendered(&r, of)
+		r.Message, dated, wrong = rendered(&r, again.Known, at)
 		return nil
 	})
 	if err != nil {
 		return d, err
 	}
 	d, err = s.planFor(ctx, tenant, r, s.cfg.Check, known)
+	if err == nil && dated {
+		d.Push.Rendering, err = json.Marshal(again)
+	}
 	if wrong == nil {
 		return d, err
 	}
@@ -47,33 +60,65 @@ func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request,
 	return d, wrong
 }
 
-// rendered renders the templates of a request.
-func rendered(r *Request, stored json.RawMessage) (json.RawMessage, invalid.FieldErrors) {
+// sentAt is when a request is to be sent, in the zone of its recipient. Who that is is read only for a message that may ask for it.
+func (s *Service) sentAt(ctx context.Context, tenant uuid.UUID, r *Request, known *standings) (time.Time, error) {
+	if !bytes.Contains(r.Message, []byte("date")) {
+		return time.Time{}, nil
+	}
+	of, err := s.standing(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read zone: %w", err)
+	}
+	return s.SentAt(*r, of), nil
+}
+
+// SentAt is when a request for a recipient of whom this is known is to be sent, in the recipient's zone, or else that of the policy.
+func (s *Service) SentAt(r Request, of booking.Standing) time.Time {
+	var ignored invalid.FieldErrors // the plan says them
+	in, w := zoneOf(of), r.when()
+	named, err := zone.Load(w.TimeZone)
+	switch {
+	case w.LocalTime.IsZero():
+		return s.sendTime(w.SendAt, w, s.clock(&r), &ignored).In(in)
+	case w.TimeZone == "" || err != nil:
+		named = in
+	}
+	return s.sendTime(zone.Instant(w.LocalTime, named), w, s.clock(&r), &ignored).In(in)
+}
+
+// rendered renders the templates of a request. dated reports whether the time of the sending is in the message.
+func rendered(r *Request, known []json.RawMessage, at time.Time) (message json.RawMessage, dated bool, wrong invalid.FieldErrors) {
 	template, wrong := liquid.Parse(r.Message)
 	if wrong != nil {
-		return nil, wrong
+		return nil, false, wrong
 	}
-	all, err := liquid.Variables(stored)
+	variables, err := liquid.Variables(known...)
 	if err != nil {
-		return nil, invalid.FieldErrors{{Field: "recipient", Message: "has attributes that can not be read"}}
+		return nil, false, invalid.FieldErrors{{Field: "variables", Message: "can not be read"}}
 	}
-	own, err := liquid.Variables(r.Variables)
-	if err != nil {
-		return nil, invalid.FieldErrors{{Field: "variables", Message: "can not be read"}}
-	}
-	maps.Copy(all, own)
-	all["recipient"] = r.Recipient
-	if r.To != "" {
-		all["to"] = r.To
-	}
-	message, err := template.Render(all)
+	message, err = template.Render(variables, func() time.Time {
+		dated = true
+		return at
+	})
 	if fault, ok := errors.AsType[*liquid.Fault](err); ok {
-		return nil, invalid.FieldErrors{{Field: fault.Field, Message: fault.Message}}
+		return nil, false, invalid.FieldErrors{{Field: fault.Field, Message: fault.Message}}
 	}
 	if err != nil {
-		return nil, invalid.FieldErrors{{Field: "message", Message: err.Error()}}
+		return nil, false, invalid.FieldErrors{{Field: "message", Message: err.Error()}}
 	}
-	return message, nil
+	return message, dated, nil
+}
+
+// Known are the variables that the templates of a message know, as objects of JSON, each of which goes before those in front of it: the
+// attributes of the recipient, those that came with the request or the line, and recipient and to. A request or a line without an address
+// has no to of its own.
+func Known(recipient, to string, attributes, own json.RawMessage) []json.RawMessage {
+	address := struct {
+		Recipient string `json:"recipient"`
+		To        string `json:"to,omitempty"`
+	}{recipient, to}
+	text, _ := json.Marshal(address) // texts always have a form
+	return []json.RawMessage{attributes, own, text}
 }
 
 // attributes returns what the tenant keeps about a recipient. Those of the recipients of a batch are read when the first is asked

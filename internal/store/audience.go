@@ -195,11 +195,12 @@ func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n
 type KnownLine struct {
 	push.CampaignLine
 	Attributes []byte
+	TimeZone   string // of the recipient; empty: not known
 }
 
-// knownLinesSQL reads lines l of an audience, with the attributes of their recipients.
+// knownLinesSQL reads lines l of an audience, with the attributes and the zones of their recipients.
 const knownLinesSQL = `
-	SELECT l.line, l.recipient, l.address, l.variables, r.attributes
+	SELECT l.line, l.recipient, l.address, l.variables, r.attributes, coalesce(r.time_zone, '')
 	FROM campaign_recipients l LEFT JOIN recipients r
 		ON r.shard = l.shard AND r.recipient_key = l.recipient_key AND r.tenant_id = l.tenant_id AND r.recipient = l.recipient
 	WHERE l.audience_id = $1 AND l.recipient <> '' AND `
@@ -227,7 +228,7 @@ func (s *Store) knownLines(ctx context.Context, p *push.Campaign, which string, 
 	err = s.read(ctx, p.Tenant, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, knownLinesSQL+which, args...)
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l KnownLine, err error) {
-			err = row.Scan(&l.Line, &l.Recipient, &l.To, (*[]byte)(&l.Variables), &l.Attributes)
+			err = row.Scan(&l.Line, &l.Recipient, &l.To, (*[]byte)(&l.Variables), &l.Attributes, &l.TimeZone)
 			l.Variables, l.Attributes = slices.Clone(l.Variables), slices.Clone(l.Attributes)
 			return l, err
 		})

@@ -85,7 +85,7 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 }
 
 // movedColumns are those of pushes that a move leaves as they are, in front of the others.
-const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, ttl_ms, status, freed, attempts, attempted_at,
+const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
 	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
 
 const move = `

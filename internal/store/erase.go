@@ -18,7 +18,7 @@ import (
 // reads bookings or attempts of a recipient counts those of nobody, too. Nobody else sees them.
 
 // erasedColumns are what changes in the row of a push.
-const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, request_id = ''`
+const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, rendering = NULL, request_id = ''`
 
 // erasedReason is in the place of errors, which may quote an address.
 const erasedReason = `'erased'`

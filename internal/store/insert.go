@@ -17,7 +17,7 @@ import (
 var (
 	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
 
-	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $20::uuid[], $21::uuid[], $22::bool[]",
+	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $21::uuid[], $22::uuid[], $23::bool[]",
 		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
 )
 
@@ -32,14 +32,14 @@ const insertText = `
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[]{retries})
 			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id{retry})
 	), booked AS (
-		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
+		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering,
 			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id{retry})
-		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json,
+		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json, rendering::json,
 			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id{retry}
 		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[]{retries})
+			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[]{retries})
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id{retry})
+				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
 		RETURNING p.id{whole}
 	){told}
 	SELECT`
@@ -103,6 +103,7 @@ func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 		of(func(p *push.Push) any { return (*textValue)(&p.RequestID) }),
 		of(func(p *push.Push) any { return (*timeValue)(&p.CreatedAt) }),
 		of(func(p *push.Push) any { return orNone(&p.Campaign) }),
+		of(func(p *push.Push) any { return orNull(p.Rendering) }),
 	}
 }
 

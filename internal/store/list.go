@@ -125,7 +125,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	table := in("{pushes}", "{pushes}", tables...)
 	q := pageQuery{
 		limit: limit, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
-		size: `octet_length(p.message::text) + coalesce(octet_length(p.metadata::text), 0) + 500`,
+		size: `octet_length(p.message::text) + coalesce(octet_length(p.rendering::text), 0) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
 		q.args = append(q.args, value)

@@ -14,7 +14,7 @@ import (
 
 // pushColumns are what scanPush reads, in its order, of a push p and its row l in live. What an attempt that is under way
 // changes stands there alone: pushes says scheduled until the attempt has ended.
-const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata,
+const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
 	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
@@ -51,7 +51,7 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 		ttl int64
 	)
 	err := row.Scan(append([]any{
-		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata),
+		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
 		&p.PossiblyDelivered, (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
