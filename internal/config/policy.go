@@ -86,6 +86,7 @@ func quietSettings(q *policy.QuietHours, t *strictyaml.Table) {
 // compile fills in what the document means, or says what is wrong with it where nothing was found wrong before.
 func (p *Policy) compile(at strictyaml.Place, channels []string) {
 	var err error
+	p.Document = p.Document.Folded()
 	if p.terms, err = p.Document.Compile(channels); err == nil {
 		return
 	}

@@ -62,8 +62,8 @@ type availabilityQuery struct {
 var availabilityParams = table[availabilityQuery]{fields: []field[availabilityQuery]{
 	{"from", optional, moment(func(q *availabilityQuery, t time.Time) { q.from = t }), "Rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *availabilityQuery, t time.Time) { q.until = t }), "Rounded up to a second. Default: 24 hours after from. RFC 3339 with a zone.", "2026-12-02T09:00:00Z"},
-	{"channel", optional, text(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example},
-	{"category", optional, text(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example},
+	{"channel", optional, named(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example},
+	{"category", optional, named(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example},
 	{"without", optional, identifier(func(q *availabilityQuery, id uuid.UUID) { q.without = id }),
 		"Answer as if this push of the recipient's were not booked: where it could be moved to, and what is free once it is canceled.", exampleID},
 }}

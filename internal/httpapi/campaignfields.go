@@ -26,9 +26,9 @@ func campaignRows(whole bool) []field[campaign.Change] {
 		{"message", whole, anyObject(func(c *campaign.Change, raw []byte) { m := json.RawMessage(raw); c.Message = &m }).shaped(&messageFields),
 			"The content. Every string in it, at any depth, is a template in Liquid, whose variables are the columns of the audience, with recipient and to, and then the attributes of the recipient. " +
 				"The templates have at most 64 KiB; include and render are not supported.", nil},
-		{"channel", optional, clearable(func(c *campaign.Change) **string { return &c.Channel }, texts(maxChannel)),
+		{"channel", optional, clearable(func(c *campaign.Change) **string { return &c.Channel }, nameds(maxChannel)),
 			"The channel that delivers it. Default: the first one that is configured.", "push"},
-		{"category", optional, clearable(func(c *campaign.Change) **string { return &c.Category }, texts(maxCategory)),
+		{"category", optional, clearable(func(c *campaign.Change) **string { return &c.Category }, nameds(maxCategory)),
 			"A label of your choice, at most 64 printable bytes.", "marketing"},
 		{"send_at", optional, clearable(func(c *campaign.Change) **time.Time { return &c.SendAt }, moment),
 			"When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.", "2026-12-01T09:00:00+01:00"},
@@ -62,6 +62,10 @@ func clearable[V any](at func(*campaign.Change) **V, read func(set func(*campaig
 
 func texts(most int) func(set func(*campaign.Change, string)) value[campaign.Change] {
 	return func(set func(*campaign.Change, string)) value[campaign.Change] { return text(set, 0, most) }
+}
+
+func nameds(most int) func(set func(*campaign.Change, string)) value[campaign.Change] {
+	return func(set func(*campaign.Change, string)) value[campaign.Change] { return named(set, 0, most) }
 }
 
 func spans(least, most time.Duration) func(set func(*campaign.Change, time.Duration)) value[campaign.Change] {

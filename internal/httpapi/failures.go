@@ -44,7 +44,7 @@ func failureGroupViewOf(g push.FailureGroup) failureGroupView {
 var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]{
 	{"from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only those with a send time not before this. Default: 7 days before until. RFC 3339 with a zone.", timeExample},
 	{"until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only those with a send time before this. Default: now.", "2026-12-08T09:00:00Z"},
-	{"channel", optional, text(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"channel", optional, named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
 	{"campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
 }}
 

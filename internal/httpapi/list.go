@@ -106,8 +106,8 @@ type pushFilter struct {
 var listParams = pages(
 	field[pushFilter]{"recipient", optional, text(func(q *pushFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's.", "user-42"},
 	field[pushFilter]{"status", optional, oneOf(func(q *pushFilter, s push.Status) { q.Status = s }, push.Statuses...), "Only those in this state.", nil},
-	field[pushFilter]{"channel", optional, text(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	field[pushFilter]{"category", optional, text(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
+	field[pushFilter]{"channel", optional, named(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	field[pushFilter]{"category", optional, named(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
 	field[pushFilter]{"campaign", optional, identifier(func(q *pushFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
 	field[pushFilter]{"reason", optional, text(func(q *pushFilter, s string) { q.Reason = s }, 0, maxReason), "Only those with this last_error, word by word.", "the provider answered 404"},
 	field[pushFilter]{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only those with a send time not before this. RFC 3339 with a zone.", timeExample},

@@ -97,12 +97,12 @@ func mapped[T any](items func(*spec) *huma.Schema, element func(to *T, key strin
 	}
 }
 
-// names is a list of texts, which must not be empty.
+// names is a list of names, which must not be empty.
 func names[T any](list func(*T) *[]string) value[T] {
 	return array(1, 0, described(textSchema(1, maxCategory)), func(to *T, r *reader, i int, name string, errs *fieldErrors) {
 		var (
 			s   string
-			one = text(func(to *string, s string) { *to = s }, 1, maxCategory)
+			one = named(func(to *string, s string) { *to = s }, 1, maxCategory)
 			raw = r.value()
 		)
 		if r.err != nil {
@@ -127,6 +127,7 @@ func (a *api) readPolicy(c *call, bad *fieldErrors) (d policy.Document, err erro
 		return d, err
 	}
 	unread := found
+	d = d.Folded()
 	for _, one := range a.cfg.Policies.Check(d) {
 		if unread.has(one.Field) {
 			continue

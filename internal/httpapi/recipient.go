@@ -26,9 +26,9 @@ type quotaQuery struct {
 }
 
 var (
-	ofChannel = field[quotaQuery]{"channel", optional, text(func(q *quotaQuery, s string) { q.kind.Channel = s }, 0, maxChannel),
+	ofChannel = field[quotaQuery]{"channel", optional, named(func(q *quotaQuery, s string) { q.kind.Channel = s }, 0, maxChannel),
 		"The channel of the intended send. Default: the first one.", "push"}
-	ofCategory = field[quotaQuery]{"category", optional, text(func(q *quotaQuery, s string) { q.kind.Category = s }, 0, maxCategory), "The category of the intended send.", "marketing"}
+	ofCategory = field[quotaQuery]{"category", optional, named(func(q *quotaQuery, s string) { q.kind.Category = s }, 0, maxCategory), "The category of the intended send.", "marketing"}
 )
 
 var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{

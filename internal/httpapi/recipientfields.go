@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // description is what a caller says of a recipient.
@@ -64,10 +65,11 @@ const wrongRule = "must be the name of a rule: 1 to 64 of a-z, 0-9, - and _"
 
 var ownLimitFields = table[ownLimit]{schemaName: "NewOwnLimit", fields: []field[ownLimit]{
 	{"rule", required, scalar(func(l *ownLimit, s string) { l.Rule = s }, huma.Schema{Type: huma.TypeString, Pattern: ruleShape}, func(text string) (string, string) {
-		if !ruleName.MatchString(text) {
+		name := quota.Name(text)
+		if !ruleName.MatchString(name) {
 			return "", wrongRule
 		}
-		return text, ""
+		return name, ""
 	}), "", "per-day"},
 	{"limit", required, integer(func(l *ownLimit, n int) { l.Limit = n }, 0, booking.MaxLimit), "0 blocks.", 20},
 }}
@@ -111,9 +113,9 @@ func object[T, P any](of *table[P], at func(*T) *P) value[T] {
 	}
 }
 
-// different reads texts that are not the same.
+// different reads names that are not the same.
 func different[T any](of func(*T) *[]string, most int) value[T] {
-	one := text(func(to *string, s string) { *to = s }, 1, most)
+	one := named(func(to *string, s string) { *to = s }, 1, most)
 	return array(0, booking.MaxOptOuts, one.describe, func(to *T, r *reader, i int, name string, errs *fieldErrors) {
 		var s string
 		raw, list := r.value(), of(to)
@@ -147,9 +149,13 @@ func addresses() value[description] {
 			readAgain(raw, func(r *reader) {
 				for channel := range r.members {
 					var address string
-					channel := string(channel)
+					channel := quota.Name(string(channel))
 					value := r.value()
-					if wrong := one.readJSON(value, &address, "", nil); wrong != "" {
+					wrong := one.readJSON(value, &address, "", nil)
+					if _, twice := to.Addresses[channel]; twice && wrong == "" {
+						wrong = "must not be given twice"
+					}
+					if wrong != "" {
 						errs.addJSON(under(name, short([]byte(channel))), wrong, value)
 						continue
 					}

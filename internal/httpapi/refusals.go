@@ -48,7 +48,7 @@ type refusalFilter struct {
 var refusalsParams = pages(
 	field[refusalFilter]{"recipient", optional, text(func(q *refusalFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's, and then the last ones of single pushes, too.", "user-42"},
 	field[refusalFilter]{"campaign", optional, identifier(func(q *refusalFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
-	field[refusalFilter]{"rule", optional, text(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only those by this rule, these quiet hours or this cap.", "per-day"},
+	field[refusalFilter]{"rule", optional, named(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only those by this rule, these quiet hours or this cap.", "per-day"},
 	field[refusalFilter]{"from", optional, moment(func(q *refusalFilter, t time.Time) { q.From = t }), "Only those not before this. RFC 3339 with a zone.", timeExample},
 	field[refusalFilter]{"until", optional, moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only those before this. RFC 3339 with a zone.", timeExample},
 )

@@ -12,6 +12,8 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // scalar sets what parse makes of a text, unless parse says what is wrong with it.
@@ -28,6 +30,14 @@ func scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text strin
 // text reads least to most printable bytes.
 func text[T any](set func(*T, string), least, most int) value[T] {
 	return scalar(set, textSchema(least, most), func(text string) (string, string) { return text, unfit(text, least, most) })
+}
+
+// named reads the name of a category, a channel or a rule. See [quota.Name].
+func named[T any](set func(*T, string), least, most int) value[T] {
+	return scalar(set, textSchema(least, most), func(text string) (string, string) {
+		name := quota.Name(text)
+		return name, unfit(name, least, most)
+	})
 }
 
 func textSchema(least, most int) huma.Schema {

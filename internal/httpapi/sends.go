@@ -90,8 +90,8 @@ type sendFilter struct {
 
 var sendFields = []field[sendFilter]{
 	{"recipient", optional, text(func(q *sendFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's.", "user-42"},
-	{"channel", optional, text(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	{"category", optional, text(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
+	{"channel", optional, named(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"category", optional, named(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
 	{"campaign", optional, identifier(func(q *sendFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
 	{"outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only those with this outcome.", nil},
 	{"from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only those that did not begin before this. RFC 3339 with a zone.", timeExample},

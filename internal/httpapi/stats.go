@@ -154,8 +154,8 @@ var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
 	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "Before this, or the end of the hour of UTC that it is in. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
 	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "What each group is of.", nil},
 	{"split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "Of what the parts of each group are; by hour, in at most 62 days. Default: none are shown.", nil},
-	{"channel", optional, text(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	{"category", optional, text(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
+	{"channel", optional, named(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
+	{"category", optional, named(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
 	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
 }}
 

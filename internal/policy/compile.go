@@ -198,6 +198,9 @@ func (c *compiler) reserves(d Document) {
 		if category == "" {
 			c.bad.Add("categories", nil, "must have names")
 		}
+		if name := quota.Name(category); name != category {
+			c.bad.Add(at, nil, "must be given once: it is the same as %s", name)
+		}
 		kept := d.Categories[category].Reserve
 		for _, name := range slices.Sorted(maps.Keys(kept)) {
 			field, places := at+".reserve."+name, kept[name]

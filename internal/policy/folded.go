@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"maps"
+
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// Folded is a document with its names as they are kept; see [quota.Name]. A category whose name would be that of another keeps its own:
+// [Document.Compile] tells of it.
+func (d Document) Folded() Document {
+	f := d
+	f.Rules, f.QuietHours = nil, nil
+	for _, r := range d.Rules {
+		r.Name, r.Channels, r.Categories = quota.Name(r.Name), folded(r.Channels), folded(r.Categories)
+		f.Rules = append(f.Rules, r)
+	}
+	for _, q := range d.QuietHours {
+		q.Name, q.Channels, q.Categories = quota.Name(q.Name), folded(q.Channels), folded(q.Categories)
+		f.QuietHours = append(f.QuietHours, q)
+	}
+	f.Categories = foldedKeys(d.Categories)
+	for name, c := range f.Categories {
+		c.Reserve = foldedKeys(c.Reserve)
+		f.Categories[name] = c
+	}
+	return f
+}
+
+func folded(names []string) []string {
+	if names == nil {
+		return nil
+	}
+	all := make([]string, len(names))
+	for i, name := range names {
+		all[i] = quota.Name(name)
+	}
+	return all
+}
+
+// foldedKeys is a map with its keys folded, but for those that would be the same as others.
+func foldedKeys[V any](of map[string]V) map[string]V {
+	if of == nil {
+		return nil
+	}
+	times := map[string]int{}
+	for key := range of {
+		times[quota.Name(key)]++
+	}
+	all := maps.Clone(of)
+	for key, v := range of {
+		if name := quota.Name(key); times[name] == 1 && name != key {
+			delete(all, key)
+			all[name] = v
+		}
+	}
+	return all
+}
