@@ -455,11 +455,13 @@ func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[
 // Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members
 // of a description), of any number. What the header, or a line, does not name is left as it was; an empty cell clears.
 // The columns are recipient, time_zone, address.`<channel>`, opt_out_all, opt_out_channels, opt_out_categories,
-// limit.`<rule>`, attribute.`<name>`; several channels or categories in a cell are separated by spaces, columns by
-// commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Good
-// lines are kept whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone
-// counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be
-// repeated.
+// limit.`<rule>`, attribute.`<name>`; several channels or categories in a cell are separated by spaces, commas or
+// semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at
+// most 64 KiB. Columns without a name are left out. In CSV, empty rows are skipped, the apostrophes with which exports
+// guard cells are taken off, and a recipient or an address such as 4.91702E+11, of which a spreadsheet has kept the
+// first digits, is a fault of its line. CSV with a line that is not in UTF-8 is refused as a whole. Good lines are kept
+// whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one
+// who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -652,7 +654,10 @@ func (a CampaignsAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 // The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each,
 // perhaps an address as to, and in every other column or member a variable, which in NDJSON is a string, a number,
 // true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8,
-// or UTF-16 with a byte order mark; a line has at most 64 KiB.
+// or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. In CSV, empty rows
+// are skipped, the apostrophes with which exports guard cells are taken off, and a recipient or an address such as
+// 4.91702E+11, of which a spreadsheet has kept the first digits, is a fault of its line. CSV with a line that is not in
+// UTF-8 is refused as a whole.
 //
 // Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes
 // the place of the former one when it has arrived whole, and else leaves that as it is.

@@ -36,14 +36,7 @@ type audienceView struct {
 type audience struct {
 	*lineFile
 	upload  *campaign.Upload
-	comma   byte
-	columns []audienceColumn // of CSV
-}
-
-// audienceColumn is a column of CSV.
-type audienceColumn struct {
-	name   string
-	member []byte // the name in JSON; nil: it is no variable
+	members [][]byte // the names of the columns of CSV in JSON; nil: it is no variable
 }
 
 // putAudience reads the audience of a draft. It takes the place of the former one when all of it is there.
@@ -68,7 +61,7 @@ func (a *api) putAudience(c *call) error {
 			c.bad.add("body", err.Error(), nil)
 			return c.bad.err()
 		}
-		return noSuch("campaign", err)
+		return noSuch("campaign", x.refused(err))
 	}
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
 	return a.answer(c.w, http.StatusOK, audienceView{Rows: x.rows, Accepted: upload.Accepted, Duplicates: upload.Duplicates, Rejected: x.rejected, Errors: x.faults})
@@ -93,48 +86,31 @@ func (x *audience) read() error {
 	}
 }
 
-// readHeader reads the names of the columns, or says all that is wrong with them. A column without a name is left out.
+// readHeader reads the names of the columns, or says all that is wrong with them.
 func (x *audience) readHeader() error {
 	var bad fieldErrors
-	line, err := x.header(audienceColumns, &bad)
-	if err != nil {
+	if err := x.readColumns(audienceColumns, &bad); err != nil {
 		return err
 	}
-	if err := bad.err(); err != nil {
-		return err
+	switch {
+	case len(bad.list) > 0:
+	case len(x.columns) > maxColumns:
+		bad.add("body.header", tooManyColumns(len(x.columns)), nil)
+	default:
+		x.checkColumns(&bad)
 	}
-	x.comma = separator(line)
-	names, err := splitRecord(line, x.comma)
-	if err != nil {
-		bad.add("body.header", err.Error(), shown(line))
-		return bad.err()
-	}
-	if len(names) > maxColumns {
-		bad.add("body.header", fmt.Sprintf("must have at most %d columns, has %d", maxColumns, len(names)), nil)
-		return bad.err()
-	}
-	seen := map[string]bool{}
-	for i, name := range names {
-		name = strings.TrimSpace(name)
-		column := audienceColumn{name: name}
-		switch {
-		case strings.Contains(name, "\x00"):
-			bad.add(item("body.header", i), noNUL, shown(name))
-		case seen[name]:
-			bad.add(item("body.header", i), "must not name a column twice", shown(name))
-		case name != "" && name != "recipient" && name != "to":
-			column.member, _ = jsontext.AppendQuote(nil, name) // it is valid UTF-8
+	x.oneLine(func(name string) bool { return name == "recipient" || name == "to" })
+	for i, name := range x.columns {
+		if x.members = append(x.members, nil); name != "" && !x.single[i] {
+			x.members[i], _ = jsontext.AppendQuote(nil, name) // it is valid UTF-8
 		}
-		seen[name] = name != ""
-		x.columns = append(x.columns, column)
-	}
-	if !seen["recipient"] {
-		bad.add("body.header", "must have the column recipient, in small letters", shown(line))
 	}
 	return bad.err()
 }
 
-const noNUL = "must not have the character U+0000"
+func tooManyColumns(n int) string {
+	return fmt.Sprintf("must have at most %d columns, has %d", maxColumns, n)
+}
 
 // line reads a line.
 func (x *audience) line() error {
@@ -142,7 +118,7 @@ func (x *audience) line() error {
 		found fieldErrors
 		l     push.CampaignLine
 	)
-	text, number, err := x.record(&found)
+	text, cells, number, err := x.record(&found)
 	if err != nil {
 		return err
 	}
@@ -151,7 +127,7 @@ func (x *audience) line() error {
 	switch {
 	case len(found.list) > 0:
 	case x.csv:
-		x.cells(string(text), &l, &found)
+		x.csvLine(cells, &l, &found)
 	default:
 		readAgain(text, func(r *reader) { readAudienceLine(r, &l, &found) })
 	}
@@ -162,35 +138,36 @@ func (x *audience) line() error {
 	return x.upload.Add(x.ctx, l, len(text))
 }
 
-// cells reads a line of CSV.
-func (x *audience) cells(text string, l *push.CampaignLine, found *fieldErrors) {
-	cells, err := splitRecord(text, x.comma)
-	if err != nil {
-		found.add("", err.Error(), nil)
-		return
-	}
-	if len(cells) != len(x.columns) {
-		found.add("", unevenCells(len(cells), len(x.columns)), nil)
-		return
-	}
+// csvLine reads the cells of a line of CSV.
+func (x *audience) csvLine(cells []string, l *push.CampaignLine, found *fieldErrors) {
 	var variables []byte
-	for i, column := range x.columns {
-		cell := strings.TrimSpace(cells[i])
+	for i, name := range x.columns {
+		cell := cells[i]
 		switch {
-		case column.name == "recipient":
-			takeText(&l.Recipient, cell, "recipient", 1, maxRecipient, found)
-		case column.name == "to":
-			if takeText(&l.To, cell, "to", 0, maxTo, found); cell == "" {
+		case name == "": // it is left out
+		case name == "recipient":
+			takeText(&l.Recipient, cell, name, 1, maxRecipient, found)
+			addFault(found, name, shortened(cell))
+		case name == "to":
+			if takeText(&l.To, cell, name, 0, maxTo, found); cell == "" {
 				variables = append(appendMember(variables, toMember), emptyText...)
 			}
+			addFault(found, name, shortened(cell))
 		case strings.Contains(cell, "\x00"):
-			found.add(column.name, noNUL, nil)
-		case column.member != nil:
-			variables = append(appendMember(variables, column.member), ':')
+			addFault(found, name, noNUL)
+		default:
+			variables = append(appendMember(variables, x.members[i]), ':')
 			variables, _ = jsontext.AppendQuote(variables, cell) // it is valid UTF-8
 		}
 	}
 	l.Variables = closeObject(variables)
+}
+
+// addFault adds what is wrong with a cell; empty: nothing is.
+func addFault(found *fieldErrors, name, wrong string) {
+	if wrong != "" {
+		found.add(name, wrong, nil)
+	}
 }
 
 // An empty address is kept as a variable, so that templates can tell it from a line without one. In JSON, null is no address.
@@ -201,9 +178,7 @@ var (
 
 // takeText is a cell, or a member, that is no variable.
 func takeText(to *string, text, name string, least, most int, found *fieldErrors) {
-	if wrong := unfit(text, least, most); wrong != "" {
-		found.add(name, wrong, nil)
-	}
+	addFault(found, name, unfit(text, least, most))
 	*to = text
 }
 

@@ -47,7 +47,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.putAudience,
 		summary: "Upload the audience of a draft",
 		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
-			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB.\n\n" +
+			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. " + aboutLists + "\n\n" +
 			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is.",
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,to,first_name\nuser-42,+819012345678,Aiko\n"`)},

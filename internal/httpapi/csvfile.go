@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 )
 
 // PatientBody is the body of a request, of any length: it is waited for as long as the client goes on sending.
@@ -23,53 +22,47 @@ type CSVFile struct {
 	Columns []string // as the header names them, without spaces around
 
 	file   *lineFile
-	comma  byte
 	prefix string // lines before the header
-	begin  int    // the line behind the header
+	behind int    // the line behind the header
 }
 
 // OpenCSV reads the header of a text. The error says what is wrong with it, in words for people.
 func OpenCSV(text io.Reader) (*CSVFile, error) {
 	f := &lineFile{ctx: context.Background(), lines: newLineReader(text, true), csv: true}
 	var bad fieldErrors
-	line, err := f.header("the first line has to name the columns", &bad)
-	if err != nil {
+	err := f.readColumns("the first line has to name the columns", &bad)
+	if len(f.columns) > maxColumns {
+		bad.add("", tooManyColumns(len(f.columns)), nil)
+	}
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if len(bad.list) > 0 && bad.list[0].Message == errEncoding.Error() {
-		return nil, errors.New("the first line is not in UTF-8; save the list as “CSV UTF-8”, and choose it again")
-	}
-	if len(bad.list) > 0 {
+	case len(bad.list) > 0:
 		return nil, errors.New("the first line " + bad.list[0].Message)
 	}
-	c := &CSVFile{file: f, comma: separator(line)}
-	names, err := splitRecord(line, c.comma)
-	if err != nil {
-		return nil, fmt.Errorf("the first line %w", err)
-	}
-	if len(names) > maxColumns {
-		return nil, fmt.Errorf("the first line must have at most %d columns, has %d", maxColumns, len(names))
-	}
-	for _, name := range names {
-		c.Columns = append(c.Columns, strings.TrimSpace(name))
-	}
-	c.begin = f.lines.next
-	if begin := f.lines.next - 1 - strings.Count(line, "\n"); begin > 1 {
-		c.prefix = "sep=" + string(c.comma) + "\n" // lines keep their numbers
+	c := &CSVFile{Columns: f.columns, file: f, behind: f.lines.next}
+	if f.begin > 1 {
+		c.prefix = "sep=" + string(f.comma) + "\n" // lines keep their numbers
 	}
 	return c, nil
 }
 
-// Next reads the next record that has a cell for each column, and says at which line it begins: the header is line 1. The error is
-// io.EOF behind the last one.
+// OneLine says that the cells of some columns have no line breaks: where one seems to have some, a quotation mark is not closed, and Next
+// reads on in the line below.
+func (c *CSVFile) OneLine(columns ...int) {
+	for _, i := range columns {
+		c.file.single[i] = true
+	}
+}
+
+// Next reads the next record that has a cell for each column, and says at which line it begins: the header is line 1. Cells are without
+// spaces around them, and without the guard of an export. The error is io.EOF behind the last record, or an [*EncodingError].
 func (c *CSVFile) Next() (cells []string, line int, err error) {
 	for {
-		text, line, long, err := c.file.lines.line()
-		if err != nil {
-			return nil, line, err
-		}
-		if cells, err := splitRecord(string(text), c.comma); err == nil && !long && len(cells) == len(c.Columns) && utf8.Valid(text) {
-			return cells, line, nil
+		var found fieldErrors
+		_, cells, line, err := c.file.record(&found)
+		if err != nil || len(found.list) == 0 {
+			return cells, line, err
 		}
 	}
 }
@@ -94,7 +87,7 @@ func (c *CSVFile) heading(names []string) string {
 	for i, name := range names {
 		quoted[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 	}
-	return c.prefix + strings.Join(quoted, string(c.comma)) + "\n"
+	return c.prefix + strings.Join(quoted, string(c.file.comma)) + "\n"
 }
 
 // RenamedBy is what a POSIX shell makes the same text with as Renamed, of the file called so.
@@ -111,5 +104,5 @@ func (c *CSVFile) RenamedBy(file string, names []string) string {
 		read += `tr '\r' '\n' | `
 	}
 	heading := strings.ReplaceAll(strings.TrimSuffix(c.heading(names), "\n"), "'", `'\''`)
-	return "{ printf '%s\\n' '" + heading + "'; " + read + strings.TrimSpace(fmt.Sprintf("tail -n +%d %s", c.begin, from)) + "; }"
+	return "{ printf '%s\\n' '" + heading + "'; " + read + strings.TrimSpace(fmt.Sprintf("tail -n +%d %s", c.behind, from)) + "; }"
 }

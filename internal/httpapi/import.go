@@ -66,17 +66,9 @@ func (a *api) importRecipients(c *call) error {
 	}
 	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
 	defer x.logged()
-	if asCSV {
-		if err := x.readHeader(); err != nil {
-			return err
-		}
-	}
-	for {
-		if err := x.line(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return err
-		}
+	if err := x.readLines(); err != nil {
+		c.drain(maxDrained)
+		return x.refused(err)
 	}
 	for range 2 {
 		if err := x.store(); err != nil {
@@ -88,6 +80,22 @@ func (a *api) importRecipients(c *call) error {
 	return a.answer(c.w, http.StatusOK, x.importView)
 }
 
+// readLines reads all lines, and stores them but for the last.
+func (x *recipientImport) readLines() error {
+	if x.lineFile.csv {
+		if err := x.readHeader(); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := x.line(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
 // importMedia tells CSV from NDJSON.
 func importMedia(h http.Header) (asCSV bool, err error) {
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
@@ -96,20 +104,19 @@ func importMedia(h http.Header) (asCSV bool, err error) {
 	if err == nil && plain && (media == "text/csv" || media == "application/x-ndjson") && (charset == "" || charset == "utf-8" || strings.HasPrefix(charset, "utf-16")) {
 		return media == "text/csv", nil
 	}
-	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, without a Content-Encoding"}
+	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, in UTF-8, without a Content-Encoding"}
 }
 
 // readHeader reads the first line of CSV.
 func (x *recipientImport) readHeader() error {
 	var bad fieldErrors
-	line, err := x.header("the columns are: "+importColumns, &bad)
-	if err != nil {
+	if err := x.readColumns("the columns are: "+importColumns, &bad); err != nil {
 		return err
 	}
-	x.csv = &csvReader{}
 	if len(bad.list) == 0 {
-		x.csv.header(line, x.svc.Channels(), &bad)
-		x.lines.comma, x.lines.whole = x.csv.comma, x.csv.whole
+		x.checkColumns(&bad)
+		x.csv = newCSVReader(x.columns, x.svc.Channels(), &bad)
+		x.oneLine(x.csv.oneLine)
 	}
 	return bad.err()
 }
@@ -121,7 +128,7 @@ func (a *api) importRoutes(s *spec) []operation {
 		summary: "Import recipients",
 		description: "Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), of any number. " +
 			"What the header, or a line, does not name is left as it was; an empty cell clears. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
-			"; several channels or categories in a cell are separated by spaces, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. " +
+			"; several channels or categories in a cell are separated by spaces, commas or semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. " + aboutLists + " " +
 			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.",
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,time_zone,address.sms,attribute.plan\nuser-42,Asia/Tokyo,+819012345678,gold\n"`)},

@@ -1,13 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"github.com/sendquota/sendquota/internal/booking"
 )
@@ -15,64 +15,38 @@ import (
 // importColumns are those that a header may have.
 const importColumns = "recipient, time_zone, address.<channel>, opt_out_all, opt_out_channels, opt_out_categories, limit.<rule>, attribute.<name>"
 
-// csvReader reads recipients from lines of CSV.
+// csvReader reads recipients from the cells of CSV.
 type csvReader struct {
-	comma   byte
-	names   []string // of the columns
-	columns []csvColumn
+	names   []string        // of the columns
+	columns []csvColumn     // nil: it is left out
 	keep    booking.Members // that no column names
 }
 
 // csvColumn sets what a cell says. It is not asked about an empty one, but for that of the recipient.
 type csvColumn func(d *description, cell string) (wrong string)
 
-// header reads the columns, or says all that is wrong with them.
-func (x *csvReader) header(line string, channels []string, bad *fieldErrors) {
-	x.comma = separator(line)
-	names, err := splitRecord(line, x.comma)
-	if err != nil {
-		bad.add("body.header", err.Error(), shown(line))
-		return
-	}
-	seen := map[string]bool{}
-	x.keep = booking.AllMembers
+// newCSVReader reads what the columns are about, and adds what is wrong with that.
+func newCSVReader(names, channels []string, bad *fieldErrors) *csvReader {
+	x := &csvReader{names: names, keep: booking.AllMembers}
 	for i, name := range names {
-		name = strings.TrimSpace(name)
-		column, named, wrong := csvColumnOf(name, channels)
-		switch {
-		case wrong != "":
-			bad.add(item("body.header", i), wrong, shown(name))
-		case seen[name]:
-			bad.add(item("body.header", i), "must not name a column twice", shown(name))
-		}
-		seen[name] = true
-		x.names, x.columns, x.keep = append(x.names, name), append(x.columns, column), x.keep&^named
-	}
-	if !seen["recipient"] {
-		bad.add("body.header", "must have the column recipient; the columns are: "+importColumns, nil)
-	}
-}
-
-// separator is what stands between the columns: what the header has most of outside of quotation marks.
-func separator(header string) byte {
-	best, most, quoted := byte(','), 0, false
-	for _, c := range []byte{',', ';', '\t'} {
-		n := 0
-		for i := range len(header) {
-			switch header[i] {
-			case '"':
-				quoted = !quoted
-			case c:
-				if !quoted {
-					n++
-				}
+		var (
+			column csvColumn
+			named  booking.Members
+		)
+		if name != "" && wrongName(name) == "" {
+			var wrong string
+			if column, named, wrong = csvColumnOf(name, channels); wrong != "" {
+				bad.add(item("body.header", i), wrong, shown(name))
 			}
 		}
-		if quoted = false; n > most {
-			best, most = c, n
-		}
+		x.columns, x.keep = append(x.columns, column), x.keep&^named
 	}
-	return best
+	return x
+}
+
+// oneLine reports whether the cells of a column have no line breaks.
+func (x *csvReader) oneLine(name string) bool {
+	return name != "" && !strings.HasPrefix(name, "attribute.") && !strings.HasPrefix(name, "opt_out_c")
 }
 
 // csvColumnOf is the column of a name, and which member of a description it is about.
@@ -116,10 +90,7 @@ func columnOf(member string) string {
 
 func csvRecipient(d *description, cell string) string {
 	d.Recipient = cell
-	if wrong := unfit(cell, 1, maxRecipient); wrong != "" {
-		return wrong
-	}
-	return ""
+	return cmp.Or(unfit(cell, 1, maxRecipient), shortened(cell))
 }
 
 func csvOptOutAll(d *description, cell string) string {
@@ -136,7 +107,7 @@ func csvOptOutAll(d *description, cell string) string {
 func csvWords(of func(*description) *[]string, most int) csvColumn {
 	return func(d *description, cell string) string {
 		list := of(d)
-		for word := range strings.FieldsSeq(cell) {
+		for word := range strings.FieldsFuncSeq(cell, betweenWords) {
 			if wrong := unfit(word, 1, most); wrong != "" {
 				return wrong
 			}
@@ -151,13 +122,16 @@ func csvWords(of func(*description) *[]string, most int) csvColumn {
 	}
 }
 
+// betweenWords reports whether a character is between the words of a cell.
+func betweenWords(c rune) bool { return c == ',' || c == ';' || unicode.IsSpace(c) }
+
 func csvAddress(channel string) csvColumn {
 	return func(d *description, cell string) string {
 		if d.Addresses == nil {
 			d.Addresses = map[string]string{}
 		}
 		d.Addresses[channel] = cell
-		return unfit(cell, 1, maxTo)
+		return cmp.Or(unfit(cell, 1, maxTo), shortened(cell))
 	}
 }
 
@@ -197,91 +171,15 @@ func csvAttribute(d *description, name, cell string) string {
 	return ""
 }
 
-// whole reports whether several lines are a record: it has the cells of the header, and line breaks only where one means
-// something.
-func (x *csvReader) whole(record []byte) bool {
-	cells, err := splitRecord(string(record), x.comma)
-	if err != nil || len(cells) != len(x.columns) || !utf8.Valid(record) {
-		return false
-	}
-	for i, cell := range cells {
-		if !strings.HasPrefix(x.names[i], "attribute.") && !strings.HasPrefix(x.names[i], "opt_out_c") && strings.Contains(strings.TrimSpace(cell), "\n") {
-			return false
-		}
-	}
-	return true
-}
-
 // line reads a recipient.
-func (x *csvReader) line(text string, d *description, found *fieldErrors) {
-	cells, err := splitRecord(text, x.comma)
-	if err != nil {
-		found.add("", err.Error(), nil)
-		return
-	}
-	if len(cells) != len(x.columns) {
-		found.add("", unevenCells(len(cells), len(x.columns)), nil)
-		return
-	}
+func (x *csvReader) line(cells []string, d *description, found *fieldErrors) {
 	d.Keep = x.keep
 	for i, column := range x.columns {
-		cell := strings.TrimSpace(cells[i])
-		if cell == "" && x.names[i] != "recipient" {
+		if column == nil || cells[i] == "" && x.names[i] != "recipient" {
 			continue
 		}
-		if wrong := column(d, cell); wrong != "" {
-			found.add(x.names[i], wrong, shown(cell))
+		if wrong := column(d, cells[i]); wrong != "" {
+			found.add(x.names[i], wrong, shown(cells[i]))
 		}
 	}
-}
-
-var (
-	errQuote    = errors.New("has a quotation mark that is not closed")
-	errBehind   = errors.New("has text behind a quotation mark that ends a cell")
-	errEncoding = errors.New("must be valid UTF-8")
-)
-
-// splitRecord divides a line into its cells. A cell in quotation marks may have anything, and marks twice.
-func splitRecord(line string, comma byte) (cells []string, err error) {
-	for {
-		trimmed := strings.TrimLeft(line, " ")
-		if !strings.HasPrefix(trimmed, `"`) {
-			cell, rest, more := strings.Cut(line, string(comma))
-			if cells = append(cells, cell); !more {
-				return cells, nil
-			}
-			line = rest
-			continue
-		}
-		var cell strings.Builder
-		for line = trimmed[1:]; ; {
-			end := strings.IndexByte(line, '"')
-			if end < 0 {
-				return nil, errQuote
-			}
-			cell.WriteString(line[:end])
-			if line = line[end+1:]; !strings.HasPrefix(line, `"`) {
-				break
-			}
-			cell.WriteByte('"')
-			line = line[1:]
-		}
-		cells = append(cells, cell.String())
-		line = strings.TrimLeft(line, " ")
-		switch {
-		case line == "":
-			return cells, nil
-		case line[0] != comma:
-			return nil, errBehind
-		}
-		line = line[1:]
-	}
-}
-
-// unevenCells says that a line has more or fewer cells than the header.
-func unevenCells(line, header int) string {
-	if line == 1 {
-		return fmt.Sprintf("has 1 cell, and the header %d", header)
-	}
-	return fmt.Sprintf("has %d cells, and the header %d", line, header)
 }

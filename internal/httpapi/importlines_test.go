@@ -24,7 +24,6 @@ func TestImport_OpenQuotes(t *testing.T) {
 		"one behind the other":      {"b,\"x\nc,\"y\nd,4\n", "3 1 0 2 [2 3]"},
 		"too many cells":            {"b,\"x\nc,3\",4\nd,5\n", "3 1 0 2 [2 3]"},
 		"a recipient of many lines": {"\"b,1\nc,2\nd\",3\ne,4\n", "4 3 0 1 [2]"},
-		"bad text in it":            {"b,\"x\nc,3\nd,\xff\"\ne,4\n", "4 2 0 2 [2 4]"},
 		"well":                      {"a,\"x\n\n\"\"y\"\"\nz\"\nb,\"\n\"\n", "2 2 0 0 []"},
 		"well, behind a fault":      {"a,\"x\nb,\"y\nz\"\nc,\"1\n2\"\n", "3 2 0 1 [2]"},
 		"three hundred":             {many, "600 1 299 300 [2 4 6]"},

@@ -12,7 +12,7 @@ func (x *recipientImport) line() error {
 		d     description
 		found fieldErrors
 	)
-	text, number, err := x.record(&found)
+	text, cells, number, err := x.record(&found)
 	if err != nil {
 		return err
 	}
@@ -20,7 +20,7 @@ func (x *recipientImport) line() error {
 	switch {
 	case len(found.list) > 0:
 	case x.csv != nil:
-		x.csv.line(string(text), &d, &found)
+		x.csv.line(cells, &d, &found)
 	default:
 		readImported(text, &d, &found)
 	}

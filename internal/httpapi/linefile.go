@@ -27,6 +27,11 @@ type lineFile struct {
 	csv    bool
 	remark string // what has become of a body that breaks off
 
+	comma   byte     // of CSV, between cells
+	columns []string // of CSV, as the header names them, without spaces around
+	single  []bool   // of CSV: whether the cells of a column have no line breaks
+	begin   int      // of CSV: the line of the header
+
 	rows     int // lines but for the header and empty ones
 	rejected int
 	faults   []lineFault
@@ -52,10 +57,11 @@ func (f *lineFile) next() (text []byte, number int, long bool, err error) {
 
 // header reads the first line of CSV, and adds what is wrong with it as such. That of Excel may say what separates the columns.
 func (f *lineFile) header(columns string, bad *fieldErrors) (line string, err error) {
-	text, _, long, err := f.next()
+	text, number, long, err := f.next()
 	if err == nil && !long && len(text) == 5 && strings.HasPrefix(strings.ToLower(string(text)), "sep=") {
-		text, _, long, err = f.next()
+		text, number, long, err = f.next()
 	}
+	f.begin = number
 	switch {
 	case errors.Is(err, io.EOF):
 		bad.add("body.header", "is missing; "+columns, nil)
@@ -66,7 +72,7 @@ func (f *lineFile) header(columns string, bad *fieldErrors) (line string, err er
 	case long:
 		bad.add("body.header", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
 	case !utf8.Valid(text):
-		bad.add("body.header", errEncoding.Error(), nil)
+		bad.add("body.header", notUTF8, nil)
 	}
 	return string(text), nil
 }
@@ -82,25 +88,49 @@ func otherFile(line []byte) string {
 	return ""
 }
 
-// record reads the next line that is not empty, and counts it. found has what is wrong with it as a line.
-func (f *lineFile) record(found *fieldErrors) (text []byte, number int, err error) {
+// oneLine says of which columns the cells have no line breaks: where one seems to have some, a quotation mark is not closed.
+func (f *lineFile) oneLine(is func(name string) bool) {
+	for i, name := range f.columns {
+		f.single[i] = is(name)
+	}
+}
+
+// record reads the next line that is not empty, and counts it. found has what is wrong with it as a line; if nothing is, and it is one of
+// CSV, it has a cell for each column. CSV that is not in UTF-8 is refused as a whole: lines with other letters than a to z would be lost.
+func (f *lineFile) record(found *fieldErrors) (text []byte, cells []string, number int, err error) {
 	for {
 		text, number, long, err := f.next()
 		if err != nil {
-			return nil, number, err
+			return nil, nil, number, err
 		}
-		if len(text) == 0 && !long {
-			continue
-		}
-		f.rows++
-		switch {
+		var cells []string
+		switch valid := utf8.Valid(text); {
 		case long:
 			found.add("", fmt.Sprintf("must have at most %d bytes", maxImportLine), nil)
-		case !utf8.Valid(text):
+		case len(text) == 0:
+			continue
+		case !valid && f.csv && !f.lines.utf16:
+			return nil, nil, number, &EncodingError{number}
+		case !valid:
 			found.add("", errEncoding.Error(), nil)
+		case f.csv:
+			if cells = f.cells(string(text), found); cells == nil && len(found.list) == 0 {
+				continue
+			}
 		}
-		return text, number, nil
+		f.rows++
+		return text, cells, number, nil
 	}
+}
+
+// refused is the error of a body that was not read to its end. It says what has become of the lines above one that is not in UTF-8.
+func (f *lineFile) refused(err error) error {
+	if wrong, ok := errors.AsType[*EncodingError](err); ok {
+		var bad fieldErrors
+		bad.add("body", fmt.Sprintf("%s; %d lines above it were read, and %s", wrong, f.rows, f.remark), nil)
+		return bad.err()
+	}
+	return err
 }
 
 // reject notes a line that is not stored.
