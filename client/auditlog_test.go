@@ -22,7 +22,7 @@ func TestClient_AuditLog(t *testing.T) {
 			t.Errorf("%+v, %v", entry, err)
 		}
 	}
-	lines, err := c.Records.ExportAuditLog(t.Context(), client.ExportAuditLogOptions(f), client.NDJSON)
+	lines, err := c.Records.ExportAuditLog(t.Context(), client.ExportAuditLogOptions{Target: f.Target, Action: f.Action, ActorType: f.ActorType}, client.NDJSON)
 	if err != nil {
 		t.Fatal(err)
 	}

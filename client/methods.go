@@ -580,6 +580,10 @@ type CampaignCapacityOptions struct {
 type ExportCampaignRecipientsOptions struct {
 	// Only those with this outcome.
 	Outcome string
+
+	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
+	// Accept leaves the choice, it asks for CSV.
+	Dialect string
 }
 
 // CampaignRecipientsOptions are the optional parameters of a call. A zero value is left out.
@@ -703,14 +707,17 @@ func (a CampaignsAPI) Capacity(ctx context.Context, id string, o CampaignCapacit
 // (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
 // not.
 //
-// In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an
-// apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.
+// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
+// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
+// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
+// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
+// file by a double click.
 //
 // Refusals of its own: [Forbidden].
 //
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a CampaignsAPI) ExportRecipients(ctx context.Context, id string, o ExportCampaignRecipientsOptions, as Format) (io.ReadCloser, error) {
-	return a.c.stream(ctx, call{method: "GET", path: path("/v1/campaigns/{id}/export", id), query: params{"outcome": o.Outcome}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
+	return a.c.stream(ctx, call{method: "GET", path: path("/v1/campaigns/{id}/export", id), query: params{"outcome": o.Outcome, "dialect": o.Dialect}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
 }
 
 // Pause is POST /v1/campaigns/{id}/pause: pause a campaign.
@@ -919,6 +926,10 @@ type ExportAuditLogOptions struct {
 
 	// Only what was done before this. RFC 3339 with a zone.
 	Until time.Time
+
+	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
+	// Accept leaves the choice, it asks for CSV.
+	Dialect string
 }
 
 // FailuresOptions are the optional parameters of a call. A zero value is left out.
@@ -1000,6 +1011,10 @@ type ExportSendsOptions struct {
 
 	// Only those that began before this. RFC 3339 with a zone.
 	Until time.Time
+
+	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
+	// Accept leaves the choice, it asks for CSV.
+	Dialect string
 }
 
 // StatsOptions are the optional parameters of a call. A zero value is left out.
@@ -1056,11 +1071,17 @@ func (a RecordsAPI) ListAuditLog(ctx context.Context, o AuditLogOptions) iter.Se
 // (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
 // not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.
 //
+// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
+// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
+// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
+// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
+// file by a double click.
+//
 // Refusals of its own: [Forbidden].
 //
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a RecordsAPI) ExportAuditLog(ctx context.Context, o ExportAuditLogOptions, as Format) (io.ReadCloser, error) {
-	return a.c.stream(ctx, call{method: "GET", path: path("/v1/audit-log/export"), query: params{"actor": o.Actor, "actor_type": o.ActorType, "action": o.Action, "target": o.Target, "from": o.From, "until": o.Until}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
+	return a.c.stream(ctx, call{method: "GET", path: path("/v1/audit-log/export"), query: params{"actor": o.Actor, "actor_type": o.ActorType, "action": o.Action, "target": o.Target, "from": o.From, "until": o.Until, "dialect": o.Dialect}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
 }
 
 // ListAudits is GET /v1/audits: list audits.
@@ -1116,11 +1137,17 @@ func (a RecordsAPI) ListSends(ctx context.Context, o SendsOptions) iter.Seq2[Sen
 // Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one
 // that ends later may lie before the last line.
 //
+// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
+// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
+// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
+// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
+// file by a double click.
+//
 // Refusals of its own: [Forbidden].
 //
 // The caller closes the stream. It breaks off with an error if it is not complete.
 func (a RecordsAPI) ExportSends(ctx context.Context, o ExportSendsOptions, as Format) (io.ReadCloser, error) {
-	return a.c.stream(ctx, call{method: "GET", path: path("/v1/sends/export"), query: params{"recipient": o.Recipient, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "outcome": o.Outcome, "from": o.From, "until": o.Until}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
+	return a.c.stream(ctx, call{method: "GET", path: path("/v1/sends/export"), query: params{"recipient": o.Recipient, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "outcome": o.Outcome, "from": o.From, "until": o.Until, "dialect": o.Dialect}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
 }
 
 // Stats is GET /v1/stats: see numbers.

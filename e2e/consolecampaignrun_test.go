@@ -109,10 +109,10 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 		break
 	}
 	name, text := w.download("a", "Export as CSV")
-	if lines := strings.Split(strings.TrimSpace(text), "\n"); name != "recipients.csv" || len(lines) != people+1 || !strings.HasPrefix(lines[0], "recipient,line,outcome") {
+	if lines := strings.Split(strings.TrimSpace(text), "\n"); name != "recipients.csv" || len(lines) != people+1 || !strings.HasPrefix(lines[0], "\uFEFFrecipient;line;outcome") {
 		t.Errorf("%s has %d lines:\n%s", name, len(lines), text)
 	}
-	if sent, canceled := strings.Count(text, ",sent,"), strings.Count(text, ",canceled,"); sent != people-busy || canceled != busy {
+	if sent, canceled := strings.Count(text, ";sent;"), strings.Count(text, ";canceled;"); sent != people-busy || canceled != busy {
 		t.Errorf("the file tells of %d sent and %d canceled:\n%s", sent, canceled, text)
 	}
 	if name, text := w.download("a", "as NDJSON"); name != "recipients.ndjson" || strings.Count(text, `"outcome":"canceled"`) != busy {

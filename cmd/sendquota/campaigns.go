@@ -83,6 +83,7 @@ type showCampaign struct {
 	apiFlags
 	ID         string `arg:"" help:"The id of the campaign."`
 	Recipients string `placeholder:"FILE" help:"Write each recipient, with what became of it and why, to this file: CSV or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard output, in the place of the campaign."`
+	Dialect    string `enum:"excel,plain" default:"excel" help:"Of CSV: excel (opened by a double click: a byte order mark, semicolons, Windows line ends) or plain (commas). Default: ${default}."`
 	JSON       bool   `name:"json" help:"Print the campaign as JSON."`
 }
 
@@ -104,7 +105,11 @@ func (c showCampaign) Run() error {
 
 // export writes the recipients. What is not complete is removed.
 func (c showCampaign) export(ctx context.Context, api *client.Client) error {
-	lines, err := api.Campaigns.ExportRecipients(ctx, c.ID, client.ExportCampaignRecipientsOptions{}, formatOf(c.Recipients))
+	options, format := client.ExportCampaignRecipientsOptions{}, formatOf(c.Recipients)
+	if format == client.CSV {
+		options.Dialect = c.Dialect
+	}
+	lines, err := api.Campaigns.ExportRecipients(ctx, c.ID, options, format)
 	if err != nil {
 		return err
 	}

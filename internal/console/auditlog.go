@@ -150,5 +150,8 @@ func (p *page) exportAuditLog() error {
 	f := client.ExportAuditLogOptions{Actor: query.Get("actor"), ActorType: query.Get("actor_type"), Action: query.Get("action"), Target: query.Get("target")}
 	f.From, _ = time.Parse(time.RFC3339Nano, query.Get("from")) // filter wrote them
 	f.Until, _ = time.Parse(time.RFC3339Nano, query.Get("until"))
-	return p.export("who-did-what", func(as client.Format) (io.ReadCloser, error) { return p.api.Records.ExportAuditLog(p.ctx(), f, as) })
+	return p.export("who-did-what", func(as client.Format, dialect string) (io.ReadCloser, error) {
+		f.Dialect = dialect
+		return p.api.Records.ExportAuditLog(p.ctx(), f, as)
+	})
 }

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
@@ -210,27 +208,18 @@ func fileFaults(err error) error {
 // badLines gives the bad lines, which the form has, as a file.
 func (p *page) badLines() error {
 	lines, messages, texts := p.r.PostForm["line"], p.r.PostForm["message"], p.r.PostForm["text"]
-	p.attach("text/csv; charset=utf-8", "bad-lines.csv")
-	out := csv.NewWriter(p.w)
-	_ = out.Write([]string{"line", "message", "the line as it is in the list"}) // a browser that went away needs no file
+	p.attach(mediaCSV, "bad-lines.csv")
+	out := httpapi.NewCSVWriter(p.w, httpapi.ExcelCSV, "line", "message", "the line as it is in the list")
 	for i := range lines[:min(len(lines), len(messages), len(texts))] {
 		n, err := strconv.Atoi(lines[i])
 		if err != nil {
 			continue
 		}
-		_ = out.Write([]string{fmt.Sprint(n), plainCell(messages[i]), plainCell(texts[i])})
+		out.Write(fmt.Sprint(n), messages[i], texts[i])
 	}
 	if all, err := strconv.ParseInt(p.form("all"), 10, 64); err == nil && all > int64(len(lines)) {
-		_ = out.Write([]string{"", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad line", "bad lines")), ""})
+		out.Write("", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad line", "bad lines")), "")
 	}
-	out.Flush()
+	_ = out.Flush() // a browser that went away needs no file
 	return nil
-}
-
-// plainCell is a cell that no spreadsheet takes for a formula.
-func plainCell(text string) string {
-	if strings.ContainsAny(text[:min(1, len(text))], "=+-@\t\r") {
-		return "'" + text
-	}
-	return text
 }

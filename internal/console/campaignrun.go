@@ -126,7 +126,7 @@ func (p *page) campaignRecipients() error {
 
 // exportCampaign hands on the recipients with what became of them, while they are read.
 func (p *page) exportCampaign() error {
-	return p.export("recipients", func(as client.Format) (io.ReadCloser, error) {
-		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.query("outcome")}, as)
+	return p.export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
+		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.query("outcome"), Dialect: dialect}, as)
 	})
 }

@@ -132,7 +132,7 @@ func TestCampaign_Story(t *testing.T) {
 	b.follow(started).has(t, 200, "The campaign is started", "Winter sale", "0</strong> of 3", "hx-sse:connect")
 	b.get(at+"/recipients?outcome=scheduled").has(t, 200, "ben", "carl", "/console/pushes/")
 	export := b.get(at + "/export?outcome=scheduled")
-	export.has(t, 200, "recipient,line,outcome", "ben,4,scheduled")
+	export.has(t, 200, "\uFEFFrecipient;line;outcome", "ben;4;scheduled")
 	if !strings.Contains(export.Header.Get("Content-Disposition"), "recipients.csv") {
 		t.Error(export.Header)
 	}
@@ -173,7 +173,7 @@ func TestCampaign_BadLines(t *testing.T) {
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
 	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
 	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cell, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
-	file.has(t, 200, "line,message,the line as it is in the list\n3,\"has 1 cell, and the header 2\",b\n4,'=recipient: must not be empty,\"'=1,UTC\"\n", "These are the first 2 of 20 000 bad lines.")
+	file.has(t, 200, "\uFEFFline;message;the line as it is in the list\r\n3;has 1 cell, and the header 2;b\r\n4;'=recipient: must not be empty;'=1,UTC\r\n", "These are the first 2 of 20 000 bad lines.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
 	bad := strings.Repeat(",x\n", 150)
 	b.upload(at+"/audience", "id,tz\na,UTC\n"+bad, choice...).has(t, 200, "Download the first 100 of 150 as CSV", `name="all" value="150"`)

@@ -6,19 +6,24 @@ import (
 	"net/http"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
-// export hands rows on as a file while they are read: as CSV, or as NDJSON where the URL asks for that. The name has no ending.
-func (p *page) export(name string, open func(client.Format) (io.ReadCloser, error)) error {
-	format, media, ending := client.CSV, "text/csv; charset=utf-8", ".csv"
+// mediaCSV is what CSV is sent as.
+const mediaCSV = "text/csv; charset=utf-8"
+
+// export hands rows on as a file while they are read: as CSV for spreadsheets, or as NDJSON, which has no dialect, where the URL asks for
+// that. The name has no ending.
+func (p *page) export(name string, open func(as client.Format, dialect string) (io.ReadCloser, error)) error {
+	format, dialect, media, ending := client.CSV, string(httpapi.ExcelCSV), mediaCSV, ".csv"
 	switch asked := p.query("format"); asked {
 	case "", "csv":
 	case "ndjson":
-		format, media, ending = client.NDJSON, string(client.NDJSON), ".ndjson"
+		format, dialect, media, ending = client.NDJSON, "", string(client.NDJSON), ".ndjson"
 	default:
 		return &client.Problem{Title: "There is no such format", Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("A file can be had as csv or as ndjson, not as %q.", asked)}
 	}
-	rows, err := open(format)
+	rows, err := open(format, dialect)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -61,7 +62,7 @@ type exportedEntry struct {
 var logLines = exported[exportedEntry]{
 	columns: []string{"id", "at", "actor_type", "actor_id", "actor_name", "action", "target_type", "target_id", "target_name", "difference", "page_token"},
 	cells: func(e *exportedEntry) []string {
-		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), plainCell(orBlank(e.Actor.Name)), e.Action, e.Target.Type, plainCell(orBlank(e.Target.ID)), plainCell(orBlank(e.Target.Name)), string(e.Difference), e.PageToken}
+		return []string{e.ID, e.At, string(e.Actor.Type), orBlank(e.Actor.ID), orBlank(e.Actor.Name), e.Action, e.Target.Type, orBlank(e.Target.ID), orBlank(e.Target.Name), string(e.Difference), e.PageToken}
 	},
 }
 
@@ -88,7 +89,7 @@ var logFields = []field[logFilter]{
 
 var (
 	logParams       = pagesOf(maxPageSize, defaultPageSize, logFields...)
-	logExportParams = table[logFilter]{fields: logFields}
+	logExportParams = table[logFilter]{fields: append(slices.Clip(logFields), dialectParam[logFilter]())}
 )
 
 // listAuditLog answers with a page of the tenant's audit log.
@@ -139,7 +140,7 @@ func (a *api) auditLogRoutes(s *spec) []operation {
 		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportAuditLog,
 		summary: "Export who did what",
 		description: "Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
-			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.",
+			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" + aboutGuards,
 		query: &logExportParams, status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, logLines, exportedEntry{example, "AAZg9d2FBAA"}) },
 	}}

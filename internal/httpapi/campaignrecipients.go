@@ -40,17 +40,9 @@ var outcomeLines = exported[outcomeView]{
 	columns: []string{"recipient", "line", "outcome", "push", "send_at", "reason", "rules"},
 	cells: func(v *outcomeView) []string {
 		return []string{
-			plainCell(v.Recipient), strconv.Itoa(v.Line), string(v.Outcome), orBlank(v.Push), orBlank(v.SendAt), plainCell(v.Reason), plainCell(strings.Join(v.Rules, " ")),
+			v.Recipient, strconv.Itoa(v.Line), string(v.Outcome), orBlank(v.Push), orBlank(v.SendAt), v.Reason, strings.Join(v.Rules, " "),
 		}
 	},
-}
-
-// plainCell is a cell that no spreadsheet takes for a formula: it has an apostrophe before it if it begins as one.
-func plainCell(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r", rune(text[0])) {
-		return "'" + text
-	}
-	return text
 }
 
 // outcomeFilter is which recipients of a campaign are asked for.
@@ -66,7 +58,7 @@ var (
 	outcomesParams = pages(outcomeField, field[outcomeFilter]{
 		"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this one.", "user-42",
 	})
-	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField}}
+	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField, dialectParam[outcomeFilter]()}}
 )
 
 // listCampaignRecipients answers with a page of a campaign's recipients, in the order of their lines.
@@ -113,8 +105,7 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.exportCampaignRecipients,
 		summary: "Export what became of a campaign's recipients",
 		description: "Streams the same recipients, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
-			"The end of the answer is the end of the list; a connection that breaks off is not.\n\n" +
-			"In CSV, a recipient, reason or list of rules that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it, so that no spreadsheet takes it for a formula. In NDJSON all are as they are.",
+			"The end of the answer is the end of the list; a connection that breaks off is not.\n\n" + aboutGuards,
 		query:  &outcomesExportParams,
 		status: http.StatusOK, answer: "The recipients, a line each.", example: "", problems: []kind{notFound, notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, scheduled) },

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"encoding/json"
 	"mime"
 	"net/http"
@@ -44,13 +43,34 @@ type exported[T any] struct {
 	page func(ctx context.Context) (rows []T, more bool, err error)
 }
 
-// exportMedia says whether an export is to be CSV, by the request's Accept. NDJSON is for those who do not say.
-func exportMedia(h http.Header) (asCSV bool, err error) {
-	asText, asLines := liking(h, mediaCSV), liking(h, mediaNDJSON)
-	if asText == 0 && asLines == 0 {
-		return false, &refusal{kind: notAcceptable, detail: "accept " + mediaCSV + ", or " + mediaNDJSON}
+// dialectParam is the row of an export's query that says how CSV is written. exportAs reads it, so that page tokens, which go with the
+// other parameters, do not depend on it.
+func dialectParam[Q any]() field[Q] {
+	return field[Q]{
+		"dialect", optional, oneOf(func(*Q, CSVDialect) {}, PlainCSV, ExcelCSV),
+		"How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where Accept leaves the choice, it asks for CSV.", nil,
 	}
-	return asText > asLines, nil
+}
+
+// aboutGuards documents CSV.
+const aboutGuards = "In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes it for a formula, and a cell that ends with white space has an apostrophe behind it. " +
+	"Apostrophes at the ends of a text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the file by a double click."
+
+// exportAs says in which dialect an export is to be CSV, by the request's Accept and query; empty: it is to be NDJSON, which is for
+// callers who do not say.
+func exportAs(c *call) (CSVDialect, error) {
+	asText, asLines := liking(c.r.Header, mediaCSV), liking(c.r.Header, mediaNDJSON)
+	dialect := CSVDialect(c.r.URL.Query().Get("dialect"))
+	switch {
+	case asText == 0 && asLines == 0:
+		return "", &refusal{kind: notAcceptable, detail: "accept " + mediaCSV + ", or " + mediaNDJSON}
+	case dialect != "" && asText < asLines:
+		badParameter(&c.bad, "dialect", "is of CSV, and Accept asks for NDJSON: send Accept: "+mediaCSV+", or leave the dialect out", string(dialect))
+		return "", c.bad.err()
+	case dialect == "" && asText > asLines:
+		return PlainCSV, nil
+	}
+	return dialect, nil
 }
 
 // liking is how much the Accept of a request likes a media type: from 0, not at all, to 1. A request without one likes all.
@@ -83,7 +103,7 @@ func liking(h http.Header, media string) float64 {
 // export sends the rows. Nothing but a page of them is in memory. What goes wrong on the way breaks the connection off: the caller
 // must not take a part for the whole.
 func export[T any](a *api, c *call, x exported[T]) error {
-	asCSV, err := exportMedia(c.r.Header)
+	dialect, err := exportAs(c)
 	if err != nil {
 		return err
 	}
@@ -95,7 +115,7 @@ func export[T any](a *api, c *call, x exported[T]) error {
 	if err := c.reserve(pageBytes); err != nil {
 		return err
 	}
-	out := newRowWriter(c, x, asCSV)
+	out := newRowWriter(c, x, dialect)
 	for first := true; ; first = false {
 		rows, more, err := x.page(c.w.whole)
 		if err != nil && first {
@@ -125,26 +145,24 @@ type rowWriter[T any] struct {
 	c       *call
 	control *http.ResponseController
 	text    bytes.Buffer
-	csv     *csv.Writer // nil: NDJSON
+	dialect CSVDialect // empty: NDJSON
+	csv     *CSVWriter
 	json    *json.Encoder
 }
 
-func newRowWriter[T any](c *call, x exported[T], asCSV bool) *rowWriter[T] {
-	w := &rowWriter[T]{exported: x, c: c, control: http.NewResponseController(c.w)}
+func newRowWriter[T any](c *call, x exported[T], dialect CSVDialect) *rowWriter[T] {
+	w := &rowWriter[T]{exported: x, c: c, dialect: dialect, control: http.NewResponseController(c.w)}
 	w.json = json.NewEncoder(&w.text)
 	w.json.SetEscapeHTML(false)
-	if asCSV {
-		w.csv = csv.NewWriter(&w.text)
-	}
 	return w
 }
 
 // begin sends the header of the answer.
 func (w *rowWriter[T]) begin() {
 	media := mediaNDJSON
-	if w.csv != nil {
+	if w.dialect != "" {
 		media = mediaCSV + "; charset=utf-8"
-		_ = w.csv.Write(w.columns) // to memory
+		w.csv = NewCSVWriter(&w.text, w.dialect, w.columns...)
 	}
 	w.c.w.setHeader("Content-Type", media)
 	w.c.w.Header().Add("Vary", "Accept")
@@ -155,18 +173,14 @@ func (w *rowWriter[T]) begin() {
 func (w *rowWriter[T]) write(rows []T) error {
 	err := w.c.computing.Do(w.c.w.whole, w.c.caller.Tenant, func() error {
 		for i := range rows {
-			var err error
 			if w.csv != nil {
-				err = w.csv.Write(w.cells(&rows[i]))
-			} else {
-				err = w.json.Encode(&rows[i])
-			}
-			if err != nil {
+				w.csv.Write(w.cells(&rows[i])...)
+			} else if err := w.json.Encode(&rows[i]); err != nil {
 				return err
 			}
 		}
 		if w.csv != nil {
-			w.csv.Flush()
+			return w.csv.Flush()
 		}
 		return nil
 	})
@@ -194,6 +208,8 @@ func exports[T any](all map[string]*huma.Response, x exported[T], example T) {
 	}
 	line, _ := json.Marshal(example) // it is JSON
 	var table bytes.Buffer
-	_ = csv.NewWriter(&table).WriteAll([][]string{x.columns, x.cells(&example)}) // to memory
+	rows := NewCSVWriter(&table, PlainCSV, x.columns...)
+	rows.Write(x.cells(&example)...)
+	_ = rows.Flush() // to memory
 	all["200"].Content = map[string]*huma.MediaType{mediaCSV: media(table.Bytes()), mediaNDJSON: media(append(line, '\n'))}
 }

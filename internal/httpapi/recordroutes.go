@@ -29,7 +29,7 @@ func (a *api) recordRoutes(s *spec) []operation {
 		summary: "Export delivery attempts",
 		description: "Streams the same attempts, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" +
-			"Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one that ends later may lie before the last line.",
+			"Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one that ends later may lie before the last line.\n\n" + aboutGuards,
 		query: &sendsExportParams, status: http.StatusOK, answer: "The attempts, a line each.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, sendLines, exportedSend{send, "AAZg9d2FBAA"}) },
 	}, {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -101,7 +102,7 @@ var sendFields = []field[sendFilter]{
 
 var (
 	sendsParams       = pagesOf(maxPageSize, defaultPageSize, sendFields...)
-	sendsExportParams = table[sendFilter]{fields: sendFields}
+	sendsExportParams = table[sendFilter]{fields: append(slices.Clip(sendFields), dialectParam[sendFilter]())}
 )
 
 // listSends answers with a page of the tenant's attempts, by when they began.
