@@ -170,20 +170,12 @@ func (p *page) sendAudience(id string, file io.Reader, form *audienceForm) error
 		zones.drop(err)
 		return err
 	}
-	list := &utf8Reader{in: opened, line: 1}
 	form.BadLines = badLines{}
 	ctx := httpapi.WithBadLines(withUpload(p.ctx(), before, body), form.BadLines.take)
-	all, err := p.api.Campaigns.PutAudience(ctx, id, list, client.CSV)
-	if list.wrong != nil {
-		err = list.wrong
-		if zones != nil {
-			err = fmt.Errorf("%w; time zones above that line may be kept already", err)
-		}
-		err = unreadable(err)
-	}
+	all, err := p.api.Campaigns.PutAudience(ctx, id, opened, client.CSV)
 	if err != nil {
 		zones.drop(err)
-		return fileFaults(err)
+		return fileFaults(err, zones != nil)
 	}
 	form.Result = &all
 	if form.Zones, err = zones.end(); zones != nil {
@@ -192,13 +184,17 @@ func (p *page) sendAudience(id string, file io.Reader, form *audienceForm) error
 	return err
 }
 
-// fileFaults puts what is wrong with the whole file to its field.
-func fileFaults(err error) error {
+// fileFaults puts what is wrong with the whole file to its field. With zones, those above the place of the fault may be kept.
+func fileFaults(err error, zones bool) error {
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		for i := range invalid.Errors {
-			if at := fieldOf(invalid.Errors[i].Location); at == "body" || at == "header" {
-				invalid.Errors[i].Location = "file"
+			one := &invalid.Errors[i]
+			if at := fieldOf(one.Location); at == "body" || at == "header" {
+				one.Location = "file"
+				if zones {
+					one.Message += "; time zones above that line may be kept already"
+				}
 			}
 		}
 	}

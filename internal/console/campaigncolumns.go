@@ -190,7 +190,7 @@ func (f *columnForm) check(headers []string) error {
 	var wrong faults
 	same := len(headers) == len(f.Columns)
 	for i := 0; same && i < len(headers); i++ {
-		same = headers[i] == f.Columns[i].Header
+		same = oneLine(headers[i]) == oneLine(f.Columns[i].Header) // browsers write line breaks in their own way
 	}
 	if !same {
 		wrong.add("file", fmt.Errorf("this file has other columns than the one that you looked at: %s. Show its columns first", strings.Join(headers, ", ")))

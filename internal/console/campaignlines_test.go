@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"testing/iotest"
 	"unicode/utf16"
 
 	"github.com/sendquota/sendquota/client"
@@ -95,15 +94,6 @@ func TestCampaign_OtherEncoding(t *testing.T) {
 	b.get(at+"/audience").has(t, 200, "has <strong>1</strong> recipient.")
 	choice[7] = "time_zone"
 	b.upload(at+"/audience", "a,b\n1,UTC\n2,\xFC\n", choice...).has(t, 422, "time zones above that line may be kept already")
-}
-
-// TestUTF8Reader_Parts: letters that are read in parts are whole.
-func TestUTF8Reader_Parts(t *testing.T) {
-	t.Parallel()
-	text := "ä€😀\n\uFFFD\n"
-	if err := iotest.TestReader(&utf8Reader{in: iotest.OneByteReader(strings.NewReader(text)), line: 1}, []byte(text)); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestCampaign_SkippedTime: a time that the clocks leave out is told.

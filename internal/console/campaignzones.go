@@ -2,8 +2,6 @@ package console
 
 import (
 	"bufio"
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"io"
 	"slices"
@@ -70,10 +68,10 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 		return err
 	}
 	recipient, zone := columns.of(asRecipient), columns.of(asZone)
+	file.OneLine(recipient, zone)
 	buffered := bufio.NewWriter(to)
-	var text bytes.Buffer
-	cells := csv.NewWriter(&text)
-	_, _ = buffered.WriteString("recipient,time_zone\n")
+	cells := httpapi.NewCSVWriter(buffered, httpapi.PlainCSV, "recipient", "time_zone")
+	_ = cells.Flush() // buffered keeps errors
 	for at := 2; ; {
 		record, line, err := file.Next()
 		if errors.Is(err, io.EOF) {
@@ -82,25 +80,22 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 		if err != nil {
 			return err
 		}
-		name, in := oneLine(record[recipient]), oneLine(record[zone])
-		if name == "" || in == "" {
+		if record[recipient] == "" || record[zone] == "" {
 			continue
 		}
 		for ; at < line; at++ {
 			_ = buffered.WriteByte('\n')
 		}
-		text.Reset()
-		_ = cells.Write([]string{name, in}) // to memory
-		cells.Flush()
-		if _, err := buffered.Write(text.Bytes()); err != nil {
+		cells.Write(record[recipient], record[zone])
+		if err := cells.Flush(); err != nil {
 			return err
 		}
 		at++
 	}
 }
 
-// oneLine is a cell without line breaks.
-func oneLine(cell string) string { return strings.Join(strings.Fields(cell), " ") }
+// oneLine is a text without line breaks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // openCSV opens a file, its columns called as was chosen, and says what makes the same in a shell: nothing does, where they are called so
 // already.

@@ -42,7 +42,7 @@ func OpenCSV(text io.Reader) (*CSVFile, error) {
 	}
 	c := &CSVFile{Columns: f.columns, file: f, behind: f.lines.next}
 	if f.begin > 1 {
-		c.prefix = "sep=" + string(f.comma) + "\n" // lines keep their numbers
+		c.prefix = "sep=" + string(f.comma) + "\n"
 	}
 	return c, nil
 }
@@ -87,7 +87,7 @@ func (c *CSVFile) heading(names []string) string {
 	for i, name := range names {
 		quoted[i] = `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 	}
-	return c.prefix + strings.Join(quoted, string(c.file.comma)) + "\n"
+	return c.prefix + strings.Join(quoted, string(c.file.comma)) + strings.Repeat("\n", c.behind-c.file.begin) // lines keep their numbers
 }
 
 // RenamedBy is what a POSIX shell makes the same text with as Renamed, of the file called so.

@@ -15,13 +15,14 @@ func TestCSVFile(t *testing.T) {
 		wide += string([]byte{byte(unit), byte(unit >> 8)})
 	}
 	for name, row := range map[string]struct{ text, columns, records, renamed string }{
-		"commas":       {"id, city\na,\"x, y\"\n\nb\nc,z\n", "id|city", "2 a|x, y;5 c|z;", "\"recipient\",\"\"\na,\"x, y\"\n\nb\nc,z\n"},
-		"semicolons":   {"\xEF\xBB\xBFid;city\r\na;x,y\r\n", "id|city", "2 a|x,y;", "\"recipient\";\"\"\na;x,y\r\n"},
-		"Excel's hint": {"sep=;\r\nid;city\r\na;x\r\n", "id|city", "3 a|x;", "sep=;\n\"recipient\";\"\"\na;x\r\n"},
-		"UTF-16":       {wide, "id|city", "2 a|Ōsaka;", "\"recipient\"\t\"\"\na\tŌsaka\r\n"},
-		"old line end": {"id,city\ra,x\r", "id|city", "2 a|x;", "\"recipient\",\"\"\na,x\n"},
-		"a line break": {"id,city\na,\"x\ny\"\nb,z", "id|city", "2 a|x\ny;4 b|z;", "\"recipient\",\"\"\na,\"x\ny\"\nb,z"},
-		"an open mark": {"id,city\na,\"x\nb,z\n", "id|city", "3 b|z;", "\"recipient\",\"\"\na,\"x\nb,z\n"},
+		"commas":                 {"id, city\na,\"x, y\"\n\nb\nc,z\n", "id|city", "2 a|x, y;5 c|z;", "\"recipient\",\"\"\na,\"x, y\"\n\nb\nc,z\n"},
+		"semicolons":             {"\xEF\xBB\xBFid;city\r\na;x,y\r\n", "id|city", "2 a|x,y;", "\"recipient\";\"\"\na;x,y\r\n"},
+		"Excel's hint":           {"sep=;\r\nid;city\r\na;x\r\n", "id|city", "3 a|x;", "sep=;\n\"recipient\";\"\"\na;x\r\n"},
+		"UTF-16":                 {wide, "id|city", "2 a|Ōsaka;", "\"recipient\"\t\"\"\na\tŌsaka\r\n"},
+		"old line end":           {"id,city\ra,x\r", "id|city", "2 a|x;", "\"recipient\",\"\"\na,x\n"},
+		"a line break":           {"id,city\na,\"x\ny\"\nb,z", "id|city", "2 a|x\ny;4 b|z;", "\"recipient\",\"\"\na,\"x\ny\"\nb,z"},
+		"a heading of two lines": {"id,\"ci\nty\"\na,x\n", "id|ci\nty", "3 a|x;", "\"recipient\",\"\"\n\na,x\n"},
+		"an open mark":           {"id,city\na,\"x\nb,z\n", "id|city", "3 b|z;", "\"recipient\",\"\"\na,\"x\nb,z\n"},
 	} {
 		file, err := OpenCSV(strings.NewReader(row.text))
 		if err != nil {
