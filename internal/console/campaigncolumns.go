@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -94,14 +95,19 @@ func sampleOf(cell string) string {
 	return string(letters)
 }
 
-// variableName is a name that templates can have, of that of a column.
-func variableName(header string) string {
-	name := strings.Map(func(c rune) rune {
-		if unicode.IsLetter(c) || unicode.IsDigit(c) || c == '_' {
+// lettersOf is a heading with an underscore for each character that is neither a letter nor a digit.
+func lettersOf(header string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsLetter(c) || unicode.IsMark(c) || unicode.IsDigit(c) {
 			return c
 		}
 		return '_'
 	}, header)
+}
+
+// variableName is a name for the variable of a column, which Placeholder knows how to write.
+func variableName(header string) string {
+	name := lettersOf(header)
 	if name != header {
 		name = strings.ToLower(name)
 	}
@@ -109,6 +115,24 @@ func variableName(header string) string {
 		return name + "_1" // they mean something else
 	}
 	return name
+}
+
+// plainName is what a template can name without quotation marks, unless it is a word of the language.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+var languageWords = []string{"and", "or", "contains", "in", "nil", "null", "true", "false", "blank", "empty"}
+
+// Placeholder is what a template says for the variable of a column; empty: no template can name it.
+func (c fileColumn) Placeholder() string {
+	switch {
+	case plainName.MatchString(c.Name) && !slices.Contains(languageWords, c.Name):
+		return "{{ " + c.Name + " }}"
+	case c.Name == "" || strings.Contains(c.Name, "'") && strings.Contains(c.Name, `"`):
+		return ""
+	case strings.Contains(c.Name, "'"):
+		return `{{ ["` + c.Name + `"] }}`
+	}
+	return "{{ ['" + c.Name + "'] }}"
 }
 
 // likelyNames are how people call columns, the surest first, in small letters and without what is between words.
@@ -142,7 +166,7 @@ func guess(form *columnForm, kind string) {
 func (f *columnForm) take(as string, names []string) {
 	for _, name := range names {
 		for i := range f.Columns {
-			plain := strings.NewReplacer(" ", "", "_", "", "-", "").Replace(strings.ToLower(f.Columns[i].Header))
+			plain := strings.ReplaceAll(strings.ToLower(lettersOf(f.Columns[i].Header)), "_", "")
 			if plain == name && (f.Columns[i].As == asVariable) {
 				f.Columns[i].As = as
 				return
