@@ -20,7 +20,7 @@ type importRecipients struct {
 
 // Help says what the columns are.
 func (importRecipients) Help() string {
-	return `The columns of CSV are recipient, time_zone, address.<channel>, opt_out_all, opt_out_channels, opt_out_categories (separated by spaces), limit.<rule> and attribute.<name>.
+	return `The columns of CSV are recipient, time_zone, address.<channel>, opt_out_all, opt_out_channels, opt_out_categories (words separated by spaces, commas or semicolons), limit.<rule> and attribute.<name>.
 A line of NDJSON is an object with the recipient and the members of PUT /v1/recipients/{id}. What the header, or a line, does not name is left as it was.
 
 It can be repeated. It needs no database, but the API.`

@@ -30,4 +30,3 @@ func TestCampaign_Placeholders(t *testing.T) {
 		}
 	}
 }
-
