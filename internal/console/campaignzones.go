@@ -68,7 +68,6 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 		return err
 	}
 	recipient, zone := columns.of(asRecipient), columns.of(asZone)
-	file.OneLine(recipient, zone)
 	buffered := bufio.NewWriter(to)
 	cells := httpapi.NewCSVWriter(buffered, httpapi.PlainCSV, "recipient", "time_zone")
 	_ = cells.Flush() // buffered keeps errors

@@ -47,14 +47,6 @@ func OpenCSV(text io.Reader) (*CSVFile, error) {
 	return c, nil
 }
 
-// OneLine says that the cells of some columns have no line breaks: where one seems to have some, a quotation mark is not closed, and Next
-// reads on in the line below.
-func (c *CSVFile) OneLine(columns ...int) {
-	for _, i := range columns {
-		c.file.single[i] = true
-	}
-}
-
 // Next reads the next record that has a cell for each column, and says at which line it begins: the header is line 1. Cells are without
 // spaces around them, and without the guard of an export. The error is io.EOF behind the last record, or an [*EncodingError].
 func (c *CSVFile) Next() (cells []string, line int, err error) {
