@@ -144,7 +144,7 @@ func TestImport_Words(t *testing.T) {
 	b := setup(t)
 	for cell, want := range map[string]string{
 		"marketing news": `["marketing","news"]`, `"marketing, news"`: `["marketing","news"]`, "marketing;news": `["marketing","news"]`, `"marketing,news;marketing ,; "`: `["marketing","news"]`,
-		`" , ; "`: `[]`, "marketing": `["marketing"]`,
+		`" , ; "`: `[]`, "marketing": `["marketing"]`, "Marketing NEWS marketing": `["marketing","news"]`,
 	} {
 		b.importCSV("recipient,opt_out_categories\na,"+cell+"\n").must(t, 200)
 		if r := b.send("GET", "/v1/recipients/a", "").must(t, 200); !strings.Contains(r.text, `"categories":`+want) {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // importColumns are those that a header may have.
@@ -63,12 +64,12 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 		return csvWords(func(d *description) *[]string { return &d.OptOuts.Channels }, maxChannel), booking.OptOutChannels, ""
 	case name == "opt_out_categories":
 		return csvWords(func(d *description) *[]string { return &d.OptOuts.Categories }, maxCategory), booking.OptOutCategories, ""
-	case kind == "address" && slices.Contains(channels, rest):
-		return csvAddress(rest), booking.Addresses, ""
+	case kind == "address" && slices.Contains(channels, quota.Name(rest)):
+		return csvAddress(quota.Name(rest)), booking.Addresses, ""
 	case kind == "address":
 		return nil, 0, "unknown channel; the channels are: " + strings.Join(channels, ", ")
-	case kind == "limit" && ruleName.MatchString(rest):
-		return csvLimit(rest), booking.Limits, ""
+	case kind == "limit" && ruleName.MatchString(quota.Name(rest)):
+		return csvLimit(quota.Name(rest)), booking.Limits, ""
 	case kind == "limit":
 		return nil, 0, wrongRule + ", behind limit."
 	case kind == "attribute" && unfit(rest, 1, 64) == "":
@@ -108,6 +109,7 @@ func csvWords(of func(*description) *[]string, most int) csvColumn {
 	return func(d *description, cell string) string {
 		list := of(d)
 		for word := range strings.FieldsFuncSeq(cell, betweenWords) {
+			word = quota.Name(word)
 			if wrong := unfit(word, 1, most); wrong != "" {
 				return wrong
 			}
