@@ -3,9 +3,11 @@ package app
 import (
 	"container/list"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 )
 
 // limitListener is a listener that bounds the open connections. When all are open, it closes the one that has been
@@ -27,6 +29,8 @@ type trackedConn struct {
 	release func()
 	element *list.Element // in idle; nil: it is not idle
 	framing framing
+
+	halfClosed atomic.Bool // the caller sends nothing more
 }
 
 func newLimitListener(l net.Listener, connections int) *limitListener {
@@ -103,6 +107,9 @@ func (l *limitListener) notIdle(t *trackedConn) {
 // Read is called by one goroutine at a time.
 func (t *trackedConn) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
+	if err == io.EOF {
+		t.halfClosed.Store(true) // before net/http knows it
+	}
 	t.framing.read(p[:n])
 	return n, err
 }

@@ -67,7 +67,7 @@ func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Han
 func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p serverTimeouts) error {
 	limited := newLimitListener(l, p.connections)
 	server := &http.Server{
-		Handler:           endAmbiguous(h),
+		Handler:           endAmbiguous(serveHalfClosed(h)),
 		ReadHeaderTimeout: p.header,
 		ReadTimeout:       p.request,
 		WriteTimeout:      p.answer,

@@ -1,0 +1,26 @@
+package app
+
+import (
+	"context"
+	"net/http"
+)
+
+// serveHalfClosed serves a request on although the caller has closed its half of the connection: RFC 9112, 9.6. net/http
+// ends the context of a request when the connection has nothing more to read, and the caller may still wait for the answer.
+//
+// A caller that is gone looks the same until something is sent to it. So nothing depends on this end: a request has its
+// time-out, and an answer that goes on ends when it can not be written. What breaks a connection ends the request at once,
+// as before.
+func serveHalfClosed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := r.Context().Value(connKey{}).(*trackedConn)
+		ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+		defer cancel()
+		defer context.AfterFunc(r.Context(), func() {
+			if !c.halfClosed.Load() {
+				cancel()
+			}
+		})()
+		h.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
