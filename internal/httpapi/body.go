@@ -87,19 +87,36 @@ func malformed(why string) *badRequest {
 
 // checkMedia accepts JSON, and bodies that do not say what they are.
 func checkMedia(h http.Header) error {
-	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
-		return &refusal{kind: unsupportedMedia, detail: "send the body without a Content-Encoding"}
+	if err := checkCoding(h); err != nil {
+		return err
 	}
 	given := h.Get("Content-Type")
 	if given == "" || given == "application/json" {
 		return nil
 	}
 	media, params, err := mime.ParseMediaType(given)
-	charset := params["charset"]
-	if err == nil && (media == "application/json" || media == "application/merge-patch+json") && (charset == "" || strings.EqualFold(charset, "utf-8")) {
+	if err == nil && (media == "application/json" || media == "application/merge-patch+json") && isUTF8(params["charset"]) {
 		return nil
 	}
 	return &refusal{kind: unsupportedMedia, detail: "send the body as application/json, in UTF-8"}
+}
+
+// checkCoding refuses what is compressed, and says what would be taken: RFC 9110, 15.5.16.
+func checkCoding(h http.Header) error {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return &refusal{
+				kind: unsupportedMedia, detail: "send the body without a Content-Encoding",
+				header: http.Header{"Accept-Encoding": {"identity"}},
+			}
+		}
+	}
+	return nil
+}
+
+// isUTF8 reports whether a charset is UTF-8, by one of its names, or not given.
+func isUTF8(charset string) bool {
+	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // object has the object read that a body of at most limit bytes is. What is no JSON ends the request, together with the

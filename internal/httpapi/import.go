@@ -98,13 +98,14 @@ func (x *recipientImport) readLines() error {
 
 // importMedia tells CSV from NDJSON.
 func importMedia(h http.Header) (asCSV bool, err error) {
+	if err := checkCoding(h); err != nil {
+		return false, err
+	}
 	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	charset := strings.ToLower(params["charset"])
-	plain := h.Get("Content-Encoding") == "" || strings.EqualFold(h.Get("Content-Encoding"), "identity")
-	if err == nil && plain && (media == "text/csv" || media == "application/x-ndjson") && (charset == "" || charset == "utf-8" || strings.HasPrefix(charset, "utf-16")) {
+	if charset := params["charset"]; err == nil && (media == "text/csv" || media == "application/x-ndjson") && (isUTF8(charset) || strings.HasPrefix(strings.ToLower(charset), "utf-16")) {
 		return media == "text/csv", nil
 	}
-	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, in UTF-8, without a Content-Encoding"}
+	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, in UTF-8"}
 }
 
 // readHeader reads the first line of CSV.

@@ -38,6 +38,8 @@ func (s *spec) problem(status int, among ...kind) *huma.Response {
 		switch k {
 		case unauthorized:
 			s.addHeader(res, "WWW-Authenticate", "")
+		case unsupportedMedia:
+			s.addHeader(res, "Accept-Encoding", "Where the Content-Encoding is the reason: those that are accepted.")
 		case rateLimited, unavailable:
 			s.addHeader(res, "Retry-After", "")
 		}

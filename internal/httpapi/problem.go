@@ -60,7 +60,7 @@ var (
 	userDisabled     = kind{"user-disabled", 409, "User disabled", "The user is disabled; enable the user first."}
 	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
-	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json."}
+	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json, or has a Content-Encoding; Accept-Encoding then says which one would be accepted."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
 	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
 	internal         = kind{"internal", 500, "Internal error", "An unexpected error; the log has more under the X-Request-Id."}

@@ -128,11 +128,21 @@ func TestProblem_MediaAndRoutes(t *testing.T) {
 	body := pushBody("user-1", b.in(time.Hour), "")
 	for _, headers := range [][]string{
 		{"Content-Type", "text/plain"}, {"Content-Type", "application/x-www-form-urlencoded"}, {"Content-Type", "application/json; charset=latin1"},
-		{"Content-Encoding", "gzip"}, {"Content-Type", "a b"},
+		{"Content-Encoding", "gzip"}, {"Content-Encoding", "identity, br"}, {"Content-Type", "a b"},
 	} {
-		b.send("POST", "/v1/pushes", body, headers...).must(t, 415, "unsupported-media-type")
+		r := b.send("POST", "/v1/pushes", body, headers...).must(t, 415, "unsupported-media-type")
+		if got := r.header.Get("Accept-Encoding"); (got == "identity") != (headers[0] == "Content-Encoding") {
+			t.Errorf("%q: Accept-Encoding %q", headers, got)
+		}
 	}
-	for i, headers := range [][]string{{"Content-Type", ""}, {"Content-Type", "Application/JSON; charset=UTF-8"}, {"Content-Encoding", "identity"}} {
+	packed := b.send("POST", "/v1/recipients/import", "recipient\n", "Content-Type", "text/csv", "Content-Encoding", "gzip").must(t, 415, "unsupported-media-type")
+	if got := packed.header.Get("Accept-Encoding"); got != "identity" {
+		t.Errorf("an import: Accept-Encoding %q", got)
+	}
+	for i, headers := range [][]string{
+		{"Content-Type", ""}, {"Content-Type", "Application/JSON; charset=UTF-8"}, {"Content-Encoding", "identity"}, {"Content-Type", "application/json; charset=utf8"},
+		{"Content-Type", `application/json;charset="utf-8"`}, {"Content-Type", `APPLICATION/JSON; CHARSET="UTF8"`},
+	} {
 		b.send("POST", "/v1/pushes", pushBody("user-9", b.in(time.Duration(i+1)*time.Hour), ""), headers...).must(t, 201)
 	}
 	for _, path := range []string{"/v1", "/v1/", "/v1/nothing", "/v1/pushes/", "/nothing", "/v1/recipients//quota"} {
