@@ -109,6 +109,34 @@ func integer[T any](set func(*T, int), least, most int) value[T] {
 	})
 }
 
+// wholeNumber writes a number of JSON whose fraction is zero without it: 5.0 and 5e0 are 5. Everything else stays as it is.
+func wholeNumber(raw []byte) string {
+	text := string(raw)
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(text[at+1:]); err != nil {
+			return text
+		}
+		mantissa = text[:at]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	zeros := len(whole) + exponent - len(digits) // behind the digits
+	switch {
+	case mantissa == text && fraction == "":
+		return text
+	case digits == "" || digits == "-":
+		return "0"
+	case zeros < 0 || zeros > maxDigits:
+		return text
+	}
+	return digits + strings.Repeat("0", zeros)
+}
+
+// maxDigits is how many digits no integer has.
+const maxDigits = 20
+
 // spanShape is that of the time spans that the document describes.
 const spanShape = `^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
 

@@ -66,7 +66,7 @@ func (v *value[T]) readJSON(raw []byte, to *T, name string, errs *fieldErrors) (
 	case v.array != nil:
 		return "must be an array"
 	case !v.quoted:
-		return v.parse(to, string(raw))
+		return v.parse(to, wholeNumber(raw))
 	case raw[0] != '"':
 		return "must be a string"
 	}
