@@ -232,7 +232,7 @@ func readAudienceMembers(r *reader, l *push.CampaignLine, found *fieldErrors) {
 		case raw[0] == '{' || raw[0] == '[':
 			found.add(short([]byte(member)), "must be a string, a number, true, false or null", nil)
 		case !ok:
-			found.add(short([]byte(member)), "must be valid Unicode: it has half of a surrogate pair", nil)
+			found.add(short([]byte(member)), halfPair, nil)
 		case strings.Contains(text, "\x00"):
 			found.add(short([]byte(member)), noNUL, nil)
 		case own && raw[0] != '"' && !(member == "to" && string(raw) == "null"):
@@ -247,7 +247,7 @@ func readAudienceMembers(r *reader, l *push.CampaignLine, found *fieldErrors) {
 		default:
 			quoted, err := jsontext.AppendQuote(nil, member)
 			if err != nil {
-				found.add(short([]byte(member)), "must be valid Unicode: it has half of a surrogate pair", nil)
+				found.add(short([]byte(member)), halfPair, nil)
 				continue
 			}
 			variables = append(append(appendMember(variables, quoted), ':'), raw...)

@@ -201,8 +201,8 @@ func unkeepable(raw []byte) string {
 		}
 		switch t.Kind() {
 		case '"':
-			if s, err := jsontext.AppendUnquote(nil, quotedBefore(raw, d)); err != nil || strings.Contains(string(s), "\x00") {
-				return "must have no text with the character U+0000, or with half of a surrogate pair"
+			if s, err := jsontext.AppendUnquote(nil, quotedBefore(raw, d)); err == nil && strings.Contains(string(s), "\x00") {
+				return "must have no text with the character U+0000"
 			}
 		case '0':
 			if text := t.String(); !keepable(text) {

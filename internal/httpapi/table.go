@@ -120,9 +120,11 @@ func (f *field[T]) read(r *reader, to *T, errs *fieldErrors) {
 	case r.deep:
 		errs.add(f.name, tooDeep, nil)
 	default:
+		since := len(errs.list)
 		if wrong := f.value.readJSON(raw, to, f.name, errs); wrong != "" {
 			errs.addJSON(f.name, wrong, raw)
 		}
+		errs.addHalves(f.name, raw, since)
 	}
 }
 

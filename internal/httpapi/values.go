@@ -72,7 +72,7 @@ func (v *value[T]) readJSON(raw []byte, to *T, name string, errs *fieldErrors) (
 	}
 	text, ok := unquote(raw)
 	if !ok {
-		return "must be valid Unicode: it has half of a surrogate pair"
+		return halfPair
 	}
 	return v.parse(to, text)
 }
