@@ -118,7 +118,7 @@ func TestFile(t *testing.T) {
 
 func TestFile_Empty(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"", "\n", "# only a comment\n", "---\n", "---\n...\n", "%YAML 1.2\n---\n{}\n", "policy: {}\ndelivery: {}\n"} {
+	for _, text := range []string{"", "\n", "\ufeff", "\ufeffpolicy: {}\n", "\ufeff---\npolicy: {}\n", "# only a comment\n", "---\n", "---\n...\n", "%YAML 1.2\n---\n{}\n", "policy: {}\ndelivery: {}\n"} {
 		got, errs := read(text)
 		got.Addr, got.MetricsAddr = "127.0.0.1:8080", ""
 		if diff := cmp.Diff(defaults(), got); errs != nil || diff != "" {

@@ -1,6 +1,7 @@
 package strictyaml
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -66,6 +67,7 @@ func (env Environment) Unknown(prefix string, settings func(*Table), ignored fun
 // ReadYAML reads the text of a file. Without any text, all settings have their defaults. The errors come in the order of
 // lines.
 func (env Environment) ReadYAML(file string, text []byte, settings func(*Table)) Errors {
+	text = bytes.TrimPrefix(text, []byte("\ufeff")) // the byte order mark of some editors
 	in := &source{file: file, env: env, expands: true}
 	for _, ref := range reference.FindAllSubmatch(text, -1) {
 		env.named[string(ref[1])] = true
