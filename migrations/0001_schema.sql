@@ -721,7 +721,7 @@ BEGIN
     FOR may IN SELECT * FROM aclexplode(whole.relacl) a WHERE a.grantee <> whole.relowner LOOP
         EXECUTE format('GRANT %s ON %I TO %s', may.privilege_type, target, CASE may.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(may.grantee)) END);
     END LOOP;
-    IF whole.relowner <> current_user::regrole THEN
+    IF pg_get_userbyid(whole.relowner) <> current_user THEN
         EXECUTE format('ALTER TABLE %I OWNER TO %I', target, pg_get_userbyid(whole.relowner));
     END IF;
 END $$;

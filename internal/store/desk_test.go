@@ -164,7 +164,7 @@ const shapeSQL = `SELECT concat_ws(' ',
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_trigger),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_proc),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_policy),
-	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM goose_db_version),
+	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM sendquota_version),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM installation),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM partitioning),
 	(SELECT count(*) FROM lanes), (SELECT count(*) FROM audit_pass),
@@ -181,7 +181,7 @@ const clearSQL = `DO $$ DECLARE
 		END IF;
 		SET LOCAL session_replication_role = replica; -- no triggers
 		FOR part IN SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
-				AND relname NOT IN ('goose_db_version', 'installation', 'partitioning', 'lanes', 'audit_pass') AND pg_relation_size(oid) > 0 LOOP
+				AND relname NOT IN ('sendquota_version', 'installation', 'partitioning', 'lanes', 'audit_pass') AND pg_relation_size(oid) > 0 LOOP
 			EXECUTE 'DELETE FROM ' || part;
 			GET DIAGNOSTICS n = ROW_COUNT;
 			total := total + n;

@@ -38,8 +38,13 @@ var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBounc
 var errOldSchema = errors.New("an early version of sendquota made this database, and this version cannot convert it; " +
 	"dump what you need with pg_dump, and start afresh: run sendquota migrate on an empty database")
 
-// oldSchemaQuery reports whether an early version made the tables: it had another table pushes, or wrote events by triggers.
-const oldSchemaQuery = `SELECT to_regprocedure('tell_booked()') IS NOT NULL OR EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('pushes') AND relkind = 'r')`
+// versionTable tells which migrations were applied. It has a name of our own: goose's default may be another application's.
+const versionTable = "sendquota_version"
+
+// oldSchemaQuery reports whether an early version made the tables: it wrote events by triggers, or has applied its migrations
+// to goose_db_version.
+const oldSchemaQuery = `SELECT to_regprocedure('tell_booked()') IS NOT NULL
+	OR to_regclass('goose_db_version') IS NOT NULL AND to_regclass('pushes') IS NOT NULL AND to_regclass('` + versionTable + `') IS NULL`
 
 // errContract: the next migration is one that contracts the schema, and was not asked for.
 var errContract = errors.New("it drops what programs of the release before use")
@@ -82,6 +87,9 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	if err := pool.QueryRow(ctx, oldSchemaQuery).Scan(&old); err != nil || old {
 		return nil, fmt.Errorf("migrate: %w", cmp.Or(err, errOldSchema))
 	}
+	if err := checkNames(ctx, pool, cfg.Files); err != nil {
+		return nil, fmt.Errorf("migrate: %w", err)
+	}
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
 
@@ -99,7 +107,7 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 
 // all applies all migrations, or those before the first that contracts the schema and may not be applied: no other kind stands behind it.
 func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, err error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, t.cfg.Files, goose.WithSessionLocker(t), goose.WithAllowOutofOrder(true))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, t.cfg.Files, goose.WithTableName(versionTable), goose.WithSessionLocker(t), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, err
 	}

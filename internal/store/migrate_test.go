@@ -254,7 +254,7 @@ func TestMigrate_Together(t *testing.T) {
 		applied = append(applied, m.applied...)
 	}
 	slices.Sort(applied)
-	versions := ask[[]string](t, db, `SELECT array_agg(version_id::text ORDER BY id) FROM goose_db_version WHERE version_id > 0`)
+	versions := ask[[]string](t, db, `SELECT array_agg(version_id::text ORDER BY id) FROM sendquota_version WHERE version_id > 0`)
 	if len(applied) != len(versions) || len(slices.Compact(slices.Clone(applied))) != len(applied) {
 		t.Errorf("applied %v, recorded %v", applied, versions)
 	}
@@ -316,8 +316,7 @@ func TestMigrate_OldSchema(t *testing.T) {
 	} {
 		url := testenv.Postgres(t)
 		db := connect(t, url)
-		if _, err := db.Exec(t.Context(), `BEGIN; CREATE TEMP TABLE applied AS SELECT * FROM goose_db_version; DROP SCHEMA public CASCADE; CREATE SCHEMA public;
-			CREATE TABLE goose_db_version AS TABLE applied; COMMIT; `+tables); err != nil {
+		if _, err := db.Exec(t.Context(), `BEGIN; DROP SCHEMA public CASCADE; CREATE SCHEMA public; CREATE TABLE goose_db_version (version_id bigint, is_applied bool); COMMIT; `+tables); err != nil {
 			t.Fatal(err)
 		}
 		const all = `SELECT string_agg(oid::text, ' ' ORDER BY oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace`
@@ -343,7 +342,7 @@ func TestMigrate_DownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS)
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FS, goose.WithTableName("sendquota_version"))
 	if err != nil {
 		t.Fatal(err)
 	}

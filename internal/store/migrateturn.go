@@ -112,7 +112,7 @@ func (t *migrationTurn) prepare(ctx context.Context, c *sql.Conn) error {
 func (t *migrationTurn) next(ctx context.Context, c *sql.Conn) (text string, err error) {
 	for _, s := range t.sources { // in their order
 		var applied bool
-		if err := c.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM goose_db_version WHERE version_id = $1 AND is_applied)`, s.Version).Scan(&applied); err != nil {
+		if err := c.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM `+versionTable+` WHERE version_id = $1 AND is_applied)`, s.Version).Scan(&applied); err != nil {
 			return "", err
 		}
 		if !applied {

@@ -187,7 +187,7 @@ func (d *dropping) list(ctx context.Context) (all []partition, now time.Time, er
 		SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false), coalesce(obj_description(c.oid, 'pg_class'), '') = $2, clock_timestamp()
 		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
 		WHERE c.relkind = 'r' AND (i.inhparent = to_regclass($1)
-			OR i.inhrelid IS NULL AND c.relnamespace = current_schema()::regnamespace AND starts_with(c.relname, $1 || '_') AND obj_description(c.oid, 'pg_class') = $2)
+			OR i.inhrelid IS NULL AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND starts_with(c.relname, $1 || '_') AND obj_description(c.oid, 'pg_class') = $2)
 		ORDER BY 3 DESC, 1`, d.table.parent, onItsWay)
 	var p partition
 	_, err = pgx.ForEachRow(rows, []any{&p.name, &p.attached, &p.pending, &p.marked, &now}, func() error {
@@ -260,7 +260,7 @@ func (d *dropping) exec(ctx context.Context, sql string) error {
 // explain says what the operator can do about a role that may not drop what it does not own.
 func (d *dropping) explain(ctx context.Context, err error) error {
 	var role, owner string
-	if !hasCode(err, mayNot) || d.store.pool.QueryRow(ctx, `SELECT current_user::text, pg_get_userbyid(relowner)::text FROM pg_class WHERE oid = to_regclass($1)`, d.table.parent).Scan(&role, &owner) != nil {
+	if !hasCode(err, mayNot) || d.store.pool.QueryRow(ctx, `SELECT quote_ident(current_user), quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = to_regclass($1)`, d.table.parent).Scan(&role, &owner) != nil {
 		return err
 	}
 	return fmt.Errorf("the role %[1]s may not drop old partitions, which belong to %[2]s; for that run, as %[2]s: GRANT %[2]s TO %[1]s: %[3]w", role, owner, err)

@@ -77,7 +77,7 @@ func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
 	needed := migrations.Needed()
 	err = c.QueryRow(ctx, `
 		SELECT coalesce(min(n), 0) FROM unnest($1::bigint[]) AS n
-		WHERE NOT EXISTS (SELECT FROM goose_db_version WHERE version_id = n AND is_applied)`, needed).Scan(&lacks)
+		WHERE NOT EXISTS (SELECT FROM `+versionTable+` WHERE version_id = n AND is_applied)`, needed).Scan(&lacks)
 	switch {
 	case hasCode(err, undefinedTable):
 		return needed[0], nil
@@ -90,7 +90,7 @@ func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
 // version is the number of the newest migration that the database has.
 func version(ctx context.Context, c *pgx.Conn) (int64, error) {
 	var newest pgtype.Int8
-	err := c.QueryRow(ctx, `SELECT max(version_id) FROM goose_db_version WHERE is_applied`).Scan(&newest)
+	err := c.QueryRow(ctx, `SELECT max(version_id) FROM `+versionTable+` WHERE is_applied`).Scan(&newest)
 	switch {
 	case hasCode(err, undefinedTable):
 		return 0, nil

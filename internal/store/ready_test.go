@@ -40,14 +40,14 @@ func TestReady(t *testing.T) {
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a migrated database: %s", got)
 	}
-	b.exec(t, `CREATE TEMP TABLE kept AS SELECT * FROM goose_db_version`)
+	b.exec(t, `CREATE TEMP TABLE kept AS SELECT * FROM sendquota_version`)
 	needed := migrations.Needed()
-	b.exec(t, `DELETE FROM goose_db_version WHERE version_id = $1`, needed[len(needed)/2])
+	b.exec(t, `DELETE FROM sendquota_version WHERE version_id = $1`, needed[len(needed)/2])
 	if got := stateOf(t, fresh()); got != "not_migrated" {
 		t.Errorf("a migration is missing: %s", got)
 	}
-	b.exec(t, `DELETE FROM goose_db_version; INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id, is_applied FROM kept ORDER BY id`)
-	b.exec(t, `INSERT INTO goose_db_version (version_id, is_applied) SELECT version_id + 7, true FROM kept ORDER BY version_id DESC LIMIT 1`)
+	b.exec(t, `DELETE FROM sendquota_version; INSERT INTO sendquota_version (version_id, is_applied) SELECT version_id, is_applied FROM kept ORDER BY id`)
+	b.exec(t, `INSERT INTO sendquota_version (version_id, is_applied) SELECT version_id + 7, true FROM kept ORDER BY version_id DESC LIMIT 1`)
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a newer database: %s", got)
 	}
@@ -78,7 +78,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("a role that may write: %s", got)
 	}
 	tables := ask[[]string](t, b.db, `SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-		AND relname NOT IN ('goose_db_version', 'tenants', 'installation', 'partitioning')`) // these are of sendquota migrate
+		AND relname NOT IN ('sendquota_version', 'tenants', 'installation', 'partitioning')`) // these are of sendquota migrate
 	for _, table := range tables {
 		b.exec(t, `REVOKE INSERT ON `+table+` FROM `+role)
 		if got := stateOf(t, writer); got != "not_writable" {
@@ -86,7 +86,7 @@ func TestReady(t *testing.T) {
 		}
 		b.exec(t, `GRANT INSERT ON `+table+` TO `+role)
 	}
-	b.exec(t, `DROP TABLE goose_db_version`)
+	b.exec(t, `DROP TABLE sendquota_version`)
 	if got := stateOf(t, fresh()); got != "not_migrated" {
 		t.Errorf("an empty database: %s", got)
 	}
