@@ -269,11 +269,12 @@ const (
 
 // Defines values for ReportPostgres.
 const (
-	ReportPostgresNotMigrated ReportPostgres = "not_migrated"
-	ReportPostgresNotWritable ReportPostgres = "not_writable"
-	ReportPostgresOk          ReportPostgres = "ok"
-	ReportPostgresReadOnly    ReportPostgres = "read_only"
-	ReportPostgresUnreachable ReportPostgres = "unreachable"
+	ReportPostgresNotMigrated   ReportPostgres = "not_migrated"
+	ReportPostgresNotWritable   ReportPostgres = "not_writable"
+	ReportPostgresOk            ReportPostgres = "ok"
+	ReportPostgresReadOnly      ReportPostgres = "read_only"
+	ReportPostgresUnreachable   ReportPostgres = "unreachable"
+	ReportPostgresWrongEncoding ReportPostgres = "wrong_encoding"
 )
 
 // Defines values for ReportQueue.
@@ -285,6 +286,8 @@ const (
 
 // Defines values for ReportRedis.
 const (
+	ReportRedisEvicts      ReportRedis = "evicts"
+	ReportRedisNoTime      ReportRedis = "no_time"
 	ReportRedisOk          ReportRedis = "ok"
 	ReportRedisQueueBroken ReportRedis = "queue_broken"
 	ReportRedisUnreachable ReportRedis = "unreachable"
@@ -341,11 +344,12 @@ const (
 
 // Defines values for StatusPostgres.
 const (
-	StatusPostgresNotMigrated StatusPostgres = "not_migrated"
-	StatusPostgresNotWritable StatusPostgres = "not_writable"
-	StatusPostgresOk          StatusPostgres = "ok"
-	StatusPostgresReadOnly    StatusPostgres = "read_only"
-	StatusPostgresUnreachable StatusPostgres = "unreachable"
+	StatusPostgresNotMigrated   StatusPostgres = "not_migrated"
+	StatusPostgresNotWritable   StatusPostgres = "not_writable"
+	StatusPostgresOk            StatusPostgres = "ok"
+	StatusPostgresReadOnly      StatusPostgres = "read_only"
+	StatusPostgresUnreachable   StatusPostgres = "unreachable"
+	StatusPostgresWrongEncoding StatusPostgres = "wrong_encoding"
 )
 
 // Defines values for StatusQueue.
@@ -357,6 +361,8 @@ const (
 
 // Defines values for StatusRedis.
 const (
+	StatusRedisEvicts      StatusRedis = "evicts"
+	StatusRedisNoTime      StatusRedis = "no_time"
 	StatusRedisOk          StatusRedis = "ok"
 	StatusRedisQueueBroken StatusRedis = "queue_broken"
 	StatusRedisUnreachable StatusRedis = "unreachable"
@@ -2329,26 +2335,29 @@ type Replayed struct {
 
 // Report defines model for Report.
 type Report struct {
-	// Postgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	// Detail What is wrong with Postgres or Redis, and what to do.
+	Detail string `json:"detail,omitempty,omitzero"`
+
+	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
 	Postgres ReportPostgres `json:"postgres"`
 
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue ReportQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
 	Redis ReportRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
 	Status ReportStatus `json:"status"`
 }
 
-// ReportPostgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+// ReportPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
 type ReportPostgres string
 
 // ReportQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type ReportQueue string
 
-// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
 type ReportRedis string
 
 // ReportStatus degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2682,16 +2691,19 @@ type Status struct {
 	// Complete false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on.
 	Complete bool `json:"complete"`
 
+	// Detail What is wrong with Postgres or Redis, and what to do.
+	Detail string `json:"detail,omitempty,omitzero"`
+
 	// Minutes The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out.
 	Minutes []StatusMinute `json:"minutes"`
 
-	// Postgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
 	Postgres StatusPostgres `json:"postgres"`
 
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue StatusQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
 	Redis StatusRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2702,13 +2714,13 @@ type Status struct {
 	Workers int64 `json:"workers"`
 }
 
-// StatusPostgres read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+// StatusPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
 type StatusPostgres string
 
 // StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type StatusQueue string
 
-// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without.
+// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
 type StatusRedis string
 
 // StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.

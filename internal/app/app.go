@@ -86,7 +86,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		return nil, err
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
-		Observe: metrics.Grouped, Channels: a.channels.Names(),
+		Log: log, Observe: metrics.Grouped, Channels: a.channels.Names(),
 		Computing: a.computing, Lanes: cfg.Delivery.Lanes,
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {

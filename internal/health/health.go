@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 )
@@ -13,9 +14,10 @@ import (
 // Report is what a program stands on.
 type Report struct {
 	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: everything works, only slower. stopping: send requests elsewhere."`
-	Postgres string `json:"postgres" enum:"ok,unreachable,read_only,not_migrated,not_writable" doc:"read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write."`
-	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without."`
+	Postgres string `json:"postgres" enum:"ok,unreachable,wrong_encoding,read_only,not_migrated,not_writable" doc:"wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write."`
+	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction."`
 	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres."`
+	Detail   string `json:"detail,omitempty" doc:"What is wrong with Postgres or Redis, and what to do."`
 }
 
 // The states of a program.
@@ -87,10 +89,12 @@ func (c *Checker) ask(ctx context.Context) Report {
 	defer cancel()
 	r := Report{Status: Ready}
 	var both sync.WaitGroup
-	both.Go(func() { r.Redis = state(ctx, c.cfg.Redis) })
-	r.Postgres = state(ctx, c.cfg.Postgres)
+	var details [2]string
+	both.Go(func() { r.Redis, details[1] = state(ctx, c.cfg.Redis) })
+	r.Postgres, details[0] = state(ctx, c.cfg.Postgres)
 	r.Queue = c.queue(ctx, r.Postgres)
 	both.Wait()
+	r.Detail = strings.Trim(strings.Join(details[:], "; "), "; ")
 	switch {
 	case r.Postgres != ok:
 		r.Status = Unavailable
@@ -118,17 +122,24 @@ func (c *Checker) queue(ctx context.Context, postgres string) string {
 // stated is an error that says what is wrong in a word.
 type stated interface{ State() string }
 
-func state(ctx context.Context, ask func(context.Context) error) string {
+// detailed is an error that says more, to anybody who asks.
+type detailed interface{ Detail() string }
+
+func state(ctx context.Context, ask func(context.Context) error) (word, detail string) {
 	if ask == nil {
-		return ok
+		return ok, ""
 	}
 	err := ask(ctx)
 	if err == nil {
-		return ok
+		return ok, ""
+	}
+	var d detailed
+	if errors.As(err, &d) {
+		detail = d.Detail()
 	}
 	var s stated
 	if errors.As(err, &s) {
-		return cmp.Or(s.State(), "unreachable")
+		return cmp.Or(s.State(), "unreachable"), detail
 	}
-	return "unreachable"
+	return "unreachable", detail
 }

@@ -13,6 +13,10 @@ type readOnly struct{ error }
 
 func (readOnly) State() string { return "read_only" }
 
+type explained struct{ error }
+
+func (explained) Detail() string { return "it is away" }
+
 func TestCheck_Report(t *testing.T) {
 	away := errors.New("away")
 	for name, row := range map[string]struct {
@@ -21,13 +25,14 @@ func TestCheck_Report(t *testing.T) {
 		stopping        bool
 		want            Report
 	}{
-		"all is well":      {want: Report{Ready, ok, ok, ok}},
-		"without Redis":    {redis: away, want: Report{Degraded, ok, "unreachable", ok}},
-		"pushes wait":      {overdue: 61 * time.Second, want: Report{Degraded, ok, ok, "overdue"}},
-		"not for long":     {overdue: 60 * time.Second, want: Report{Ready, ok, ok, ok}},
-		"a standby":        {postgres: readOnly{away}, want: Report{Unavailable, "read_only", ok, "unknown"}},
-		"without anything": {postgres: away, redis: away, want: Report{Unavailable, "unreachable", "unreachable", "unknown"}},
-		"about to stop":    {stopping: true, want: Report{Stopping, ok, ok, ok}},
+		"all is well":      {want: Report{Status: Ready, Postgres: ok, Redis: ok, Queue: ok}},
+		"without Redis":    {redis: away, want: Report{Status: Degraded, Postgres: ok, Redis: "unreachable", Queue: ok}},
+		"pushes wait":      {overdue: 61 * time.Second, want: Report{Status: Degraded, Postgres: ok, Redis: ok, Queue: "overdue"}},
+		"not for long":     {overdue: 60 * time.Second, want: Report{Status: Ready, Postgres: ok, Redis: ok, Queue: ok}},
+		"a standby":        {postgres: readOnly{away}, want: Report{Status: Unavailable, Postgres: "read_only", Redis: ok, Queue: "unknown"}},
+		"without anything": {postgres: away, redis: away, want: Report{Status: Unavailable, Postgres: "unreachable", Redis: "unreachable", Queue: "unknown"}},
+		"with a reason":    {postgres: explained{away}, redis: explained{away}, want: Report{Status: Unavailable, Postgres: "unreachable", Redis: "unreachable", Queue: "unknown", Detail: "it is away; it is away"}},
+		"about to stop":    {stopping: true, want: Report{Status: Stopping, Postgres: ok, Redis: ok, Queue: ok}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := New(Config{

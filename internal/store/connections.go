@@ -35,9 +35,9 @@ var planner = map[string]string{
 // it.
 const idleLimit = "idle_in_transaction_session_timeout"
 
-// openPool makes a pool of so many connections at most, and at least. only are settings of its sessions alone: behind a
-// pooler they are left out.
-func openPool(ctx context.Context, databaseURL string, cfg Config, route *route, most, least int, only map[string]string) (*pgxpool.Pool, error) {
+// openPool makes a pool of so many connections at most, and at least. only are statements that make settings of its sessions
+// alone: behind a pooler they are left out. They follow the connect, so that target_session_attrs judges the server and not them.
+func openPool(ctx context.Context, databaseURL string, cfg Config, route *route, reach *reach, most, least int, only string) (*pgxpool.Pool, error) {
 	pc, err := parseURL(databaseURL)
 	if err != nil {
 		return nil, err
@@ -57,16 +57,28 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 		pooled, err := route.find(ctx, cc, settings)
 		if !pooled {
 			maps.Copy(cc.RuntimeParams, settings)
-			maps.Copy(cc.RuntimeParams, only)
 		}
 		if route.unnamed.Load() {
 			unprepared(cc)
 		}
+		if err != nil {
+			reach.learn(err)
+		}
 		return err
 	}
+	pc.ConnConfig.Tracer = reach
 	keeps := pc.ConnConfig.OnPgError
 	pc.ConnConfig.OnPgError = func(c *pgconn.PgConn, err *pgconn.PgError) bool { return !route.learn(err) && keeps(c, err) }
-	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+	pc.AfterConnect = func(ctx context.Context, c *pgx.Conn) (err error) {
+		defer func() { reach.learn(err) }()
+		if err := checkEncoding(c); err != nil {
+			return err
+		}
+		if only != "" && !route.pooled.Load() {
+			if _, err := c.Exec(ctx, only, pgx.QueryExecModeSimpleProtocol); err != nil {
+				return err
+			}
+		}
 		pgxuuid.Register(c.TypeMap())
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC}})
 		return nil
@@ -84,7 +96,18 @@ func parseURL(databaseURL string) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, errors.New("DATABASE_URL: has a host, a port or a parameter that Postgres does not know; see https://www.postgresql.org/docs/current/libpq-connect.html")
 	}
+	// Whatever the defaults of the database and the role are, texts and statements mean what they say. Poolers know these, too.
+	pc.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
+	pc.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	return pc, nil
+}
+
+// checkEncoding refuses a database that can not keep every text. Postgres, and poolers, tell its encoding to each new connection.
+func checkEncoding(c *pgx.Conn) error {
+	if is := c.PgConn().ParameterStatus("server_encoding"); is != "" && is != "UTF8" {
+		return &UnreadyError{"wrong_encoding", "its encoding is " + is + ", and sendquota needs UTF8; make one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", nil}
+	}
+	return nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

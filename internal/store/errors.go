@@ -64,12 +64,22 @@ func classify(err error) error {
 		return push.ErrNotFound
 	case hasCode(err, undefinedTable, undefinedColumn, undefinedFunction):
 		return fmt.Errorf("%w: the database lacks a migration; run: sendquota migrate: %w", push.ErrUnavailable, err)
-	case errors.Is(err, errStale), isOtherTerms(err):
+	case isUnready(err), isUnconnected(err), errors.Is(err, errStale), isOtherTerms(err):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	case err != nil && (again(err) || hasCode(err, trouble...) || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
 	return err
+}
+
+func isUnready(err error) bool {
+	_, ok := errors.AsType[*UnreadyError](err)
+	return ok
+}
+
+func isUnconnected(err error) bool {
+	_, ok := errors.AsType[*pgconn.ConnectError](err)
+	return ok
 }
 
 func isOtherTerms(err error) bool {

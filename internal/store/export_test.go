@@ -63,3 +63,9 @@ func (s *Store) Rest(ctx context.Context) error {
 
 // ForgetLayouts makes the store read the list of partitions again.
 func (s *Store) ForgetLayouts() { s.layouts.forget() }
+
+// ReadOnlySessions reports whether what reads for tenants runs in sessions that Postgres lets write nothing.
+func (s *Store) ReadOnlySessions(ctx context.Context) (only bool, err error) {
+	err = s.readPool.QueryRow(ctx, `SELECT current_setting('transaction_read_only')::bool`).Scan(&only)
+	return only, err
+}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
@@ -78,6 +79,7 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	case pooled:
 		return nil, ErrPooled
 	}
+	pc.AfterConnect = func(_ context.Context, c *pgx.Conn) error { return checkEncoding(c) }
 	pool, err := pgxpool.NewWithConfig(ctx, pc)
 	if err != nil {
 		return nil, fmt.Errorf("migrate: %w", err)

@@ -88,6 +88,7 @@ func isPooled(ctx context.Context, cc *pgx.ConnConfig) (bool, error) {
 // connectOnce connects for a few statements, which are not prepared.
 func connectOnce(ctx context.Context, cc *pgx.ConnConfig) (*pgx.Conn, error) {
 	cc = cc.Copy()
+	cc.Tracer = nil // it is not a connection of the pool
 	unprepared(cc)
 	return pgx.ConnectConfig(ctx, cc)
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
@@ -13,8 +14,9 @@ import (
 
 // UnreadyError says why a database that answers is of no use.
 type UnreadyError struct {
-	state  string // read_only, not_migrated or not_writable
+	state  string // unreachable, wrong_encoding, read_only, not_migrated or not_writable
 	detail string
+	err    error // nil: there is no other
 }
 
 // Error says it in one sentence.
@@ -23,15 +25,28 @@ func (e *UnreadyError) Error() string { return "the database is " + e.state + ":
 // State says it in a word.
 func (e *UnreadyError) State() string { return e.state }
 
+// Detail says more. It names no host, role or database.
+func (e *UnreadyError) Detail() string { return e.detail }
+
+// Unwrap returns what Postgres said.
+func (e *UnreadyError) Unwrap() error { return e.err }
+
 // Ready reports whether Postgres can do what the services need: it answers, writes, has all migrations of this program,
-// and lets it write to its tables. If it answers and can not, the error is an [*UnreadyError].
+// and lets it write to its tables. Otherwise the error is an [*UnreadyError].
 func (s *Store) Ready(ctx context.Context) error {
-	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+	err := onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		if err := c.Conn().Ping(ctx); err != nil {
 			return err
 		}
 		return ready(ctx, c.Conn())
-	}))
+	})
+	if err == nil && !s.reading.reached() { // else tenants may use all of its connections
+		err = onConn(ctx, s.readPool, func(c *pgxpool.Conn) error { return c.Conn().Ping(ctx) })
+	}
+	if _, known := errors.AsType[*UnreadyError](err); err == nil || known {
+		return err
+	}
+	return &UnreadyError{"unreachable", reason(err), classify(err)}
 }
 
 // written are the tables that services write to.
@@ -43,12 +58,12 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	if err := c.QueryRow(ctx, oldSchemaQuery).Scan(&old); err != nil {
 		return err
 	} else if old {
-		return &UnreadyError{"not_migrated", errOldSchema.Error()}
+		return &UnreadyError{"not_migrated", errOldSchema.Error(), nil}
 	}
 	if lacks, err := lacking(ctx, c); err != nil {
 		return err
 	} else if lacks > 0 {
-		return &UnreadyError{"not_migrated", fmt.Sprintf("it lacks migration %d, which this program needs; run: sendquota migrate", lacks)}
+		return &UnreadyError{"not_migrated", fmt.Sprintf("it lacks migration %d, which this program needs; run: sendquota migrate", lacks), nil}
 	}
 	var may, reads bool
 	err := c.QueryRow(ctx, `
@@ -65,9 +80,9 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	case err != nil:
 		return err
 	case reads:
-		return &UnreadyError{"read_only", "the server is a standby, or was told not to write"}
+		return &UnreadyError{"read_only", "the server is a standby, or was told not to write", nil}
 	case !may:
-		return &UnreadyError{"not_writable", "the role that DATABASE_URL names may not write to all tables"}
+		return &UnreadyError{"not_writable", "the role that DATABASE_URL names may not write to all tables", nil}
 	}
 	return nil
 }

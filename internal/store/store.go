@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -37,6 +38,7 @@ type Store struct {
 	route        route         // of both pools
 	pool         *pgxpool.Pool // for what changes something
 	readPool     *pgxpool.Pool
+	reading      reach // of readPool
 	reads        *part // of readPool
 	changes      *part // of pool, for single changes
 	installation installation
@@ -71,12 +73,16 @@ type Config struct {
 	// Computing has turns at deciding orders of one tenant; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]
 
+	// Log is told when the database can not be connected to, and why, and when it can be again; nil: it is not logged.
+	Log *slog.Logger
+
 	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
 	Observe func(kind string, size int)
 }
 
 func (c Config) withDefaults() Config {
 	c.MaxConns, c.ReadConns, c.Lanes = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8), cmp.Or(c.Lanes, 1)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 5*time.Second), cmp.Or(c.ReadTimeout, 3*time.Second)
 	return c
 }
@@ -84,13 +90,13 @@ func (c Config) withDefaults() Config {
 // Open connects to Postgres. It succeeds while Postgres is down: connections are made as they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
-	s := &Store{cfg: cfg, crowds: crowds{known: map[quota.Recipient]*crowd{}}}
+	s := &Store{cfg: cfg, crowds: crowds{known: map[quota.Recipient]*crowd{}}, reading: reach{pool: "reads", log: cfg.Log}}
 	var err error
-	if s.pool, err = openPool(ctx, databaseURL, cfg, &s.route, cfg.MaxConns, 2, nil); err != nil {
+	if s.pool, err = openPool(ctx, databaseURL, cfg, &s.route, &reach{pool: "changes", log: cfg.Log}, cfg.MaxConns, 2, ""); err != nil {
 		return nil, err
 	}
-	readOnly := map[string]string{"default_transaction_read_only": "on", "statement_timeout": milliseconds(cfg.ReadTimeout)}
-	if s.readPool, err = openPool(ctx, databaseURL, cfg, &s.route, cfg.ReadConns, 0, readOnly); err != nil {
+	onlyReads := "SET default_transaction_read_only = on; SET statement_timeout = " + milliseconds(cfg.ReadTimeout)
+	if s.readPool, err = openPool(ctx, databaseURL, cfg, &s.route, &s.reading, cfg.ReadConns, 0, onlyReads); err != nil {
 		s.pool.Close()
 		return nil, err
 	}
