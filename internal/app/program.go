@@ -54,5 +54,7 @@ func (a *App) warn(ctx context.Context) {
 	}
 	if err := a.queue.Works(ctx); err != nil {
 		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)
+	} else if err := a.queue.Suits(ctx); err != nil {
+		a.log.Warn("Redis is not set up for this", "error", err)
 	}
 }

@@ -55,3 +55,6 @@ func (e *BrokenError) Error() string { return "queue: " + e.why }
 
 // State says it in a word.
 func (*BrokenError) State() string { return "queue_broken" }
+
+// Detail says which queue, and why.
+func (e *BrokenError) Detail() string { return e.why }
