@@ -8,7 +8,7 @@ type CatchUp string
 // The ways to catch up.
 const (
 	Skip CatchUp = "skip" // none of them is done
-	Last CatchUp = "last" // the latest one that was missed while nothing ran is done
+	Last CatchUp = "last" // the latest one that was missed while nothing ran is done, unless a later one is due by now
 )
 
 // Run is what becomes of one occurrence.
@@ -34,8 +34,7 @@ func (s *Schedule) Runs(l Look) []Run {
 	at, due := s.due(l, l.After)
 	for due && len(runs) < l.Most {
 		next, more := s.due(l, at)
-		latest := !more || !l.missed(next)
-		done := !l.missed(at) || l.CatchUp == Last && latest
+		done := !l.missed(at) || l.CatchUp == Last && !more
 		runs = append(runs, Run{At: at, Done: done && at.After(l.Resumed)})
 		at, due = next, more
 	}

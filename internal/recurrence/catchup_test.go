@@ -28,8 +28,12 @@ func TestRuns(t *testing.T) {
 		{"one is due", with(func(l *recurrence.Look) { l.After = hour(17) }), []string{"18:00 done"}},
 		{"all is on record", with(func(l *recurrence.Look) { l.After = hour(18) }), nil},
 		{"missed ones are skipped", with(func(l *recurrence.Look) { l.After = hour(15) }), []string{"16:00 skipped", "17:00 skipped", "18:00 done"}},
-		{"the latest missed one is done", with(func(l *recurrence.Look) { l.After, l.CatchUp = hour(15), recurrence.Last }),
-			[]string{"16:00 skipped", "17:00 done", "18:00 done"}},
+		{"the latest missed one is done", with(func(l *recurrence.Look) {
+			l.After, l.CatchUp, l.Now = hour(15), recurrence.Last, hour(18).Add(-time.Second)
+		}),
+			[]string{"16:00 skipped", "17:00 done"}},
+		{"it is done alone", with(func(l *recurrence.Look) { l.After, l.CatchUp = hour(15), recurrence.Last }),
+			[]string{"16:00 skipped", "17:00 skipped", "18:00 done"}},
 		{"the latest is missed itself", with(func(l *recurrence.Look) {
 			l.After, l.CatchUp, l.Now = hour(15), recurrence.Last, hour(18).Add(61*time.Second)
 		}),

@@ -169,7 +169,7 @@ func optionsOf(o *push.Occurrence) schedule.Options {
 	return schedule.Options{IdempotencyKey: key, RequestHash: hash[:], Caps: o.Caps, RequestID: o.Schedule.ID.String()}
 }
 
-// latest reports whether no later occurrence was missed.
+// latest reports whether no later occurrence is due.
 func latest(o *push.Occurrence) bool {
 	times, err := timetable(&o.Schedule)
 	if err != nil {
@@ -178,7 +178,7 @@ func latest(o *push.Occurrence) bool {
 	p := o.Schedule
 	p.Done = o.At
 	at := next(&p, times)
-	return at.IsZero() || o.Late-at.Sub(o.At) <= grace
+	return at.IsZero() || o.Late < at.Sub(o.At)
 }
 
 // requestOf is the push of an occurrence. It is decided by Postgres' clock: this worker's may be wrong.
