@@ -3,6 +3,7 @@ package recurrence
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,7 +41,7 @@ func Parse(expression string, in *time.Location, began time.Time) (*Schedule, er
 	}
 	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	parsed, err := parser.Parse(expression)
-	if err != nil {
+	if err != nil || expression[0] != '@' && !wellFormed(expression) {
 		return nil, errors.New("is not a cron expression" + wrongFields(parser, expression))
 	}
 	switch of := parsed.(type) {
@@ -62,6 +63,21 @@ var cronFields = []struct{ name, values string }{
 	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of month", "1 to 31"}, {"month", "1 to 12 or JAN to DEC"}, {"weekday", "0 to 6, from Sunday, or SUN to SAT"},
 }
 
+// element is one of a list in a field. Package cron takes more: it drops empty ones, and what follows *-.
+var element = regexp.MustCompile(`^([*?]|[0-9]+(-[0-9]+)?|[A-Za-z]+(-[A-Za-z]+)?|[0-9]+-[A-Za-z]+|[A-Za-z]+-[0-9]+)(/[0-9]+)?$`)
+
+// wellFormed reports whether fields are lists of values, ranges and steps.
+func wellFormed(fields string) bool {
+	for field := range strings.FieldsSeq(fields) {
+		for one := range strings.SplitSeq(field, ",") {
+			if !element.MatchString(one) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // wrongFields says which fields of an expression can not be read, or what else can stand there.
 func wrongFields(parser cron.Parser, expression string) (text string) {
 	parts := strings.Fields(expression)
@@ -71,7 +87,7 @@ func wrongFields(parser cron.Parser, expression string) (text string) {
 	for i, part := range parts {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i] = part
-		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil {
+		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil || !wellFormed(part) {
 			text += fmt.Sprintf("; the %s can not be %s: it is *, or of %s, in lists such as a,b, ranges from the lower such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
 		}
 	}
