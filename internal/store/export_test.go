@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -68,4 +70,28 @@ func (s *Store) ForgetLayouts() { s.layouts.forget() }
 func (s *Store) ReadOnlySessions(ctx context.Context) (only bool, err error) {
 	err = s.readPool.QueryRow(ctx, `SELECT current_setting('transaction_read_only')::bool`).Scan(&only)
 	return only, err
+}
+
+// counted notes what is asked.
+type counted struct {
+	batcher
+	asked []string
+}
+
+func (c *counted) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
+	for _, q := range b.QueuedQueries {
+		c.asked = append(c.asked, q.SQL)
+	}
+	return c.batcher.SendBatch(ctx, b)
+}
+
+// AskedForPush is what Postgres is asked when a tenant reads a push, and the error of that.
+func (s *Store) AskedForPush(ctx context.Context, tenant, id uuid.UUID) (asked []string, err error) {
+	err = s.repeat(ctx, s.readPool, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		count := &counted{batcher: c}
+		_, err := s.readPush(ctx, count, tenant, id)
+		asked = count.asked
+		return err
+	})
+	return asked, err
 }
