@@ -156,3 +156,17 @@ func TestImport_Words(t *testing.T) {
 		t.Error(r.text)
 	}
 }
+
+// TestImport_Names: the names of categories, channels and rules in CSV are kept as those of all other calls: who has opted out of Marketing is sent
+// no marketing.
+func TestImport_Names(t *testing.T) {
+	b := setup(t)
+	b.importCSV("recipient,opt_out_categories,opt_out_channels,address.Push,limit.Per-Day\na,\"Marketing, MARKETING\",SMS,token,3\n").must(t, 200)
+	if r := b.send("GET", "/v1/recipients/a", "").must(t, 200); !strings.Contains(r.text, `"addresses":{"push":"token"},"opt_outs":{"all":false,"channels":["sms"],"categories":["marketing"]},"limits":[{"rule":"per-day","limit":3}]`) {
+		t.Error(r.text)
+	}
+	b.send("POST", "/v1/pushes", pushBody("a", b.in(0), `,"category":"marketing"`)).must(t, 409, "opted-out")
+	if r := b.importCSV("recipient,address.push,address.PUSH\na,1,2\n").must(t, 422, "invalid-request"); !strings.Contains(r.text, `"body.header[2]","message":"must not name a column twice"`) {
+		t.Error(r.text)
+	}
+}

@@ -115,6 +115,9 @@ func (x *recipientImport) readHeader() error {
 		return err
 	}
 	if len(bad.list) == 0 {
+		for i, name := range x.columns {
+			x.columns[i] = foldedColumn(name)
+		}
 		x.checkColumns(&bad)
 		x.csv = newCSVReader(x.columns, x.svc.Channels(), &bad)
 		x.oneLine(x.csv.oneLine)

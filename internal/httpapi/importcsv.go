@@ -50,6 +50,14 @@ func (x *csvReader) oneLine(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "attribute.") && !strings.HasPrefix(name, "opt_out_c")
 }
 
+// foldedColumn is the name of a column with that of its channel or rule as it is kept. See [quota.Name].
+func foldedColumn(name string) string {
+	if kind, rest, _ := strings.Cut(name, "."); kind == "address" || kind == "limit" {
+		return kind + "." + quota.Name(rest)
+	}
+	return name
+}
+
 // csvColumnOf is the column of a name, and which member of a description it is about.
 func csvColumnOf(name string, channels []string) (column csvColumn, of booking.Members, wrong string) {
 	kind, rest, _ := strings.Cut(name, ".")
@@ -64,12 +72,12 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 		return csvWords(func(d *description) *[]string { return &d.OptOuts.Channels }, maxChannel), booking.OptOutChannels, ""
 	case name == "opt_out_categories":
 		return csvWords(func(d *description) *[]string { return &d.OptOuts.Categories }, maxCategory), booking.OptOutCategories, ""
-	case kind == "address" && slices.Contains(channels, quota.Name(rest)):
-		return csvAddress(quota.Name(rest)), booking.Addresses, ""
+	case kind == "address" && slices.Contains(channels, rest):
+		return csvAddress(rest), booking.Addresses, ""
 	case kind == "address":
 		return nil, 0, "unknown channel; the channels are: " + strings.Join(channels, ", ")
-	case kind == "limit" && ruleName.MatchString(quota.Name(rest)):
-		return csvLimit(quota.Name(rest)), booking.Limits, ""
+	case kind == "limit" && ruleName.MatchString(rest):
+		return csvLimit(rest), booking.Limits, ""
 	case kind == "limit":
 		return nil, 0, wrongRule + ", behind limit."
 	case kind == "attribute" && unfit(rest, 1, 64) == "":
