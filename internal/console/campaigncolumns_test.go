@@ -1,9 +1,12 @@
 package console
 
 import (
+	"fmt"
 	"html"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/client"
 )
 
 // TestCampaign_Placeholders: for each column, the console says what a message writes for it, and that is something a template takes.
@@ -29,4 +32,18 @@ func TestCampaign_Placeholders(t *testing.T) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
+
+	headers := []string{"id", "Straße", "2nd", "and", "blank", "First Name", "नाम"}
+	var names, values, message []string
+	for i, header := range headers {
+		c := fileColumn{Name: variableName(header)}
+		names, values, message = append(names, c.Name), append(values, fmt.Sprintf("value-%d", i)), append(message, c.Placeholder())
+	}
+	names[0], message = "recipient", message[1:]
+	at := b.draftPath("message.title", "Hi", "message.body", strings.Join(message, " "))
+	id := strings.TrimPrefix(at, "/console/campaigns/")
+	if _, err := b.api.Campaigns.PutAudience(t.Context(), id, strings.NewReader(strings.Join(names, ",")+"\n"+strings.Join(values, ",")+"\n"), client.CSV); err != nil {
+		t.Fatal(err)
+	}
+	b.get(at+"/preview").has(t, 200, strings.Join(values[1:], " "))
 }
