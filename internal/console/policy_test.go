@@ -113,11 +113,11 @@ func TestPolicy_Unchanged(t *testing.T) {
 		`{"rules":[]}`,
 		`{"rules":[],"categories":{"security":{"bypass":true,"counts":false},"ops":{"counts":false},"plain":{},"said":{"counts":true}}}`,
 		`{"rules":[{"name":"none","limit":0,"window":"1m","shadow":true,"channels":["sms"]},
-			{"name":"of-vips","limit":7,"per":"week","week_start":"sun","zone":"recipient","channels":["push","sms"],"categories":["VIP customers","a,b"]},
+			{"name":"of-vips","limit":7,"per":"week","week_start":"sun","zone":"recipient","channels":["push","sms"],"categories":["vip customers","a,b"]},
 			{"name":"monthly","limit":100000,"per":"month","zone":"Asia/Tokyo"}],
-		  "quiet_hours":[{"name":"night","from":"22:00","until":"08:00","days":["fri","sat"],"zone":"recipient","action":"defer","channels":["push"],"categories":["VIP customers","a,b","c"]},
+		  "quiet_hours":[{"name":"night","from":"22:00","until":"08:00","days":["fri","sat"],"zone":"recipient","action":"defer","channels":["push"],"categories":["vip customers","a,b","c"]},
 			{"name":"noon","from":"12:00","until":"12:30"}],
-		  "categories":{"VIP customers":{"reserve":{"of-vips":2,"monthly":0}},"a,b":{"bypass":true},"c & d":{}},"default_zone":"Europe/Berlin"}`,
+		  "categories":{"vip customers":{"reserve":{"of-vips":2,"monthly":0}},"a,b":{"bypass":true},"c & d":{}},"default_zone":"Europe/Berlin"}`,
 	} {
 		if _, err := b.api.Policy.Put(t.Context(), newPolicyOf([]byte(document)), client.PolicyOptions{}); err != nil {
 			t.Fatal(err)

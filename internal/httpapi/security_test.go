@@ -14,6 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // routes lists every method and path that the router serves, with the ids of a path filled in.
@@ -204,7 +205,7 @@ func TestTexts_NoSQL(t *testing.T) {
 		body := `{"recipient":` + string(text) + `,"category":` + string(text) + `,"to":` + string(text) + `,"message":{"body":` + string(text) + `},"send_at":"` + b.in(time.Hour) + `"}`
 		id := b.send("POST", "/v1/pushes", body, "Idempotency-Key", evil).must(t, 201).at(t, "id").(string)
 		got := b.send("GET", "/v1/pushes/"+id, "").must(t, 200)
-		if got.at(t, "recipient") != evil || got.at(t, "category") != evil || got.at(t, "to") != evil || got.at(t, "message", "body") != evil {
+		if got.at(t, "recipient") != evil || got.at(t, "category") != quota.Name(evil) || got.at(t, "to") != evil || got.at(t, "message", "body") != evil {
 			t.Errorf("%q came back as %s", evil, got.text)
 		}
 		for _, filter := range []string{"recipient", "category"} {
