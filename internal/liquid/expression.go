@@ -35,10 +35,9 @@ func asksNothing(e expression) bool {
 
 // path is a variable, or a part of one.
 type path struct {
-	root  string     // "": the first step names the variable
-	steps []step     // that go down from it
-	of    expression // what the steps go down from, in the place of a variable; nil: from the variable
-	text  string     // as the template has it
+	root  string // "": the first step names the variable
+	steps []step // that go down from it
+	text  string // as the template has it
 }
 
 // step is a part of a value: a name behind a dot, or what is in brackets.
@@ -306,17 +305,26 @@ func (r *reader) path(p path) (expression, error) {
 				return nil, r.fault()
 			}
 			p.steps = append(p.steps, step{name: w.text})
-			p.text += "." + w.text
+			p.extend("." + w.text)
 		case r.is('['):
 			index, err := r.index()
 			if err != nil {
 				return nil, err
 			}
 			p.steps = append(p.steps, step{index: index})
-			p.text += inBrackets(index)
+			p.extend(inBrackets(index))
 		default:
 			return p, nil
 		}
+	}
+}
+
+// maxPath is about how long the text of a path becomes: it is there for faults.
+const maxPath = 1000
+
+func (p *path) extend(text string) {
+	if len(p.text) < maxPath {
+		p.text += text
 	}
 }
 

@@ -27,9 +27,8 @@ func (f filter) arguments() string {
 }
 
 // filters are all that there are.
-var filters = map[string]filter{}
-
-func init() {
+var filters = func() map[string]filter {
+	all := map[string]filter{}
 	for _, group := range []map[string]filter{textFilters, listFilters, numberFilters, {
 		"date":    {least: 1, most: 1, do: date},
 		"default": {most: 1, named: "allow_false"}, // call does it: it is given what there is not
@@ -37,10 +36,11 @@ func init() {
 		"size":    {do: func(_ *machine, v any, _ []any) (any, error) { n, _ := length(v); return n, nil }},
 	}} {
 		for name, f := range group {
-			filters[name] = f
+			all[name] = f
 		}
 	}
-}
+	return all
+}()
 
 // apply evaluates the arguments of a filter, and does it. It demands that there are the variables, and bounds what it is given and
 // what it returns. A fault names the variable that the filters begin with.

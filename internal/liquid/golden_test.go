@@ -61,9 +61,9 @@ func TestMessage_Golden(t *testing.T) {
 		case strings.Contains(got, "there is no variable"):
 			unknown++ // the contract: that is a fault
 		case refused:
-			t.Logf("%s: %q with %v is refused: %s", c.Name, c.Template, c.Data, got)
+			t.Logf("%s: %q with %s is refused: %s", c.Name, c.Template, c.Data, got)
 		default:
-			t.Errorf("%s: %q with %v is %q, want %q", c.Name, c.Template, c.Data, got, c.Result)
+			t.Errorf("%s: %q with %s is %q, want %q", c.Name, c.Template, c.Data, got, c.Result)
 		}
 	}
 	t.Logf("%d of %d are the same, %d ask for variables that there are not", same, all, unknown)

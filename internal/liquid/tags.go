@@ -232,6 +232,6 @@ type leave struct{ err error }
 func (n leave) run(*machine) error { return n.err }
 func (n leave) blank() bool        { return false }
 
-func leaveWith(err error) func(*parser, token) (node, error) {
+func leaveWith(err error) reads {
 	return func(_ *parser, t token) (node, error) { return leave{err}, t.bare() }
 }

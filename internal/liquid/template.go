@@ -68,21 +68,23 @@ func parse(text string) (*template, error) {
 	return &template{all}, nil
 }
 
-// tags are those that are no blocks, and blocks those that end with end and their name.
-var (
-	tags   map[string]func(*parser, token) (node, error)
-	blocks map[string]func(*parser, token) (node, error)
-)
+// reads is what reads a tag.
+type reads func(*parser, token) (node, error)
 
-func init() { // the functions know the tables
-	tags = map[string]func(*parser, token) (node, error){
+// simple is what reads a tag that is no block; nil: there is no such tag.
+func simple(name string) reads {
+	return map[string]reads{
 		"assign": (*parser).assign, "break": leaveWith(errBreak), "continue": leaveWith(errContinue), "cycle": (*parser).cycle,
 		"decrement": (*parser).count, "echo": (*parser).echo, "increment": (*parser).count, "liquid": (*parser).liquid,
-	}
-	blocks = map[string]func(*parser, token) (node, error){
+	}[name]
+}
+
+// block is what reads a tag that ends with end and its name; nil: there is no such tag.
+func block(name string) reads {
+	return map[string]reads{
 		"capture": (*parser).capture, "case": (*parser).choice, "for": (*parser).loop, "if": (*parser).branches, "ifchanged": (*parser).changed,
 		"tablerow": (*parser).rows, "unless": (*parser).branches,
-	}
+	}[name]
 }
 
 // until reads up to one of the tags, or to one that ends a block, and returns what it has read, and that tag. At the end of the
@@ -113,10 +115,10 @@ func (p *parser) node(t token) (node, error) {
 		of, err := whole(t, t.args)
 		return output{of}, err
 	}
-	if read, ok := tags[t.name]; ok {
+	if read := simple(t.name); read != nil {
 		return read(p, t)
 	}
-	if read, ok := blocks[t.name]; ok {
+	if read := block(t.name); read != nil {
 		return p.block(t, read)
 	}
 	switch t.name {
@@ -129,7 +131,7 @@ func (p *parser) node(t token) (node, error) {
 }
 
 // block reads one up to its end.
-func (p *parser) block(t token, read func(*parser, token) (node, error)) (node, error) {
+func (p *parser) block(t token, read reads) (node, error) {
 	if p.depth++; p.depth > maxNested {
 		return nil, fmt.Errorf("blocks must not be nested deeper than %d levels", maxNested)
 	}
