@@ -46,5 +46,5 @@ func planLine(o *CampaignChunk, terms booking.Terms, people *peopleRead, d *Camp
 	draft.Push.Bulk = true // a campaign is sent behind what else is due
 	draft.Far = draft.Far || o.far[d.Line.Recipient]
 	d.Draft = draft
-	return len(draft.Push.Message)
+	return len(draft.Push.Message) + len(draft.Push.Rendering)
 }

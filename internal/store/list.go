@@ -62,7 +62,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 // sizeOf is how many bytes of a page pushes take.
 func sizeOf(pushes []push.Push) (n int) {
 	for _, p := range pushes {
-		n += len(p.Message) + len(p.Metadata) + 500
+		n += len(p.Message) + len(p.Rendering) + len(p.Metadata) + 500
 	}
 	return n
 }
