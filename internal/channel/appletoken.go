@@ -32,7 +32,7 @@ type appleTokens struct {
 
 // newAppleTokens takes the text of a .p8 file. Its errors quote nothing of it.
 func newAppleTokens(pem, keyID, teamID string, now func() time.Time) (*appleTokens, error) {
-	key, err := jwt.ParseECPrivateKeyFromPEM([]byte(pem))
+	key, err := jwt.ParseECPrivateKeyFromPEM(inLines(pem))
 	if err != nil || key.Curve != elliptic.P256() {
 		return nil, errors.New("is not the text of a .p8 file: a PKCS #8 key for P-256, in PEM")
 	}

@@ -118,7 +118,7 @@ func TestEmail_Message(t *testing.T) {
 				}
 				for name, want := range map[string]string{
 					"From": `"The Shop" <shop@example.com>`, "To": "<" + testMailbox + ">", "Reply-To": `"Help" <help@example.com>`, "Mime-Version": "1.0",
-					"Message-Id": "<" + p.ID.String() + "@mail.example.com>", "Date": "Tue, 01 Dec 2026 08:00:00 +0000", "Subject": tt.subject, "User-Agent": "",
+					"Message-Id": "<" + p.ID.String() + "@mail.example.com>", "Date": "Tue, 01 Dec 2026 08:00:00 +0000", "Subject": tt.subject, "User-Agent": "", "Auto-Submitted": "auto-generated",
 				} {
 					if header, err := new(mime.WordDecoder).DecodeHeader(got.Header.Get(name)); header != want || err != nil {
 						t.Errorf("%s is %q, want %q (%v)", name, header, want, err)

@@ -259,6 +259,19 @@ func TestFCM_Errors(t *testing.T) {
 	}
 }
 
+// A key may stand in one line: then its line breaks are written \n.
+func TestKeys_OneLine(t *testing.T) {
+	good := newGoogle(t).credentials()
+	f, err := NewFCM(FCMConfig{Connection: testConnection(0), Credentials: strings.ReplaceAll(good, `\n`, `\\n`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.client.Close()
+	if _, err := newAppleTokens(strings.ReplaceAll(p8(t, appleKey()), "\n", `\n`), "KEY1234567", "TEAM123456", time.Now); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestFCM_BadCredentials(t *testing.T) {
 	good := newGoogle(t).credentials()
 	for name, tt := range map[string]struct{ credentials, want string }{

@@ -57,7 +57,7 @@ func FuzzEmail(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	headers := []string{"Content-Transfer-Encoding", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
+	headers := []string{"Auto-Submitted", "Content-Transfer-Encoding", "Content-Type", "Date", "From", "Message-Id", "Mime-Version", "Subject", "To"}
 	f.Fuzz(func(t *testing.T, to, title, body string) {
 		p := testPush()
 		p.To = to

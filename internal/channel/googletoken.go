@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,7 +59,7 @@ func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now 
 		return nil, errors.New("is not the JSON of a service account")
 	}
 	var err error
-	if g.key, err = jwt.ParseRSAPrivateKeyFromPEM([]byte(g.account.PrivateKey)); err != nil {
+	if g.key, err = jwt.ParseRSAPrivateKeyFromPEM(inLines(g.account.PrivateKey)); err != nil {
 		return nil, errors.New("has no valid RSA key in private_key")
 	}
 	if g.url, err = parseURL(cmp.Or(tokenURL, g.account.TokenURI, "https://oauth2.googleapis.com/token")); err != nil {
@@ -66,6 +67,9 @@ func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now 
 	}
 	return g, nil
 }
+
+// inLines is a key in PEM that may stand in one line, as it does in variables of the environment: then its line breaks are written \n.
+func inLines(pem string) []byte { return []byte(strings.ReplaceAll(pem, `\n`, "\n")) }
 
 // get returns a token. Its error comes from a fixed list.
 func (g *googleTokens) get(ctx context.Context) (string, error) {
