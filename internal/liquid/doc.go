@@ -13,6 +13,6 @@
 //   - Nothing is read from elsewhere: there is no include, and no render.
 //   - What that engine passes over when it can not be read is a fault.
 //
-// A template is divided into tokens (scan.go), whose expressions are divided into words (words.go, expression.go, condition.go). From
+// A template is divided into tokens (scan.go), whose expressions are divided into words (words.go, reader.go, expression.go, condition.go). From
 // them the parser makes nodes (template.go, tags.go, loop.go), which a machine runs (machine.go).
 package liquid
