@@ -132,7 +132,7 @@ func (c *caller) submitBrief(ctx context.Context, recipient, channel, key string
 	c.book(ctx, op{Recipient: recipient, Channel: channel, Key: key, At: at.UTC(), Brief: true}, body)
 }
 
-// book submits a body. With a key it insists; without one it can not, and may
+// book submits a body. With a key it insists; without one it cannot, and may
 // never learn what became of the push.
 func (c *caller) book(ctx context.Context, o op, body object) op {
 	o.Kind, o.Began = submitted, time.Now()

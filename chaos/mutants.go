@@ -136,7 +136,7 @@ func dyingSubmit(b *bundle, _ *caller) {
 	b.endSchedules(true, 15*time.Second)
 }
 
-// deafRedis gives places back while Redis can not be told, and asks for them
+// deafRedis gives places back while Redis cannot be told, and asks for them
 // when it can be asked: the cache alone would refuse them.
 func deafRedis(b *bundle, c *caller) {
 	rdb := testenv.RedisClient(b, b.Redis)

@@ -71,7 +71,7 @@ func (p *program) supervise() {
 		}
 		time.Sleep(20 * time.Millisecond) // as service managers do: a program that fails at once must not use up the machine
 		if err := p.start(); err != nil {
-			testenv.Say("%s can not be started again: %v", p.Name, err)
+			testenv.Say("%s cannot be started again: %v", p.Name, err)
 			return
 		}
 	}

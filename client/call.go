@@ -205,7 +205,7 @@ func (b requestBody) reader() io.Reader {
 	return io.MultiReader(b.from)
 }
 
-var errOnce = errors.New("what was sent can not be read again")
+var errOnce = errors.New("what was sent cannot be read again")
 
 // rewind goes back to the start.
 func (b requestBody) rewind() error {

@@ -473,7 +473,7 @@ func (a RecipientsAPI) Import(ctx context.Context, lines io.Reader, as Format) (
 // Erase is DELETE /v1/recipients/{id}: forget a recipient.
 //
 // Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere.
-// The pushes can not be read any more. What was sent still counts in the quota of a recipient of this id. Repeat the
+// The pushes cannot be read any more. What was sent still counts in the quota of a recipient of this id. Repeat the
 // request if it fails: it goes on.
 //
 // Refusals of its own: [Forbidden].
@@ -519,8 +519,8 @@ type LimitsAPI struct{ c *Client }
 // Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, a
 // sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was
 // allowed, and soon: a limit does not know who used what, so a refund of what has expired meanwhile gives back another
-// caller's use. A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may
-// give back twice, and let more than the limit be used.
+// caller's use. A refund cannot be repeated safely. After a 503 it may or may not have been made: a second one may give
+// back twice, and let more than the limit be used.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -676,7 +676,7 @@ func (a CampaignsAPI) PutAudience(ctx context.Context, id string, lines io.Reade
 // Cancel is POST /v1/campaigns/{id}/cancel: cancel a campaign.
 //
 // From two seconds after the answer no attempt begins. What waits is canceled and gives its places back, which takes a
-// while: then the campaign is canceled. An attempt under way ends as it will, and is not repeated. A draft can not be
+// while: then the campaign is canceled. An attempt under way ends as it will, and is not repeated. A draft cannot be
 // canceled, but deleted.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
@@ -830,8 +830,8 @@ func (a SchedulesAPI) Create(ctx context.Context, key string, body NewSchedule) 
 
 // Delete is DELETE /v1/schedules/{id}: delete a schedule.
 //
-// After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs can
-// not be read any more.
+// After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs cannot
+// be read any more.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Delete(ctx context.Context, id string) error {
@@ -1222,7 +1222,7 @@ func (a WebhooksAPI) Create(ctx context.Context, body NewWebhook) (Webhook, erro
 
 // Delete is DELETE /v1/webhooks/{id}: delete a webhook.
 //
-// No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any
+// No new request is sent; one that is under way may still arrive. The deliveries of the webhook cannot be read any
 // more.
 //
 // Refusals of its own: [Forbidden].
@@ -1416,7 +1416,7 @@ func (a UsersAPI) Create(ctx context.Context, body NewUser) (User, error) {
 
 // Delete is DELETE /v1/users/{id}: delete a user.
 //
-// The user is signed out everywhere. The last admin can not be deleted.
+// The user is signed out everywhere. The last admin cannot be deleted.
 //
 // Refusals of its own: [Forbidden].
 //

@@ -118,7 +118,7 @@ type RateLimited struct {
 	RetryAfter time.Duration `json:"-"` // 0: not said
 }
 
-// Unavailable says that the API can not answer now (any answer of 503). What the call was to do may have been done.
+// Unavailable says that the API cannot answer now (any answer of 503). What the call was to do may have been done.
 type Unavailable struct {
 	Problem
 	RetryAfter time.Duration `json:"-"` // 0: not said

@@ -145,7 +145,7 @@ func TestRetry_Context(t *testing.T) {
 	}
 }
 
-// TestNew_Faults: an address or a key that can not be one is refused at once.
+// TestNew_Faults: an address or a key that cannot be one is refused at once.
 func TestNew_Faults(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ address, key string }{

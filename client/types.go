@@ -2344,7 +2344,7 @@ type Report struct {
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue ReportQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
 	Redis ReportRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2357,7 +2357,7 @@ type ReportPostgres string
 // ReportQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type ReportQueue string
 
-// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
+// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
 type ReportRedis string
 
 // ReportStatus degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2703,7 +2703,7 @@ type Status struct {
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue StatusQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
 	Redis StatusRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2720,7 +2720,7 @@ type StatusPostgres string
 // StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type StatusQueue string
 
-// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction.
+// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
 type StatusRedis string
 
 // StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2814,7 +2814,7 @@ type UserRole string
 
 // UserChange defines model for UserChange.
 type UserChange struct {
-	// Disabled A disabled user is signed out at once, and can not sign in.
+	// Disabled A disabled user is signed out at once, and cannot sign in.
 	Disabled *bool `json:"disabled,omitempty"`
 
 	// Name What others see.

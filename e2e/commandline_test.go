@@ -148,7 +148,7 @@ func TestPortInUse(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
-	if got := run(t, append(b.Env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.Status != 1 || !strings.Contains(got.Err, `SENDQUOTA_ADDR: "192.0.2.1:1": can not listen there`) {
+	if got := run(t, append(b.Env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.Status != 1 || !strings.Contains(got.Err, `SENDQUOTA_ADDR: "192.0.2.1:1": cannot listen there`) {
 		t.Errorf("an address of others: %+v", got)
 	}
 }

@@ -186,7 +186,7 @@ func TestDrain_Ends(t *testing.T) {
 	}
 }
 
-// TestDrain_WithoutListener: what can not listen does not wait.
+// TestDrain_WithoutListener: what cannot listen does not wait.
 func TestDrain_WithoutListener(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -152,7 +152,7 @@ type answer struct {
 func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 
 // httpClient closes a connection that it has not used for two seconds. The API gives a new one five for its first header, and
-// a POST on a connection that is closed at that moment can not be repeated.
+// a POST on a connection that is closed at that moment cannot be repeated.
 var httpClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.

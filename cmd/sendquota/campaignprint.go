@@ -114,7 +114,7 @@ func printAudience(w io.Writer, a client.Audience) {
 		fmt.Fprintf(w, ", %d that came before", a.Duplicates)
 	}
 	if a.Rejected > 0 {
-		fmt.Fprintf(w, ", %d that can not be used", a.Rejected)
+		fmt.Fprintf(w, ", %d that cannot be used", a.Rejected)
 	}
 	fmt.Fprintln(w)
 	for _, e := range a.Errors[:min(len(a.Errors), 10)] {

@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestCreateUser_Flags: what would make a user who can not sign in is refused.
+// TestCreateUser_Flags: what would make a user who cannot sign in is refused.
 func TestCreateUser_Flags(t *testing.T) {
 	for _, row := range []struct{ args, wrong string }{
 		{"--tenant a --email Ada@x --role admin", ""},

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// channels makes the configured ways out, or says of each why it can not be made.
+// channels makes the configured ways out, or says of each why it cannot be made.
 func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	var (
 		entries []channel.Entry

@@ -50,7 +50,7 @@ func TestHandlers_Console(t *testing.T) {
 	}
 }
 
-// TestLoad_OIDCSecretFile: a file that can not be read is told at the start, and white space around the secret is not part of it.
+// TestLoad_OIDCSecretFile: a file that cannot be read is told at the start, and white space around the secret is not part of it.
 func TestLoad_OIDCSecretFile(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

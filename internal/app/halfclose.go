@@ -9,7 +9,7 @@ import (
 // ends the context of a request when the connection has nothing more to read, and the caller may still wait for the answer.
 //
 // A caller that is gone looks the same until something is sent to it. So nothing depends on this end: a request has its
-// time-out, and an answer that goes on ends when it can not be written. What breaks a connection ends the request at once,
+// time-out, and an answer that goes on ends when it cannot be written. What breaks a connection ends the request at once,
 // as before.
 func serveHalfClosed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -59,7 +59,7 @@ func TestServer_HalfClosed(t *testing.T) {
 }
 
 // TestServer_CallerGone: a request ends at once when its connection breaks. Where the caller has only said that it sends no
-// more, an answer that goes on ends when it can not be written.
+// more, an answer that goes on ends when it cannot be written.
 func TestServer_CallerGone(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -48,7 +48,7 @@ func (a *App) warn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {
-		a.log.Warn("Postgres can not be used yet", "error", err)
+		a.log.Warn("Postgres cannot be used yet", "error", err)
 	} else if newer, _ := a.store.Newer(ctx); newer != "" {
 		a.log.Warn(newer)
 	}

@@ -54,7 +54,7 @@ func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Han
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fmt.Errorf("%s: %q: another program listens there: stop it, or set %s to another host:port", variable, addr, variable)
 	case err != nil:
-		return fmt.Errorf("%s: %q: can not listen there: %w", variable, addr, err)
+		return fmt.Errorf("%s: %q: cannot listen there: %w", variable, addr, err)
 	}
 	a.log.Info(name+" listening", "addr", listener.Addr().String())
 	if ready != nil {

@@ -71,11 +71,11 @@ func (r *runner) skip(ctx context.Context, c *store.RunningCampaign, of *progres
 	return err
 }
 
-// planner is that of a campaign. The template was parsed when it was drafted; if it can not be any more, no line can be planned.
+// planner is that of a campaign. The template was parsed when it was drafted; if it cannot be any more, no line can be planned.
 func (r *runner) planner(ctx context.Context, c push.Campaign) *Planner {
 	t, err := r.cfg.Parse(&c)
 	if err != nil {
-		r.log.ErrorContext(ctx, "the message of a campaign can not be read", "campaign", c.ID, "error", err)
+		r.log.ErrorContext(ctx, "the message of a campaign cannot be read", "campaign", c.ID, "error", err)
 		t = unreadable{err}
 	}
 	return NewPlanner(r.pushes, c, t, c.StartedAt)

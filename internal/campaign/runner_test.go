@@ -193,14 +193,14 @@ func TestService_Act_States(t *testing.T) {
 		}
 	}
 	refused(empty, push.CampaignStart, "the campaign has no audience; upload one first")
-	refused(full, push.CampaignPause, "the campaign is draft; it can not be paused")
-	refused(full, push.CampaignResume, "the campaign is draft; it can not be resumed")
-	refused(full, push.CampaignCancel, "the campaign is draft; it can not be canceled")
+	refused(full, push.CampaignPause, "the campaign is draft; it cannot be paused")
+	refused(full, push.CampaignResume, "the campaign is draft; it cannot be resumed")
+	refused(full, push.CampaignCancel, "the campaign is draft; it cannot be canceled")
 	b.act(full, push.CampaignStart)
 	b.act(full, push.CampaignPause)
-	refused(full, push.CampaignStart, "the campaign is pausing; it can not be started")
+	refused(full, push.CampaignStart, "the campaign is pausing; it cannot be started")
 	b.act(full, push.CampaignCancel)
-	refused(full, push.CampaignResume, "the campaign is canceling; it can not be resumed")
+	refused(full, push.CampaignResume, "the campaign is canceling; it cannot be resumed")
 	past := b.draft(1, campaign.Change{})
 	b.exec(`UPDATE campaigns SET send_at = clock_timestamp() - interval '2 minutes' WHERE id = $1`, past.ID)
 	if _, err := b.Act(t.Context(), b.tenant, past.ID, push.CampaignStart, nil); err == nil || b.read(past).Status != push.CampaignDraft {

@@ -26,7 +26,7 @@ type Result struct {
 	Outcome           push.Outcome
 	Final             bool          // refused for good: trying again is pointless
 	Unregistered      bool          // refused for good, because the provider reports the address as unregistered: it should not be used again
-	Down              bool          // not handed over for a reason that is no matter of this push: the provider can not be reached, does not work, or does not know us
+	Down              bool          // not handed over for a reason that is no matter of this push: the provider cannot be reached, does not work, or does not know us
 	RetryAfter        time.Duration // the provider asked to wait so long, at most 400 days; 0 if it did not
 	Handed            time.Time     // when the provider had all of the message; zero: not known
 	ProviderMessageID string        // the provider's own id of the message, where it gave one; at most 255 printable bytes

@@ -12,7 +12,7 @@
 //     endless body after it changes nothing.
 //   - refused: surely not delivered. Either nothing was sent, or the provider
 //     said no, or that it has not processed the request. Final says that it
-//     would say no again: it said so, and the operator can not mend it.
+//     would say no again: it said so, and the operator cannot mend it.
 //     Unregistered says that the provider no longer knows the address.
 //   - unknown: everything else. From the moment something was written, a
 //     timeout, a reset or an unreadable answer leaves open what the provider

@@ -121,7 +121,7 @@ func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	text, err := e.compose(p)
 	if err != nil { // its text may quote the message
-		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message can not be written as an e-mail"}
+		return Result{Outcome: push.Refused, Final: true, Error: "not sent: the message cannot be written as an e-mail"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()

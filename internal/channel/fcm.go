@@ -160,6 +160,6 @@ func (f *FCM) body(p push.Push) []byte {
 		m.APNs = map[string]map[string]string{"headers": {"apns-expiration": strconv.FormatInt(p.ExpiresAt.Unix(), 10)}}
 		m.Webpush = map[string]map[string]string{"headers": {"TTL": strconv.Itoa(left)}}
 	}
-	body, _ := encodeJSON(map[string]fcmMessage{"message": m}) // texts can not fail
+	body, _ := encodeJSON(map[string]fcmMessage{"message": m}) // texts cannot fail
 	return body
 }

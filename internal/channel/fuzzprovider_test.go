@@ -67,7 +67,7 @@ func FuzzEmail(f *testing.F) {
 		}
 		text, err := e.compose(p)
 		if err != nil {
-			t.Fatalf("it passed the check, and can not be written: %v", err)
+			t.Fatalf("it passed the check, and cannot be written: %v", err)
 		}
 		m, err := netmail.ReadMessage(strings.NewReader(string(text)))
 		if err != nil {

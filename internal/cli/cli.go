@@ -1,5 +1,5 @@
 // Package cli is the command line of the three programs, so that they behave alike: --help and --version, and an exit
-// status of 2 for a command line that can not be understood, of 1 for a command that failed.
+// status of 2 for a command line that cannot be understood, of 1 for a command that failed.
 package cli
 
 import (

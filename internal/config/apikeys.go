@@ -6,5 +6,5 @@ import "github.com/sendquota/sendquota/internal/strictyaml"
 type APIKeys struct{ MaxPerTenant int }
 
 func (k *APIKeys) settings(t *strictyaml.Table) {
-	t.Int("max_per_tenant", "100", "live API keys with which a tenant can not make another one over REST, 1 to 10000", &k.MaxPerTenant, 1, 10_000)
+	t.Int("max_per_tenant", "100", "live API keys with which a tenant cannot make another one over REST, 1 to 10000", &k.MaxPerTenant, 1, 10_000)
 }

@@ -81,7 +81,7 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 	t.Check(s.check)
 }
 
-// check refuses what the pacer can not keep, which counts in microseconds.
+// check refuses what the pacer cannot keep, which counts in microseconds.
 func (s *Throughput) check(p strictyaml.Place) {
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
 		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, strictyaml.Short(s.Per))

@@ -37,7 +37,7 @@ func (c *Console) settings(t *strictyaml.Table) {
 	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the calls that pages show, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
 	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1m to 8760h", &c.SessionLifetime, time.Minute, 8760*time.Hour)
 	t.Duration("session_idle", "2h", "after how long without a page being opened, 1m to 8760h, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
-	t.Int("max_users_per_tenant", "100", "users with which a tenant can not make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
+	t.Int("max_users_per_tenant", "100", "users with which a tenant cannot make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
 	t.Section("oidc", "{}", "an OpenID Connect provider at which users sign in; without it, all have passwords", c.OIDC.settings)
 	t.Check(func(p strictyaml.Place) {
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")

@@ -233,7 +233,7 @@ delivery:
 			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
 			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5s`,
 		}},
-		{"speeds that can not be kept", `channels:
+		{"speeds that cannot be kept", `channels:
   a: {type: log, throughput: {rate: 1000000}}
   b: {type: log, throughput: {rate: 1000001}}
   c: {type: log, throughput: {rate: 1000000000, per: 1000s}}
@@ -269,7 +269,7 @@ delivery:
 			`1: database.read_timeout: "1ms": must be a duration from 100ms to 1m, written like 500ms, 90s or 24h`,
 			`2: redis.max_connections: "many": must be a whole number from 8 to 10000`,
 		}},
-		{"API limits that can not be kept, or are there twice", `api_limits:
+		{"API limits that cannot be kept, or are there twice", `api_limits:
   per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm: token_bucket, limit: 5, per: 1s, burst: 5}]
   per_ip: [{algorithm: token_bucket, limit: 5, per: 1s},
     {algorithm: token_bucket, limit: 90000380, per: 7884h2m17.065s, burst: 999999393}]

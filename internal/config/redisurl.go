@@ -130,7 +130,7 @@ func (scheme redisScheme) parse(rest string) (servers RedisServers, wrong string
 	}
 	u, err := url.Parse("redis://" + userinfo + "@host" + target) // several hosts are not a URL
 	if err != nil || u.Fragment != "" || strings.Contains(target, "#") || strings.Contains(hosts, "@") {
-		return servers, "can not be read; " + inRedisPassword
+		return servers, "cannot be read; " + inRedisPassword
 	}
 	for _, host := range strings.Split(hosts, ",") {
 		addr := scheme.addr(strings.TrimSpace(host))
@@ -162,7 +162,7 @@ func (scheme redisScheme) options(query string, to *RedisServers) (wrong string)
 	}
 	values, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B")) // no space: passwords have it
 	if err != nil {
-		return "has options that can not be read; " + inRedisOption
+		return "has options that cannot be read; " + inRedisOption
 	}
 	for name, v := range values {
 		switch {

@@ -45,9 +45,9 @@ func TestParseRedisURL_Wrong(t *testing.T) {
 		"redis-cluster://":                                         "must have host or host:port for every node or sentinel",
 		"redis-cluster://a,":                                       "must have host or host:port for every node or sentinel",
 		"redis-cluster://a:0x1":                                    "must have host or host:port for every node or sentinel",
-		"redis-cluster://:top@secret@a":                            "can not be read; in a password write @ as %40",
-		"redis-cluster://:top#secret@a":                            "can not be read; in a password write @ as %40",
-		"redis-cluster://:top%zzsecret@a":                          "can not be read; in a password write @ as %40",
+		"redis-cluster://:top@secret@a":                            "cannot be read; in a password write @ as %40",
+		"redis-cluster://:top#secret@a":                            "cannot be read; in a password write @ as %40",
+		"redis-cluster://:top%zzsecret@a":                          "cannot be read; in a password write @ as %40",
 		"redis-cluster://:top/secret@a":                            "for every node or sentinel, with commas; in a password",
 		"redis-cluster://a/1":                                      "must have no database but 0",
 		"redis-cluster://a/secret":                                 "must have nothing but the number of a database behind the /",
@@ -59,7 +59,7 @@ func TestParseRedisURL_Wrong(t *testing.T) {
 		"rediss-sentinel://a?master=m&skip_verify=1":               "skip_verify with another value than true",
 		"redis-sentinel://a?master=m&sentinel_username=u":          "has a sentinel_username without a sentinel_password",
 		"redis-sentinel://a?master=m&sentinel_password=top&secret": "has an option that is not one of",
-		"redis-sentinel://a?master=m&sentinel_password=%zzsecret":  "has options that can not be read",
+		"redis-sentinel://a?master=m&sentinel_password=%zzsecret":  "has options that cannot be read",
 		"redis-sentinel://a,secret:b?master=m":                     "must have host or host:port for every node or sentinel",
 	} {
 		_, err := ParseRedisURL(url)

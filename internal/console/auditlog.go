@@ -68,7 +68,7 @@ func (p *page) TargetLink(e client.LogEntry) string {
 	switch {
 	case t.ID == "":
 	case push.Action(e.Action) == push.ActPolicyReset && p.May(push.ScopePolicyRead):
-		return p.Link("/policy") // this version is the operator's policy, and can not be loaded
+		return p.Link("/policy") // this version is the operator's policy, and cannot be loaded
 	case t.Type == "policy" && p.May(push.ScopePolicyRead):
 		return p.Link("/policy", "version", t.ID)
 	case where.path != "" && p.May(where.scope):

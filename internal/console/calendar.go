@@ -63,7 +63,7 @@ func (p *page) calendar() error {
 	return p.show("calendar", "Calendar", v)
 }
 
-// readDay reads a day, such as 2026-12-01, or a month, such as 2026-12. One that can not be read is that of now.
+// readDay reads a day, such as 2026-12-01, or a month, such as 2026-12. One that cannot be read is that of now.
 func readDay(text string, now time.Time, in *time.Location) time.Time {
 	for _, layout := range []string{"2006-01-02", "2006-01"} {
 		if t, err := time.Parse(layout, text); err == nil {

@@ -54,7 +54,7 @@ func TestCalendar_Month(t *testing.T) {
 	day := "&at=" + at.Format("2006-01-02")
 	r := b.get("/console/calendar?tz=utc" + day)
 	r.has(t, 200, "<h2>"+at.Format("January 2006")+"</h2>", "9 pushes are booked in this time, in an hour at most 4", "<title>"+at.Format("2006-01-02")+" 12:00: 3</title>",
-		"<title>"+at.Format("2006-01-02")+" 14:00: 4</title>", "push: at most 5 400 an hour", "sms: any number", "Winter sale", "It can not be moved", "/v1/stats/ahead?")
+		"<title>"+at.Format("2006-01-02")+" 14:00: 4</title>", "push: at most 5 400 an hour", "sms: any number", "Winter sale", "It cannot be moved", "/v1/stats/ahead?")
 	if strings.Contains(r.Body, "2 pushes") || strings.Contains(r.Body, "above the ceiling</p>") {
 		t.Errorf("there is more than there is:\n%s", r.text())
 	}
@@ -77,7 +77,7 @@ func TestCalendar_Ceiling(t *testing.T) {
 	b := setup(t)
 	at := noon()
 	b.many(1, "sms", at)
-	// 5 400 are an hour's of the channel: what a test can not book, it counts.
+	// 5 400 are an hour's of the channel: what a test cannot book, it counts.
 	b.countAhead(at, "push", 5401)
 	b.countAhead(at.Add(time.Hour), "push", 5400)
 	r := b.get("/console/calendar?tz=utc&split=channel&at=" + at.Format("2006-01-02"))

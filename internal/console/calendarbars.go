@@ -15,7 +15,7 @@ type plannedCampaign struct {
 	client.Campaign
 	From, Until time.Time
 	Zones       bool   // the clocks of the recipients say when: From and Until are where these are furthest apart
-	Fixed       string // why it can not be moved; empty: it can
+	Fixed       string // why it cannot be moved; empty: it can
 	Link        string // of the campaign
 	Move        string // of the page that moves it
 }
@@ -54,7 +54,7 @@ func (p plannedCampaign) Clocks() string { return strings.Replace(p.LocalTime, "
 // localLayout is how the API writes what clocks show.
 const localLayout = "2006-01-02T15:04:05"
 
-// fixed says why a campaign can not be moved.
+// fixed says why a campaign cannot be moved.
 func fixed(c client.Campaign, may bool) string {
 	switch {
 	case c.Status == client.CampaignStatusDraft && !may:
@@ -126,7 +126,7 @@ func (d *axisDrawing) campaign(c plannedCampaign, top int) {
 	d.add(`<line class="base" x1="%d" y1="%d" x2="%d" y2="%d"/>`, axisLeft, top+laneHeight-3, axisRight, top+laneHeight-3)
 	rect := `<rect x="` + px(from) + `" y="` + px(float64(top+5)) + `" width="` + px(until-from) + `" height="18" rx="3"/>`
 	if c.Fixed != "" {
-		d.add(`<g class="%s"><title>%s. It can not be moved: %s.</title>%s</g>`, class, html.EscapeString(says), html.EscapeString(c.Fixed), rect)
+		d.add(`<g class="%s"><title>%s. It cannot be moved: %s.</title>%s</g>`, class, html.EscapeString(says), html.EscapeString(c.Fixed), rect)
 		return
 	}
 	d.add(`<a class="%s" href="%s" data-start="%d" aria-label="%s"><title>%s</title>%s</a>`,

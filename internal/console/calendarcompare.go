@@ -10,7 +10,7 @@ import (
 // mostCompared is the audience of which the present start is simulated, too: a simulation takes a second for about 20,000.
 const mostCompared = 200_000
 
-// simulate asks what a start would do at the present start and at the new one. A present start that can not be simulated, such as one
+// simulate asks what a start would do at the present start and at the new one. A present start that cannot be simulated, such as one
 // that is over, is no reason not to move it.
 func (v *moveView) simulate() error {
 	change, err := v.change()
@@ -37,7 +37,7 @@ func (v *moveView) simulate() error {
 	case err == nil:
 		v.Before = &before
 	case errors.As(err, &problem) && problem.Status < 500:
-		v.Why = "The present start can not be simulated: " + v.p.Said(problem.Detail) + "."
+		v.Why = "The present start cannot be simulated: " + v.p.Said(problem.Detail) + "."
 	default:
 		return err
 	}

@@ -147,7 +147,7 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
-// TestBars_SVG: drafts are links that can be dragged; the others say why they can not be.
+// TestBars_SVG: drafts are links that can be dragged; the others say why they cannot be.
 func TestBars_SVG(t *testing.T) {
 	t.Parallel()
 	from, until := calendarMonth.Window(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), loadZone("Europe/Berlin"))

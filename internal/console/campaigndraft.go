@@ -88,7 +88,7 @@ func (p *page) readDraft() (*draftView, error) {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {
-		return nil, p.done("The campaign was started: it can not be changed any more.", p.Link("/campaigns/"+one.ID))
+		return nil, p.done("The campaign was started: it cannot be changed any more.", p.Link("/campaigns/"+one.ID))
 	}
 	return newDraftView(one), nil
 }

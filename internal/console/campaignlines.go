@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
-// badLines are lines of a file that can not be used, as they are in it, by their numbers: those whose faults the API tells.
+// badLines are lines of a file that cannot be used, as they are in it, by their numbers: those whose faults the API tells.
 type badLines map[int64]string
 
 // longestBad is how much is kept of a bad line, and mostBad of all of them: the page has them for the file that can be made of them.

@@ -136,7 +136,7 @@ func TestCampaign_Story(t *testing.T) {
 	if !strings.Contains(export.Header.Get("Content-Disposition"), "recipients.csv") {
 		t.Error(export.Header)
 	}
-	b.follow(b.get(at+"/message")).has(t, 200, "can not be changed any more")
+	b.follow(b.get(at+"/message")).has(t, 200, "cannot be changed any more")
 	b.get("/console/campaigns?status=running").has(t, 200, "Winter sale")
 }
 
@@ -157,21 +157,21 @@ func TestCampaign_PauseAndCancel(t *testing.T) {
 	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it any more, and 3 places are given back")
 	b.pass()
 	b.get(at).has(t, 200, "status-canceled", "The campaign was canceled: 3 recipients do not get it")
-	b.get(at+"/cancel").has(t, 200, "can not be canceled")
+	b.get(at+"/cancel").has(t, 200, "cannot be canceled")
 	b.post(at+"/pause").has(t, 409)
 	if page := b.get(at); strings.Contains(page.Body, "hx-sse:connect") {
 		t.Error("a campaign that is over is followed")
 	}
 }
 
-// TestCampaign_BadLines: lines that can not be used are listed, and given as a file; the others are taken.
+// TestCampaign_BadLines: lines that cannot be used are listed, and given as a file; the others are taken.
 func TestCampaign_BadLines(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "name[0]", "", "header[1]", "tz", "as[1]", "time_zone", "name[1]", ""}
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
-	page.has(t, 200, "2 recipients are in the audience", "Lines that can not be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that can not be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
+	page.has(t, 200, "2 recipients are in the audience", "Lines that cannot be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that cannot be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
 	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cell, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
 	file.has(t, 200, "\uFEFFline;message;the line as it is in the list\r\n3;has 1 cell, and the header 2;b\r\n4;'=recipient: must not be empty;'=1,UTC\r\n", "These are the first 2 of 20 000 bad lines.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
@@ -288,7 +288,7 @@ func TestCampaign_BetterStart(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := b.draftPath("message.title", "Hi")
-	b.post(at+"/send-at", "send_at", "2020-01-01T10:00:00Z").has(t, 422, "<strong>This can not be done.</strong></p>", "<li>send at: must not be more than a minute in the past")
+	b.post(at+"/send-at", "send_at", "2020-01-01T10:00:00Z").has(t, 422, "<strong>This cannot be done.</strong></p>", "<li>send at: must not be more than a minute in the past")
 	soon := time.Now().Add(3 * time.Hour).UTC().Truncate(time.Minute)
 	moved := b.post(at+"/send-at", "send_at", soon.Format(time.RFC3339))
 	if moved.Status != 303 || !strings.HasSuffix(moved.Header.Get("Location"), "/simulation") {

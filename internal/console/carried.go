@@ -110,7 +110,7 @@ func (c carried) text() string {
 	return base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
 
-// secret reports whether a body of JSON has a member whose name says that it is a secret. One that can not be read may have one.
+// secret reports whether a body of JSON has a member whose name says that it is a secret. One that cannot be read may have one.
 func secret(body string) bool {
 	if body == "" || body[0] == '@' {
 		return false

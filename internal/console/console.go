@@ -124,13 +124,13 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 // longestForm bounds what a form sends; uploads are read as they come.
 const longestForm = 1 << 20
 
-// formProblem says why a form can not be read.
+// formProblem says why a form cannot be read.
 func formProblem(err error) *client.Problem {
 	var long *http.MaxBytesError
 	if errors.As(err, &long) {
 		return &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "All that is typed may have 1 MiB together. Nothing was changed: go back, and shorten it."}
 	}
-	return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form can not be read: " + err.Error()}
+	return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form cannot be read: " + err.Error()}
 }
 
 // signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks

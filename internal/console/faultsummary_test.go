@@ -51,7 +51,7 @@ func TestFaults_Summary(t *testing.T) {
 		},
 		"a filter": {
 			b.get("/console/pushes?status=nonsense"),
-			[]string{"<strong>This can not be shown.</strong> Mend the marked field below: <a href=\"#f-status\">Status</a>."}, []string{`id="fault-status"`}, `id="fault-status"`,
+			[]string{"<strong>This cannot be shown.</strong> Mend the marked field below: <a href=\"#f-status\">Status</a>."}, []string{`id="fault-status"`}, `id="fault-status"`,
 		},
 		"a group": {
 			b.post("/console/settings/users", "email", "eve@example.com", "role", "king"),

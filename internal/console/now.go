@@ -19,7 +19,7 @@ const nowEvery = 3 * time.Second
 type nowView struct {
 	client.Status
 	Channels []client.Channel
-	Unknown  string // why it can not be said; empty: it can
+	Unknown  string // why it cannot be said; empty: it can
 	Minutes  []client.StatusMinute
 	Series   string // the same as JSON, for the lines
 }
@@ -124,7 +124,7 @@ func (v *nowView) Latest() (all []client.StatusMinute) {
 func (v *nowView) Summary() summary {
 	switch {
 	case v.Unknown != "":
-		return summary{"open", "It can not be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
+		return summary{"open", "It cannot be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
 	case v.Status.Status == client.StatusStatusStopping:
 		return summary{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
 	case v.Postgres != client.StatusPostgresOk:
@@ -166,7 +166,7 @@ func (v *nowView) QueueWords() string { return queueWords[v.Queue] }
 
 var postgresWords = map[client.StatusPostgres]string{
 	client.StatusPostgresOk:          "It answers, and keeps everything that was accepted.",
-	client.StatusPostgresUnreachable: "It can not be reached. Nothing that was accepted is lost.",
+	client.StatusPostgresUnreachable: "It cannot be reached. Nothing that was accepted is lost.",
 	client.StatusPostgresReadOnly:    "It is a standby, which takes no writes. An operator has to connect the programs to the primary.",
 	client.StatusPostgresNotMigrated: "It lacks a migration of this release. An operator has to run “sendquota migrate”.",
 	client.StatusPostgresNotWritable: "It lets the programs write nothing. An operator has to give their role the rights.",
@@ -174,14 +174,14 @@ var postgresWords = map[client.StatusPostgres]string{
 
 var redisWords = map[client.StatusRedis]string{
 	client.StatusRedisOk:          "It answers, and wakes the workers on time.",
-	client.StatusRedisUnreachable: "It can not be reached. The workers look for what is due in Postgres meanwhile, and callers’ speed limits are not kept.",
+	client.StatusRedisUnreachable: "It cannot be reached. The workers look for what is due in Postgres meanwhile, and callers’ speed limits are not kept.",
 	client.StatusRedisQueueBroken: "It has a queue that is paused or damaged. The workers look for what is due in Postgres meanwhile.",
 }
 
 var queueWords = map[client.StatusQueue]string{
 	client.StatusQueueOk:      "Nothing has been due for long.",
 	client.StatusQueueOverdue: "Something has been due for longer than it should: there are too few workers, a provider takes nothing, or nobody is woken.",
-	client.StatusQueueUnknown: "It can not be said how long the oldest has been due.",
+	client.StatusQueueUnknown: "It cannot be said how long the oldest has been due.",
 }
 
 // ChannelWords says in words what is done with a channel at the moment.

@@ -140,7 +140,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	var a away
 	if cookie, err := p.r.Cookie(s.cookieName(awayCookie)); err == nil {
 		text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
-		_ = json.Unmarshal(text, &a) // what can not be read has no state
+		_ = json.Unmarshal(text, &a) // what cannot be read has no state
 	}
 	s.keep(p, away{}, -1) // it is used once
 	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(p.query("state"))) != 1 {
@@ -180,7 +180,7 @@ func (e unfitError) Error() string { return string(e) }
 // notExternal turns errors of who comes from the provider into words.
 func (s *SignIn) notExternal(p *page, err error) error {
 	var unfit unfitError
-	detail := "What your company's sign-in says can not be believed. Begin again"
+	detail := "What your company's sign-in says cannot be believed. Begin again"
 	switch {
 	case errors.As(err, &unfit):
 		detail = unfit.Error()

@@ -175,7 +175,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	}
 	q := mine.Query()
 	q.Set("code", stolen.Query().Get("code"))
-	b.get(mine.Path+"?"+q.Encode()).has(t, 403, "can not be believed")
+	b.get(mine.Path+"?"+q.Encode()).has(t, 403, "cannot be believed")
 	if p.Tokens != 0 {
 		t.Error("a stolen code was exchanged")
 	}
@@ -206,7 +206,7 @@ func TestOIDC_ProviderFails(t *testing.T) {
 	q, _ := url.ParseQuery(back[strings.Index(back, "?")+1:])
 	b.get(callbackPath+"?error=access_denied&state="+q.Get("state")).has(t, 403, "refused it")
 	p.Status = 500
-	b.get(b.leave("")).has(t, 403, "can not be believed")
+	b.get(b.leave("")).has(t, 403, "cannot be believed")
 	b.signIn.cfg.OIDC.Tenant = "nobody"
 	p.Status = 0
 	b.get(b.leave("")).has(t, 500, "Something went wrong")

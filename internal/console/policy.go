@@ -212,7 +212,7 @@ func (v *policyView) read(form url.Values) (d client.NewPolicy, rows []categoryR
 func digest(draft client.NewPolicy) string {
 	text, err := json.Marshal(draft)
 	if err != nil {
-		panic(err) // it has nothing that JSON can not say
+		panic(err) // it has nothing that JSON cannot say
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:12])

@@ -54,7 +54,7 @@ func (p *page) filter(names ...string) (query url.Values, bad faults, err error)
 	return query, bad, nil
 }
 
-// list reads a page of a list of the API by the filter that stands in the URL. Of a filter that can not be read, the API is asked only
+// list reads a page of a list of the API by the filter that stands in the URL. Of a filter that cannot be read, the API is asked only
 // what else is wrong with it.
 func (p *page) list(path string, size int, into any, names ...string) error {
 	query, bad, err := p.filter(names...)

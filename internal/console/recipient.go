@@ -177,7 +177,7 @@ func (v *recipientView) sees(t time.Time) bool {
 	return !t.Before(from) && t.Before(until)
 }
 
-// moment reads a moment of the URL. One that can not be read is none.
+// moment reads a moment of the URL. One that cannot be read is none.
 func (p *page) moment(name string) time.Time {
 	at, err := p.readTime(p.query(name), p.typedIn(p.r.URL.Query()))
 	if err != nil {

@@ -133,7 +133,7 @@ func TestRecipient_WrongKind(t *testing.T) {
 	b := setup(t)
 	long := strings.Repeat("x", 65)
 	page := b.get("/console/recipients/anna?category=" + long)
-	page.has(t, 422, "This can not be shown.", `name="category" value="`+long+`" aria-invalid="true"`, `id="fault-kind-category"`, "<time-axis")
+	page.has(t, 422, "This cannot be shown.", `name="category" value="`+long+`" aria-invalid="true"`, `id="fault-kind-category"`, "<time-axis")
 	if n := strings.Count(page.Body, `id="fault-kind-category"`); n != 1 {
 		t.Errorf("the fault is told %d times", n)
 	}

@@ -126,7 +126,7 @@ func (v *recipientView) readNeighbours() error {
 	return nil
 }
 
-// check asks about a moment. One that can not be asked about, because it is too far away, has no free times.
+// check asks about a moment. One that cannot be asked about, because it is too far away, has no free times.
 func (v *recipientView) check(at time.Time) (client.Check, error) {
 	found, err := v.p.api.Quota.Check(v.p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: at})
 	var invalid *client.Invalid

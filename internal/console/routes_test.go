@@ -55,7 +55,7 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 			continue
 		}
 		if forms++; !methods[http.MethodGet] {
-			t.Errorf("%s takes a form, and can not be opened", route)
+			t.Errorf("%s takes a form, and cannot be opened", route)
 		}
 	}
 	if forms < 30 {

@@ -35,7 +35,7 @@ type scheduleView struct {
 	Next      []nextRun
 	Runs      client.RunsPage
 	Campaigns []client.Campaign // that can be patterns
-	Pattern   *client.Campaign  // that is sent; nil: a push, or it can not be read any more
+	Pattern   *client.Campaign  // that is sent; nil: a push, or it cannot be read any more
 }
 
 // sentBy is what a schedule sends.

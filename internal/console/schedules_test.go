@@ -13,7 +13,7 @@ func TestSchedules_Story(t *testing.T) {
 	b := setup(t)
 	b.get("/console/schedules").has(t, 200, "Nothing is sent again and again yet", "New schedule")
 	bad := b.post("/console/schedules/new", "cron", "61 9 * * MON", "time_zone", "Europe/Berlni", "push.title", "Good morning", "push.recipient", "")
-	bad.has(t, 422, "the minute can not be 61: it is *, or of 0 to 59", "Europe/Berlin", "push.recipient", `value="Good morning"`)
+	bad.has(t, 422, "the minute cannot be 61: it is *, or of 0 to 59", "Europe/Berlin", "push.recipient", `value="Good morning"`)
 	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "this is no JSON object", `"never" is no time`)
 	made := b.post("/console/schedules/new", "name", "Digest", "cron", "0 9 * * MON", "time_zone", "Europe/Berlin", "push.recipient", "user-1", "push.title", "Good morning",
 		"push.more", `{"data":{"n":1}}`, "push.on_conflict", "defer", "push.category", "news", "once", "one")

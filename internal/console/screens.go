@@ -31,7 +31,7 @@ type screens struct {
 // allScreens are parsed once, for all consoles of a process.
 var allScreens = sync.OnceValue(parseScreens)
 
-// parseScreens reads all templates: one that can not be read stops the program at boot. Each screen has the layout and the parts,
+// parseScreens reads all templates: one that cannot be read stops the program at boot. Each screen has the layout and the parts,
 // and at least a template main of its own.
 func parseScreens() screens {
 	s := screens{templates: map[string]*template.Template{}, files: newAssets()}

@@ -36,7 +36,7 @@ type opened struct {
 
 type openedKey struct{}
 
-// openedOf is where a request has its session; nil: it has none, and can not get one.
+// openedOf is where a request has its session; nil: it has none, and cannot get one.
 func openedOf(ctx context.Context) *opened {
 	o, _ := ctx.Value(openedKey{}).(*opened)
 	return o
@@ -52,9 +52,9 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 	return m
 }
 
-// unreadable answers a request whose session can not be read: Postgres, which has the sessions, does not answer.
+// unreadable answers a request whose session cannot be read: Postgres, which has the sessions, does not answer.
 func (s *SignIn) unreadable(c *console, w http.ResponseWriter, r *http.Request, err error) {
-	s.cfg.Log.ErrorContext(r.Context(), "a session can not be read", "error", err)
+	s.cfg.Log.ErrorContext(r.Context(), "a session cannot be read", "error", err)
 	w.Header().Set("Retry-After", "1")
 	c.newPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not answer", Status: http.StatusServiceUnavailable,
 		Detail: "Nothing that was accepted is lost, and sending goes on when it answers again. Try again in a moment."})

@@ -118,7 +118,7 @@ func (s *SignIn) open(c *console, h handler) http.HandlerFunc {
 		defer p.recover()
 		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 		if err := r.ParseForm(); err != nil {
-			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form can not be read."})
+			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form cannot be read."})
 			return
 		}
 		if err := h(p); err != nil {

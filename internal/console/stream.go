@@ -55,7 +55,7 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 			return nil
 		}
 		if err != nil {
-			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page can not be drawn", "screen", screen, "part", part, "error", err)
+			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page cannot be drawn", "screen", screen, "part", part, "error", err)
 			return nil
 		}
 		if !p.sent {

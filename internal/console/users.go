@@ -146,7 +146,7 @@ func (p *page) actOnUser() error {
 		notice = "The user is changed: it holds from the next page that the user opens."
 		_, err = p.api.Users.Change(p.ctx(), id, p.userChange())
 	case "disable":
-		notice = "The user is signed out everywhere, and can not sign in."
+		notice = "The user is signed out everywhere, and cannot sign in."
 		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &yes})
 	case "enable":
 		notice = "The user can sign in again."

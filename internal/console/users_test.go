@@ -59,7 +59,7 @@ func TestUsers_Story(t *testing.T) {
 	b.post(path, "do", "change", "name", "Bea B", "was_name", "Bea B", "role", "editor", "was_role", "editor") // a page of before: nothing is changed on it
 	b.get(path).has(t, 200, `value="sender" checked`)
 	b.post(path, "do", "change", "name", "Bea C", "role", "king").has(t, 422, "role", `value="Bea C"`)
-	b.follow(b.post(path, "do", "disable")).has(t, 200, "can not sign in.", `status-disabled`, "Enable the user again")
+	b.follow(b.post(path, "do", "disable")).has(t, 200, "cannot sign in.", `status-disabled`, "Enable the user again")
 	b.post(path, "do", "link").has(t, 409, "enable the user first")
 	b.follow(b.post(path, "do", "enable")).has(t, 200, "The user can sign in again")
 	again := b.post(path, "do", "link")

@@ -106,11 +106,11 @@ func (p *page) bookThen() error {
 		return err
 	}
 	if len(preview.Messages) != 1 || preview.Messages[0].Error != "" {
-		return &client.Problem{Title: "The message can not be made", Status: http.StatusConflict, Detail: "The campaign has no valid line for " + recipient + " any more. Submit a push on the page of the recipient instead"}
+		return &client.Problem{Title: "The message cannot be made", Status: http.StatusConflict, Detail: "The campaign has no valid line for " + recipient + " any more. Submit a push on the page of the recipient instead"}
 	}
 	at, err := time.Parse(time.RFC3339Nano, p.form("send_at"))
 	if err != nil {
-		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " can not be read"}
+		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " cannot be read"}
 	}
 	made, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
 		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,

@@ -27,7 +27,7 @@ func (p *permit) release() {
 }
 
 // claim claims what may be sent now: at the channel of the permit, or else at all that can take a push. It returns those
-// that can not. The slot of what it has claimed is in use.
+// that cannot. The slot of what it has claimed is in use.
 func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking.Claim, without []string, err error) {
 	o := booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
 	var reserved []string
@@ -185,7 +185,7 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	if c.Push.Rendering != nil {
 		message, err := w.again(ctx, c, began)
 		if err != nil {
-			return channel.Result{Outcome: push.Refused, Error: "the message can not be made: " + err.Error()}, entry.Retry
+			return channel.Result{Outcome: push.Refused, Error: "the message cannot be made: " + err.Error()}, entry.Retry
 		}
 		c.Push.Message = message
 	}

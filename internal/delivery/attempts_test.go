@@ -214,7 +214,7 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	})
 }
 
-// A message that has the time of its sending in it is made when it is sent, in the zone of the recipient. One that can not be made is
+// A message that has the time of its sending in it is made when it is sent, in the zone of the recipient. One that cannot be made is
 // refused. In synctest it is midnight in UTC, on the first day of 2000.
 func TestWorker_MessageOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

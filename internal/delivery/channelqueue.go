@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// channelQueue holds the recipients whose channel can not take their pushes at once: its speed is limited, its
+// channelQueue holds the recipients whose channel cannot take their pushes at once: its speed is limited, its
 // provider is down or asked for a pause, or it uses its part of the worker's slots. A recipient in the queue holds no
 // slot, has not begun an attempt, and holds up no other channel.
 //

@@ -74,7 +74,7 @@ func TestChannelQueue_NoDuplicates(t *testing.T) {
 		}
 	}
 	if q.add(booking.Due{RecipientKey: 1}); q.len() != 1 {
-		t.Error("a recipient that was taken out can not be added again")
+		t.Error("a recipient that was taken out cannot be added again")
 	}
 }
 

@@ -35,7 +35,7 @@ const (
 	// drainTime is how long a handler goes on before it looks which wake-ups came meanwhile, and which recipients that it
 	// passed over can be sent to now.
 	drainTime = time.Second
-	// closingPause is after how long a wake-up comes again that a closing worker can not follow.
+	// closingPause is after how long a wake-up comes again that a closing worker cannot follow.
 	closingPause = 100 * time.Millisecond
 )
 

@@ -22,7 +22,7 @@ import (
 // Worker handles wake-ups. It is safe for concurrent use.
 //
 // A recipient that must wait holds no slot. It is delayed if the quota allows its next push in a moment, and queued if
-// its channel can not take a push yet. After an outage, when most recipients have several pushes that are due, nearly
+// its channel cannot take a push yet. After an outage, when most recipients have several pushes that are due, nearly
 // all of them wait most of the time.
 type Worker struct {
 	store     attempts

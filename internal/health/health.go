@@ -15,7 +15,7 @@ import (
 type Report struct {
 	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: everything works, only slower. stopping: send requests elsewhere."`
 	Postgres string `json:"postgres" enum:"ok,unreachable,wrong_encoding,read_only,not_migrated,not_writable" doc:"wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write."`
-	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits can not be decided. evicts: its maxmemory-policy is not noeviction."`
+	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction."`
 	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres."`
 	Detail   string `json:"detail,omitempty" doc:"What is wrong with Postgres or Redis, and what to do."`
 }

@@ -226,7 +226,7 @@ func (a *api) page(path string, h http.Handler) {
 }
 
 // param reads a parameter of the path. chi leaves it escaped where the path has characters, like an escaped slash, that
-// Path can not tell apart.
+// Path cannot tell apart.
 func (c *call) param(name string) string {
 	v := chi.URLParam(c.r, name)
 	if c.r.URL.RawPath == "" {

@@ -90,7 +90,7 @@ func TestAuditLog_EveryOperation(t *testing.T) {
 	}
 }
 
-// TestAuditLog_SameTransaction: where its entry can not be written, a change is not made.
+// TestAuditLog_SameTransaction: where its entry cannot be written, a change is not made.
 func TestAuditLog_SameTransaction(t *testing.T) {
 	b := setupAlone(t)
 	rows := func() string {

@@ -82,7 +82,7 @@ func TestAvailability_Crowd(t *testing.T) {
 	}
 }
 
-// TestAvailability_Refuses what it can not answer.
+// TestAvailability_Refuses what it cannot answer.
 func TestAvailability_Refuses(t *testing.T) {
 	b := setup(t)
 	for query, field := range map[string]string{

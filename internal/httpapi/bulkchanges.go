@@ -55,7 +55,7 @@ type bulkEstimateView struct {
 	Sample *bulkSampleView `json:"sample" doc:"Of a move: the first pushes, each tried alone; null for a cancel."`
 }
 
-// TransformSchema says that sample can be null, which a reference can not say.
+// TransformSchema says that sample can be null, which a reference cannot say.
 func (bulkEstimateView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
 	sample := *r.SchemaFromRef(s.Properties["sample"].Ref)
 	sample.Nullable, sample.Description = true, s.Properties["sample"].Description

@@ -33,7 +33,7 @@ func (a *api) campaignActionRoutes(s *spec) []operation {
 			"Its pushes can be canceled and moved one by one."},
 		{push.CampaignResume, push.CampaignRunning, "Resume a campaign", "What fell due in the pause is sent now, as the quota allows; the rest at its time. Recipients that were not booked before the pause are booked now."},
 		{push.CampaignCancel, push.CampaignCanceling, "Cancel a campaign", "From two seconds after the answer no attempt begins. What waits is canceled and gives its places back, which takes a while: then the campaign is canceled. " +
-			"An attempt under way ends as it will, and is not repeated. A draft can not be canceled, but deleted."},
+			"An attempt under way ends as it will, and is not repeated. A draft cannot be canceled, but deleted."},
 	} {
 		all = append(all, operation{
 			id: string(one.action) + "-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/" + string(one.action), tag: tagCampaigns, scope: push.ScopeCampaignsWrite,

@@ -94,7 +94,7 @@ func TestCapacity_Simulated(t *testing.T) {
 	}
 }
 
-// TestCapacity_Refused: what can not be looked at is said.
+// TestCapacity_Refused: what cannot be looked at is said.
 func TestCapacity_Refused(t *testing.T) {
 	b := setup(t)
 	id := b.campaign(`{"message":{"body":"Hi"}}`)

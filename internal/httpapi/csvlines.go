@@ -67,7 +67,7 @@ func (f *lineFile) checkColumns(bad *fieldErrors) {
 
 const noNUL = "must not have the character U+0000"
 
-// wrongName says what is in the name of a column that people can not see. A joiner between letters belongs to some scripts.
+// wrongName says what is in the name of a column that people cannot see. A joiner between letters belongs to some scripts.
 func wrongName(name string) string {
 	for i, c := range name {
 		inside := i > 0 && i+utf8.RuneLen(c) < len(name)

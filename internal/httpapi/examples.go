@@ -92,7 +92,7 @@ func exampleProblem(k kind) problemer {
 	case campaignState:
 		return &campaignProblem{k.because("the campaign is running; it can only be changed while it is a draft"), campaignViewOf(exampleCampaign(push.CampaignRunning))}
 	case notCancelable, notReschedulable, notRetryable:
-		p := k.because("the push is sent and can not be changed any more")
+		p := k.because("the push is sent and cannot be changed any more")
 		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}
 	}
 	p := k.because(k.When)

@@ -49,7 +49,7 @@ func TestSends_ExportLarge(t *testing.T) {
 	}
 }
 
-// TestSends_ExportBreaksOff: an export that can not go on does not end like a whole one.
+// TestSends_ExportBreaksOff: an export that cannot go on does not end like a whole one.
 func TestSends_ExportBreaksOff(t *testing.T) {
 	b := setupAlone(t)
 	b.forgeSends(b.tenant, 60_000)

@@ -124,7 +124,7 @@ func TestFieldErrors(t *testing.T) {
 		{"cancel", [3]string{"POST", "/v1/pushes/x/cancel", `{"why":1}`}, nil, 422, []string{"body.why", "unexpected", "1", "path.id", "UUID", "x"}},
 		{"move", [3]string{"PATCH", id, `{}`}, nil, 422, []string{"body.send_at", "required", ""}},
 		{"move more", [3]string{"PATCH", id, `{"send_at":"2020-01-01T00:00:00Z","message":{}}`}, nil, 422,
-			[]string{"body.message", "can not be changed", "{}", "body.send_at", "past", "2020-01-01T00:00:00Z"}},
+			[]string{"body.message", "cannot be changed", "{}", "body.send_at", "past", "2020-01-01T00:00:00Z"}},
 		{"list", get("/v1/pushes?status=lost&from=monday&until=2026-12-01T00:00:00&page_size=501&recipient=%00&channel=%ff&nope=&category=" + strings.Repeat("c", 65)), nil, 422,
 			[]string{"query.category", "at most 64", strings.Repeat("c", 65), "query.channel", "UTF-8", "\ufffd", "query.from", "must be a time", "monday", "query.nope", "unexpected", "",
 				"query.page_size", "1 to 500", "501", "query.recipient", "U+0000", "\x00", "query.status", "one of", "lost", "query.until", "zone", "2026-12-01T00:00:00"}},

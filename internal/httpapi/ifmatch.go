@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ifMatch reads If-Match: the tags of which one must be that of what is changed; nil: any may be. A tag that can not be read is that of
+// ifMatch reads If-Match: the tags of which one must be that of what is changed; nil: any may be. A tag that cannot be read is that of
 // something else; without its quotes, it is a fault. What tags are like is said in it.
 func ifMatch[T any](h http.Header, like string, somethingElse T, read func(tag string) (T, error), bad *fieldErrors) (tags []T) {
 	const most = 100

@@ -92,7 +92,7 @@ func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	}
 }
 
-// TestKeyCache_AsksOnce for many requests with one key, and has one of them note its use; that it can not be noted is
+// TestKeyCache_AsksOnce for many requests with one key, and has one of them note its use; that it cannot be noted is
 // nobody's concern.
 func TestKeyCache_AsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

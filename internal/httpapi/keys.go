@@ -120,7 +120,7 @@ func (c *call) mayGive(scopes []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &lacking{missing[0], "the API key can not give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
+	return &lacking{missing[0], "the API key cannot give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
 }
 
 // answerKey answers with a new key, and its secret this once.

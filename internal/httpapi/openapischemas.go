@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// complete says of the schemas, when all are there, what can not be read from the types: which problems each of those
+// complete says of the schemas, when all are there, what cannot be read from the types: which problems each of those
 // of problems is for; that an array is never null; and that answers may have more members one day, but requests not.
 func (s *spec) complete(doc *huma.OpenAPI) {
 	s.tellProblemsApart()

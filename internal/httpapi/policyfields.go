@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 )
 
-// policyFields is the body of a change of the policy. What one member alone can not tell is for [policy.Document.Compile].
+// policyFields is the body of a change of the policy. What one member alone cannot tell is for [policy.Document.Compile].
 var policyFields = table[policy.Document]{schemaName: "NewPolicy", fields: []field[policy.Document]{
 	{"rules", optional, array(0, policy.MaxRules, ruleFields.schema, func(d *policy.Document, r *reader, i int, name string, errs *fieldErrors) {
 		d.Rules = append(d.Rules[:i], member(&ruleFields, r, item(name, i), errs))

@@ -58,7 +58,7 @@ var (
 	emailTaken       = kind{"email-taken", 409, "Email taken", "Another user of the tenant signs in with this email."}
 	lastAdmin        = kind{"last-admin", 409, "Last admin", "Nobody but this user is an admin who is not disabled; make another admin first."}
 	userDisabled     = kind{"user-disabled", 409, "User disabled", "The user is disabled; enable the user first."}
-	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer can not be of a media type that Accept names."}
+	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer cannot be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json, or has a Content-Encoding; Accept-Encoding then says which one would be accepted."}
 	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
@@ -223,9 +223,9 @@ func problemOf(err error) (p problemer, foreseen bool) {
 	case errors.As(err, &full):
 		return fullProblemOf(full), true
 	case errors.Is(err, push.ErrNotCancelable) && about != nil:
-		return about.problem(notCancelable, "the push is %s and can not be canceled any more"), true
+		return about.problem(notCancelable, "the push is %s and cannot be canceled any more"), true
 	case errors.Is(err, push.ErrNotReschedulable) && about != nil:
-		return about.problem(notReschedulable, "the push is %s and can not be rescheduled any more"), true
+		return about.problem(notReschedulable, "the push is %s and cannot be rescheduled any more"), true
 	case errors.Is(err, push.ErrNotRetryable) && about != nil:
 		return about.problem(notRetryable, "the push is %s; only one that has failed or expired is retried"), true
 	}

@@ -191,7 +191,7 @@ func attributes() value[description] {
 	return v
 }
 
-// unkeepable says why Postgres can not keep a text of JSON, or nothing.
+// unkeepable says why Postgres cannot keep a text of JSON, or nothing.
 func unkeepable(raw []byte) string {
 	d := jsontext.NewDecoder(strings.NewReader(string(raw)), lenient)
 	for {

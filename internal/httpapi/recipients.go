@@ -193,7 +193,7 @@ func (a *api) recipientRoutes(s *spec) []operation {
 	}, {
 		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
 		summary: "Forget a recipient",
-		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can not be read any more. " +
+		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes cannot be read any more. " +
 			"What was sent still counts in the quota of a recipient of this id. Repeat the request if it fails: it goes on.",
 		status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
 	}}

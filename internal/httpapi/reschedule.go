@@ -31,7 +31,7 @@ func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 	if pushFields.find(name) < 0 {
 		return false
 	}
-	errs.addJSON(name, "can not be changed; cancel the push and submit another", raw)
+	errs.addJSON(name, "cannot be changed; cancel the push and submit another", raw)
 	return true
 }
 

@@ -173,7 +173,7 @@ func (a *api) limitRoutes(s *spec) []operation {
 		description: "Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, " +
 			"a sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was allowed, and soon: " +
 			"a limit does not know who used what, so a refund of what has expired meanwhile gives back another caller's use. " +
-			"A refund can not be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, " +
+			"A refund cannot be repeated safely. After a 503 it may or may not have been made: a second one may give back twice, " +
 			"and let more than the limit be used.",
 		body: body, status: http.StatusOK, answer: "The state of each limit: the answer of a dry run of the same take.", example: taken,
 	}, {
@@ -210,7 +210,7 @@ func (a *api) webhookRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "The webhook.", example: disabled, problems: []kind{notFound},
 	}, {
 		id: "delete-webhook", method: http.MethodDelete, path: webhooksPath + "/{id}", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.deleteWebhook,
-		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook can not be read any more.",
+		summary: "Delete a webhook", description: "No new request is sent; one that is under way may still arrive. The deliveries of the webhook cannot be read any more.",
 		status: http.StatusNoContent, answer: "The webhook is deleted.", problems: []kind{notFound},
 	}, {
 		id: "test-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/test", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.testWebhook,
@@ -271,7 +271,7 @@ func (a *api) openRoutes(s *spec) []operation {
 		status:  http.StatusOK, answer: "It can. If Redis is unreachable, or pushes are overdue, the status is degraded.",
 		example: health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"},
 		finish: func(all map[string]*huma.Response) {
-			all["503"] = s.response("Postgres does not answer or can not be used, or the program is about to stop.",
+			all["503"] = s.response("Postgres does not answer or cannot be used, or the program is about to stop.",
 				health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"})
 		},
 	}}

@@ -50,7 +50,7 @@ func (a *api) scheduleRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "The schedule.", example: schedule, problems: []kind{notFound, staleVersion}, finish: etagged("200"),
 	}, {
 		id: "delete-schedule", method: http.MethodDelete, path: schedulesPath + "/{id}", tag: tagSchedules, scope: push.ScopeCampaignsWrite, serve: a.deleteSchedule, memory: pushBytes,
-		summary: "Delete a schedule", description: "After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs can not be read any more.",
+		summary: "Delete a schedule", description: "After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs cannot be read any more.",
 		status: http.StatusNoContent, answer: "The schedule is deleted.", problems: []kind{notFound},
 	}, {
 		id: "next-times", method: http.MethodGet, path: schedulesPath + "/{id}/next", tag: tagSchedules, scope: push.ScopeCampaignsRead, serve: a.nextTimes,

@@ -31,7 +31,7 @@ type scheduleView struct {
 	UpdatedAt string       `json:"updated_at" format:"date-time"`
 }
 
-// TransformSchema says that push can be null, which a reference can not say.
+// TransformSchema says that push can be null, which a reference cannot say.
 func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
 	pattern := *r.SchemaFromRef(s.Properties["push"].Ref)
 	pattern.Nullable, pattern.Description = true, s.Properties["push"].Description

@@ -116,7 +116,7 @@ func TestSimulate_Accept(t *testing.T) {
 	}
 }
 
-// TestSimulate_Refused: what can not be simulated is said before anything is read.
+// TestSimulate_Refused: what cannot be simulated is said before anything is read.
 func TestSimulate_Refused(t *testing.T) {
 	b := setup(t)
 	id := b.campaign(`{"message":{"body":"Hello."}}`)

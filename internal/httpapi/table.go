@@ -16,7 +16,7 @@ type table[T any] struct {
 
 	// refuse says what is wrong with a member that is not in the table, if there is more to say than that.
 	refuse func(name string, raw []byte, errs *fieldErrors) bool
-	// check tests what one member alone can not tell.
+	// check tests what one member alone cannot tell.
 	check func(to *T, text []byte, errs *fieldErrors)
 }
 

@@ -19,7 +19,7 @@ func TestStamp(t *testing.T) {
 	})
 }
 
-// TestSpans_WithOtherErrors: that a stretch of time ends before it begins is said beside whatever else is wrong, and not if an end can not be
+// TestSpans_WithOtherErrors: that a stretch of time ends before it begins is said beside whatever else is wrong, and not if an end cannot be
 // read.
 func TestSpans_WithOtherErrors(t *testing.T) {
 	b := setup(t)

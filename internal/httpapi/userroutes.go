@@ -44,7 +44,7 @@ func (a *api) userRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "delete-user", method: http.MethodDelete, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.deleteUser,
-		summary: "Delete a user", description: "The user is signed out everywhere. The last admin can not be deleted.",
+		summary: "Delete a user", description: "The user is signed out everywhere. The last admin cannot be deleted.",
 		status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.linkUser,

@@ -78,7 +78,7 @@ var userFields = table[userForm]{schemaName: "NewUser", fields: []field[userForm
 var userChanges = table[user.Change]{schemaName: "UserChange", fields: []field[user.Change]{
 	{"role", optional, role(func(c *user.Change, r user.Role) { c.Role = &r }), roleMeaning, nil},
 	{"name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "What others see.", "Ada Lovelace"},
-	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out at once, and can not sign in.", nil},
+	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out at once, and cannot sign in.", nil},
 }}
 
 func (a *api) createUser(c *call) error {

@@ -100,7 +100,7 @@ func TestWalk(t *testing.T) {
 		t.Errorf("a refused move moved it to %v", got)
 	}
 
-	// Cancel it, twice; then it can not be moved.
+	// Cancel it, twice; then it cannot be moved.
 	for range 2 {
 		canceled := b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 200)
 		if canceled.at(t, "status") != "canceled" || canceled.at(t, "possibly_delivered") != false {

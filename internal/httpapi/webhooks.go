@@ -86,7 +86,7 @@ func unchosen(name string, _ []byte, errs *fieldErrors) bool {
 	if name != "secret" {
 		return false
 	}
-	errs.add(name, "can not be chosen: it is generated, and shown in the answer", nil)
+	errs.add(name, "cannot be chosen: it is generated, and shown in the answer", nil)
 	return true
 }
 

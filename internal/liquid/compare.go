@@ -109,7 +109,7 @@ func compared(a, b any) (sign int, ok bool, err error) {
 	return 0, false, nil
 }
 
-var errMixed = errors.New("a text that is no number can not be compared with a number")
+var errMixed = errors.New("a text that is no number cannot be compared with a number")
 
 // contains reports whether a text has another in it, a list an item, or an object a name.
 func (m *machine) contains(v, what any) (bool, error) {

@@ -166,7 +166,7 @@ func sorted(_ *machine, v any, args []any) (any, error) {
 	return sortedBy(v, args, func(a, b any) (int, error) {
 		n, ok, err := compared(a, b)
 		if err == nil && !ok {
-			err = fmt.Errorf("%s can not be compared with %s", kindOfValue(a), kindOfValue(b))
+			err = fmt.Errorf("%s cannot be compared with %s", kindOfValue(a), kindOfValue(b))
 		}
 		return n, err
 	})

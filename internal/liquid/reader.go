@@ -27,7 +27,7 @@ func readerOf(t token, text string) (*reader, error) {
 	return r, nil
 }
 
-// fault is what is wrong with an expression that can not be read.
+// fault is what is wrong with an expression that cannot be read.
 func (r *reader) fault() error {
 	return r.token.fault("%s is not an expression", cmp.Or(quoted(r.text), "nothing"))
 }

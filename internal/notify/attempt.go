@@ -62,7 +62,7 @@ func (n *Notifier) failed(err error) string {
 func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 	u, err := url.Parse(d.URL)
 	if err != nil {
-		return nil, errors.New("the webhook's URL can not be read") // the parser's text would quote it
+		return nil, errors.New("the webhook's URL cannot be read") // the parser's text would quote it
 	}
 	var signers []*standardwebhooks.Webhook
 	for _, secret := range []string{d.Secret, d.OldSecret} {

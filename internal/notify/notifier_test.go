@@ -331,7 +331,7 @@ func TestNotifier_HeldUp(t *testing.T) {
 	}
 }
 
-// No event is lost while the outbox can not be reached.
+// No event is lost while the outbox cannot be reached.
 func TestNotifier_PostgresAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

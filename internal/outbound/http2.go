@@ -1,4 +1,4 @@
-//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, can not ping in Go 1.26
+//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, cannot ping in Go 1.26
 
 package outbound
 

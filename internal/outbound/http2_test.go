@@ -254,7 +254,7 @@ func TestHTTP2_NoStreamInTime(t *testing.T) {
 	}
 }
 
-// TestHTTP2_SharedDialFailure: a server that can not be reached is not asked once
+// TestHTTP2_SharedDialFailure: a server that cannot be reached is not asked once
 // for each request.
 func TestHTTP2_SharedDialFailure(t *testing.T) {
 	server := http2server.Listen(t, nil)

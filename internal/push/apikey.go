@@ -57,7 +57,7 @@ type KeyPosition struct {
 var (
 	// ErrTooManyKeys: the tenant has as many live API keys as it may.
 	ErrTooManyKeys = errors.New("the tenant has as many live API keys as it may")
-	// ErrKeyOver: an API key that is revoked or has expired can not be rotated.
+	// ErrKeyOver: an API key that is revoked or has expired cannot be rotated.
 	ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
 )
 

@@ -92,7 +92,7 @@ type CampaignProgress struct {
 // CampaignStateError says that a campaign is not in a state in which something can be done.
 type CampaignStateError struct {
 	Campaign Campaign // as it stands
-	Detail   string   // what can not be done, and why
+	Detail   string   // what cannot be done, and why
 }
 
 // Error is the detail.

@@ -37,7 +37,7 @@ func (a CampaignAction) On(c Campaign) (CampaignStatus, error) {
 			return a.leads(c)
 		}
 	}
-	return c.Status, &CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can not %s", c.Status, a.passive())}
+	return c.Status, &CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it cannot %s", c.Status, a.passive())}
 }
 
 // leads is the state that an action leads to.

@@ -15,9 +15,9 @@ var (
 	// ErrNotFound: there is no such thing, or it belongs to another tenant.
 	ErrNotFound = errors.New("not found")
 	// ErrNotCancelable: the push is being sent, or has ended otherwise.
-	ErrNotCancelable = errors.New("the push can not be canceled any more")
+	ErrNotCancelable = errors.New("the push cannot be canceled any more")
 	// ErrNotReschedulable: the push is not waiting for its time any more.
-	ErrNotReschedulable = errors.New("the push can not be rescheduled any more")
+	ErrNotReschedulable = errors.New("the push cannot be rescheduled any more")
 	// ErrNotRetryable: the push has neither failed nor expired.
 	ErrNotRetryable = errors.New("the push has neither failed nor expired")
 	// ErrKeyReused: the Idempotency-Key was used for another request.

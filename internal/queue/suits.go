@@ -34,7 +34,7 @@ func suits(ctx context.Context, c redis.Cmdable) error {
 	switch err := c.Time(ctx).Err(); {
 	case err == nil:
 	case strings.HasPrefix(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown command"):
-		return &UnsuitableError{"no_time", "Redis refuses the command TIME, without which speed limits and the pace of channels can not be decided; " +
+		return &UnsuitableError{"no_time", "Redis refuses the command TIME, without which speed limits and the pace of channels cannot be decided; " +
 			"take it out of rename-command, or allow it with ACL SETUSER … +time"}
 	default:
 		return fmt.Errorf("queue: %w", err)

@@ -60,7 +60,7 @@ func NewWaker(queue armer, lanes []push.Lane, horizon time.Duration, log *slog.L
 
 // Wake makes a worker look for a push of this recipient when it is due: at a time that is, by Postgres' clock, so far
 // away. It never blocks. The push must be committed: a worker may look as soon as Wake is called. What is due
-// behind the horizon is left to the lane's owner, and so is what can not be armed.
+// behind the horizon is left to the lane's owner, and so is what cannot be armed.
 func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	if in > w.horizon+beyond {
 		return

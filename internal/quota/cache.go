@@ -100,7 +100,7 @@ func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
 }
 
 // Reserve books b in the cache if the cache knows the recipient and the policy allows it. The booking has a Kind if, and
-// only if, some rule for the recipient's pushes asks for it, though it be none of p. It never fails: a cache that can not
+// only if, some rule for the recipient's pushes asks for it, though it be none of p. It never fails: a cache that cannot
 // answer is Cold.
 func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
 	args, near, inTime := reserveArgs(b, p)

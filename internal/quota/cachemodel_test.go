@@ -174,7 +174,7 @@ func TestReserve_Oracle(t *testing.T) {
 				l.Add(anna, b)
 				flush()
 				m.held[b.ID] = b.At
-				if !m.warm() { // it can not keep this booking, and forgets the others
+				if !m.warm() { // it cannot keep this booking, and forgets the others
 					forget()
 				}
 			},

@@ -77,7 +77,7 @@ func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.T
 type sweep struct {
 	rule   *Rule
 	at     []time.Duration // of the bookings that the rule counts
-	passed int             // how many runs can not block the time that the sweep has come to, nor any behind it
+	passed int             // how many runs cannot block the time that the sweep has come to, nor any behind it
 }
 
 // few is how many rules a policy has mostly: their sweeps need no memory of their own.

@@ -19,7 +19,7 @@ import (
 const Never time.Duration = -1
 
 var (
-	// ErrUnavailable is returned while Redis does not answer, or can not decide.
+	// ErrUnavailable is returned while Redis does not answer, or cannot decide.
 	ErrUnavailable = errors.New("ratelimit: no decision from Redis")
 	// ErrBusy is returned where the other calls of the same owner take so long that this one would have to wait for
 	// longer than [Config.Wait].

@@ -78,7 +78,7 @@ func wellFormed(fields string) bool {
 	return true
 }
 
-// wrongFields says which fields of an expression can not be read, or what else can stand there.
+// wrongFields says which fields of an expression cannot be read, or what else can stand there.
 func wrongFields(parser cron.Parser, expression string) (text string) {
 	parts := strings.Fields(expression)
 	if expression[0] == '@' {
@@ -88,7 +88,7 @@ func wrongFields(parser cron.Parser, expression string) (text string) {
 		alone := []string{"*", "*", "*", "*", "*"}
 		alone[i] = part
 		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil || !wellFormed(part) {
-			text += fmt.Sprintf("; the %s can not be %s: it is *, or of %s, in lists such as a,b, ranges from the lower such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
+			text += fmt.Sprintf("; the %s cannot be %s: it is *, or of %s, in lists such as a,b, ranges from the lower such as a-b, or steps such as */2", cronFields[i].name, part, cronFields[i].values)
 		}
 	}
 	return text

@@ -158,7 +158,7 @@ func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestCampaigns_Refused: a pattern that can not be copied any more leaves a run that says why.
+// TestCampaigns_Refused: a pattern that cannot be copied any more leaves a run that says why.
 func TestCampaigns_Refused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

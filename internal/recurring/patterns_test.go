@@ -22,7 +22,7 @@ func (b *bundle) waiting(n int, like string) {
 	})
 }
 
-// TestPatterns_Deleted: a draft that is the pattern of schedules can not be deleted until the last of them has gone, or has another
+// TestPatterns_Deleted: a draft that is the pattern of schedules cannot be deleted until the last of them has gone, or has another
 // pattern. The refusal names them.
 func TestPatterns_Deleted(t *testing.T) {
 	t.Parallel()

@@ -109,11 +109,11 @@ func (r *runner) wakeIn(next time.Duration) {
 	}
 }
 
-// settle settles a schedule. One whose zone is not known any more, or whose expression can not be read, waits for an hour.
+// settle settles a schedule. One whose zone is not known any more, or whose expression cannot be read, waits for an hour.
 func (r *runner) settle(p push.Schedule, now time.Time) (push.Schedule, []push.Run) {
 	settled, runs, err := settle(p, now, r.kept)
 	if err != nil {
-		r.log.Error("a schedule can not be read; it is tried again", "schedule", p.ID, "error", err)
+		r.log.Error("a schedule cannot be read; it is tried again", "schedule", p.ID, "error", err)
 		p.NextAt = now.Add(time.Hour)
 		return p, nil
 	}

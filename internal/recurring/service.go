@@ -191,7 +191,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 		var runs []push.Run
 		if c.moves() {
 			settled, past, err := settle(p, now, s.cfg.Kept)
-			if err == nil { // else it can not be read; the change may mend it
+			if err == nil { // else it cannot be read; the change may mend it
 				p, runs = settled, past
 			}
 			if again := err == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {

@@ -16,7 +16,7 @@ import (
 )
 
 // Cancel ends a push that still waits and gives its place back. Once it has returned without an error, nothing is
-// delivered any more. A push that can not be canceled comes with [push.ErrNotCancelable].
+// delivered any more. A push that cannot be canceled comes with [push.ErrNotCancelable].
 func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
 	return s.CancelAt(ctx, tenant, id, time.Time{})
 }

@@ -35,7 +35,7 @@ func (r *register) LeaveLanes(context.Context, uuid.UUID) error {
 	return nil
 }
 
-// TestOwner_LosesLanes: a worker that can not renew what it owns stops to look after it before another one begins, and
+// TestOwner_LosesLanes: a worker that cannot renew what it owns stops to look after it before another one begins, and
 // one that stops leaves everything at once.
 func TestOwner_LosesLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -48,7 +48,7 @@ func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known t
 }
 
 // shown reads the bookings that a picture shows, and those around it that matter to it; and the time before which the picture is
-// complete, if it can not be read whole.
+// complete, if it cannot be read whole.
 func (s *Service) shown(
 	ctx context.Context, turn *turn, r quota.Recipient, from, until time.Time,
 ) (held []booking.Held, of booking.Standing, known time.Time, err error) {

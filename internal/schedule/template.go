@@ -94,7 +94,7 @@ func rendered(r *Request, known []json.RawMessage, at time.Time) (message json.R
 	}
 	variables, err := liquid.Variables(known...)
 	if err != nil {
-		return nil, false, invalid.FieldErrors{{Field: "variables", Message: "can not be read"}}
+		return nil, false, invalid.FieldErrors{{Field: "variables", Message: "cannot be read"}}
 	}
 	message, err = template.Render(variables, func() time.Time {
 		dated = true

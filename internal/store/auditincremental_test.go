@@ -148,7 +148,7 @@ func TestAuditPass_LateAnswer(t *testing.T) {
 	}
 }
 
-// TestAudit_Kept: what retention has removed is no violation, and what it can not have removed is one.
+// TestAudit_Kept: what retention has removed is no violation, and what it cannot have removed is one.
 func TestAudit_Kept(t *testing.T) {
 	t.Parallel()
 	kept := booking.Kept{Pushes: 50 * time.Hour, Sends: 60 * time.Hour}

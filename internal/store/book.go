@@ -127,7 +127,7 @@ func (s *Store) bookSingle(
 	return book(o)
 }
 
-// bookShared books single drafts of several tenants in one transaction. Those that can not share it, because they would
+// bookShared books single drafts of several tenants in one transaction. Those that cannot share it, because they would
 // have to wait for a lock or read many bookings, get no decisions.
 func (s *Store) bookShared(ctx context.Context, orders []order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision

@@ -102,7 +102,7 @@ func parseURL(databaseURL string) (*pgxpool.Config, error) {
 	return pc, nil
 }
 
-// checkEncoding refuses a database that can not keep every text. Postgres, and poolers, tell its encoding to each new connection.
+// checkEncoding refuses a database that cannot keep every text. Postgres, and poolers, tell its encoding to each new connection.
 func checkEncoding(c *pgx.Conn) error {
 	if is := c.PgConn().ParameterStatus("server_encoding"); is != "" && is != "UTF8" {
 		return &UnreadyError{"wrong_encoding", "its encoding is " + is + ", and sendquota needs UTF8; make one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", nil}
@@ -239,7 +239,7 @@ func onConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) 
 		pool.Reset() // every connection leads to a server that was demoted
 	}
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
-		_, _ = c.Exec(ctx, "rollback") // a connection that can not even do this is dropped by Release
+		_, _ = c.Exec(ctx, "rollback") // a connection that cannot even do this is dropped by Release
 	}
 	return err
 }

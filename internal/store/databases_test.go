@@ -85,7 +85,7 @@ func live(t *testing.T, service string, db *pgx.Conn, recipient string) *store.S
 	return st
 }
 
-// TestReads_TargetSessionAttrs: a URL that asks for a server that writes is good for reads, too, and they still can not write.
+// TestReads_TargetSessionAttrs: a URL that asks for a server that writes is good for reads, too, and they still cannot write.
 func TestReads_TargetSessionAttrs(t *testing.T) {
 	t.Parallel()
 	for _, attrs := range []string{"any", "read-write", "primary", "prefer-standby"} {
@@ -97,7 +97,7 @@ func TestReads_TargetSessionAttrs(t *testing.T) {
 	}
 }
 
-// TestReady_SaysWhy: a database that can not be connected to is unreachable, with the reason, which the log has once.
+// TestReady_SaysWhy: a database that cannot be connected to is unreachable, with the reason, which the log has once.
 func TestReady_SaysWhy(t *testing.T) {
 	t.Parallel()
 	direct := setupAlone(t).url
@@ -119,7 +119,7 @@ func TestReady_SaysWhy(t *testing.T) {
 					t.Errorf("it tells everybody: %s", unready.Detail())
 				}
 			}
-			if n := log.lines("can not be connected to", "pool=changes", row.why); n != 1 {
+			if n := log.lines("cannot be connected to", "pool=changes", row.why); n != 1 {
 				t.Errorf("it is logged %d times: %s", n, log.text.String())
 			}
 		})
@@ -148,8 +148,8 @@ func TestReady_Reads(t *testing.T) {
 	if err := st.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := log.lines("can not be connected to", "pool=reads"); n != 1 {
-		t.Errorf("that it can not is logged %d times", n)
+	if n := log.lines("cannot be connected to", "pool=reads"); n != 1 {
+		t.Errorf("that it cannot is logged %d times", n)
 	}
 	if n := log.lines("can be connected to again", "pool=reads"); n != 1 {
 		t.Errorf("that it can is logged %d times", n)
@@ -207,7 +207,7 @@ func TestStore_OtherDefaults(t *testing.T) {
 	live(t, direct, connect(t, direct+"&client_encoding=UTF8&standard_conforming_strings=on"), `ж\n日本`)
 }
 
-// TestMigrate_Encoding: a database that can not keep every text is refused, by the migration and by programs.
+// TestMigrate_Encoding: a database that cannot keep every text is refused, by the migration and by programs.
 func TestMigrate_Encoding(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {

@@ -65,7 +65,7 @@ func (s *Store) recordKey(ctx context.Context, tx pgx.Tx, key uuid.UUID, d diffe
 	return record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
 }
 
-// rotatable locks a key and says why it can not be rotated, if so. What it replaces, and what replaces it, is read
+// rotatable locks a key and says why it cannot be rotated, if so. What it replaces, and what replaces it, is read
 // after the lock: one statement would not see what it had waited for.
 func rotatable(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID) error {
 	var (

@@ -192,7 +192,7 @@ func TestRotateKey_Concurrent(t *testing.T) {
 	}
 }
 
-// TestRevokeKey: a revoked key opens nothing, can not be rotated, and can be revoked again without a change.
+// TestRevokeKey: a revoked key opens nothing, cannot be rotated, and can be revoked again without a change.
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

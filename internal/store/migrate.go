@@ -31,7 +31,7 @@ type MigrateConfig struct {
 	Files fs.FS
 }
 
-// ErrPooled: a migration can not go through a pooler, because it holds a lock of its session.
+// ErrPooled: a migration cannot go through a pooler, because it holds a lock of its session.
 var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
 	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
 
@@ -126,7 +126,7 @@ func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, 
 	}
 }
 
-// migrate applies the next migration. One that can not have its locks is tried again until the time is over.
+// migrate applies the next migration. One that cannot have its locks is tried again until the time is over.
 func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (*goose.MigrationResult, error) {
 	t.began, t.blockers, t.told = time.Time{}, "", ""
 	for {
@@ -137,7 +137,7 @@ func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (
 		case !hasCode(err, "55P03", "40P01"): // lock_not_available, deadlock_detected: other sessions had a lock, and nothing is left behind
 			return result, err
 		case time.Since(t.began) >= t.cfg.Wait:
-			return nil, fmt.Errorf("%s can not have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
+			return nil, fmt.Errorf("%s cannot have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
 				"and migrate again, with --wait for longer; nothing is half done: %w", t.file, t.cfg.Wait, cmp.Or(t.blockers, "another session"), err)
 		}
 		select {

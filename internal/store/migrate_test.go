@@ -183,7 +183,7 @@ func TestMigrate_GivesUp(t *testing.T) {
 			if !slices.Equal(applied, []string{"9000_early.sql"}) {
 				t.Errorf("applied %v", applied)
 			}
-			if err == nil || !strings.Contains(err.Error(), name+" can not have a lock that it needs") || !strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(err.Error(), "idle in transaction") {
+			if err == nil || !strings.Contains(err.Error(), name+" cannot have a lock that it needs") || !strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(err.Error(), "idle in transaction") {
 				t.Errorf("%v does not name process %s", err, pid)
 			}
 			if err := tx.Rollback(t.Context()); err != nil {

@@ -130,7 +130,7 @@ var (
 	concurrentIndex    = regexp.MustCompile(`(?i)\bINDEX\s+CONCURRENTLY\s+IF\s+NOT\s+EXISTS\s+(\w+)`)
 )
 
-// removeUnfinished drops the indexes of a migration that are there and can not be used: their build was interrupted. It
+// removeUnfinished drops the indexes of a migration that are there and cannot be used: their build was interrupted. It
 // runs in this migrator's turn, so no other one builds them now.
 func (t *migrationTurn) removeUnfinished(ctx context.Context, c *sql.Conn, text string) error {
 	for _, match := range concurrentIndex.FindAllStringSubmatch(text, -1) {

@@ -76,7 +76,7 @@ const dropTime = 10 * time.Second
 const keepLock = 0x6b656570
 
 // DropPartitions drops the partitions in which everything ended longer ago than it is kept, and than the longest window of any
-// tenant's policy, unless another worker is at that, and says which. One that can not be dropped now, because it is being read, is dropped by a later call.
+// tenant's policy, unless another worker is at that, and says which. One that cannot be dropped now, because it is being read, is dropped by a later call.
 func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error) {
 	err = onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
 		var ours bool

@@ -391,7 +391,7 @@ func TestPooler_StartedBefore(t *testing.T) {
 	})
 }
 
-// TestMigrate_Pooled: a migration says that it can not go through a pooler, and does nothing.
+// TestMigrate_Pooled: a migration says that it cannot go through a pooler, and does nothing.
 func TestMigrate_Pooled(t *testing.T) {
 	t.Parallel()
 	direct := testenv.Postgres(t)

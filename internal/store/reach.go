@@ -36,7 +36,7 @@ func (r *reach) learn(err error) {
 	switch {
 	case same:
 	case err != nil:
-		r.log.Warn("Postgres can not be connected to", "pool", r.pool, "why", why, "error", err)
+		r.log.Warn("Postgres cannot be connected to", "pool", r.pool, "why", why, "error", err)
 	default:
 		r.log.Info("Postgres can be connected to again", "pool", r.pool)
 	}
@@ -49,7 +49,7 @@ func (r *reach) reached() bool {
 	return r.tried && r.why == ""
 }
 
-// reason says in a sentence why Postgres can not be connected to. It names no host, role or database: anybody may ask
+// reason says in a sentence why Postgres cannot be connected to. It names no host, role or database: anybody may ask
 // /readyz.
 func reason(err error) string {
 	var (
@@ -68,13 +68,13 @@ func reason(err error) string {
 	case errors.As(err, &pgErr):
 		return "Postgres refuses the connection with the error " + pgErr.Code + "; the log has more"
 	case errors.As(err, &lookup):
-		return "the name of the server can not be looked up: " + lookup.Err
+		return "the name of the server cannot be looked up: " + lookup.Err
 	case errors.As(err, &network) && network.Err != nil && !network.Timeout():
 		return "there is no connection to the server: " + network.Err.Error()
 	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the server does not answer in time"
 	}
-	return "the server can not be used; the log has more"
+	return "the server cannot be used; the log has more"
 }
 
 // TraceConnectStart is that of [pgx.ConnectTracer].

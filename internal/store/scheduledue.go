@@ -153,7 +153,7 @@ func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Se
 }
 
 // BegunOccurrences has occurrences submitted that were begun, and records what submit says of them: those without an
-// outcome stay begun. Meanwhile they are locked, and their schedules can not be changed: no other worker submits them, and
+// outcome stay begun. Meanwhile they are locked, and their schedules cannot be changed: no other worker submits them, and
 // if this one dies, others do at once. It submits at most limit of them, and says whether to come again at once.
 //
 // submit has four fifths of the time of a transaction. It must submit an occurrence twice as if once: a worker can die, or

@@ -48,7 +48,7 @@ func (s *Store) UserByLink(ctx context.Context, link [32]byte) (u user.User, err
 	return u, err
 }
 
-// SetPassword uses a link to keep the hash of a new password, and ends the user's sessions. A link that was used, or can not
+// SetPassword uses a link to keep the hash of a new password, and ends the user's sessions. A link that was used, or cannot
 // be used any more, is [push.ErrNotFound].
 func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u user.User, err error) {
 	owner, err := s.UserByLink(ctx, link)

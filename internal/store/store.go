@@ -73,7 +73,7 @@ type Config struct {
 	// Computing has turns at deciding orders of one tenant; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]
 
-	// Log is told when the database can not be connected to, and why, and when it can be again; nil: it is not logged.
+	// Log is told when the database cannot be connected to, and why, and when it can be again; nil: it is not logged.
 	Log *slog.Logger
 
 	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.

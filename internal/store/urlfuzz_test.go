@@ -18,7 +18,7 @@ func FuzzDatabasePassword(f *testing.F) {
 		f.Add(seed)
 	}
 	// A value of free text may hold an @: a password that looks like that is
-	// one of the few things that can not be told from it.
+	// one of the few things that cannot be told from it.
 	freeText := regexp.MustCompile(`[?&](application_name|fallback_application_name|options|user|password)=`)
 	f.Fuzz(func(t *testing.T, password string) {
 		if password == "" || strings.ContainsAny(password, "\x00") || freeText.MatchString(password) {

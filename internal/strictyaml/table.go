@@ -112,7 +112,7 @@ func (t *Table) Unsupported(name, why string) {
 	t.add(name, Optional, "", func(p Place) { p.BadKey("%s", why) })
 }
 
-// Check adds a check of what one setting alone can not tell, or fills in what depends on others. It runs when the whole
+// Check adds a check of what one setting alone cannot tell, or fills in what depends on others. It runs when the whole
 // section has been read. A setting with an error is zero then.
 func (t *Table) Check(check func(section Place)) { t.checks = append(t.checks, check) }
 

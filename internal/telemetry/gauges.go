@@ -43,7 +43,7 @@ var (
 	heldDesc     = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
 )
 
-// Watch adds gauges to the metrics. What can not be read is left out, and the server that did not answer is shown as
+// Watch adds gauges to the metrics. What cannot be read is left out, and the server that did not answer is shown as
 // down.
 func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
@@ -59,7 +59,7 @@ type gaugeCollector struct {
 	until time.Time
 }
 
-// Describe names no metric in advance, since what can not be read is left out.
+// Describe names no metric in advance, since what cannot be read is left out.
 func (*gaugeCollector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads the gauges, those of the servers once in a while.

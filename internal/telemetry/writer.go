@@ -26,7 +26,7 @@ func NewWriter(to io.Writer) *Writer {
 	return w
 }
 
-// Write takes a line. It never fails: a log that can not be written must not stop the service.
+// Write takes a line. It never fails: a log that cannot be written must not stop the service.
 func (w *Writer) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -28,7 +28,7 @@ Object.defineProperty(Element.prototype, "innerHTML", {
   },
 });
 
-// Scalar tries whether a text can be run as a program. It can not.
+// Scalar tries whether a text can be run as a program. It cannot.
 const refuse = () => {
   throw new EvalError("no text is run as a program here");
 };
