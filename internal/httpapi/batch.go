@@ -180,6 +180,9 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 			continue
 		}
 		v.Accepted++
+		if m.Result.Push.Rendering != nil && c.r.Context().Err() == nil {
+			m.Result.Push.Message = messageOf(&m.Result.Push)
+		}
 		if m.Result.Replayed {
 			replayed++
 		}

@@ -10,5 +10,6 @@ func (a *api) cancel(c *call) error {
 	if err != nil {
 		return &aboutPush{error: err, push: p}
 	}
+	c.showMessage(&p)
 	return a.answer(c.w, http.StatusOK, viewOf(p))
 }

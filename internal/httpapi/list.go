@@ -119,7 +119,10 @@ func (a *api) list(c *call) error {
 	return list(a, c, &listParams, func(q pushFilter, after push.Position) ([]push.Push, *push.Position, error) {
 		page, err := a.svc.List(c.r.Context(), c.caller.Tenant, q.Filter, after, q.size)
 		return page.Pushes, page.Next, err
-	}, func(all []push.Push, next string) any { return pageView{viewsOf(all, viewOf), next} })
+	}, func(all []push.Push, next string) any {
+		showMessages(c.r.Context(), all)
+		return pageView{viewsOf(all, viewOf), next}
+	})
 }
 
 // orNowhere is a position, or nil for the zero one: there is no next page.

@@ -1,14 +1,12 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
@@ -72,7 +70,7 @@ func viewOf(p push.Push) *pushView {
 	v := &pushView{
 		ID: p.ID.String(), Status: p.Status, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Campaign: maybeID(p.Campaign),
 		SendAt: sendAt, RequestedSendAt: stampLike(p.RequestedSendAt, p.SendAt, sendAt), Deferred: p.SendAt.After(p.RequestedSendAt),
-		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: rawObject(shownMessage(&p)), Metadata: rawObject(p.Metadata),
+		ExpiresAt: stamp(p.ExpiresAt), Attempts: p.Attempts, To: p.To, Message: rawObject(p.Message), Metadata: rawObject(p.Metadata),
 		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered || p.Retry.Doubt, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}
@@ -94,25 +92,6 @@ func viewOf(p push.Push) *pushView {
 	return v
 }
 
-// shownMessage is the message of a push. One that has the time of its sending in it is as it was sent last, or as it is to be sent.
-func shownMessage(p *push.Push) json.RawMessage {
-	if p.Rendering == nil {
-		return p.Message
-	}
-	at := p.NextAt
-	switch {
-	case len(p.Sends) > 0 && p.Status != push.Scheduled:
-		at = p.Sends[len(p.Sends)-1].StartedAt
-	case p.Status == push.Sent || p.Status == push.Failed:
-		at = p.UpdatedAt
-	}
-	message, err := liquid.Again(p.Rendering, at)
-	if err != nil {
-		return p.Message
-	}
-	return message
-}
-
 // bookedView is a push with the quota that it has a place in.
 func bookedView(r schedule.Result) *pushView {
 	v := viewOf(r.Push)
@@ -131,6 +110,7 @@ func (a *api) get(c *call) error {
 	if err != nil {
 		return err
 	}
+	c.showMessage(&p)
 	return a.answer(c.w, http.StatusOK, viewOf(p))
 }
 

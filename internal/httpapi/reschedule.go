@@ -50,5 +50,6 @@ func (a *api) reschedule(c *call) error {
 	if err != nil {
 		return &aboutPush{error: f.explain("body", err), push: res.Push}
 	}
+	c.showMessage(&res.Push)
 	return a.answer(c.w, http.StatusOK, bookedView(res))
 }

@@ -45,6 +45,7 @@ func (a *api) retry(c *call) error {
 	if err != nil {
 		return &aboutPush{error: f.explainRetry(err), push: res.Push}
 	}
+	c.showMessage(&res.Push)
 	view, status := bookedView(res), http.StatusCreated
 	switch {
 	case res.Retried:

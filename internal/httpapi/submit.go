@@ -21,6 +21,7 @@ func (a *api) submit(c *call) error {
 	if err != nil {
 		return f.explain("body", err)
 	}
+	c.showMessage(&res.Push)
 	view := bookedView(res)
 	if !options.ValidateOnly {
 		c.note(res.Push.ID)
