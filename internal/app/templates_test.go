@@ -50,6 +50,20 @@ func TestNeighbours_Templates(t *testing.T) {
 		{"simulate", "POST", "/simulate", "", 200},
 		{"push", "POST", "/v1/pushes?validate_only=true", strings.Replace(hostile, "{", `{"recipient":"anna","template":true,`, 1), 422},
 	}
+	// moved is the path of a push that was booked for one day, and moved to another, with the day in its message.
+	booked, later := time.Now().UTC().Truncate(time.Second).AddDate(0, 0, 1), time.Now().UTC().Truncate(time.Second).AddDate(0, 0, 2)
+	moved := func(key string) string {
+		var made struct{ ID string }
+		rec := ask(t.Context(), key, "POST", "/v1/pushes", `{"recipient":"bert","template":true,"message":{"body":"{{ 'now' | date: '%F' }}"},"send_at":"`+booked.Format(time.RFC3339)+`"}`)
+		if rec.Code != 201 || json.Unmarshal(rec.Body.Bytes(), &made) != nil {
+			t.Fatal(rec.Body)
+		}
+		if rec := ask(t.Context(), key, "PATCH", "/v1/pushes/"+made.ID, `{"send_at":"`+later.Format(time.RFC3339)+`"}`); rec.Code != 200 {
+			t.Fatal(rec.Body)
+		}
+		return "/v1/pushes/" + made.ID
+	}
+	loudPush, calmPush := moved(n.loud), moved(n.calm)
 	path := func(of, path string) string {
 		if strings.HasPrefix(path, "/v1") {
 			return path
@@ -78,6 +92,15 @@ func TestNeighbours_Templates(t *testing.T) {
 		if rec := ask(t.Context(), n.calm, w.method, path(calm, w.path), w.body); rec.Code != w.status {
 			t.Errorf("%s beside it: %d %s", w.name, rec.Code, rec.Body)
 		}
+	}
+	// A push is shown without a turn, with its message as it was booked: making it again needs one.
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if rec := ask(ctx, n.loud, "GET", loudPush, ""); rec.Code == 200 && !strings.Contains(rec.Body.String(), booked.Format(`"body":"2006-01-02"`)) {
+		t.Errorf("a message was made without a turn: %s", rec.Body)
+	}
+	if rec := ask(t.Context(), n.calm, "GET", calmPush, ""); !strings.Contains(rec.Body.String(), later.Format(`"body":"2006-01-02"`)) {
+		t.Errorf("%d %s", rec.Code, rec.Body)
 	}
 	if rec := n.post(n.calm, "/v1/pushes", `{"recipient":"anna","message":{"body":"Hello."}}`); rec.Code != 201 {
 		t.Errorf("submit beside it: %d %s", rec.Code, rec.Body)
