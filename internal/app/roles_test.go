@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,24 +22,6 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
-
-// lockedBuffer is a log that a test reads.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
-}
 
 // as is a URL with another user.
 func as(t *testing.T, of, user, password string) string {
@@ -90,7 +70,7 @@ func TestRoles_AsDocumented(t *testing.T) {
 	}
 	cfg, err := config.Load([]string{"DATABASE_URL=" + role, "REDIS_URL=" + redisURL, config.AddrVariable + "=127.0.0.1:0"})
 	testenv.Check(t, err)
-	var log lockedBuffer
+	var log testenv.Buffer
 	a, err := Open(t.Context(), cfg, slog.New(slog.NewTextHandler(&log, nil)))
 	testenv.Check(t, err)
 	a.warn(t.Context())

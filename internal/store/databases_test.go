@@ -1,14 +1,13 @@
 package store_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -19,27 +18,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// written is a log that a test reads.
-type written struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (w *written) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(b)
-}
-
-func (w *written) lines(parts ...string) (n int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for line := range strings.Lines(w.text.String()) {
-		all := true
-		for _, part := range parts {
-			all = all && strings.Contains(line, part)
-		}
-		if all {
+// lines is how many lines of a log have all of some texts.
+func lines(log *testenv.Buffer, parts ...string) (n int) {
+	for line := range strings.Lines(log.String()) {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
 			n++
 		}
 	}
@@ -108,7 +90,7 @@ func TestReady_SaysWhy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var log written
+			var log testenv.Buffer
 			st := openURL(t, row.url, store.Config{MaxConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			for range 3 {
 				err := st.Ready(t.Context())
@@ -119,8 +101,8 @@ func TestReady_SaysWhy(t *testing.T) {
 					t.Errorf("it tells everybody: %s", unready.Detail())
 				}
 			}
-			if n := log.lines("cannot be connected to", "pool=changes", row.why); n != 1 {
-				t.Errorf("it is logged %d times: %s", n, log.text.String())
+			if n := lines(&log, "cannot be connected to", "pool=changes", row.why); n != 1 {
+				t.Errorf("it is logged %d times: %s", n, log.String())
 			}
 		})
 	}
@@ -133,7 +115,7 @@ func TestReady_Reads(t *testing.T) {
 	role := "limited_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	b.exec(t, `CREATE ROLE `+role+` LOGIN PASSWORD 'x'; GRANT ALL ON ALL TABLES IN SCHEMA public TO `+role)
 	t.Cleanup(func() { _, _ = b.db.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role) })
-	var log written
+	var log testenv.Buffer
 	st := openURL(t, changedURL(t, b.url, func(u *url.URL, _ url.Values) { u.User = url.UserPassword(role, "x") }),
 		store.Config{MaxConns: 1, ReadConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := st.Tenants(t.Context()) // so its one connection for changes is there
@@ -148,10 +130,10 @@ func TestReady_Reads(t *testing.T) {
 	if err := st.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := log.lines("cannot be connected to", "pool=reads"); n != 1 {
+	if n := lines(&log, "cannot be connected to", "pool=reads"); n != 1 {
 		t.Errorf("that it cannot is logged %d times", n)
 	}
-	if n := log.lines("can be connected to again", "pool=reads"); n != 1 {
+	if n := lines(&log, "can be connected to again", "pool=reads"); n != 1 {
 		t.Errorf("that it can is logged %d times", n)
 	}
 }
