@@ -341,7 +341,7 @@ type PolicyOptions struct {
 	IfVersion *int64
 
 	// What becomes of waiting pushes that do not fit: nothing (new_only), each moves to its next free time and without one
-	// is canceled (reslot), or they are canceled (cancel).
+	// is canceled (reslot), or they are canceled (cancel). Both need pushes:write, too.
 	Apply string
 }
 
@@ -640,7 +640,8 @@ func (a CampaignsAPI) Get(ctx context.Context, id string) (Campaign, error) {
 
 // Change is PATCH /v1/campaigns/{id}: change a draft.
 //
-// What is not sent stays as it is; null is the default. Only a draft can be changed.
+// What is not sent stays as it is; null is the default. Only a draft can be changed. A draft that is the pattern of a
+// schedule, also of a paused one, is changed with the scope campaigns:write.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Change(ctx context.Context, id string, body CampaignChange) (Campaign, error) {
@@ -664,7 +665,8 @@ func (a CampaignsAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 // UTF-8 is refused as a whole.
 //
 // Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes
-// the place of the former one when it has arrived whole, and else leaves that as it is.
+// the place of the former one when it has arrived whole, and else leaves that as it is. A draft that is the pattern of
+// a schedule, also of a paused one, is changed with the scope campaigns:write.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 //
@@ -1341,7 +1343,7 @@ func (a KeysAPI) List(ctx context.Context) iter.Seq2[Key, error] {
 // Create is POST /v1/keys: create an API key.
 //
 // The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no
-// scope that it does not have itself.
+// scope that it does not have itself, and no later end than its own.
 //
 // There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key
 // that the list shows, and make another one.
@@ -1355,8 +1357,9 @@ func (a KeysAPI) Create(ctx context.Context, body NewKey) (Key, error) {
 
 // Revoke is DELETE /v1/keys/{id}: revoke an API key.
 //
-// The key is refused everywhere within a second, whatever its scopes are. Revoking again answers the same. The key of
-// the request is revoked only with self=true.
+// The key is refused everywhere within a second. The caller must have all of its scopes. Revoking again answers the
+// same. The key of the request is revoked only with self=true. Keys that the key has made stay: the audit log names
+// them.
 //
 // Refusals of its own: [Forbidden].
 func (a KeysAPI) Revoke(ctx context.Context, id string, o RevokeKeyOptions) error {
@@ -1374,9 +1377,9 @@ func (a KeysAPI) Get(ctx context.Context, id string) (Key, error) {
 
 // Rotate is POST /v1/keys/{id}/rotate: replace an API key.
 //
-// Makes another key with the same name and scopes, which lives as long as the old one was made for, and lets the old
-// one live for the overlap. The key of the request must have all of these scopes. While both live, neither can be
-// rotated again.
+// Makes another key with the same name and scopes, which lives as long as the old one was made for, but no longer than
+// the key of the request, and lets the old one live for the overlap. The caller must have all of these scopes. While
+// both live, neither can be rotated again.
 //
 // There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate
 // again.

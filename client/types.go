@@ -1487,7 +1487,7 @@ type NewCategory struct {
 
 // NewKey defines model for NewKey.
 type NewKey struct {
-	// ExpiresAt When it ends. Default: never.
+	// ExpiresAt When it ends: no later than the key of the request. Default: when that one ends, or never.
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
@@ -1497,7 +1497,7 @@ type NewKey struct {
 	// Examples: back office
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Scopes What the key allows: nothing that the key of the request does not.
+	// Scopes What the key allows: nothing that the caller lacks.
 	Scopes []NewKeyScopes `json:"scopes"`
 }
 

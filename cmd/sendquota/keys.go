@@ -162,7 +162,7 @@ type revokeKey struct {
 
 func (c revokeKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		before, err := st.RevokeKey(ctx, uuid.Nil, c.ID.UUID)
+		before, err := st.RevokeKey(ctx, nil, c.ID.UUID)
 		if err != nil {
 			return about("key", c.ID.UUID, err)
 		}
@@ -196,7 +196,7 @@ func (c rotateKey) Validate() error {
 
 func (c rotateKey) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
-		k, secret, err := st.RotateKey(ctx, uuid.Nil, c.ID.UUID, c.Overlap, orZero(c.Expires))
+		k, secret, err := st.RotateKey(ctx, nil, c.ID.UUID, c.Overlap, orZero(c.Expires))
 		if err != nil {
 			return about("key", c.ID.UUID, err)
 		}

@@ -37,9 +37,10 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("an audience has at most %d recipients", e.Most)
 }
 
-// Upload begins one, for a draft. Its errors are [push.ErrNotFound] and [push.CampaignStateError]. It must be ended or dropped.
-func (s *Service) Upload(ctx context.Context, tenant, id uuid.UUID) (*Upload, error) {
-	of, err := s.store.BeginUpload(ctx, tenant, id)
+// Upload begins one of a caller, for a draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a schedule copies the
+// draft, [*push.ScopeError]. It must be ended or dropped.
+func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Upload, error) {
+	of, err := s.store.BeginUpload(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +76,8 @@ func (u *Upload) flush(ctx context.Context) error {
 	return nil
 }
 
-// End makes what has arrived the audience of the campaign, in the place of the former one. Its errors are those of Add, and
-// [push.CampaignStateError] if the campaign is no draft any more.
+// End makes what has arrived the audience of the campaign, in the place of the former one. Its errors are those of Add and
+// of [Service.Upload].
 func (u *Upload) End(ctx context.Context) (push.Campaign, error) {
 	if err := u.flush(ctx); err != nil {
 		return push.Campaign{}, err

@@ -102,19 +102,19 @@ func (s *Service) complete(c Change) Change {
 	return c
 }
 
-// Change changes a draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError] and
-// [*push.StaleError].
-func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Campaign, error) {
+// Change changes a draft of a caller. Its errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError],
+// [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
+func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Campaign, error) {
 	c = s.complete(c)
 	var wrong invalid.FieldErrors
-	err := s.cfg.Computing.Do(ctx, tenant, func() error {
+	err := s.cfg.Computing.Do(ctx, by.Tenant, func() error {
 		wrong = checkTemplates(c) // before the campaign is locked: it may take long
 		return nil
 	})
 	if err != nil {
 		return push.Campaign{}, fmt.Errorf("change campaign: %w", err)
 	}
-	return s.store.ChangeDraft(ctx, tenant, id, unchanged, func(p push.Campaign) (push.Campaign, error) {
+	return s.store.ChangeDraft(ctx, by, id, unchanged, func(p push.Campaign) (push.Campaign, error) {
 		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
 	})
 }

@@ -90,6 +90,9 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 		said.Detail = optedOutWords(opted.OptedOut)
 	case errors.As(err, &lacks):
 		said.Detail = p.forbiddenWords(lacks.Scope)
+		if reason, _, more := strings.Cut(problem.Detail, "; "); more { // the rest names scopes, for programs
+			said.Detail = p.sentence(reason) + ". " + said.Detail
+		}
 	default:
 		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.sentence(problem.Detail)
 	}
@@ -211,9 +214,9 @@ var scopeWords = map[string]string{
 	push.ScopeRecipientsRead:  "see what is known of people, with their addresses and opt-outs",
 	push.ScopeRecipientsWrite: "describe, change and forget people",
 	push.ScopePolicyRead:      "see the rules of the policy",
-	push.ScopePolicyWrite:     "change the rules of the policy",
+	push.ScopePolicyWrite:     "change the rules of the policy, but not what is booked",
 	push.ScopeCampaignsRead:   "see campaigns and schedules",
-	push.ScopeCampaignsDraft:  "draft campaigns, but not start them",
+	push.ScopeCampaignsDraft:  "draft campaigns, but not start them, nor change what a schedule sends",
 	push.ScopeCampaignsWrite:  "start, move and cancel campaigns; change schedules",
 	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and who did what",
 	push.ScopeKeysRead:        "see API keys, without their secrets",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/user"
 )
 
 // TestSaid_Words: the times and time spans that a fault of the API names, and the names of fields, are written as people read them, and ids stay as they are.
@@ -102,6 +103,24 @@ func TestSaid_Forbidden(t *testing.T) {
 		t.Error("the page names a scope")
 	}
 	b.get("/console/settings/keys").has(t, 403, "viewer, may not do this")
+
+	// An editor is told which schedule sends a draft, and is not offered to move what is booked.
+	draft, err := b.api.Campaigns.Create(t.Context(), "", client.NewCampaign{Message: client.Message{"body": "Hi"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := b.api.Schedules.Create(t.Context(), "", client.NewSchedule{Cron: "@daily", TimeZone: "UTC", Campaign: draft.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "editor", user.Editor.Scopes()
+	r = b.post("/console/campaigns/"+draft.ID+"/message", "channel", "push", "shown_for", "push", "message.body", "Ho")
+	r.has(t, 403, "The campaign is the pattern of these schedules: "+made.ID+". Your role, editor, may not do this; senders and admins may.")
+	policy := b.post("/console/policy", "do", "forecast", "default_zone", "UTC")
+	policy.has(t, 200, "What waits and does not fit keeps its time. Senders and admins can have it moved or canceled.")
+	if strings.Contains(r.Body, "campaigns:write") || strings.Contains(policy.Body, `name="apply"`) {
+		t.Errorf("%s %s", r.Body, policy.Body)
+	}
 }
 
 // TestSaid_Scopes: the form of a key says of each scope what it allows.

@@ -60,7 +60,7 @@ type role struct {
 // roleWords are what users with a role may do.
 var roleWords = map[user.Role]string{
 	user.Viewer: "sees everything but addresses",
-	user.Editor: "also drafts campaigns, describes recipients and changes the policy; sends nothing",
+	user.Editor: "also drafts campaigns, describes recipients and changes the policy; sends nothing, but a person’s new address also holds for what is booked",
 	user.Sender: "also sends, moves and cancels",
 	user.Admin:  "may do everything, with keys and users too",
 }

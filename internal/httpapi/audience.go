@@ -48,7 +48,7 @@ func (a *api) putAudience(c *call) error {
 	if err := c.ready(audienceMemory); err != nil {
 		return err
 	}
-	upload, err := a.cfg.Campaigns.Upload(c.r.Context(), c.caller.Tenant, c.id)
+	upload, err := a.cfg.Campaigns.Upload(c.r.Context(), c.caller, c.id)
 	if err != nil {
 		c.drain(maxDrained)
 		return noSuch("campaign", err)

@@ -220,7 +220,7 @@ func TestAudience_Whole(t *testing.T) {
 	// The one that ends last counts, and both are whole.
 	svc := campaignsOf(b.store, b.now)
 	at := func(name string) *campaign.Upload {
-		u, err := svc.Upload(t.Context(), b.tenant, query[[16]byte](b, `SELECT id FROM campaigns WHERE id = $1`, id))
+		u, err := svc.Upload(t.Context(), push.Caller{Tenant: b.tenant}, query[[16]byte](b, `SELECT id FROM campaigns WHERE id = $1`, id))
 		if err != nil {
 			t.Fatal(name, err)
 		}

@@ -69,7 +69,7 @@ func (k *keyCache) caller(r *http.Request, address func() string, scope string) 
 	case err != nil:
 		return c, err
 	case scope != "" && !c.May(scope):
-		return c, &lacking{scope, "the API key lacks the scope " + scope}
+		return c, &push.ScopeError{Scope: scope, Detail: "the API key lacks the scope " + scope}
 	}
 	return c, nil
 }

@@ -9,6 +9,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// A schedule sends what its pattern says at its next time, so that a change of the pattern is no draft any more.
+const patternsNeed = "A draft that is the pattern of a schedule, also of a paused one, is changed with the scope campaigns:write."
+
+var ofPattern = need{push.ScopeCampaignsWrite, "for a draft that is the pattern of a schedule"}
+
 func (a *api) campaignRoutes(s *spec) []operation {
 	draft := campaignViewOf(exampleCampaign(push.CampaignDraft))
 	return []operation{{
@@ -35,8 +40,8 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "Read a campaign", description: "Answers with the campaign and its progress.",
 		status: http.StatusOK, answer: "The campaign.", example: campaignViewOf(exampleCampaign(push.CampaignRunning)), problems: []kind{notFound}, finish: etagged("200"),
 	}, {
-		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.changeCampaign,
-		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed.",
+		id: "change-campaign", method: http.MethodPatch, path: campaignsPath + "/{id}", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, also: ofPattern, serve: a.changeCampaign,
+		summary: "Change a draft", description: "What is not sent stays as it is; null is the default. Only a draft can be changed. " + patternsNeed,
 		match: true, body: campaignChanges.body(s, map[string]any{"spread": "1h"}),
 		status: http.StatusOK, answer: "The draft.", example: draft, problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("200"),
 	}, {
@@ -44,11 +49,11 @@ func (a *api) campaignRoutes(s *spec) []operation {
 		summary: "Delete a draft", description: "Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail names them.",
 		status: http.StatusNoContent, answer: "The draft is deleted.", problems: []kind{notFound, campaignState},
 	}, {
-		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, serve: a.putAudience,
+		id: "put-audience", method: http.MethodPut, path: campaignsPath + "/{id}/audience", tag: tagCampaigns, scope: push.ScopeCampaignsDraft, also: ofPattern, serve: a.putAudience,
 		summary: "Upload the audience of a draft",
 		description: "The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each, perhaps an address as to, and in every other column or member a variable, " +
 			"which in NDJSON is a string, a number, true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. " + aboutLists + "\n\n" +
-			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is.",
+			"Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes the place of the former one when it has arrived whole, and else leaves that as it is. " + patternsNeed,
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,to,first_name\nuser-42,+819012345678,Aiko\n"`)},
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},

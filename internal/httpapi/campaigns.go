@@ -126,7 +126,7 @@ func (a *api) changeCampaign(c *call) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller.Tenant, c.id, change, c.unchanged)
+	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller, c.id, change, c.unchanged)
 	if err != nil {
 		return noSuch("campaign", err)
 	}

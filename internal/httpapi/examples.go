@@ -86,7 +86,7 @@ func exampleProblem(k kind) problemer {
 	case optedOut:
 		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
 	case forbidden:
-		return (&lacking{push.ScopeWrite, "the API key lacks the scope " + push.ScopeWrite}).problem()
+		return scopeProblemOf(&push.ScopeError{Scope: push.ScopeWrite, Detail: "the API key lacks the scope " + push.ScopeWrite})
 	case pushGone:
 		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
 	case campaignState:

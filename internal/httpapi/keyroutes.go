@@ -19,10 +19,11 @@ func (a *api) keyRoutes(s *spec) []operation {
 	made := key
 	made.LastUsedAt, made.Secret = nil, "sq_C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new key.") }
+	ofKey := need{when: "all scopes of the key"}
 	return []operation{{
-		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.createKey,
+		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.createKey,
 		summary: "Create an API key",
-		description: "The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no scope that it does not have itself.\n\n" +
+		description: "The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no scope that it does not have itself, and no later end than its own.\n\n" +
 			"There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key that the list shows, and make another one.",
 		body:   keyFields.body(s, json.RawMessage(`{"name": "back office", "scopes": ["pushes:read", "records:read"], "expires_at": "2027-12-01T08:00:00Z"}`)),
 		status: http.StatusCreated, answer: "The key, with its secret.", example: made, problems: []kind{tooManyKeys}, finish: located,
@@ -35,19 +36,20 @@ func (a *api) keyRoutes(s *spec) []operation {
 		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.",
 		status: http.StatusOK, answer: "The key.", example: key, problems: []kind{notFound},
 	}, {
-		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.rotateKey,
+		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.rotateKey,
 		summary: "Replace an API key",
-		description: "Makes another key with the same name and scopes, which lives as long as the old one was made for, and lets the old one live for the overlap. " +
-			"The key of the request must have all of these scopes. While both live, neither can be rotated again.\n\n" +
+		description: "Makes another key with the same name and scopes, which lives as long as the old one was made for, but no longer than the key of the request, and lets the old one live for the overlap. " +
+			"The caller must have all of these scopes. While both live, neither can be rotated again.\n\n" +
 			"There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate again.",
 		body:   rotateBody(s),
 		status: http.StatusCreated, answer: "The new key, with its secret.", example: made, problems: []kind{notFound, notRotatable}, finish: located,
 	}, {
-		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, serve: a.revokeKey,
-		summary:     "Revoke an API key",
-		description: "The key is refused everywhere within a second, whatever its scopes are. Revoking again answers the same. The key of the request is revoked only with self=true.",
-		query:       &revokeParams,
-		status:      http.StatusNoContent, answer: "The key is revoked.", problems: []kind{notFound, ownKey},
+		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.revokeKey,
+		summary: "Revoke an API key",
+		description: "The key is refused everywhere within a second. The caller must have all of its scopes. Revoking again answers the same. " +
+			"The key of the request is revoked only with self=true. Keys that the key has made stay: the audit log names them.",
+		query:  &revokeParams,
+		status: http.StatusNoContent, answer: "The key is revoked.", problems: []kind{notFound, ownKey},
 	}}
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -19,8 +21,8 @@ type keyring interface {
 	CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error)
 	APIKey(ctx context.Context, tenant, id uuid.UUID) (push.APIKey, error)
 	KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (push.KeyPage, error)
-	RotateKey(ctx context.Context, tenant, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error)
-	RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error)
+	RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error)
+	RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (before bool, err error)
 }
 
 // keyView is an API key as the API shows it.
@@ -70,8 +72,8 @@ type keyForm struct {
 }
 
 var keyFields = table[keyForm]{schemaName: "NewKey", refuse: unchosen, check: (*keyForm).check, fields: []field[keyForm]{
-	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "What the key allows: nothing that the key of the request does not.", nil},
-	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "When it ends. Default: never.", timeExample},
+	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "What the key allows: nothing that the caller lacks.", nil},
+	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "When it ends: no later than the key of the request. Default: when that one ends, or never.", timeExample},
 	{"name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "What lists call it. Default: nothing.", "back office"},
 }}
 
@@ -104,23 +106,35 @@ func (a *api) createKey(c *call) error {
 	if err := keyFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
-	if err := c.mayGive(f.scopes); err != nil {
-		return err
-	}
-	k, secret, err := a.cfg.Keys.CreateKey(c.r.Context(), push.NewKey{Tenant: c.caller.Tenant, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: a.cfg.MaxKeys})
+	k, secret, err := a.cfg.Keys.CreateKey(c.r.Context(), push.NewKey{
+		Tenant: c.caller.Tenant, By: &c.caller, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: a.cfg.MaxKeys,
+	})
 	if err != nil {
-		return err
+		return keyError(err)
 	}
 	return a.answerKey(c, http.StatusCreated, k, secret)
 }
 
+// keyError is the answer to a change of an API key that was not made.
+func keyError(err error) error {
+	if errors.Is(err, push.ErrCallerOver) {
+		return denied(push.ErrCallerOver.Error())
+	}
+	if end, ok := errors.AsType[*push.EndError](err); ok {
+		var wrong invalid.FieldErrors
+		wrong.Add("expires_at", stamp(end.Wanted), "must not be later than the end of the key of the request, %s", end.Latest)
+		return wrong
+	}
+	return noSuch("key", err)
+}
+
 // mayGive refuses to hand on what the key of the request does not allow itself.
 func (c *call) mayGive(scopes []string) error {
-	missing := slices.DeleteFunc(slices.Clone(scopes), c.caller.May)
+	missing := c.caller.Lacks(scopes)
 	if len(missing) == 0 {
 		return nil
 	}
-	return &lacking{missing[0], "the API key cannot give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
+	return &push.ScopeError{Scope: missing[0], Detail: "the API key cannot give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
 }
 
 // answerKey answers with a new key, and its secret this once.
@@ -163,16 +177,9 @@ func (a *api) rotateKey(c *call) error {
 	} else if err := rotateFields.readBody(c, &overlap, &c.bad); err != nil {
 		return err
 	}
-	old, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, c.id)
+	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), &c.caller, c.id, overlap, 0)
 	if err != nil {
-		return noSuch("key", err)
-	}
-	if err := c.mayGive(old.Scopes); err != nil { // which never change
-		return err
-	}
-	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), c.caller.Tenant, c.id, overlap, 0)
-	if err != nil {
-		return noSuch("key", err)
+		return keyError(err)
 	}
 	return a.answerKey(c, http.StatusCreated, k, secret)
 }
@@ -190,7 +197,7 @@ func (a *api) revokeKey(c *call) error {
 	if c.id == c.caller.Key && !self {
 		return &refusal{kind: ownKey, detail: "this is the key of the request, which would open nothing any more; ?self=true revokes it"}
 	}
-	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), c.caller.Tenant, c.id); err != nil {
+	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), &c.caller, c.id); err != nil {
 		return noSuch("key", err)
 	}
 	c.w.WriteHeader(http.StatusNoContent)

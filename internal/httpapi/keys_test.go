@@ -172,8 +172,40 @@ func TestKeys_NoMoreThanOwn(t *testing.T) {
 	b.send("GET", "/v1/keys", "", reader...).must(t, 200)
 	b.send("POST", "/v1/keys", `{"scopes":["keys:read"]}`, reader...).must(t, 403, "forbidden")
 	b.send("DELETE", "/v1/keys/"+b.keyID(), "", reader...).must(t, 403, "forbidden")
-	// Whoever may write ends any key: it may be the one that leaked.
-	b.send("DELETE", "/v1/keys/"+b.keyID(), "", writer...).must(t, 204)
+	// It also ends only such keys, so that it cannot lock others out.
+	r = b.send("DELETE", "/v1/keys/"+b.keyID(), "", writer...).must(t, 403, "forbidden")
+	if still := b.send("GET", "/v1/keys/"+b.keyID(), "").must(t, 200); still.at(t, "state") != "live" || r.at(t, "scope") != "pushes:write" {
+		t.Errorf("%s %s", r.text, still.text)
+	}
+	b.send("DELETE", "/v1/keys/"+made.at(t, "id").(string), "", writer...).must(t, 204)
+}
+
+// TestKeys_NoLaterThanOwn: what a key with an end makes, also in its own place, ends with it at the latest.
+func TestKeys_NoLaterThanOwn(t *testing.T) {
+	b := setup(t)
+	ends := b.in(time.Hour)
+	maker := b.send("POST", "/v1/keys", `{"scopes":["keys:write"],"expires_at":"`+ends+`"}`).must(t, 201)
+	asMaker := []string{"Authorization", "Bearer " + maker.at(t, "secret").(string)}
+	later := b.send("POST", "/v1/keys", `{"scopes":["keys:read"],"expires_at":"`+b.in(2*time.Hour)+`"}`, asMaker...).must(t, 422, "invalid-request")
+	if at := later.at(t, "errors", 0, "location"); at != "body.expires_at" || !strings.Contains(later.text, ends) {
+		t.Errorf("%s", later.text)
+	}
+	earlier := b.in(time.Minute)
+	for body, want := range map[string]string{
+		`{"scopes":["keys:read"]}`:                                ends,
+		`{"scopes":["keys:read"],"expires_at":"` + ends + `"}`:    ends,
+		`{"scopes":["keys:read"],"expires_at":"` + earlier + `"}`: earlier,
+	} {
+		if made := b.send("POST", "/v1/keys", body, asMaker...).must(t, 201); made.at(t, "expires_at") != want {
+			t.Errorf("%s: %s, want %s", body, made.text, want)
+		}
+	}
+	endless := b.send("POST", "/v1/keys", `{"scopes":["keys:write"]}`).must(t, 201)
+	for _, id := range []any{endless.at(t, "id"), maker.at(t, "id")} {
+		if next := b.send("POST", "/v1/keys/"+id.(string)+"/rotate", "", asMaker...).must(t, 201); next.at(t, "expires_at") != ends {
+			t.Errorf("%s", next.text)
+		}
+	}
 }
 
 // TestKeys_RevokeSelf only if that is said.

@@ -2,11 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 const policyPath = "/v1/policy"
@@ -19,7 +21,7 @@ type changeParams struct {
 
 var changeFields = table[changeParams]{fields: []field[changeParams]{
 	{"apply", optional, oneOf(func(p *changeParams, s policy.Apply) { p.apply = s }, policy.Applies...).or(string(policy.NewOnly)),
-		"What becomes of waiting pushes that do not fit: nothing (new_only), each moves to its next free time and without one is canceled (reslot), or they are canceled (cancel).", nil},
+		"What becomes of waiting pushes that do not fit: nothing (new_only), each moves to its next free time and without one is canceled (reslot), or they are canceled (cancel). Both need pushes:write, too.", nil},
 	{"forecast", optional, boolean(func(p *changeParams, v bool) { p.forecast = v }).or("false"),
 		"Change nothing, and answer with what the policy would do to what is booked.", nil},
 }}
@@ -70,8 +72,11 @@ func (a *api) change(c *call, bad *fieldErrors) (p changeParams, change policy.C
 }
 
 func (a *api) changePolicy(c *call, p changeParams, change policy.Change) error {
-	if p.forecast {
+	switch {
+	case p.forecast:
 		return a.forecast(c, change)
+	case p.apply != policy.NewOnly && !c.caller.May(push.ScopeWrite):
+		return &push.ScopeError{Scope: push.ScopeWrite, Detail: fmt.Sprintf("apply=%s moves or cancels pushes, which needs the scope %s", p.apply, push.ScopeWrite)}
 	}
 	v, op, err := a.cfg.Policies.Change(c.r.Context(), c.caller.Tenant, change)
 	if err != nil {

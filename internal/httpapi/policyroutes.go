@@ -24,20 +24,21 @@ func (a *api) policyRoutes(s *spec) []operation {
 	view := policyView{Version: 3, Source: "tenant", documentView: documentViewOf(document)}
 	changes := changeView{Version: view.Version, Source: view.Source, Rules: view.Rules, Categories: view.Categories, QuietHours: view.QuietHours, DefaultZone: view.DefaultZone}
 	changed := func(all map[string]*huma.Response) { s.changed(all, view) }
+	carrying := need{push.ScopeWrite, "with `apply=reslot` or `apply=cancel`"}
 	match := []*huma.Param{param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString})}
 	return []operation{{
 		id: "get-policy", method: http.MethodGet, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getPolicy,
 		summary: "Read the policy", description: "Answers with the policy that is in force: the tenant's own, or that of the operator's file.",
 		status: http.StatusOK, answer: "The policy in force.", example: view, finish: tagged("200"),
 	}, {
-		id: "put-policy", method: http.MethodPut, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, serve: a.putPolicy,
+		id: "put-policy", method: http.MethodPut, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, also: carrying, serve: a.putPolicy,
 		summary: "Change the policy",
 		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
 			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy.",
 		query: &changeFields, headers: match, body: policyFields.body(s, document),
 		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: changes, problems: []kind{stalePolicy}, finish: changed,
 	}, {
-		id: "delete-policy", method: http.MethodDelete, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, serve: a.deletePolicy,
+		id: "delete-policy", method: http.MethodDelete, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, also: carrying, serve: a.deletePolicy,
 		summary: "Go back to the operator's policy", description: "From the answer on the policy of the operator's file is in force. Doing so again changes nothing.",
 		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: changes,
 		problems: []kind{stalePolicy}, finish: changed,

@@ -127,13 +127,8 @@ type forbiddenProblem struct {
 	Scope string `json:"scope" doc:"A scope that the caller lacks. If it lacks several, detail names the others."`
 }
 
-// lacking is a caller without a scope that the request needs.
-type lacking struct{ scope, detail string }
-
-func (e *lacking) Error() string { return e.detail }
-
-func (e *lacking) problem() problemer {
-	return &forbiddenProblem{forbidden.because(e.detail), e.scope}
+func scopeProblemOf(e *push.ScopeError) *forbiddenProblem {
+	return &forbiddenProblem{forbidden.because(e.Detail), e.Scope}
 }
 
 type goneProblem struct {
@@ -178,7 +173,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		capped   *booking.Capped
 		unwanted *schedule.OptedOut
 		other    *refusal
-		scope    *lacking
+		scope    *push.ScopeError
 		about    *aboutPush
 		full     *bulkhead.FullError
 		gone     *push.GoneError
@@ -215,7 +210,7 @@ func problemOf(err error) (p problemer, foreseen bool) {
 		p := notRotatable.because(replaced.Error())
 		return &p, true
 	case errors.As(err, &scope):
-		return scope.problem(), true
+		return scopeProblemOf(scope), true
 	case errors.As(err, &other):
 		p := other.kind.because(other.detail)
 		p.header = other.header

@@ -20,6 +20,7 @@ import (
 type operation struct {
 	id, method, path     string
 	tag, scope           string // no scope: callers need no key
+	also                 need   // beside the scope
 	serve                func(*call) error
 	summary, description string
 	ids                  []pathParam // of the path; the table of routes leaves them out
@@ -35,6 +36,9 @@ type operation struct {
 	finish               func(map[string]*huma.Response) // adds what only this operation answers
 }
 
+// need is what some requests of an operation need beside its scope: another one, or, if that is empty, what the words say.
+type need struct{ scope, when string }
+
 // documented is the table of a query.
 type documented interface{ parameters(*spec) []*huma.Param }
 
@@ -42,13 +46,7 @@ type documented interface{ parameters(*spec) []*huma.Param }
 func (a *api) routes() {
 	doc := a.huma.OpenAPI()
 	s := newSpec(doc.Components)
-	for _, o := range slices.Concat(
-		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.capRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s),
-		a.importRoutes(s), a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s),
-		a.scheduleRoutes(s), a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.capacityRoutes(s), a.recordRoutes(s),
-		a.statusRoutes(s), a.keyRoutes(s), a.userRoutes(s), a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s),
-		a.failureRoutes(s), a.openRoutes(s),
-	) {
+	for _, o := range a.table(s) {
 		o.ids = pathParams(o.path)
 		a.handle(&o, s.operation(&o))
 	}
@@ -60,6 +58,17 @@ func (a *api) routes() {
 	a.page("/docs", assets.Drawn(a.docsPage))
 	a.router.NotFound(a.notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)
+}
+
+// table returns the rows of all tables of routes.
+func (a *api) table(s *spec) []operation {
+	return slices.Concat(
+		a.pushRoutes(s), a.bulkRoutes(s), a.quotaRoutes(s), a.capRoutes(s), a.availabilityRoutes(s), a.recipientRoutes(s),
+		a.importRoutes(s), a.timelineRoutes(s), a.policyRoutes(s), a.limitRoutes(s), a.webhookRoutes(s), a.deliveryRoutes(s),
+		a.scheduleRoutes(s), a.campaignRoutes(s), a.campaignActionRoutes(s), a.simulateRoutes(s), a.capacityRoutes(s), a.recordRoutes(s),
+		a.statusRoutes(s), a.keyRoutes(s), a.userRoutes(s), a.channelRoutes(s), a.auditRoutes(s), a.auditLogRoutes(s),
+		a.failureRoutes(s), a.openRoutes(s),
+	)
 }
 
 func (a *api) pushRoutes(s *spec) []operation {

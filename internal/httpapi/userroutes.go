@@ -20,8 +20,9 @@ func (a *api) userRoutes(s *spec) []operation {
 	const onePath, sessionsPath = usersPath + "/{id}", usersPath + "/{id}/sessions"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new user.") }
 	const giving = "A role gives no scope that the caller does not have."
+	ofRole, ofOthers := need{when: "all scopes of the role"}, need{push.ScopeUsersWrite, "for the sessions of others"}
 	return []operation{{
-		id: "create-user", method: http.MethodPost, path: usersPath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.createUser,
+		id: "create-user", method: http.MethodPost, path: usersPath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.createUser,
 		summary: "Create a user of the console",
 		description: "The answer has a link, this once, with which the user sets a password within 24 hours. " + giving + "\n\n" +
 			"There is no Idempotency-Key. If the answer was lost, the list shows the user, and another link can be made.",
@@ -36,7 +37,7 @@ func (a *api) userRoutes(s *spec) []operation {
 		summary: "Read a user", description: "Answers with what is known of the user. Passwords and links are never shown.",
 		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound},
 	}, {
-		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.changeUser,
+		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.changeUser,
 		summary: "Change a user",
 		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. " + giving + " " +
 			"The last admin can be neither lowered nor disabled.",
@@ -47,23 +48,23 @@ func (a *api) userRoutes(s *spec) []operation {
 		summary: "Delete a user", description: "The user is signed out everywhere. The last admin cannot be deleted.",
 		status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
 	}, {
-		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.linkUser,
+		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.linkUser,
 		summary: "Make a link to set a password",
 		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
 			"Whoever has the link has the account: the user's role may have no scope that the caller does not have.",
 		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled},
 	}, {
-		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listSessions,
+		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.listSessions,
 		summary: "List where a user is signed in", description: "Users see their own sessions; those of others need the scope users:write.",
 		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{sessionViewOf(user.Session{
 			ID: uuid.MustParse(exampleID), CreatedAt: exampleTime(0), LastSeenAt: exampleTime(time.Hour), ExpiresAt: exampleTime(3 * time.Hour), Address: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
 		})}}, problems: []kind{notFound},
 	}, {
-		id: "end-sessions", method: http.MethodDelete, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.endSessions,
+		id: "end-sessions", method: http.MethodDelete, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.endSessions,
 		summary: "Sign a user out everywhere", description: "Users end their own sessions; those of others need the scope users:write.",
 		status: http.StatusOK, answer: "The sessions have ended.", example: endedView{2}, problems: []kind{notFound},
 	}, {
-		id: "end-session", method: http.MethodDelete, path: sessionsPath + "/{session}", tag: tagUsers, scope: push.ScopeUsersRead, serve: a.endSession,
+		id: "end-session", method: http.MethodDelete, path: sessionsPath + "/{session}", tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.endSession,
 		summary: "Sign a user out in one browser", description: "Users end their own sessions; those of others need the scope users:write.",
 		status: http.StatusNoContent, answer: "The session has ended.", problems: []kind{notFound},
 	}}

@@ -39,7 +39,7 @@ func (c *call) ownOrWrite(of uuid.UUID) error {
 	if of == c.caller.User && of != uuid.Nil || c.caller.May(push.ScopeUsersWrite) {
 		return nil
 	}
-	return &lacking{push.ScopeUsersWrite, "the sessions of others need the scope " + push.ScopeUsersWrite}
+	return &push.ScopeError{Scope: push.ScopeUsersWrite, Detail: "the sessions of others need the scope " + push.ScopeUsersWrite}
 }
 
 func (a *api) listSessions(c *call) error {

@@ -19,7 +19,7 @@ func WithCaller(ctx context.Context, c push.Caller) context.Context {
 func knownCaller(r *http.Request, scope string) (c push.Caller, known bool, err error) {
 	c, known = r.Context().Value(callerKey{}).(push.Caller)
 	if known && scope != "" && !c.May(scope) {
-		err = &lacking{scope, "your role lacks the scope " + scope}
+		err = &push.ScopeError{Scope: scope, Detail: "your role lacks the scope " + scope}
 	}
 	return c, known, err
 }

@@ -35,6 +35,7 @@ const (
 // NewKey is an API key that is to be made.
 type NewKey struct {
 	Tenant    uuid.UUID
+	By        *Caller // who asks for it; nil: the operator
 	Name      string
 	Scopes    []string      // one that is named twice is stored once
 	Lifetime  time.Duration // 0: as ExpiresAt says
@@ -59,7 +60,17 @@ var (
 	ErrTooManyKeys = errors.New("the tenant has as many live API keys as it may")
 	// ErrKeyOver: an API key that is revoked or has expired cannot be rotated.
 	ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
+	// ErrCallerOver: the API key of the request was revoked, or has expired, while the request was under way.
+	ErrCallerOver = errors.New("the API key of the request is revoked or has expired")
 )
+
+// EndError says that an API key was to end later than the key that makes it.
+type EndError struct{ Wanted, Latest time.Time }
+
+// Error names the end of the key that makes it.
+func (e *EndError) Error() string {
+	return "the key would end later than the key of the request, which ends at " + e.Latest.UTC().Format(time.RFC3339)
+}
 
 // ReplacedError says that an API key was rotated, and that the key which replaces it is alive. Two live keys are what a
 // rotation is for.

@@ -32,11 +32,11 @@ const (
 	ScopeRecipientsWrite = "recipients:write" // describe, import and erase recipients; includes reading
 
 	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
-	ScopePolicyWrite = "policy:write" // change the policy; includes policy:read
+	ScopePolicyWrite = "policy:write" // change the policy, but not what is booked; includes policy:read
 
 	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
-	ScopeCampaignsDraft = "campaigns:draft" // make, change and remove drafts of campaigns; includes campaigns:read
-	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and keep schedules; includes both others
+	ScopeCampaignsDraft = "campaigns:draft" // make, change and remove drafts of campaigns that no schedule copies; includes campaigns:read
+	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and keep schedules and what these copy; includes both others
 
 	ScopeRecordsRead = "records:read" // see sends, refusals, statistics, audits and the audit log
 
@@ -58,6 +58,18 @@ var Scopes = []string{
 var includes = map[string][]string{
 	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
 	ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
+}
+
+// ScopeError says that a change needs a scope that its caller lacks. The transaction that makes the change returns it where only that
+// can tell.
+type ScopeError struct{ Scope, Detail string }
+
+// Error returns the detail.
+func (e *ScopeError) Error() string { return e.Detail }
+
+// Lacks returns the scopes of a list that the caller does not have.
+func (c *Caller) Lacks(scopes []string) []string {
+	return slices.DeleteFunc(slices.Clone(scopes), c.May)
 }
 
 // May reports whether the caller has a scope, or one that includes it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurring"
@@ -107,37 +108,57 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPatterns_GivenMeanwhile: a deletion waits for a schedule that is being given the campaign, and is refused.
+// TestPatterns_GivenMeanwhile: what a caller who only drafts does to a campaign, and a deletion by whomever, waits for a schedule that is
+// being given the campaign, and is refused.
 func TestPatterns_GivenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	of := b.pattern(push.CampaignDraft, 1)
 	p := b.everyHour(b.pattern(push.CampaignDraft, 1), recurring.Change{})
-
-	// The change has the campaign, and waits for its schedule to be written.
 	testenv.Exec(t, b.url, `
 		CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_advisory_xact_lock(7); RETURN NEW; END';
 		CREATE TRIGGER wait BEFORE UPDATE ON schedules FOR EACH ROW EXECUTE FUNCTION wait()`)
-	tx, err := testenv.Connect(t, b.url).Begin(t.Context())
-	testenv.Check(t, err)
-	_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7)`)
-	testenv.Check(t, err)
-	changed, deleted := make(chan error, 1), make(chan error, 1)
-	go func() {
-		_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of}, nil)
-		changed <- err
-	}()
-	b.waiting(1, `UPDATE schedules%`)
-	go func() { deleted <- b.campaigns.DeleteDraft(t.Context(), b.tenant, of) }()
-	testenv.Until(t, time.Millisecond, "the deletion waits, or is done", func() bool {
-		return len(deleted) > 0 || testenv.Query[bool](t, b.url, `SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
-	})
-	testenv.Check(t, tx.Rollback(t.Context()))
-	if err := <-changed; err != nil {
-		t.Error(err)
-	}
-	var state *push.CampaignStateError
-	if err := <-deleted; !errors.As(err, &state) || !strings.Contains(state.Detail, p.ID.String()) {
-		t.Errorf("%v", err)
+	editor := push.Caller{Tenant: b.tenant, Scopes: []string{push.ScopeCampaignsDraft}}
+	for name, begin := range map[string]func(of uuid.UUID) (end func() error){
+		"delete": func(of uuid.UUID) func() error {
+			return func() error { return b.campaigns.DeleteDraft(t.Context(), b.tenant, of) }
+		},
+		"change": func(of uuid.UUID) func() error {
+			return func() error {
+				_, err := b.campaigns.Change(t.Context(), editor, of, campaign.Change{Name: new("other")}, nil)
+				return err
+			}
+		},
+		"upload": func(of uuid.UUID) func() error {
+			upload, err := b.campaigns.Upload(t.Context(), editor, of)
+			testenv.Check(t, err)
+			return func() error { _, err := upload.End(t.Context()); return err }
+		},
+	} {
+		of := b.pattern(push.CampaignDraft, 1)
+		end := begin(of)
+		tx, err := testenv.Connect(t, b.url).Begin(t.Context())
+		testenv.Check(t, err)
+		_, err = tx.Exec(t.Context(), `SELECT pg_advisory_xact_lock(7)`)
+		testenv.Check(t, err)
+		changed, ended := make(chan error, 1), make(chan error, 1)
+		go func() { // it has the campaign, and waits for its schedule to be written
+			_, err := b.Change(t.Context(), b.tenant, p.ID, recurring.Change{Campaign: &of}, nil)
+			changed <- err
+		}()
+		b.waiting(1, `UPDATE schedules%`)
+		go func() { ended <- end() }()
+		testenv.Until(t, time.Millisecond, name+" waits, or is done", func() bool {
+			return len(ended) > 0 || testenv.Query[bool](t, b.url, `SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
+		})
+		testenv.Check(t, tx.Rollback(t.Context()))
+		if err := <-changed; err != nil {
+			t.Error(err)
+		}
+		err = <-ended
+		state, isState := errors.AsType[*push.CampaignStateError](err)
+		scope, isScope := errors.AsType[*push.ScopeError](err)
+		if !(isState && strings.Contains(state.Detail, p.ID.String())) && !(isScope && scope.Scope == push.ScopeCampaignsWrite && strings.Contains(scope.Detail, p.ID.String())) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

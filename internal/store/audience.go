@@ -22,18 +22,21 @@ import (
 const uploadLease = 10 * time.Minute
 
 // Upload is an audience that arrives.
-type Upload struct{ ID, Tenant, Campaign uuid.UUID }
+type Upload struct {
+	ID, Campaign uuid.UUID
+	By           push.Caller
+}
 
-// BeginUpload begins one. Its errors are [push.ErrNotFound] and [push.CampaignStateError].
-func (s *Store) BeginUpload(ctx context.Context, tenant, campaign uuid.UUID) (u Upload, err error) {
-	u = Upload{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, Campaign: campaign}
-	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+// BeginUpload begins one for a caller. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and [*push.ScopeError].
+func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.UUID) (u Upload, err error) {
+	u = Upload{ID: uuid.Must(uuid.NewV7()), Campaign: campaign, By: by}
+	err = s.change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := lockDraft(ctx, tx, tenant, campaign, "NO KEY UPDATE", audienceGiven); err != nil {
+			if _, err := lockOwnDraft(ctx, tx, by, campaign, audienceGiven); err != nil {
 				return err
 			}
 			_, err := tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until) VALUES ($1, $2, $3, clock_timestamp() + $4::interval) ON CONFLICT DO NOTHING`,
-				u.ID, tenant, campaign, uploadLease)
+				u.ID, by.Tenant, campaign, uploadLease)
 			return err
 		})
 	})
@@ -69,7 +72,7 @@ func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		added atomic.Int64
 	)
 	parts.SetLimit(ownTenantTurns)
-	for part := range byLane(lines, s.cfg.Lanes, func(l push.CampaignLine) int64 { return push.RecipientKey(u.Tenant, l.Recipient) }) {
+	for part := range byLane(lines, s.cfg.Lanes, func(l push.CampaignLine) int64 { return push.RecipientKey(u.By.Tenant, l.Recipient) }) {
 		parts.Go(func() error {
 			these := make([]push.CampaignLine, len(part))
 			for n, i := range part {
@@ -92,12 +95,12 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		numbers                          = make([]int32, len(lines))
 	)
 	for i, l := range lines {
-		keys[i], recipients[i], addresses[i], numbers[i] = push.RecipientKey(u.Tenant, l.Recipient), l.Recipient, l.To, int32(l.Line)
+		keys[i], recipients[i], addresses[i], numbers[i] = push.RecipientKey(u.By.Tenant, l.Recipient), l.Recipient, l.To, int32(l.Line)
 		if l.Variables != nil {
 			variables[i] = new(string(l.Variables))
 		}
 	}
-	err = s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+	err = s.change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var kept bool
 			if err := tx.QueryRow(ctx, keepUploadSQL, u.ID, uploadLease).Scan(&kept); err != nil {
@@ -109,7 +112,7 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 					return err
 				}
 			}
-			tag, err := tx.Exec(ctx, addLinesSQL, u.ID, u.Tenant, u.Campaign, keys, recipients, numbers, addresses, variables)
+			tag, err := tx.Exec(ctx, addLinesSQL, u.ID, u.By.Tenant, u.Campaign, keys, recipients, numbers, addresses, variables)
 			added = before + int(tag.RowsAffected())
 			return err
 		})
@@ -117,12 +120,12 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	return added, err
 }
 
-// EndUpload makes what has arrived, so many lines, the audience of its campaign. Its errors are [push.ErrNotFound], and
-// [push.CampaignStateError] if that is no draft any more.
+// EndUpload makes what has arrived, so many lines, the audience of its campaign. Its errors are those of
+// [Store.BeginUpload]: the campaign may be no draft any more, or have become the pattern of a schedule.
 func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Campaign, err error) {
-	err = s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if p, err = lockDraft(ctx, tx, u.Tenant, u.Campaign, "NO KEY UPDATE", audienceGiven); err != nil || p.Audience == u.ID {
+			if p, err = lockOwnDraft(ctx, tx, u.By, u.Campaign, audienceGiven); err != nil || p.Audience == u.ID {
 				return err // an earlier run has ended it
 			}
 			var kept bool
@@ -140,7 +143,7 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 			}
 			d := difference{}
 			d.show("recipients", old, lines)
-			return record(ctx, tx, u.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
+			return record(ctx, tx, u.By.Tenant, push.ActCampaignAudience, u.Campaign.String(), d)
 		})
 	})
 	return p, err
@@ -148,7 +151,7 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 
 // DropUpload gives an upload up. If it fails, that is found after a while.
 func (s *Store) DropUpload(ctx context.Context, u Upload) error {
-	return s.change(ctx, u.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	return s.change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1 AND alive_until < 'infinity'`, u.ID)
 		return err
 	})

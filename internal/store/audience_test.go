@@ -45,7 +45,7 @@ func TestUpload_EachOnce(t *testing.T) {
 			}
 			p := b.draftCampaign(t)
 			w.loseNext("COMMIT")
-			u, err := b.BeginUpload(t.Context(), b.tenant, p.ID)
+			u, err := b.BeginUpload(t.Context(), push.Caller{Tenant: b.tenant}, p.ID)
 			if err != nil {
 				t.Fatal(err)
 			}

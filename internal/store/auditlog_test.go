@@ -57,7 +57,10 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 			_, err := b.Describe(ctx, b.tenant, []booking.Description{{Recipient: who.ID, TimeZone: "Asia/Tokyo", Log: true}})
 			return err
 		}},
-		{push.ActKeyRotate, "COMMIT", func() error { _, _, err := b.RotateKey(ctx, b.tenant, key.ID, time.Hour, 0); return err }},
+		{push.ActKeyRotate, "COMMIT", func() error {
+			_, _, err := b.RotateKey(ctx, &push.Caller{Tenant: b.tenant, Scopes: push.Scopes}, key.ID, time.Hour, 0)
+			return err
+		}},
 		{push.ActWebhookCreate, "COMMIT", func() error {
 			_, err := b.CreateWebhook(ctx, push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: []push.Event{push.EventTest}}, "s", 5)
 			return err
@@ -91,12 +94,12 @@ func TestAuditLog_Tool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, _, err := b.RotateKey(t.Context(), uuid.Nil, key.ID, 0, 0)
+	next, _, err := b.RotateKey(t.Context(), nil, key.ID, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the second time there is nothing to do
-		if _, err := b.RevokeKey(t.Context(), uuid.Nil, next.ID); err != nil {
+		if _, err := b.RevokeKey(t.Context(), nil, next.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +122,10 @@ func TestAuditLog_NoPartition(t *testing.T) {
 	}
 	p := b.booked(t, "anna", time.Hour)
 	for name, change := range map[string]func() error{
-		"once":   func() error { _, err := b.RevokeKey(t.Context(), b.tenant, key.ID); return err },
+		"once": func() error {
+			_, err := b.RevokeKey(t.Context(), &push.Caller{Tenant: b.tenant, Scopes: push.Scopes}, key.ID)
+			return err
+		},
 		"cancel": func() error { _, err := b.Cancel(t.Context(), b.tenant, p.ID); return err },
 	} {
 		b.exec(t, `DROP TABLE `+weekOf("audit_log", 0))

@@ -198,12 +198,13 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	return page, err
 }
 
-// ChangeDraft changes a draft under its lock. change is given the campaign as it is, and returns it as it is to be, or an error, which
-// this returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError] and, unless nothing changes, [*push.StaleError].
-func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
-	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+// ChangeDraft changes a draft of a caller under its lock. change is given the campaign as it is, and returns it as it is to be, or an
+// error, which this returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError] and, unless nothing
+// changes, [*push.StaleError].
+func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, unchanged push.Unchanged, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
+	err = s.change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if p, err = lockDraft(ctx, tx, tenant, id, "NO KEY UPDATE", "changed"); err != nil {
+			if p, err = lockOwnDraft(ctx, tx, by, id, "changed"); err != nil {
 				return err
 			}
 			changed, err := change(p)
@@ -225,7 +226,7 @@ func (s *Store) ChangeDraft(ctx context.Context, tenant, id uuid.UUID, unchanged
 			if len(d) == 0 {
 				return nil
 			}
-			return record(ctx, tx, tenant, push.ActCampaignChange, id.String(), d)
+			return record(ctx, tx, by.Tenant, push.ActCampaignChange, id.String(), d)
 		})
 	})
 	return p, err

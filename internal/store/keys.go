@@ -24,7 +24,8 @@ const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, 
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
 
 // CreateKey makes an API key of a tenant and returns it, with its secret: "sq_" and 256 random bits in base64. Only its
-// SHA-256 is stored. The tenant may have as many as it may: [push.ErrTooManyKeys].
+// SHA-256 is stored. A key that makes another one gives it no scope that it lacks, and no later end than its own, which is what it has
+// if none is asked for. The errors are [push.ErrTooManyKeys], [*push.ScopeError], [*push.EndError] and [push.ErrCallerOver].
 func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error) {
 	id := uuid.New()
 	secret, hash := newSecret()
@@ -34,6 +35,10 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 				if err := keyFits(ctx, tx, n, id); err != nil {
 					return err
 				}
+			}
+			n, err := withinRights(ctx, tx, n)
+			if err != nil {
+				return err
 			}
 			tag, err := tx.Exec(ctx, `
 				INSERT INTO api_keys (id, tenant_id, name, hash, scopes, lifetime, expires_at)
@@ -127,22 +132,24 @@ func newSecret() (string, [32]byte) {
 	return key, HashKey(key)
 }
 
-// RevokeKey has an API key of a tenant, or of any for [uuid.Nil], refused from now on, and reports whether it was revoked
-// before. There may be no such key: [push.ErrNotFound].
-func (s *Store) RevokeKey(ctx context.Context, tenant, id uuid.UUID) (before bool, err error) {
+// RevokeKey has an API key refused from now on, and reports whether it was revoked before. A caller revokes keys of its tenant that have
+// no scope which it lacks; nil, the operator, any key. The errors are [push.ErrNotFound] and [*push.ScopeError].
+func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (before bool, err error) {
 	type revoked struct {
 		Before bool
 		Tenant uuid.UUID
+		Scopes []string
 	}
+	tenant := tenantOf(by)
 	row, err := recordOnce(ctx, s, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
-		if r.Before {
-			return nil
+		if err := mayRule(by, r.Scopes); err != nil || r.Before {
+			return err
 		}
 		return record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
 	}, `
 		WITH old AS (SELECT id, revoked_at FROM api_keys WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE)
 		UPDATE api_keys k SET revoked_at = coalesce(old.revoked_at, clock_timestamp()) FROM old WHERE k.id = old.id
-		RETURNING old.revoked_at IS NOT NULL, k.tenant_id`, id, zeronull.UUID(tenant))
+		RETURNING old.revoked_at IS NOT NULL, k.tenant_id, k.scopes`, id, zeronull.UUID(tenant))
 	if err != nil {
 		return false, fmt.Errorf("revoke key: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,12 +23,56 @@ func (b *bundle) createKey(ctx context.Context, tenant uuid.UUID, scopes []strin
 
 // rotateKey rotates a key, whosever it is.
 func (b *bundle) rotateKey(ctx context.Context, id uuid.UUID, overlap, lifetime time.Duration) (string, error) {
-	_, key, err := b.RotateKey(ctx, uuid.Nil, id, overlap, lifetime)
+	_, key, err := b.RotateKey(ctx, nil, id, overlap, lifetime)
 	return key, err
 }
 
 func (b *bundle) revokeKey(ctx context.Context, id uuid.UUID) (bool, error) {
-	return b.RevokeKey(ctx, uuid.Nil, id)
+	return b.RevokeKey(ctx, nil, id)
+}
+
+// TestKeys_MakerEndsMeanwhile: a key is made within the rights that its maker has when the maker's lock is had, not earlier.
+func TestKeys_MakerEndsMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	create := func(by *push.Caller) (push.APIKey, error) {
+		k, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, By: by, Scopes: []string{push.ScopeRead}})
+		return k, err
+	}
+	other, err := create(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, work := range map[string]func(by *push.Caller) (push.APIKey, error){
+		"create": create,
+		"rotate": func(by *push.Caller) (push.APIKey, error) {
+			k, _, err := b.RotateKey(t.Context(), by, other.ID, 0, 0)
+			return k, err
+		},
+	} {
+		for _, change := range []string{`revoked_at = now()`, `expires_at = now() + '1 hour'`} {
+			k, err := create(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.exec(t, `BEGIN`)
+			b.exec(t, `UPDATE api_keys SET `+change+` WHERE id = $1`, k.ID)
+			var made push.APIKey
+			done := make(chan error, 1)
+			go func() {
+				var err error
+				made, err = work(&push.Caller{Tenant: b.tenant, Scopes: push.Scopes, Key: k.ID})
+				done <- err
+			}()
+			b.waiting(t, 1)
+			b.exec(t, `COMMIT`)
+			err = <-done
+			revoked := strings.HasPrefix(change, "revoked")
+			if errors.Is(err, push.ErrCallerOver) != revoked || !revoked && (err != nil || made.ExpiresAt == nil) {
+				t.Errorf("%s, %s: %+v, %v", name, change, made, err)
+			}
+		}
+	}
 }
 
 // TestCreateKey: only the hash of a key is stored, and a key may expire.
@@ -333,7 +378,7 @@ func TestKeys_CommitUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.loseNext("COMMIT")
-	second, fresh, err := b.RotateKey(t.Context(), b.tenant, first.ID, time.Hour, 0)
+	second, fresh, err := b.RotateKey(t.Context(), &push.Caller{Tenant: b.tenant, Scopes: push.Scopes}, first.ID, time.Hour, 0)
 	w.wantLost(t, 2)
 	if err != nil {
 		t.Fatal(err)
