@@ -131,15 +131,20 @@ func (p *page) putAudience(v *draftView) error {
 
 // readUpload reads the fields of a form up to its file, which it opens.
 func (p *page) readUpload() (*multipart.Part, error) {
-	p.r.PostForm, p.r.Body = url.Values{}, httpapi.PatientBody(p.w, p.r)
+	body := &headReader{ReadCloser: httpapi.PatientBody(p.w, p.r)}
+	p.r.PostForm, p.r.Body = url.Values{}, body
 	parts, err := p.r.MultipartReader()
 	if err != nil {
 		return nil, unreadable(errors.New("choose the file"))
 	}
 	size := 0
 	for fields := 0; ; fields++ {
+		body.next()
 		part, err := parts.NextPart()
+		body.head = false
 		switch {
+		case errors.Is(err, errLongHead):
+			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The header of a part of the form is too long. The audience stays as it was."}
 		case errors.Is(err, io.EOF):
 			return nil, unreadable(errors.New("choose the file"))
 		case err != nil:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
-	"mime"
 	"net/http"
 	"net/url"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -27,6 +25,9 @@ type Config struct {
 	// APIAddress is where programs find the API, such as https://api.example.com, for the drawer of calls; empty: where the
 	// request for the page went.
 	APIAddress string
+
+	// FormMemory is how many bytes the forms that are being read may take; 0: [DefaultFormMemory].
+	FormMemory int64
 }
 
 // Visitor is a user who has signed in.
@@ -57,6 +58,7 @@ type console struct {
 	auth    authenticator
 	screens screens
 	streams *bulkhead.Bulkhead[uuid.UUID] // that are open
+	forms   *bulkhead.Bulkhead[uuid.UUID] // bytes of those that are being read
 }
 
 // New returns the console in front of an API that serves /v1.
@@ -68,7 +70,7 @@ func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	c := &console{cfg: cfg, api: api, auth: auth, screens: allScreens(), streams: newStreams()}
+	c := &console{cfg: cfg, api: api, auth: auth, screens: allScreens(), streams: newStreams(), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory))}
 	router := chi.NewMux()
 	c.routes(router)
 	return harden(http.NewCrossOriginProtection().Handler(auth.wrap(router)))
@@ -94,8 +96,8 @@ func harden(h http.Handler) http.Handler {
 // handler serves one page. An error of the API becomes a page that shows it.
 type handler func(p *page) error
 
-// serve returns the handler of a page, for users who have a scope; an empty scope is for all of them.
-func (c *console) serve(scope string, h handler) http.HandlerFunc {
+// serve returns the handler of a page, for users who have a scope; an empty scope is for all of them. A form has so many bytes at most.
+func (c *console) serve(scope string, longest int64, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := c.auth.visitor(r)
 		if !ok {
@@ -108,29 +110,16 @@ func (c *console) serve(scope string, h handler) http.HandlerFunc {
 			p.fail(notForRole(scope))
 			return
 		}
-		if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind == "application/x-www-form-urlencoded" {
-			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
-			if err := r.ParseForm(); err != nil {
-				p.fail(formProblem(err))
-				return
-			}
+		done, err := p.takeForm(longest)
+		if err != nil {
+			p.fail(err)
+			return
 		}
+		defer done()
 		if err := h(p); err != nil {
 			p.fail(err)
 		}
 	}
-}
-
-// longestForm bounds what a form sends; uploads are read as they come.
-const longestForm = 1 << 20
-
-// formProblem says why a form cannot be read.
-func formProblem(err error) *client.Problem {
-	var long *http.MaxBytesError
-	if errors.As(err, &long) {
-		return &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "All that is typed may have 1 MiB together. Nothing was changed: go back, and shorten it."}
-	}
-	return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "the form cannot be read: " + err.Error()}
 }
 
 // signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks

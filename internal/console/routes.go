@@ -18,8 +18,9 @@ const (
 
 // routes are all pages, each with the scope that its users need. Where a page makes further calls, the API asks for theirs.
 func (c *console) routes(r chi.Router) {
-	get := func(path, scope string, h handler) { r.Get(root+path, c.serve(scope, h)) }
-	post := func(path, scope string, h handler) { r.Post(root+path, c.serve(scope, h)) }
+	get := func(path, scope string, h handler) { r.Get(root+path, c.serve(scope, shortForm, h)) }
+	post := func(path, scope string, h handler) { r.Post(root+path, c.serve(scope, shortForm, h)) }
+	long := func(path, scope string, h handler) { r.Post(root+path, c.serve(scope, longForm, h)) }
 	// form is a form without a page of its own. A browser that opens its address again, as after an answer or a sign-in, is led back.
 	form := func(path, back, scope string, h handler) {
 		get(path, "", backTo(back))
@@ -35,7 +36,9 @@ func (c *console) routes(r chi.Router) {
 	get("/recipients", push.ScopeQuota, (*page).recipients)
 	get("/recipients/{id}", push.ScopeQuota, (*page).recipient)
 	get("/recipients/{id}/free", push.ScopeQuota, (*page).freeWithout)
-	for name, h := range map[string]handler{"submit": (*page).submitPush, "move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
+	get("/recipients/{id}/submit", "", backTo("/recipients/{id}"))
+	long("/recipients/{id}/submit", push.ScopeWrite, (*page).submitPush)
+	for name, h := range map[string]handler{"move": (*page).movePush, "cancel": (*page).cancelOnAxis} {
 		form("/recipients/{id}/"+name, "/recipients/{id}", push.ScopeWrite, h)
 	}
 	get("/now", push.ScopeRecordsRead, (*page).now)
@@ -47,7 +50,7 @@ func (c *console) routes(r chi.Router) {
 
 	get("/pushes", push.ScopeRead, (*page).pushes)
 	get("/pushes/new", push.ScopeWrite, (*page).newPush)
-	post("/pushes/new", push.ScopeWrite, (*page).submitOnePush)
+	long("/pushes/new", push.ScopeWrite, (*page).submitOnePush)
 	get("/pushes/bulk", push.ScopeWrite, (*page).bulk)
 	post("/pushes/bulk", push.ScopeWrite, (*page).startBulk)
 	get("/pushes/bulk/{id}", push.ScopeRead, (*page).bulkChange)
@@ -61,18 +64,19 @@ func (c *console) routes(r chi.Router) {
 
 	get("/failures", push.ScopeRecordsRead, (*page).failures)
 	get("/failures/retry", push.ScopeRecordsRead, (*page).failures)
-	post("/failures/retry", push.ScopeWrite, (*page).retryFailures)
+	long("/failures/retry", push.ScopeWrite, (*page).retryFailures)
 
 	get("/campaigns", push.ScopeCampaignsRead, (*page).campaigns)
 	get("/campaigns/new", draftScope, (*page).newCampaign)
-	post("/campaigns/new", draftScope, (*page).createCampaign)
+	long("/campaigns/new", draftScope, (*page).createCampaign)
 	get("/campaigns/{id}", push.ScopeCampaignsRead, (*page).campaign)
 	get("/campaigns/{id}/message", draftScope, draft((*page).showMessage))
-	post("/campaigns/{id}/message", draftScope, draft((*page).changeMessage))
+	long("/campaigns/{id}/message", draftScope, draft((*page).changeMessage))
 	get("/campaigns/{id}/audience", draftScope, draft((*page).showAudience))
 	post("/campaigns/{id}/audience", draftScope, draft((*page).putAudience))
 	form("/campaigns/{id}/audience/columns", "/campaigns/{id}/audience", draftScope, draft((*page).showColumns))
-	form("/campaigns/{id}/audience/bad-lines", "/campaigns/{id}/audience", push.ScopeCampaignsRead, (*page).badLines)
+	get("/campaigns/{id}/audience/bad-lines", "", backTo("/campaigns/{id}/audience"))
+	long("/campaigns/{id}/audience/bad-lines", push.ScopeCampaignsRead, (*page).badLines)
 	get("/campaigns/{id}/preview", push.ScopeCampaignsRead, draft((*page).previewDraft))
 	get("/campaigns/{id}/when", draftScope, draft((*page).showWhen))
 	post("/campaigns/{id}/when", draftScope, draft((*page).changeWhen))
@@ -90,17 +94,18 @@ func (c *console) routes(r chi.Router) {
 	get("/campaigns/{id}/export", push.ScopeCampaignsRead, (*page).exportCampaign)
 
 	get("/why", push.ScopeQuota, (*page).why)
-	form("/why/book", "/why", push.ScopeWrite, (*page).bookThen)
+	get("/why/book", "", backTo("/why"))
+	long("/why/book", push.ScopeWrite, (*page).bookThen)
 
 	get("/schedules", push.ScopeCampaignsRead, (*page).schedules)
 	get("/schedules/new", push.ScopeCampaignsWrite, (*page).newSchedule)
-	post("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
+	long("/schedules/new", push.ScopeCampaignsWrite, (*page).createSchedule)
 	get("/schedules/{id}", push.ScopeCampaignsRead, (*page).schedule)
-	post("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
+	long("/schedules/{id}", push.ScopeCampaignsWrite, (*page).changeSchedule)
 	form("/schedules/{id}/delete", "/schedules/{id}", push.ScopeCampaignsWrite, (*page).deleteSchedule)
 
 	get("/policy", push.ScopePolicyRead, (*page).policy)
-	post("/policy", push.ScopePolicyWrite, (*page).savePolicy)
+	long("/policy", push.ScopePolicyWrite, (*page).savePolicy)
 	form("/policy/delete", "/policy", push.ScopePolicyWrite, (*page).deletePolicy)
 
 	get("/settings", "", (*page).settings)
@@ -113,7 +118,7 @@ func (c *console) routes(r chi.Router) {
 	get("/settings/webhooks/{id}", push.ScopeHooks, (*page).webhook)
 	post("/settings/webhooks/{id}", push.ScopeHooks, (*page).actOnWebhook)
 	get("/settings/channels", push.ScopeRead, (*page).channels)
-	post("/settings/channels", push.ScopeWrite, (*page).testSend)
+	long("/settings/channels", push.ScopeWrite, (*page).testSend)
 	get("/settings/caps", push.ScopeRead, (*page).caps)
 	get("/settings/users", push.ScopeUsersRead, (*page).users)
 	post("/settings/users", push.ScopeUsersWrite, (*page).createUser)
@@ -126,8 +131,8 @@ func (c *console) routes(r chi.Router) {
 	get("/proof/log", push.ScopeRecordsRead, (*page).auditLog)
 	get("/proof/log/export", push.ScopeRecordsRead, (*page).exportAuditLog)
 
-	r.NotFound(c.serve("", (*page).notFound))
-	r.MethodNotAllowed(c.serve("", (*page).notFound))
+	r.NotFound(c.serve("", shortForm, (*page).notFound))
+	r.MethodNotAllowed(c.serve("", shortForm, (*page).notFound))
 }
 
 // navigation are the entries of the menu, by value for the people who look there.

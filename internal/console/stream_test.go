@@ -24,7 +24,7 @@ func TestStream(t *testing.T) {
 	c := &console{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: parseScreens(), streams: newStreams()}
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
-	r.Get("/live", c.serve("", func(p *page) error {
+	r.Get("/live", c.serve("", shortForm, func(p *page) error {
 		return p.stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
 	}))
 	server := httptest.NewServer(r)
