@@ -57,7 +57,7 @@ type console struct {
 	api     http.Handler
 	auth    authenticator
 	screens screens
-	streams *bulkhead.Bulkhead[uuid.UUID] // that are open
+	streams *streamPlaces                 // of those that are open
 	forms   *bulkhead.Bulkhead[uuid.UUID] // bytes of those that are being read
 }
 
@@ -70,7 +70,7 @@ func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	c := &console{cfg: cfg, api: api, auth: auth, screens: allScreens(), streams: newStreams(), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory))}
+	c := &console{cfg: cfg, api: api, auth: auth, screens: allScreens(), streams: newStreamPlaces(maxStreams, maxTenantStreams), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory))}
 	router := chi.NewMux()
 	c.routes(router)
 	return harden(http.NewCrossOriginProtection().Handler(auth.wrap(router)))

@@ -5,10 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
 // Bounds of the streams that are open at the same time in this process, all together and of one tenant.
@@ -24,21 +21,17 @@ const (
 	streamTick = 500 * time.Millisecond
 )
 
-func newStreams() *bulkhead.Bulkhead[uuid.UUID] {
-	return bulkhead.New[uuid.UUID](maxStreams, maxTenantStreams)
-}
-
 // stream sends a part of a screen as server-sent events, each time that it has changed, until the browser goes away or the program
 // stops. It looks every so often; view makes what the part is drawn of, and its calls go over the API like all others.
 //
 //	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
 func (p *page) stream(screen, part string, every time.Duration, view func() (any, error)) error {
-	place, free := p.c.streams.TryAcquire(p.Visitor.Caller.Tenant, 1)
+	place, free := p.c.streams.take(p.Visitor.Caller.Tenant)
 	if !free {
 		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
 			Detail: "This page shows how things stand now, but does not follow them: too many pages do that already. Close some, or load it again later"}
 	}
-	defer place.Release()
+	defer place.release()
 	out := http.NewResponseController(p.w)
 	var last []byte
 	for began := time.Now(); time.Since(began) < streamTime; {
@@ -71,20 +64,22 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 		if _, err := p.w.Write(message); err != nil {
 			return nil
 		}
-		if err := out.Flush(); err != nil || !p.wait(every) {
+		if err := out.Flush(); err != nil || !p.wait(every, place.lost) {
 			return nil
 		}
 	}
 	return nil
 }
 
-// wait lets time pass; false: the browser has gone, or the program stops.
-func (p *page) wait(d time.Duration) bool {
+// wait lets time pass; false: the browser has gone, the place is another tenant's by now, or the program stops.
+func (p *page) wait(d time.Duration, lost <-chan struct{}) bool {
 	tick := time.NewTicker(streamTick)
 	defer tick.Stop()
 	for left := d; left > 0; left -= streamTick {
 		select {
 		case <-p.ctx().Done():
+			return false
+		case <-lost:
 			return false
 		case <-tick.C:
 			if p.c.cfg.Stopping() {

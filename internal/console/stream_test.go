@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"html/template"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -21,7 +23,7 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var stopping atomic.Bool
-	c := &console{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: parseScreens(), streams: newStreams()}
+	c := &console{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: parseScreens(), streams: newStreamPlaces(maxStreams, maxTenantStreams)}
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
 	r.Get("/live", c.serve("", shortForm, func(p *page) error {
@@ -74,5 +76,82 @@ func TestStream(t *testing.T) {
 	cancel()
 	for _, c := range close {
 		c()
+	}
+}
+
+// TestStream_PlaceOfNeighbour: one tenant has all streams, and another one that opens a page gets a place: a stream of the first one ends.
+func TestStream_PlaceOfNeighbour(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	c := &console{cfg: Config{Now: time.Now, Stopping: func() bool { return false }}, auth: &neighbours{*b.who}, screens: parseScreens(), streams: newStreamPlaces(3, 3)}
+	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
+	r := chi.NewMux()
+	r.Get("/live", c.serve("", shortForm, func(p *page) error {
+		return p.stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
+	}))
+	server := httptest.NewServer(r)
+	defer server.Close()
+	open := func(neighbour string) *http.Response {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/live", nil)
+		testenv.Check(t, err)
+		req.Header.Set("X-Neighbour", neighbour)
+		answer, err := http.DefaultClient.Do(req)
+		testenv.Check(t, err)
+		return answer
+	}
+	ended := make(chan error, 3)
+	for range 3 {
+		answer := open("")
+		go func() {
+			_, err := io.Copy(io.Discard, answer.Body)
+			ended <- err
+		}()
+	}
+	if answer := open(uuid.NewString()); answer.StatusCode != http.StatusOK {
+		t.Fatalf("the neighbour: %s", answer.Status)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if answer := open(""); answer.StatusCode != http.StatusTooManyRequests || len(ended) != 0 {
+		t.Errorf("the first one again: %s, %d ended", answer.Status, len(ended))
+	}
+}
+
+// TestStreamPlaces_Worst: whatever number of tenants take all that they can get, again and again, each has its part, and so has the next one.
+func TestStreamPlaces_Worst(t *testing.T) {
+	t.Parallel()
+	for _, tenants := range []int{1, 7, 8, 15, 40, 399} {
+		s := newStreamPlaces(maxStreams, maxTenantStreams)
+		var all []uuid.UUID
+		for range tenants + 1 {
+			all = append(all, uuid.New())
+		}
+		for range 3 {
+			for _, greedy := range all {
+				for range maxTenantStreams + 1 {
+					s.take(greedy)
+				}
+			}
+		}
+		part := min(maxTenantStreams, maxStreams/len(all))
+		used := 0
+		for _, tenant := range all {
+			n := len(s.open[tenant])
+			if used += n; n < part || n > maxTenantStreams {
+				t.Errorf("%d tenants: one has %d places, its part is %d", len(all), n, part)
+			}
+		}
+		if used != s.used || used > maxStreams {
+			t.Errorf("%d tenants: %d places are taken, %d are counted", len(all), used, s.used)
+		}
+		for _, tenant := range all {
+			for len(s.open[tenant]) > 0 {
+				s.open[tenant][0].release()
+			}
+		}
+		if s.used != 0 || len(s.open) != 0 {
+			t.Errorf("%d places of %d tenants are left", s.used, len(s.open))
+		}
 	}
 }
