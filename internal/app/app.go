@@ -165,16 +165,19 @@ func (a *App) redisWorks(ctx context.Context) error {
 // handler returns the API as a handler.
 func (a *App) handler() http.Handler {
 	return httpapi.New(a.pushes, a.store, httpapi.Config{
-		Audits:      a.auditsOfAPI(),
-		Channels:    a.channelsOfAPI(),
-		Flows:       a.store,
-		Failures:    a.store,
-		Health:      a.health,
-		Keys:        a.store,
-		MaxKeys:     a.cfg.APIKeys.MaxPerTenant,
-		Users:       a.store,
-		MaxUsers:    a.cfg.Console.MaxUsersPerTenant,
-		PublicURL:   a.cfg.ConsoleURL(),
+		Audits:    a.auditsOfAPI(),
+		Channels:  a.channelsOfAPI(),
+		Flows:     a.store,
+		Failures:  a.store,
+		Health:    a.health,
+		Keys:      a.store,
+		MaxKeys:   a.cfg.APIKeys.MaxPerTenant,
+		Users:     a.store,
+		MaxUsers:  a.cfg.Console.MaxUsersPerTenant,
+		PublicURL: a.cfg.ConsoleURL(),
+
+		BesideConsole: a.cfg.Console.Enabled && a.cfg.Console.Addr == "",
+
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),

@@ -19,9 +19,9 @@ func TestHandlers_Console(t *testing.T) {
 		settings string
 		api, own map[string]int // the statuses of paths; own: nil for no address of its own
 	}{
-		{"{}", map[string]int{"/console/sign-in": 404, "/docs": 200, "/v1/pushes": 401}, nil},
-		{"console: {enabled: true}", map[string]int{"/console/sign-in": 200, "/console": 303, "/console/": 303, "/console/now": 303, "/docs": 200, "/v1/pushes": 401, "/consoles": 404, "/v1/../console/sign-in": 404}, nil},
-		{"console: {enabled: true, addr: '127.0.0.1:1'}", map[string]int{"/console/sign-in": 404, "/docs": 200}, map[string]int{"/": 303, "/console/sign-in": 200, "/v1/pushes": 303, "/docs": 303}},
+		{"{}", map[string]int{"/console/sign-in": 404, "/docs": 200, "/docs/try": 200, "/v1/pushes": 401}, nil},
+		{"console: {enabled: true}", map[string]int{"/console/sign-in": 200, "/console": 303, "/console/": 303, "/console/now": 303, "/docs": 200, "/docs/try": 404, "/v1/pushes": 401, "/consoles": 404, "/v1/../console/sign-in": 404}, nil},
+		{"console: {enabled: true, addr: '127.0.0.1:1'}", map[string]int{"/console/sign-in": 404, "/docs": 200, "/docs/try": 200}, map[string]int{"/": 303, "/console/sign-in": 200, "/v1/pushes": 303, "/docs": 303, "/docs/try": 303}},
 		{"console: {addr: '127.0.0.1:1'}", map[string]int{"/console/sign-in": 404}, nil},
 	} {
 		file := filepath.Join(t.TempDir(), "sendquota.yaml")

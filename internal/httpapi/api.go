@@ -69,6 +69,10 @@ type Config struct {
 	MaxUsers  int
 	PublicURL string
 
+	// BesideConsole says that the console is at the same origin. There is no /docs/try then: it runs a program of others, which would act with the
+	// session of whoever has signed in.
+	BesideConsole bool
+
 	// Health says, for /readyz, whether the program can do its work; nil: it can.
 	Health *health.Checker
 	// Stopping reports whether the program is about to stop: it is not ready then, and every answer closes its
@@ -99,7 +103,7 @@ type api struct {
 }
 
 // New returns the whole API: /v1, which wants a key that keys knows, and the open pages /healthz, /readyz, /metrics,
-// /openapi.json, /docs and /docs/try.
+// /openapi.json, /docs and, unless the console is at the same origin, /docs/try.
 func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Second)

@@ -21,6 +21,7 @@ var docsTemplate string
 // docsView is what the reading page shows.
 type docsView struct {
 	Title  string
+	Try    bool // there is a page to try requests
 	About  []string
 	Access string
 	Groups []docsGroup
@@ -81,7 +82,7 @@ func (a *api) docsPage() *assets.Page {
 func (a *api) docs() docsView {
 	doc := a.huma.OpenAPI()
 	v := docsView{
-		Title: doc.Info.Title, About: paragraphs(doc.Info.Description), Kinds: kinds(),
+		Title: doc.Info.Title, Try: !a.cfg.BesideConsole, About: paragraphs(doc.Info.Description), Kinds: kinds(),
 		Access: withoutMarks(doc.Components.SecuritySchemes[bearerScheme].Description),
 	}
 	for _, tag := range doc.Tags {

@@ -54,7 +54,9 @@ func (a *api) routes() {
 	a.page(metricsPath, a.cfg.Metrics)
 	a.page("/", http.RedirectHandler("/docs", http.StatusFound))
 	a.page("/openapi.json", assets.Drawn(a.openAPIPage))
-	a.tryPage()
+	if !a.cfg.BesideConsole {
+		a.tryPage()
+	}
 	a.page("/docs", assets.Drawn(a.docsPage))
 	a.router.NotFound(a.notFound)
 	a.router.MethodNotAllowed(a.methodNotAllowed)

@@ -47,6 +47,22 @@ func TestTryPage_Hardened(t *testing.T) {
 	}
 }
 
+// TestTryPage_BesideConsole: where the console has the same origin, there is no page that runs a program of others, nor a link to it.
+func TestTryPage_BesideConsole(t *testing.T) {
+	a := New(nil, everything{}, Config{BesideConsole: true})
+	page := ask(t, newTestAPI(), "GET", "/docs/try", "").must(t, 200)
+	for _, script := range regexp.MustCompile(`src="([^"]+)"`).FindAllStringSubmatch(page.text, -1) {
+		ask(t, a, "GET", script[1], "").must(t, 404, "not-found")
+	}
+	ask(t, a, "GET", "/docs/try", "").must(t, 404, "not-found")
+	const link = `href="/docs/try"`
+	for api, want := range map[string]bool{ask(t, a, "GET", "/docs", "").must(t, 200).text: false, ask(t, newTestAPI(), "GET", "/docs", "").must(t, 200).text: true} {
+		if strings.Contains(api, link) != want {
+			t.Errorf("the link is there: %v", !want)
+		}
+	}
+}
+
 // TestTryPage_Scripts: what the page names is served, and may be kept for ever; and Scalar is told to ask nobody else.
 func TestTryPage_Scripts(t *testing.T) {
 	a := newTestAPI()
