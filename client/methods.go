@@ -668,7 +668,7 @@ func (a CampaignsAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 // the place of the former one when it has arrived whole, and else leaves that as it is. A draft that is the pattern of
 // a schedule, also of a paused one, is changed with the scope campaigns:write.
 //
-// Refusals of its own: [CampaignState], [Forbidden].
+// Refusals of its own: [CampaignState], [CapExceeded], [Forbidden].
 //
 // It is repeated only if the lines can be read again, as the lines of a file can.
 func (a CampaignsAPI) PutAudience(ctx context.Context, id string, lines io.Reader, as Format) (Audience, error) {

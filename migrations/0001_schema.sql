@@ -16,6 +16,7 @@ CREATE TABLE tenants (
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
     pending_cap    int CHECK (pending_cap >= 0),      -- pushes that may wait; 0: any number; null: the setting of all tenants
     recipients_cap int CHECK (recipients_cap >= 0),   -- recipients a day; 0 and null as above
+    audience_cap   bigint CHECK (audience_cap >= 0),  -- bytes of audiences; 0 and null as above
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had one of its own
     described      bool NOT NULL DEFAULT false        -- it has, or had, rows in recipients; else nobody reads that table for it
 );
@@ -440,6 +441,7 @@ CREATE TABLE campaign_uploads (
     began_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     alive_until      timestamptz NOT NULL,            -- a process renews it while the upload arrives
     ended            bool NOT NULL DEFAULT false,     -- it is no audience any more, and is to be removed
+    bytes            bigint NOT NULL DEFAULT 0,       -- of its lines, which count for the tenant's cap until the row is removed
 
     -- Of an upload that is the copy of another audience, which it protects from removal:
     copy_of          uuid,
@@ -449,6 +451,7 @@ CREATE TABLE campaign_uploads (
     copied           bigint NOT NULL DEFAULT 0        -- recipients so far
 );
 CREATE INDEX campaign_uploads_campaign ON campaign_uploads (campaign_id);
+CREATE INDEX campaign_uploads_tenant ON campaign_uploads (tenant_id);
 CREATE INDEX campaign_uploads_copy ON campaign_uploads (copy_of) WHERE copy_of IS NOT NULL;
 -- Uploads whose process may have died, and uploads to be removed.
 CREATE INDEX campaign_uploads_alive ON campaign_uploads (alive_until) WHERE NOT ended;

@@ -18,24 +18,31 @@ type capTenant struct {
 	Name             string  `arg:"" help:"Name of the tenant."`
 	Pending          *string `placeholder:"N" help:"How many pushes may be scheduled or being sent; 0: any number; default: as tenant_caps says."`
 	RecipientsPerDay *string `placeholder:"N" help:"How many recipients may have pushes on one day of UTC; 0: any number; default: as tenant_caps says."`
+	AudienceBytes    *string `placeholder:"N" help:"How many bytes the audiences of campaigns may have together; 0: any number; default: as tenant_caps says."`
 }
 
 // Validate is called by kong.
 func (c capTenant) Validate() error {
-	if c.Pending == nil && c.RecipientsPerDay == nil {
-		return errors.New("say --pending, --recipients-per-day or both")
+	if c.Pending == nil && c.RecipientsPerDay == nil && c.AudienceBytes == nil {
+		return errors.New("say --pending, --recipients-per-day or --audience-bytes")
 	}
-	_, pending := capOf("--pending", c.Pending)
-	_, recipients := capOf("--recipients-per-day", c.RecipientsPerDay)
-	return errors.Join(pending, recipients)
+	_, pending := capOf("--pending", c.Pending, mostPushes)
+	_, recipients := capOf("--recipients-per-day", c.RecipientsPerDay, mostPushes)
+	_, audiences := capOf("--audience-bytes", c.AudienceBytes, mostBytes)
+	return errors.Join(pending, recipients, audiences)
 }
 
+// The bounds of caps.
+const (
+	mostPushes = 1_000_000_000
+	mostBytes  = 1_000_000_000_000_000
+)
+
 // capOf reads a cap; nil is the one that holds for all tenants.
-func capOf(flag string, given *string) (*int, error) {
+func capOf(flag string, given *string, most int) (*int, error) {
 	if given == nil || *given == usual {
 		return nil, nil
 	}
-	const most = 1_000_000_000
 	n, err := strconv.Atoi(*given)
 	if err != nil || n < 0 || n > most {
 		return nil, fmt.Errorf("%s %s: must be a whole number from 0 to %d, or %s", flag, brief(*given), most, usual)
@@ -47,10 +54,13 @@ func (c capTenant) Run() error {
 	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		own, err := st.CapTenant(ctx, c.Name, func(own *push.OwnCaps) {
 			if c.Pending != nil {
-				own.PendingPushes, _ = capOf("", c.Pending) // checked before
+				own.PendingPushes, _ = capOf("", c.Pending, mostPushes) // checked before
 			}
 			if c.RecipientsPerDay != nil {
-				own.RecipientsPerDay, _ = capOf("", c.RecipientsPerDay)
+				own.RecipientsPerDay, _ = capOf("", c.RecipientsPerDay, mostPushes)
+			}
+			if c.AudienceBytes != nil {
+				own.AudienceBytes, _ = capOf("", c.AudienceBytes, mostBytes)
 			}
 		})
 		if errors.Is(err, push.ErrNotFound) {
@@ -59,7 +69,8 @@ func (c capTenant) Run() error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("tenant %s: pending pushes %s, recipients a day %s; it holds within a second\n", c.Name, shownCap(own.PendingPushes), shownCap(own.RecipientsPerDay))
+		fmt.Printf("tenant %s: pending pushes %s, recipients a day %s, bytes of audiences %s; it holds within a second\n",
+			c.Name, shownCap(own.PendingPushes), shownCap(own.RecipientsPerDay), shownCap(own.AudienceBytes))
 		return nil
 	})
 }

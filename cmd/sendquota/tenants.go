@@ -59,11 +59,11 @@ func (c listTenants) Run() error {
 		}
 		views := make([]tenantView, len(tenants))
 		for i, t := range tenants {
-			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.PendingPushes, t.RecipientsPerDay}
+			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.PendingPushes, t.RecipientsPerDay, t.AudienceBytes}
 		}
-		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP"}
+		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP", "AUDIENCES CAP"}
 		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(t tenantView) []string {
-			return []string{t.ID.String(), t.Name, timeOrDash(&t.CreatedAt), shownCap(t.PendingPushes), shownCap(t.RecipientsPerDay)}
+			return []string{t.ID.String(), t.Name, timeOrDash(&t.CreatedAt), shownCap(t.PendingPushes), shownCap(t.RecipientsPerDay), shownCap(t.AudienceBytes)}
 		})
 	})
 }
@@ -75,4 +75,5 @@ type tenantView struct {
 	CreatedAt        time.Time `json:"created_at"`
 	PendingPushes    *int      `json:"pending_pushes"`
 	RecipientsPerDay *int      `json:"recipients_per_day"`
+	AudienceBytes    *int      `json:"audience_bytes"`
 }

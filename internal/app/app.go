@@ -115,7 +115,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,
 		MaxHorizon: a.cfg.Delivery.MaxHorizon,
 		Horizon:    a.cfg.Delivery.Horizon,
-		Caps:       push.Caps(a.cfg.TenantCaps),
+		Caps:       push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay},
 		Check:      a.channels.Check,
 		Shadows:    a.shadows,
 		Refusals:   a.refusals,
@@ -124,7 +124,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	})
 	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
 	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
-		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience,
+		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience, MaxAudienceBytes: a.cfg.Campaigns.MaxAudienceBytes, TenantBytes: a.cfg.TenantCaps.AudienceBytes,
 		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
 	})
 	a.health = health.New(health.Config{
@@ -181,7 +181,7 @@ func (a *App) handler() http.Handler {
 		Schedules:   a.schedules,
 		Campaigns:   a.campaigns,
 		BulkChanges: bulk.New(a.store, a.pushes),
-		Simulator:   campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps(a.cfg.TenantCaps), Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(a.campaigns, a.pushes, campaign.SimulatorConfig{Policy: a.cfg.Policy.Terms(), Caps: push.Caps{PendingPushes: a.cfg.TenantCaps.PendingPushes, RecipientsPerDay: a.cfg.TenantCaps.RecipientsPerDay}, Parse: campaign.Parse}),
 		Webhooks: notify.NewWebhooks(a.store, notify.WebhooksConfig{
 			MaxPerTenant: a.cfg.Webhooks.MaxPerTenant, AllowPrivateAddresses: a.cfg.Webhooks.AllowPrivateAddresses,
 		}),

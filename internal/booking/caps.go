@@ -14,6 +14,7 @@ import (
 const (
 	PendingPushes    = "pending_pushes"
 	RecipientsPerDay = "recipients_per_day"
+	AudienceBytes    = "audience_bytes"
 )
 
 // CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders, when an order is decided.
@@ -44,6 +45,10 @@ type Capped struct {
 
 // Error says it in one sentence.
 func (c *Capped) Error() string {
+	if c.Cap == AudienceBytes {
+		return fmt.Sprintf("the tenant's cap %s (bytes of the audiences that are kept) is used up: limit %d, used %d with this one; delete drafts, wait until "+
+			"campaigns that have ended are removed, or ask the operator for more", c.Cap, c.Limit, c.Used)
+	}
 	if c.Cap == PendingPushes {
 		return fmt.Sprintf("the tenant's cap %s (pushes that are scheduled or being sent) is used up: limit %d, used %s; wait until some are sent, "+
 			"cancel others, or ask the operator for more", c.Cap, c.Limit, c.used())

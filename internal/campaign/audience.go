@@ -21,20 +21,24 @@ const (
 type Upload struct {
 	store   *store.Store
 	of      store.Upload
-	most    int
+	cfg     Config
 	waiting []push.CampaignLine // to be stored
-	bytes   int
+	bytes   int                 // of these
+	stored  int                 // bytes
 
 	Accepted   int64 // lines that are stored
 	Duplicates int64 // lines of recipients who were there before
 }
 
-// TooLargeError says that an audience has more recipients than it may.
-type TooLargeError struct{ Most int }
+// TooLargeError says that an audience has more recipients, or bytes, than it may.
+type TooLargeError struct {
+	Most int
+	Of   string // what it may have so many of
+}
 
 // Error says how many it may have.
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("an audience has at most %d recipients", e.Most)
+	return fmt.Sprintf("an audience has at most %d %s", e.Most, e.Of)
 }
 
 // Upload begins one of a caller, for a draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a schedule copies the
@@ -44,14 +48,16 @@ func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Up
 	if err != nil {
 		return nil, err
 	}
-	return &Upload{store: s.store, of: of, most: s.cfg.MaxAudience}, nil
+	of.Most = by.Caps.Bytes(s.cfg.TenantBytes)
+	return &Upload{store: s.store, of: of, cfg: s.cfg}, nil
 }
 
-// Add adds a line, whose text had so many bytes. Of the lines of one recipient, the first one stays. Its errors are [TooLargeError],
-// and [push.ErrNotFound] if the campaign was deleted.
-func (u *Upload) Add(ctx context.Context, line push.CampaignLine, bytes int) error {
+// Add adds a line. Of the lines of one recipient, the first one stays. Its errors are [*TooLargeError], a [*booking.Capped] for all
+// audiences of the tenant together, and [push.ErrNotFound] if the campaign was deleted. Bytes are those that are kept: a line of CSV may have
+// many more than it had in the file, for each of its variables has a name.
+func (u *Upload) Add(ctx context.Context, line push.CampaignLine) error {
 	u.waiting = append(u.waiting, line)
-	if u.bytes += bytes; len(u.waiting) < uploadLines && u.bytes < uploadBytes {
+	if u.bytes += line.Bytes(); len(u.waiting) < uploadLines && u.bytes < uploadBytes {
 		return nil
 	}
 	return u.flush(ctx)
@@ -62,6 +68,9 @@ func (u *Upload) flush(ctx context.Context) error {
 	if len(u.waiting) == 0 {
 		return nil
 	}
+	if u.stored += u.bytes; u.cfg.MaxAudienceBytes > 0 && u.stored > u.cfg.MaxAudienceBytes {
+		return &TooLargeError{u.cfg.MaxAudienceBytes, "bytes; it has the names of its variables in each line"}
+	}
 	added, err := u.store.AddLines(ctx, u.of, u.waiting)
 	if err != nil {
 		return err
@@ -70,8 +79,8 @@ func (u *Upload) flush(ctx context.Context) error {
 	u.Duplicates += int64(len(u.waiting) - added)
 	clear(u.waiting)
 	u.waiting, u.bytes = u.waiting[:0], 0
-	if u.Accepted > int64(u.most) {
-		return &TooLargeError{u.most}
+	if u.Accepted > int64(u.cfg.MaxAudience) {
+		return &TooLargeError{u.cfg.MaxAudience, "recipients"}
 	}
 	return nil
 }

@@ -12,10 +12,10 @@ import (
 // Again goes a step towards a campaign that is made of another one, with the recipients that this has at the first step, and started.
 // It is to be called, by whichever worker, until it is done; what is done is not done twice.
 //
-// The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy], [push.ErrTooManyCampaigns] and
-// [invalid.FieldErrors]: they leave no campaign.
+// The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy], [push.ErrTooManyCampaigns], a
+// [*booking.Capped] and [invalid.FieldErrors]: they leave no campaign.
 func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
-	whole, err := s.store.CopyAudience(ctx, c)
+	whole, err := s.store.CopyAudience(ctx, c, c.Caps.Bytes(s.cfg.TenantBytes))
 	if err != nil {
 		return false, fmt.Errorf("copy audience: %w", err)
 	}

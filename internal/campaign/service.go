@@ -27,10 +27,13 @@ type Service struct {
 
 // Config bounds what tenants may have. All of it must be given, but for Computing and Check.
 type Config struct {
-	MaxPerTenant int           // campaigns that have not ended
-	MaxAudience  int           // recipients of one
-	Channels     []string      // the first one is that of campaigns that name none
-	MaxHorizon   time.Duration // how far ahead a push may be scheduled
+	MaxPerTenant int // campaigns that have not ended
+	MaxAudience  int // recipients of one
+	// MaxAudienceBytes is how many bytes the lines of one may have, and TenantBytes those of all of a tenant that has no cap of its own; 0: any
+	// number.
+	MaxAudienceBytes, TenantBytes int
+	Channels                      []string      // the first one is that of campaigns that name none
+	MaxHorizon                    time.Duration // how far ahead a push may be scheduled
 
 	// Computing has turns at reading templates; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]

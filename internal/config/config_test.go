@@ -50,10 +50,11 @@ func defaults() Config {
 		Redis:     Redis{MaxConnections: 64},
 		Delivery: Delivery{Concurrency: 256, Lease: time.Minute, DefaultTTL: 24 * time.Hour, MaxHorizon: 8760 * time.Hour, Lanes: 4, Queues: 1, Horizon: 90 * time.Second,
 			ArmLease: time.Minute, RedisPatience: 15 * time.Second, AuditInterval: 15 * time.Minute},
-		Webhooks:  Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
-		Schedules: Schedules{MaxPerTenant: 25000},
-		Campaigns: Campaigns{MaxPerTenant: 1000, MaxAudience: 5_000_000},
-		Retention: Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour, Log: 400 * 24 * time.Hour},
+		Webhooks:   Webhooks{MaxPerTenant: 20, Timeout: 10 * time.Second, DisableAfter: 72 * time.Hour, Retention: 168 * time.Hour},
+		Schedules:  Schedules{MaxPerTenant: 25000},
+		Campaigns:  Campaigns{MaxPerTenant: 1000, MaxAudience: 5_000_000, MaxAudienceBytes: 1 << 30},
+		TenantCaps: TenantCaps{AudienceBytes: 10 << 30},
+		Retention:  Retention{Pushes: 90 * 24 * time.Hour, Sends: 400 * 24 * time.Hour, Log: 400 * 24 * time.Hour},
 	}
 }
 

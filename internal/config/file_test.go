@@ -39,7 +39,7 @@ api_limits:
     - {algorithm: leaky_bucket, limit: 200, per: 1s}
     - {algorithm: token_bucket, limit: 5, per: 1s, refill: interval}
 api_keys: {max_per_tenant: 5}
-tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1}
+tenant_caps: {pending_pushes: 1000000000, recipients_per_day: 1, audience_bytes: 2}
 http: {max_connections: 1, drain: 0s}
 console:
   enabled: true
@@ -63,7 +63,7 @@ delivery:
   horizon: 1s
 webhooks: {max_per_tenant: 0, timeout: 100ms, disable_after: 1h, retention: 48h, allow_private_addresses: true}
 schedules: {max_per_tenant: 7}
-campaigns: {max_per_tenant: 8, max_audience: 9}
+campaigns: {max_per_tenant: 8, max_audience: 9, max_audience_bytes: 10}
 retention: {pushes: 0, sends: 8760h, audit_log: 48h}
 `
 
@@ -91,7 +91,7 @@ func TestFile(t *testing.T) {
 			},
 		},
 		APIKeys:    APIKeys{5},
-		TenantCaps: TenantCaps{1_000_000_000, 1},
+		TenantCaps: TenantCaps{1_000_000_000, 1, 2},
 		HTTP:       HTTP{1, 0},
 		Console: Console{
 			Enabled: true, Addr: ":9", PublicURL: "https://console.example.com", SessionLifetime: time.Hour, SessionIdle: time.Minute, MaxUsersPerTenant: 3,
@@ -108,7 +108,7 @@ func TestFile(t *testing.T) {
 		},
 		Webhooks:  Webhooks{Timeout: 100 * time.Millisecond, DisableAfter: time.Hour, Retention: 48 * time.Hour, AllowPrivateAddresses: true},
 		Schedules: Schedules{MaxPerTenant: 7},
-		Campaigns: Campaigns{MaxPerTenant: 8, MaxAudience: 9},
+		Campaigns: Campaigns{MaxPerTenant: 8, MaxAudience: 9, MaxAudienceBytes: 10},
 		Retention: Retention{Sends: 8760 * time.Hour, Log: 48 * time.Hour},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

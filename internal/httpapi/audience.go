@@ -135,7 +135,7 @@ func (x *audience) line() error {
 		x.reject(number, text, found)
 		return nil
 	}
-	return x.upload.Add(x.ctx, l, len(text))
+	return x.upload.Add(x.ctx, l)
 }
 
 // csvLine reads the cells of a line of CSV.

@@ -358,6 +358,52 @@ func TestAudience_Bound(t *testing.T) {
 	}
 }
 
+// TestAudience_Bytes: an audience has so many bytes at most, as it is kept, and all of a tenant's have; the operator can set others for one.
+func TestAudience_Bytes(t *testing.T) {
+	b := setup(t)
+	small := campaign.New(b.store, b.now, campaign.Config{
+		MaxPerTenant: 9, MaxAudience: 1000, MaxAudienceBytes: 200, TenantBytes: 400, Channels: []string{"push"}, MaxHorizon: time.Hour,
+	})
+	api := New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Campaigns: small, Now: b.now})
+	put := func(id, text string) reply {
+		return ask(t, api, "PUT", "/v1/campaigns/"+id+"/audience", text, "Authorization", "Bearer "+b.key, "Content-Type", "text/csv")
+	}
+	first := b.campaign(`{"message":{}}`)
+	// The file is short, and what is kept of it is not: each line has the name of its variable.
+	wide := "recipient," + strings.Repeat("n", 100) + "\na,1\nb,2\n"
+	if r := put(first, wide).must(t, 422, "invalid-request"); !strings.Contains(r.text, `"message":"an audience has at most 200 bytes; it has the names of its variables in each line"`) {
+		t.Error(r.text)
+	}
+	fits := "recipient\n" + strings.Repeat("x", 120) + "\n"
+	put(first, fits).must(t, 200)
+	put(b.campaign(`{"message":{}}`), fits).must(t, 200)
+	put(b.campaign(`{"message":{}}`), fits).must(t, 200)
+	last := b.campaign(`{"message":{}}`)
+	full := put(last, fits).must(t, 409, "tenant-cap-exceeded")
+	if full.at(t, "cap") != "audience_bytes" || full.at(t, "limit") != 400.0 || full.at(t, "used") != 480.0 {
+		t.Error(full.text)
+	}
+	if got := b.stored(last); got != "" {
+		t.Error(got)
+	}
+	put(first, "recipient\nanna\n").must(t, 200) // what it replaces counts until it is removed
+	put(last, fits).must(t, 409, "tenant-cap-exceeded")
+	for range 3 {
+		if _, err := b.store.SweepUploads(t.Context(), 0, 1000); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(last, "recipient\n"+strings.Repeat("x", 100)+"\n").must(t, 200)
+
+	none := 0
+	if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) { own.AudienceBytes = &none }); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(knownFor)
+	api = New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Campaigns: small, Now: b.now})
+	put(b.campaign(`{"message":{}}`), fits).must(t, 200)
+}
+
 // FuzzAudienceLine: whatever a header and a line are, the line is at fault, or has a recipient within all bounds, and variables that are
 // an object of scalars.
 func FuzzAudienceLine(f *testing.F) {

@@ -59,7 +59,7 @@ func (a *api) campaignRoutes(s *spec) []operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},
 		}},
 		status: http.StatusOK, answer: "What became of the lines.",
-		example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lineFault{{4, "has 2 cells, and the header 3"}}}, problems: []kind{notFound, campaignState},
+		example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lineFault{{4, "has 2 cells, and the header 3"}}}, problems: []kind{notFound, campaignState, tenantCap},
 	}, {
 		id: "preview-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/preview", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.previewCampaign,
 		summary: "See messages of a campaign",

@@ -36,7 +36,7 @@ var (
 	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
 	quietHours       = kind{"quiet-hours", 409, "Quiet hours", "The send time lies in quiet hours of the recipient. Where a rule has no place left either, the problem is quota-exceeded, and violations names both."}
 	optedOut         = kind{"opted-out", 409, "Opted out", "The recipient does not want pushes on this channel, of this category, or at all; opted_out says which."}
-	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, or of recipients on a day. detail says what to do."}
+	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, of recipients on a day, or of bytes of audiences. detail says what to do."}
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
 	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
 	notRetryable     = kind{"not-retryable", 409, "Not retryable", "The push has neither failed nor expired: it was sent, or may still be, or was canceled."}
@@ -97,7 +97,7 @@ type invalidProblem struct {
 // capProblem is the answer to a push for which the tenant has no place.
 type capProblem struct {
 	Problem
-	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day" doc:"Pushes that are scheduled or being sent, or distinct recipients of pushes whose send time lies on one day of UTC."`
+	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day,audience_bytes" doc:"Pushes that are scheduled or being sent, distinct recipients of pushes whose send time lies on one day of UTC, or bytes of the audiences that are kept."`
 	Limit int     `json:"limit" doc:"What the operator allows."`
 	Used  int     `json:"used" doc:"How much is used. Counting stops one above the limit."`
 	Day   *string `json:"day,omitempty" format:"date" doc:"For recipients_per_day: the day that is full."`

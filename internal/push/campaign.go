@@ -64,6 +64,9 @@ type CampaignLine struct {
 	Variables json.RawMessage // an object of the other columns, and of an empty to, or nil
 }
 
+// Bytes returns how many bytes of text the line has, as it is kept.
+func (l *CampaignLine) Bytes() int { return len(l.Recipient) + len(l.To) + len(l.Variables) }
+
 // CampaignOutcome is what has become of a recipient of a campaign. The outcomes are disjoint.
 type CampaignOutcome string
 

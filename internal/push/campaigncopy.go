@@ -12,6 +12,7 @@ type CampaignCopy struct {
 	Tenant uuid.UUID
 	Of     uuid.UUID // a draft, or a campaign that has finished
 	Suffix string    // of its name
+	Caps   OwnCaps   // of the tenant
 }
 
 // ErrNothingToCopy says that there is no audience, or that all of its recipients were erased.

@@ -7,7 +7,15 @@ type Caps struct {
 }
 
 // OwnCaps are what the operator has set for one tenant; nil: what holds for all tenants.
-type OwnCaps struct{ PendingPushes, RecipientsPerDay *int }
+type OwnCaps struct{ PendingPushes, RecipientsPerDay, AudienceBytes *int }
+
+// Bytes returns how many bytes the audiences of a tenant with caps of its own may have, where usual holds for all others; 0: any number.
+func (own OwnCaps) Bytes(usual int) int {
+	if own.AudienceBytes != nil {
+		return *own.AudienceBytes
+	}
+	return usual
+}
 
 // Over returns what holds for a tenant with caps of its own, where usual holds for all others.
 func (own OwnCaps) Over(usual Caps) Caps {

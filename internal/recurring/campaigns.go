@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -69,7 +70,7 @@ func copyOf(o *push.Occurrence) push.CampaignCopy {
 	}
 	key := fmt.Sprintf("schedule %s %d", p.ID, o.At.Unix())
 	return push.CampaignCopy{
-		ID: uuid.NewHash(sha256.New(), p.Tenant, []byte(key), 8), Tenant: p.Tenant, Of: p.Campaign, Suffix: o.At.In(in).Format(" 2006-01-02 15:04"),
+		ID: uuid.NewHash(sha256.New(), p.Tenant, []byte(key), 8), Tenant: p.Tenant, Of: p.Campaign, Suffix: o.At.In(in).Format(" 2006-01-02 15:04"), Caps: o.Caps,
 	}
 }
 
@@ -77,10 +78,13 @@ func copyOf(o *push.Occurrence) push.CampaignCopy {
 // be started yet.
 func refusedCampaign(err error) (reason, detail string) {
 	var (
-		state *push.CampaignStateError
-		wrong invalid.FieldErrors
+		state  *push.CampaignStateError
+		wrong  invalid.FieldErrors
+		capped *booking.Capped
 	)
 	switch {
+	case errors.As(err, &capped):
+		return "tenant-cap-exceeded", capped.Error()
 	case errors.Is(err, push.ErrNotFound):
 		return "not-found", ""
 	case errors.As(err, &state):

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -25,6 +26,7 @@ const uploadLease = 10 * time.Minute
 type Upload struct {
 	ID, Campaign uuid.UUID
 	By           push.Caller
+	Most         int // bytes that all audiences of the tenant may have; 0: any number
 }
 
 // BeginUpload begins one for a caller. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and [*push.ScopeError].
@@ -47,7 +49,7 @@ func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.U
 const audienceGiven = "given an audience"
 
 const (
-	keepUploadSQL = `UPDATE campaign_uploads SET alive_until = clock_timestamp() + $2::interval WHERE id = $1 AND NOT ended RETURNING true`
+	keepUploadSQL = `UPDATE campaign_uploads SET alive_until = clock_timestamp() + $2::interval, bytes = bytes + $3 WHERE id = $1 AND NOT ended RETURNING true`
 
 	// addLinesSQL stores lines. Of those of one recipient, the first one stays.
 	addLinesSQL = `
@@ -62,7 +64,8 @@ const (
 )
 
 // AddLines stores lines of an upload, and returns how many of them: the others are of recipients who were there before. If the upload
-// is gone, because its campaign is, the error is [push.ErrNotFound].
+// is gone, because its campaign is, the error is [push.ErrNotFound]; if the tenant's audiences have too many bytes then, a
+// [*booking.Capped]. Uploads at the same moment do not see each other's last portion.
 func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLine) (int, error) {
 	if !s.byShard() {
 		return s.addLines(ctx, u, lines)
@@ -94,7 +97,9 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		recipients, addresses, variables = make([]string, len(lines)), make([]string, len(lines)), make([]*string, len(lines))
 		numbers                          = make([]int32, len(lines))
 	)
+	bytes := 0
 	for i, l := range lines {
+		bytes += l.Bytes()
 		keys[i], recipients[i], addresses[i], numbers[i] = push.RecipientKey(u.By.Tenant, l.Recipient), l.Recipient, l.To, int32(l.Line)
 		if l.Variables != nil {
 			variables[i] = new(string(l.Variables))
@@ -102,15 +107,21 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	}
 	err = s.change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			var kept bool
-			if err := tx.QueryRow(ctx, keepUploadSQL, u.ID, uploadLease).Scan(&kept); err != nil {
-				return err
-			}
-			before := 0
+			before, more := 0, bytes
 			if earlier > 0 { // which may have been committed
 				if err := tx.QueryRow(ctx, addedSQL, u.ID, numbers).Scan(&before); err != nil {
 					return err
 				}
+			}
+			if before > 0 {
+				more = 0
+			}
+			var kept bool
+			if err := tx.QueryRow(ctx, keepUploadSQL, u.ID, uploadLease, more).Scan(&kept); err != nil {
+				return err
+			}
+			if err := bytesFit(ctx, tx, u.By.Tenant, u.Most); err != nil {
+				return err
 			}
 			tag, err := tx.Exec(ctx, addLinesSQL, u.ID, u.By.Tenant, u.Campaign, keys, recipients, numbers, addresses, variables)
 			added = before + int(tag.RowsAffected())
@@ -118,6 +129,20 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		})
 	})
 	return added, err
+}
+
+// bytesFit returns a [*booking.Capped] if the audiences of a tenant have more bytes than most, unless that is 0. What is no audience any
+// more counts until it is removed: it still takes the disk.
+func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error {
+	if most == 0 {
+		return nil
+	}
+	var used int
+	err := tx.QueryRow(ctx, `SELECT coalesce(sum(bytes), 0)::bigint FROM campaign_uploads WHERE tenant_id = $1`, tenant).Scan(&used)
+	if err == nil && used > most {
+		err = &booking.Capped{Cap: booking.AudienceBytes, Limit: most, Used: used}
+	}
+	return err
 }
 
 // EndUpload makes what has arrived, so many lines, the audience of its campaign. Its errors are those of

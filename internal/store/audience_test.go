@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -89,5 +90,35 @@ func TestUpload_EachOnce(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestCopyAudience_Capped: a copy counts for the bytes of the tenant's audiences before it begins, and one that does not fit leaves nothing.
+func TestCopyAudience_Capped(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	p := b.draftCampaign(t)
+	u, err := b.BeginUpload(t.Context(), push.Caller{Tenant: b.tenant}, p.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, bytes := linesOf(10, 2), 0
+	for i := range lines {
+		bytes += lines[i].Bytes()
+	}
+	added, err := b.AddLines(t.Context(), u, lines)
+	if err == nil {
+		_, err = b.EndUpload(t.Context(), u, int64(added))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := push.CampaignCopy{ID: uuid.New(), Tenant: b.tenant, Of: p.ID}
+	_, err = b.CopyAudience(t.Context(), c, 2*bytes-1)
+	if capped, is := errors.AsType[*booking.Capped](err); !is || capped.Cap != booking.AudienceBytes || capped.Used != 2*bytes {
+		t.Errorf("%v, want %d bytes", err, 2*bytes)
+	}
+	if whole, err := b.CopyAudience(t.Context(), c, 2*bytes); err != nil || !whole {
+		t.Errorf("%v, %v", whole, err)
 	}
 }

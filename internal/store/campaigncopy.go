@@ -25,16 +25,17 @@ type copying struct {
 
 // CopyAudience carries the copy of a campaign's audience on by one portion, and reports whether it is whole. It goes on where an
 // earlier call has ended, by whichever worker. The copy is of the audience that the campaign has at the first call: that is
-// kept meanwhile, even if another one replaces it. Recipients that were erased are left out.
+// kept meanwhile, even if another one replaces it. Recipients that were erased are left out. All audiences of the tenant may have most
+// bytes; 0: any number.
 //
-// The errors are [push.ErrNotFound], a [*push.CampaignStateError] and [push.ErrNothingToCopy].
-func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy) (whole bool, err error) {
+// The errors are [push.ErrNotFound], a [*push.CampaignStateError], a [*booking.Capped] and [push.ErrNothingToCopy].
+func (s *Store) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) (whole bool, err error) {
 	err = s.inTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, c.ID).Scan(&whole); err != nil || whole {
 				return err
 			}
-			at, err := copyUnderWay(ctx, tx, c)
+			at, err := copyUnderWay(ctx, tx, c, most)
 			if err != nil {
 				return err
 			}
@@ -78,7 +79,7 @@ const copyAudienceSQL = `
 	FROM step LEFT JOIN stop ON true WHERE u.id = $1 RETURNING step.looked`
 
 // copyUnderWay locks the copy of a campaign's audience, which begins if there is none.
-func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (at copying, err error) {
+func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int) (at copying, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
 		c.ID).Scan(&at.id, &at.of, &at.shard, &at.key, &at.recipient)
@@ -93,8 +94,12 @@ func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (at copyi
 		return at, push.ErrNothingToCopy
 	}
 	at = copying{id: uuid.Must(uuid.NewV7()), of: p.Audience, shard: -1}
-	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of) VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $5)`,
+	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of, bytes)
+		VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $5, coalesce((SELECT bytes FROM campaign_uploads WHERE id = $5), 0))`,
 		at.id, c.Tenant, c.ID, uploadLease, at.of)
+	if err == nil {
+		err = bytesFit(ctx, tx, c.Tenant, most)
+	}
 	return at, err
 }
 

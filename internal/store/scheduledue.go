@@ -196,7 +196,7 @@ func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.O
 		ids[i], times[i] = r.Schedule, r.At
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT `+scheduleColumns+`, r.at, clock_timestamp() - r.at, clock_timestamp() - r.begun_at, t.pending_cap, t.recipients_cap
+		SELECT `+scheduleColumns+`, r.at, clock_timestamp() - r.at, clock_timestamp() - r.begun_at, t.pending_cap, t.recipients_cap, t.audience_cap
 		FROM unnest($1::uuid[], $2::timestamptz[]) AS n (schedule_id, at)
 		JOIN schedule_runs r ON r.schedule_id = n.schedule_id AND r.at = n.at
 		JOIN schedules p ON p.id = r.schedule_id
@@ -204,7 +204,7 @@ func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.O
 		WHERE r.outcome IS NULL AND p.deleted_at IS NULL
 		FOR UPDATE OF r SKIP LOCKED FOR SHARE OF p`, ids, times)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (o push.Occurrence, err error) {
-		o.Schedule, err = scanSchedule(row, &o.At, &o.Late, &o.Begun, &o.Caps.PendingPushes, &o.Caps.RecipientsPerDay)
+		o.Schedule, err = scanSchedule(row, &o.At, &o.Late, &o.Begun, &o.Caps.PendingPushes, &o.Caps.RecipientsPerDay, &o.Caps.AudienceBytes)
 		return o, err
 	})
 }

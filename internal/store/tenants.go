@@ -43,7 +43,7 @@ type TenantInfo struct {
 
 // Tenants lists all tenants by name.
 func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
-	return collect(ctx, s, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap FROM tenants ORDER BY name`)
+	return collect(ctx, s, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap FROM tenants ORDER BY name`)
 }
 
 // CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
@@ -51,18 +51,19 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 	var caps push.OwnCaps
 	write := func(ctx context.Context, tx pgx.Tx) error {
 		var tenant uuid.UUID
-		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
-			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay); err != nil {
+		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap, audience_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
+			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay, &caps.AudienceBytes); err != nil {
 			return err
 		}
 		d, old := difference{}, caps
 		change(&caps)
 		d.show("pending_pushes", old.PendingPushes, caps.PendingPushes)
 		d.show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
+		d.show("audience_bytes", old.AudienceBytes, caps.AudienceBytes)
 		if len(d) == 0 {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay); err != nil {
+		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3, audience_cap = $4 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay, caps.AudienceBytes); err != nil {
 			return err
 		}
 		return record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)

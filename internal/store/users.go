@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-const userColumns = `u.id, u.tenant_id, t.name, t.pending_cap, t.recipients_cap, u.email, u.name, u.role, u.password_hash IS NOT NULL, u.issuer IS NOT NULL, u.disabled_at, u.created_at, u.last_sign_in_at, ` +
+const userColumns = `u.id, u.tenant_id, t.name, t.pending_cap, t.recipients_cap, t.audience_cap, u.email, u.name, u.role, u.password_hash IS NOT NULL, u.issuer IS NOT NULL, u.disabled_at, u.created_at, u.last_sign_in_at, ` +
 	`CASE WHEN u.link_expires_at > clock_timestamp() THEN u.link_expires_at END`
 
 const usersAndTenants = ` FROM users u JOIN tenants t ON t.id = u.tenant_id `
