@@ -110,6 +110,12 @@ const (
 	HealthStatusOk HealthStatus = "ok"
 )
 
+// Defines values for HeldBy.
+const (
+	HeldByPause HeldBy = "pause"
+	HeldByRule  HeldBy = "rule"
+)
+
 // Defines values for KeyState.
 const (
 	KeyStateExpired KeyState = "expired"
@@ -215,8 +221,9 @@ const (
 
 // Defines values for OperationApply.
 const (
-	OperationApplyCancel OperationApply = "cancel"
-	OperationApplyReslot OperationApply = "reslot"
+	OperationApplyCancel  OperationApply = "cancel"
+	OperationApplyNewOnly OperationApply = "new_only"
+	OperationApplyReslot  OperationApply = "reslot"
 )
 
 // Defines values for OperationStatus.
@@ -899,8 +906,11 @@ type PolicyChange struct {
 	// First With forecast: the first hundred by send time.
 	First      []PolicyConflict   `json:"first,omitempty,omitzero"`
 	QuietHours []PolicyQuietHours `json:"quiet_hours,omitempty,omitzero"`
-	Rules      []Rule             `json:"rules,omitempty,omitzero"`
-	Source     ChangeSource       `json:"source,omitempty,omitzero"`
+
+	// Rechecked Your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides.
+	Rechecked int64        `json:"rechecked,omitempty,omitzero"`
+	Rules     []Rule       `json:"rules,omitempty,omitzero"`
+	Source    ChangeSource `json:"source,omitempty,omitzero"`
 
 	// Version A whole number that grows with every change.
 	Version int64 `json:"version,omitempty,omitzero"`
@@ -1033,9 +1043,12 @@ type RecipientStored struct {
 	CreatedAt time.Time `json:"created_at"`
 
 	// Limits In the place of the limits of these rules.
-	Limits    []OwnLimit `json:"limits"`
-	OptOuts   Wants      `json:"opt_outs"`
-	Recipient string     `json:"recipient"`
+	Limits  []OwnLimit `json:"limits"`
+	OptOuts Wants      `json:"opt_outs"`
+
+	// Rechecked The recipient's pushes that were due, and that a rule had put off: each is due again, and the limits and the time zone of now decide.
+	Rechecked int64  `json:"rechecked"`
+	Recipient string `json:"recipient"`
 
 	// TimeZone null: the default zone of the policy.
 	TimeZone  string    `json:"time_zone"`
@@ -1215,6 +1228,22 @@ type Health struct {
 
 // HealthStatus defines model for Health.Status.
 type HealthStatus string
+
+// Held defines model for Held.
+type Held struct {
+	// By rule: a rule or quiet hours of the policy; pause: its campaign was paused.
+	By HeldBy `json:"by"`
+
+	// Rule The name of the rule, or of the quiet hours; of several, the one that held it for longest.
+	Rule  string    `json:"rule,omitempty,omitzero"`
+	Since time.Time `json:"since"`
+
+	// Until When it may be sent, as far as that is known now; when the hold ended, if it has. null: not known.
+	Until time.Time `json:"until"`
+}
+
+// HeldBy rule: a rule or quiet hours of the policy; pause: its campaign was paused.
+type HeldBy string
 
 // Import defines model for Import.
 type Import struct {
@@ -1941,6 +1970,9 @@ type Operation struct {
 	// Moved Pushes that did not fit and were moved to their next free time.
 	Moved int64 `json:"moved"`
 
+	// Rechecked Pushes that a rule had put off, and that are due again: the new policy decides.
+	Rechecked int64 `json:"rechecked"`
+
 	// Status replaced: the policy has changed again before it had finished.
 	Status    OperationStatus `json:"status"`
 	UpdatedAt time.Time       `json:"updated_at"`
@@ -2037,7 +2069,10 @@ type Policy struct {
 	// Operation What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far.
 	Operation  string             `json:"operation,omitempty,omitzero"`
 	QuietHours []PolicyQuietHours `json:"quiet_hours,omitempty,omitzero"`
-	Rules      []Rule             `json:"rules"`
+
+	// Rechecked In answers to a change: your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides.
+	Rechecked int64  `json:"rechecked,omitempty,omitzero"`
+	Rules     []Rule `json:"rules"`
 
 	// Source Whose policy it is: the operator's, from the file of settings, or the tenant's own.
 	Source PolicySource `json:"source"`
@@ -2131,6 +2166,7 @@ type Push struct {
 	// Deferred A conflict moved it to a later time.
 	Deferred  bool      `json:"deferred"`
 	ExpiresAt time.Time `json:"expires_at"`
+	Held      Held      `json:"held,omitempty,omitzero"`
 	ID        string    `json:"id"`
 
 	// LastError Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered.
@@ -2534,12 +2570,15 @@ type SendOutcome string
 // SendRecord defines model for SendRecord.
 type SendRecord struct {
 	// Attempt 1, 2, …
-	Attempt           int64             `json:"attempt"`
-	Campaign          string            `json:"campaign"`
-	Category          string            `json:"category"`
-	Channel           string            `json:"channel"`
-	EndedAt           time.Time         `json:"ended_at"`
-	Error             string            `json:"error"`
+	Attempt  int64     `json:"attempt"`
+	Campaign string    `json:"campaign"`
+	Category string    `json:"category"`
+	Channel  string    `json:"channel"`
+	EndedAt  time.Time `json:"ended_at"`
+	Error    string    `json:"error"`
+
+	// LateMs How long after the promised send time the attempt began, in milliseconds.
+	LateMs            int64             `json:"late_ms"`
 	Outcome           SendRecordOutcome `json:"outcome"`
 	ProviderMessageID string            `json:"provider_message_id"`
 	Push              string            `json:"push"`
@@ -2890,6 +2929,9 @@ type WaitingPushes struct {
 
 	// Pushes Pushes of yours that are due, and are not being sent.
 	Pushes int64 `json:"pushes"`
+
+	// PutOff Pushes of yours that a rule has put off: their send time has come, and what was sent before leaves no place for them yet. They are not among pushes; held of each says why.
+	PutOff int64 `json:"put_off"`
 }
 
 // Wants defines model for Wants.

@@ -130,9 +130,10 @@ CREATE TABLE policy_operations (
     id          uuid PRIMARY KEY,
     tenant_id   uuid NOT NULL REFERENCES tenants,
     version     bigint NOT NULL,                      -- of the policy
-    apply       text NOT NULL CHECK (apply IN ('reslot', 'cancel')),
+    apply       text NOT NULL CHECK (apply IN ('new_only', 'reslot', 'cancel')),
     status      text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'finished', 'replaced')),
-    settled     bool NOT NULL DEFAULT false,          -- all transactions that decided by an older version have committed
+    settled_at  timestamptz,                          -- when all transactions that decided by an older version had committed; null: not yet
+    rechecked   bigint NOT NULL DEFAULT 0,            -- pushes that a rule had put off, and that are due again
     after_at    timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, up to which pushes were looked at
     after_id    uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     looked      bigint NOT NULL DEFAULT 0,
@@ -192,6 +193,9 @@ CREATE TABLE pushes (
     attempted_at       timestamptz,                   -- when the first attempt began; null: none has ended
     possibly_delivered bool NOT NULL DEFAULT false,
     last_error         text NOT NULL DEFAULT '',
+    held_by            text NOT NULL DEFAULT '',      -- why it was last not sent when it was due: a rule, quiet hours, or 'pause:campaign'
+    held_since         timestamptz,                   -- null: it was not held
+    held_until         timestamptz,                   -- an estimate while it waits
 
     retry_of           uuid,                          -- the push that it retries
     retry_first        uuid,                          -- the first push of that chain
@@ -233,6 +237,7 @@ CREATE TABLE live (
     shard         smallint NOT NULL,
     bulk          bool NOT NULL,                      -- its tenant has many pushes for the same second: those of other tenants come first
     more_due      bool NOT NULL DEFAULT false,        -- another push of the recipient waits for this attempt to end
+    put_off_at    timestamptz,                        -- when a rule put it off to next_at; null: no rule did
     push_id       uuid NOT NULL,
     tenant_id     uuid NOT NULL,
     token         uuid,                               -- names the attempt under way
@@ -251,6 +256,8 @@ CREATE INDEX live_lane ON live (channel, phase, next_at, (recipient_key & 255), 
 CREATE INDEX live_list ON live (tenant_id, (send_at AT TIME ZONE 'UTC'), (uuid_send(push_id)));
 -- A campaign's pushes that have not ended. Most pushes are of none.
 CREATE INDEX live_campaign ON live (campaign_id, next_at) WHERE campaign_id IS NOT NULL;
+-- A tenant's pushes that a rule put off: another policy, or other limits of the recipient, may let them go. Few pushes are.
+CREATE INDEX live_put_off ON live (tenant_id, recipient_key) WHERE put_off_at IS NOT NULL;
 
 -- Every attempt that has ended, in partitions of a day of its begin.
 CREATE TABLE sends (
@@ -377,6 +384,7 @@ CREATE TABLE campaigns (
     audience_id      uuid,                            -- the upload that brought its recipients; null: it has no audience
     audience         bigint NOT NULL DEFAULT 0,       -- recipients in it
     started_at       timestamptz,
+    paused_at        timestamptz,                     -- the last time
     ended_at         timestamptz,
 
     -- The work of the workers. Each transaction that books some of the recipients counts them here.

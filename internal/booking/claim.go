@@ -110,14 +110,19 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	}
 	s.address(&c.Push)
 	kind := KindOf(&c.Push)
-	wait := max(c.Push.NextAt.Sub(now), s.gate(OrNone(s.Terms, o.Policy).For(s.Person.Person, kind), now).Sub(now))
+	policy := OrNone(s.Terms, o.Policy).For(s.Person.Person, kind)
+	free := s.gate(policy, now)
+	wait := max(c.Push.NextAt.Sub(now), free.Sub(now))
 	switch {
 	case s.Person.OptOuts.Of(kind).Any(), c.Push.Recipient == "": // the recipient was erased meanwhile
 		c.Outcome = Unwanted
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
 	case wait > Patience:
-		c.Outcome, c.Push.NextAt = PutOff, now.Add(wait)
+		if c.Outcome = PutOff; free.After(now) {
+			c.Push.Held = s.hold(policy, now, free)
+		}
+		c.Push.NextAt = now.Add(wait)
 	case wait > 0:
 		c.Outcome, c.Wait = Wait, wait
 	default:
@@ -142,6 +147,26 @@ func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 		return s.Due.ExpiresAt
 	}
 	return free
+}
+
+// hold says why the due push waits until a time: of the rules that forbid it now, the one that does so for longest. A push
+// that was put off until now has been held since then.
+func (s *ClaimState) hold(policy quota.Policy, now, until time.Time) push.Hold {
+	h := push.Hold{Since: now, Until: until}
+	if old := s.Due.Held; old.Until.Equal(s.Due.NextAt) {
+		h.Since = old.Since
+	}
+	line, longest := quota.NewTimeline(s.Sends), time.Time{}
+	for _, v := range policy.Violations(line, now) {
+		alone := quota.Policy{v.Rule}
+		if free, ok := alone.Next(line, now, 0); h.By == "" || !ok || free.After(longest) {
+			h.By, longest = v.Rule.Name, free
+			if !ok {
+				break
+			}
+		}
+	}
+	return h
 }
 
 // Behind is the answer to a claim that is decided together with an earlier one for the same recipient. The caller of

@@ -68,6 +68,9 @@ func TestClaimState_Decide(t *testing.T) {
 				want.Wait = row.wait
 			case booking.PutOff:
 				want.Push.NextAt = noon.Add(row.wait)
+				if row.due == 0 { // a rule puts it off
+					want.Push.Held = push.Hold{By: o.Policy.Names()[0], Since: noon, Until: want.Push.NextAt}
+				}
 			}
 			if diff := cmp.Diff(want, s.Decide(o, noon)); diff != "" {
 				t.Error(diff)

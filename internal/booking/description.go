@@ -43,8 +43,9 @@ func (m Members) Has(one Members) bool { return m&one != 0 }
 // Described is a description as it was stored.
 type Described struct {
 	Description
-	Created  bool
-	Canceled // those that the recipient does not want
+	Created   bool
+	Canceled      // those that the recipient does not want
+	Rechecked int // pushes that a rule had put off, and that are due again
 }
 
 // Erased is what became of a recipient who was forgotten.

@@ -12,6 +12,9 @@ import (
 type Past struct {
 	push.Push
 	Started time.Time // of the attempt under way; zero: there is none
+
+	HeldBy               string // see [push.Hold]
+	HeldSince, HeldUntil time.Time
 }
 
 // Attempted is an attempt that has ended, and what it was of.

@@ -80,7 +80,7 @@ type Refitting struct {
 	policy.Operation
 	Tenant  uuid.UUID
 	Worker  uuid.UUID
-	Settled bool          // whoever decided by an older version of the policy has committed
+	Settled bool          // all transactions that decided by an older version of the policy have committed
 	After   push.Position // it has looked at pushes up to here
 }
 
@@ -89,6 +89,12 @@ type RefitPage struct {
 	Recipients []string // of those that wait
 	Next       push.Position
 	Last       bool // there are no more
+}
+
+// Rechecked are pushes that a rule had put off, and that are due again.
+type Rechecked struct {
+	Recipients []int64 // their keys, once for each push
+	More       bool    // there may be more
 }
 
 // Refitted is what was done to what a recipient has booked.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -120,6 +122,19 @@ func TestRunner_PauseAll(t *testing.T) {
 	if b.adds(c); c.Progress.Expired != 1 || c.Progress.Canceled != 1 || c.Progress.Scheduled != 28 {
 		t.Errorf("%+v", c.Progress)
 	}
+	due := uuid.UUID(testenv.Query[[16]byte](t, b.url, `SELECT push_id FROM campaign_recipients WHERE recipient = 'user-10'`))
+	b.exec(`UPDATE pushes SET next_at = clock_timestamp() - interval '1 minute' WHERE id = $1`, due)
+	b.exec(`UPDATE live SET next_at = 'infinity' WHERE push_id = $1`, due) // as it was
+	held := func() push.Hold {
+		p, err := b.store.Push(t.Context(), b.tenant, due)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Held
+	}
+	if h := held(); h.By != push.PausedCampaign || h.Since.IsZero() || !h.Until.IsZero() {
+		t.Errorf("held by %+v", h)
+	}
 	b.act(c, push.CampaignResume)
 	for i := 0; i < 100 && testenv.Query[bool](t, b.url, `SELECT parked FROM campaigns`); i++ {
 		b.hurry()
@@ -129,6 +144,12 @@ func TestRunner_PauseAll(t *testing.T) {
 	}
 	if got := testenv.Query[string](t, b.url, `SELECT string_agg(DISTINCT (l.next_at = p.next_at)::text, ' ') FROM live l JOIN pushes p ON p.id = l.push_id`); got != "true" {
 		t.Errorf("what waits is to be tried at its time: %s", got)
+	}
+	if h := held(); h.By != push.PausedCampaign || !h.Until.After(h.Since) {
+		t.Errorf("held by %+v", h)
+	}
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE held_by <> ''`); n != 1 {
+		t.Errorf("%d were held by the pause, of which one was due", n)
 	}
 }
 

@@ -101,7 +101,7 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 		return
 	}
 	w.metrics.PutOff()
-	w.log.InfoContext(ctx, "push deferred by its recipient's actual sends", "push", c.Push.ID, "request_id", c.Push.RequestID, "until", c.Push.NextAt)
+	w.log.InfoContext(ctx, "push put off by a rule", "push", c.Push.ID, "request_id", c.Push.RequestID, "rule", c.Push.Held.By, "since", c.Push.Held.Since, "until", c.Push.NextAt)
 	w.waker.Wake(d.RecipientKey, c.Push.NextAt, c.Push.NextAt.Sub(c.Now))
 }
 

@@ -39,6 +39,9 @@ func (a *api) answerPolicy(c *call, v policy.Version, op *policy.Operation) erro
 	view, status := a.policyViewOf(v), http.StatusOK
 	c.w.setHeader("Etag", strconv.Quote(strconv.FormatInt(v.Number, 10)))
 	if op != nil {
+		view.Rechecked = &op.PutOff
+	}
+	if op != nil && (op.Apply != policy.NewOnly || op.PutOff > 0) {
 		view.Operation, status = op.ID.String(), http.StatusAccepted
 		c.w.setHeader("Location", policyPath+"/operations/"+view.Operation)
 	}

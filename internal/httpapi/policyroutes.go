@@ -22,7 +22,7 @@ func (a *api) policyRoutes(s *spec) []operation {
 		DefaultZone: "Europe/Berlin",
 	}
 	view := policyView{Version: 3, Source: "tenant", documentView: documentViewOf(document)}
-	changes := changeView{Version: view.Version, Source: view.Source, Rules: view.Rules, Categories: view.Categories, QuietHours: view.QuietHours, DefaultZone: view.DefaultZone}
+	changes := changeView{Version: view.Version, Source: view.Source, Rules: view.Rules, Categories: view.Categories, QuietHours: view.QuietHours, DefaultZone: view.DefaultZone, Rechecked: new(12)}
 	changed := func(all map[string]*huma.Response) { s.changed(all, view) }
 	carrying := need{push.ScopeWrite, "with `apply=reslot` or `apply=cancel`"}
 	match := []*huma.Param{param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString})}
@@ -34,7 +34,8 @@ func (a *api) policyRoutes(s *spec) []operation {
 		id: "put-policy", method: http.MethodPut, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, also: carrying, serve: a.putPolicy,
 		summary: "Change the policy",
 		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
-			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy.",
+			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy. " +
+			"Due pushes that a rule of the old policy has put off are decided anew at once; rechecked counts them.",
 		query: &changeFields, headers: match, body: policyFields.body(s, document),
 		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: changes, problems: []kind{stalePolicy}, finish: changed,
 	}, {
@@ -50,7 +51,7 @@ func (a *api) policyRoutes(s *spec) []operation {
 		}},
 	}, {
 		id: "get-policy-operation", method: http.MethodGet, path: policyPath + "/operations/{id}", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getOperation,
-		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel. Another change of the policy replaces it.",
+		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel, or one that decides anew about pushes that were put off. Another change of the policy replaces it.",
 		status: http.StatusOK, answer: "The operation.", example: operationViewOf(policy.Operation{
 			ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
 		}), problems: []kind{notFound},

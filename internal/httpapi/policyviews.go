@@ -25,6 +25,7 @@ type policyView struct {
 	Version int64  `json:"version" doc:"A whole number that grows with every change; 0: the tenant never had a policy of its own."`
 	Source  string `json:"source" enum:"file,tenant" doc:"Whose policy it is: the operator's, from the file of settings, or the tenant's own."`
 	documentView
+	Rechecked *int   `json:"rechecked,omitempty" doc:"In answers to a change: your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides."`
 	Operation string `json:"operation,omitempty" format:"uuid" doc:"What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far."`
 }
 
@@ -68,11 +69,12 @@ type versionsView struct {
 type operationView struct {
 	ID        string  `json:"id" format:"uuid"`
 	Version   int64   `json:"version" doc:"Of the policy."`
-	Apply     string  `json:"apply" enum:"reslot,cancel"`
+	Apply     string  `json:"apply" enum:"new_only,reslot,cancel"`
 	Status    string  `json:"status" enum:"running,finished,replaced" doc:"replaced: the policy has changed again before it had finished."`
 	Looked    int     `json:"looked" doc:"Waiting pushes that were looked at; one that was moved later may count again."`
 	Moved     int     `json:"moved" doc:"Pushes that did not fit and were moved to their next free time."`
 	Canceled  int     `json:"canceled" doc:"Pushes that did not fit and were canceled."`
+	Rechecked int     `json:"rechecked" doc:"Pushes that a rule had put off, and that are due again: the new policy decides."`
 	CreatedAt string  `json:"created_at" format:"date-time"`
 	UpdatedAt string  `json:"updated_at" format:"date-time"`
 	EndedAt   *string `json:"ended_at" format:"date-time" nullable:"true"`
@@ -80,7 +82,7 @@ type operationView struct {
 
 func operationViewOf(o policy.Operation) operationView {
 	return operationView{
-		ID: o.ID.String(), Version: o.Version, Apply: string(o.Apply), Status: string(o.Status), Looked: o.Looked, Moved: o.Moved, Canceled: o.Canceled,
+		ID: o.ID.String(), Version: o.Version, Apply: string(o.Apply), Status: string(o.Status), Looked: o.Looked, Moved: o.Moved, Canceled: o.Canceled, Rechecked: o.Rechecked,
 		CreatedAt: stamp(o.CreatedAt), UpdatedAt: stamp(o.UpdatedAt), EndedAt: maybe(o.EndedAt),
 	}
 }
@@ -116,6 +118,7 @@ type changeView struct {
 	Categories  map[string]policy.Category `json:"categories,omitempty"`
 	QuietHours  []policy.QuietHours        `json:"quiet_hours,omitempty"`
 	DefaultZone string                     `json:"default_zone,omitempty"`
+	Rechecked   *int                       `json:"rechecked,omitempty" doc:"Your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides."`
 
 	Conflicts *int                 `json:"conflicts,omitempty" doc:"With forecast, which has none of the members above: waiting pushes that do not fit."`
 	ByRule    map[string]int       `json:"by_rule,omitempty" doc:"With forecast: how many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`

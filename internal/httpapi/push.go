@@ -25,6 +25,7 @@ type pushView struct {
 	RequestedSendAt   string      `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
 	Deferred          bool        `json:"deferred" doc:"A conflict moved it to a later time."`
 	NextAttemptAt     string      `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
+	Held              *heldView   `json:"held,omitempty" doc:"Why it was not sent when it was due; absent if it was. Of several holds, the last one."`
 	ExpiresAt         string      `json:"expires_at" format:"date-time"`
 	Attempts          int         `json:"attempts"`
 	To                string      `json:"to,omitempty"`
@@ -37,6 +38,31 @@ type pushView struct {
 	UpdatedAt         string      `json:"updated_at" format:"date-time"`
 	Sends             []sendView  `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
 	Quota             []usageView `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
+}
+
+// heldView says why a due push waits, or waited.
+type heldView struct {
+	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: its campaign was paused."`
+	Rule  string  `json:"rule,omitempty" doc:"The name of the rule, or of the quiet hours; of several, the one that held it for longest."`
+	Since string  `json:"since" format:"date-time"`
+	Until *string `json:"until" format:"date-time" nullable:"true" doc:"When it may be sent, as far as that is known now; when the hold ended, if it has. null: not known."`
+}
+
+func heldViewOf(h push.Hold) *heldView {
+	switch h.By {
+	case "":
+		return nil
+	case push.PausedCampaign:
+		return &heldView{By: "pause", Since: stamp(h.Since), Until: maybe(h.Until)}
+	}
+	return &heldView{By: "rule", Rule: h.By, Since: stamp(h.Since), Until: maybe(h.Until)}
+}
+
+func (v *heldView) appendJSON(b []byte) []byte {
+	b = appendText(b, `{"by":`, v.By)
+	b = appendSome(b, `,"rule":`, v.Rule)
+	b = appendText(b, `,"since":`, v.Since)
+	return append(appendMaybe(b, `,"until":`, v.Until), '}')
 }
 
 // sendView is one attempt.
@@ -74,6 +100,7 @@ func viewOf(p push.Push) *pushView {
 		LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered || p.Retry.Doubt, RequestID: p.RequestID, CreatedAt: createdAt, UpdatedAt: stampLike(p.UpdatedAt, p.CreatedAt, createdAt),
 		Sends: make([]sendView, len(p.Sends)),
 	}
+	v.Held = heldViewOf(p.Held)
 	if p.Status == push.Scheduled && !p.NextAt.Equal(p.SendAt) {
 		v.NextAttemptAt = stamp(p.NextAt)
 	}

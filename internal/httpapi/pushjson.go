@@ -62,6 +62,9 @@ func (v *pushView) appendJSON(b []byte) []byte {
 	b = appendText(b, `,"requested_send_at":`, v.RequestedSendAt)
 	b = strconv.AppendBool(append(b, `,"deferred":`...), v.Deferred)
 	b = appendSome(b, `,"next_attempt_at":`, v.NextAttemptAt)
+	if v.Held != nil {
+		b = v.Held.appendJSON(append(b, `,"held":`...))
+	}
 	b = appendText(b, `,"expires_at":`, v.ExpiresAt)
 	b = strconv.AppendInt(append(b, `,"attempts":`...), int64(v.Attempts), 10)
 	b = appendSome(b, `,"to":`, v.To)

@@ -37,7 +37,8 @@ type wantsView struct {
 // describedView is a description as it was stored.
 type describedView struct {
 	descriptionView
-	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled, because the recipient does not want them."`
+	Canceled  int `json:"canceled" doc:"How many scheduled pushes were canceled, because the recipient does not want them."`
+	Rechecked int `json:"rechecked" doc:"The recipient's pushes that were due, and that a rule had put off: each is due again, and the limits and the time zone of now decide."`
 }
 
 // TransformSchema adds the members of the description.
@@ -100,7 +101,7 @@ func (a *api) describe(c *call) error {
 		status = http.StatusCreated
 		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(c.who.ID))
 	}
-	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes})
+	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes, all[0].Rechecked})
 }
 
 // addFaults adds what is wrong with a description beyond its form, of the members whose form is right.
@@ -167,7 +168,7 @@ func (a *api) recipientRoutes(s *spec) []operation {
 		OptOuts: booking.OptOuts{Channels: []string{"sms"}, Categories: []string{"marketing"}}, Limits: map[string]int{"per-day": 20},
 		Attributes: json.RawMessage(`{"first_name": "Aiko", "plan": "gold"}`), CreatedAt: exampleTime(-24 * 3600e9), UpdatedAt: exampleTime(0),
 	})
-	described := describedView{description, 1}
+	described := describedView{description, 1, 0}
 	return []operation{{
 		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.describe,
 		summary: "Describe a recipient",

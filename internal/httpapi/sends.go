@@ -23,6 +23,7 @@ type sendRecordView struct {
 	Campaign          *string `json:"campaign" format:"uuid" nullable:"true"`
 	SendAt            *string `json:"send_at" format:"date-time" nullable:"true" doc:"The promised send time. null for attempts from before it was recorded."`
 	StartedAt         string  `json:"started_at" format:"date-time"`
+	LateMs            *int64  `json:"late_ms" nullable:"true" doc:"How long after the promised send time the attempt began, in milliseconds."`
 	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true"`
 	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true"`
 	ProviderMessageID string  `json:"provider_message_id"`
@@ -36,14 +37,21 @@ type exportedSend struct {
 }
 
 var sendColumns = []string{
-	"push", "attempt", "recipient", "channel", "category", "campaign", "send_at", "started_at", "ended_at", "outcome", "provider_message_id", "error", "page_token",
+	"push", "attempt", "recipient", "channel", "category", "campaign", "send_at", "started_at", "ended_at", "outcome", "provider_message_id", "error", "late_ms", "page_token",
 }
 
 func (s *exportedSend) cells() []string {
 	return []string{
 		s.Push, strconv.Itoa(s.Attempt), s.Recipient, s.Channel, s.Category, orBlank(s.Campaign), orBlank(s.SendAt), s.StartedAt, orBlank(s.EndedAt), orBlank(s.Outcome),
-		s.ProviderMessageID, s.Error, s.PageToken,
+		s.ProviderMessageID, s.Error, lateCell(s.LateMs), s.PageToken,
 	}
+}
+
+func lateCell(ms *int64) string {
+	if ms == nil {
+		return ""
+	}
+	return strconv.FormatInt(*ms, 10)
 }
 
 // sendLines are the attempts of an export.
@@ -70,6 +78,9 @@ func sendRecordViewOf(s push.SendRecord) sendRecordView {
 	v := sendRecordView{
 		Push: s.Push.String(), Attempt: s.Attempt, Recipient: s.Recipient, Channel: s.Channel, Category: s.Category, Campaign: maybeID(s.Campaign),
 		SendAt: maybe(s.SendAt), StartedAt: stamp(s.StartedAt), EndedAt: maybe(s.EndedAt), ProviderMessageID: s.ProviderMessageID, Error: s.Error,
+	}
+	if !s.SendAt.IsZero() {
+		v.LateMs = new(s.StartedAt.Sub(s.SendAt).Milliseconds())
 	}
 	if s.Outcome != "" {
 		outcome := string(s.Outcome)

@@ -32,6 +32,7 @@ type statusView struct {
 
 type waitingPushesView struct {
 	Pushes       int     `json:"pushes" doc:"Pushes of yours that are due, and are not being sent."`
+	PutOff       int     `json:"put_off" doc:"Pushes of yours that a rule has put off: their send time has come, and what was sent before leaves no place for them yet. They are not among pushes; held of each says why."`
 	OldestSendAt *string `json:"oldest_send_at" format:"date-time" nullable:"true" doc:"The earliest send time of these. null: none waits."`
 }
 
@@ -78,7 +79,7 @@ func inMilliseconds(d time.Duration) float64 {
 
 func statusViewOf(r health.Report, f push.Flow) statusView {
 	return statusView{
-		Report: r, Workers: f.Workers, AsOf: stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, maybe(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), stamp(f.Since)},
+		Report: r, Workers: f.Workers, AsOf: stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, maybe(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), stamp(f.Since)},
 		Minutes:  viewsOf(f.Minutes, func(m push.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), stamp(m.At)} }),
 		Complete: f.Complete,
 	}

@@ -148,12 +148,12 @@ func TestTimeline_Deferred(t *testing.T) {
 			}
 		}
 	}
-	check("gate", "booked attempt sent booked deferred", next, "no place when it was due")
+	check("gate", "booked attempt sent booked deferred", next, "no place when it was due: per-hour")
 	check("retried", "booked attempt deferred attempt deferred", nil, "busy", true, "busy")
 	due("gate")
 	b.attempt("gate", delivered)
 	b.attempt("retried", delivered)
-	check("gate", "booked attempt sent booked deferred attempt sent", true, "no place when it was due")
+	check("gate", "booked attempt sent booked deferred attempt sent", true, "no place when it was due: per-hour")
 	check("retried", "booked attempt deferred attempt deferred attempt sent", nil, "busy", true, "busy")
 	check("booked", "booked booked deferred attempt sent attempt sent", moved.at(t, "send_at"), true)
 }

@@ -56,6 +56,8 @@ type Operation struct {
 	Status  OperationStatus
 
 	Looked, Moved, Canceled int // pushes
+	Rechecked               int // pushes that a rule had put off, and that are due again
+	PutOff                  int `db:"-"` // such pushes when the policy was changed, up to 100,000; known to who changed it alone
 	CreatedAt, UpdatedAt    time.Time
 	EndedAt                 time.Time // zero: it goes on
 }

@@ -7,6 +7,7 @@ type Flow struct {
 	AsOf    time.Time
 	Waiting int       // pushes that are due, and are not being sent
 	Oldest  time.Time // the earliest send time of these; zero: none waits
+	PutOff  int       // pushes whose send time has come, and that a rule has put off
 	Workers int       // of all tenants, that have told of themselves of late
 
 	Since    time.Time    // the attempts that began from then on are counted

@@ -32,6 +32,7 @@ type Push struct {
 	Attempts          int
 	LastError         string // why the last attempt failed, or why the push ended
 	PossiblyDelivered bool   // an attempt ended with an unknown outcome
+	Held              Hold   // why it was last not sent when it was due; zero: it was not held
 
 	IdempotencyID   uuid.UUID // stands for the tenant's Idempotency-Key; zero without one
 	IdempotencyHash []byte    // SHA-256 of the request that bore it; nil without one
@@ -44,6 +45,16 @@ type Push struct {
 
 	Sends []Send // oldest first; filled only where a single push is read
 }
+
+// Hold says why a due push was not sent.
+type Hold struct {
+	By    string    // the name of a rule or of quiet hours, or [PausedCampaign]; empty: it was not held
+	Since time.Time // when it was due, or when the pause began if that was later
+	Until time.Time // when it may be sent, or could be; zero: not known
+}
+
+// PausedCampaign holds pushes of a campaign that is paused. No rule has such a name.
+const PausedCampaign = "pause:campaign"
 
 // RetryLinks says which pushes a push retries, and which retries it has. Zero ids stand for none.
 type RetryLinks struct {

@@ -39,6 +39,9 @@ func (s *Service) Describe(ctx context.Context, tenant uuid.UUID, all []booking.
 		return nil, fmt.Errorf("describe: %w", err)
 	}
 	for i := range described {
+		if described[i].Rechecked > 0 {
+			s.Wake(push.RecipientKey(tenant, all[i].Recipient), s.now(), 0)
+		}
 		for _, day := range described[i].Days {
 			s.caps.forget(tenant, day)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
+	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -53,13 +54,14 @@ type refitStore interface {
 	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
+	RecheckPutOff(ctx context.Context, r *booking.Refitting) (booking.Rechecked, error)
 	RefitPage(ctx context.Context, r *booking.Refitting) (booking.RefitPage, error)
 	Refit(ctx context.Context, r *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (booking.Refitted, error)
 	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
 }
 
-// NewRefitter returns a loop that carries changes of policies on to what is booked: recipient by recipient, each in a transaction
-// of its own. Every worker runs one; an operation is in the hands of one of them at a time, and goes on with another one
+// NewRefitter returns a loop that carries changes of policies on: what a rule had put off is due again, a page at a time; and what
+// is booked is changed, if that is asked for, recipient by recipient, each in a transaction of its own. Every worker runs one; an operation is in the hands of one of them at a time, and goes on with another one
 // after a crash. What was done is found done.
 func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
 	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
@@ -93,6 +95,17 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		if err := r.store.SettleOperation(ctx, op); err != nil {
 			return err
 		}
+	}
+	again, err := r.store.RecheckPutOff(ctx, op)
+	now := time.Now()
+	for _, key := range again.Recipients {
+		r.waker.Wake(key, now, 0)
+	}
+	if err != nil || again.More {
+		return err
+	}
+	if op.Apply == policy.NewOnly {
+		return r.store.PassOperation(ctx, op, booking.RefitPage{Next: op.After, Last: true})
 	}
 	page, err := r.store.RefitPage(ctx, op)
 	if err != nil {

@@ -373,7 +373,7 @@ func TestRefit_Replaced(t *testing.T) {
 		t.Fatalf("%+v, %v", before, err)
 	}
 	_, second, err := b.policies().Change(t.Context(), b.tenant, policy.Change{By: "test", Apply: policy.NewOnly})
-	if err != nil || second != nil {
+	if err != nil || second.Apply != policy.NewOnly {
 		t.Fatal(second, err)
 	}
 	testenv.Exec(t, b.servers.postgres, `UPDATE policy_operations SET lease_until = NULL`)

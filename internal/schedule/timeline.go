@@ -102,8 +102,16 @@ func eventOf(r *push.RefusalRecord) Event {
 // refusedBy says which rules have refused.
 func refusedBy(rules []string) string { return "no place: " + strings.Join(rules, ", ") }
 
-// noPlace is the reason of what waited because its recipient had no place when it was due.
-const noPlace = "no place when it was due"
+// heldReason says why a push waited when it was due.
+func heldReason(by string) string {
+	switch by {
+	case "":
+		return "no place when it was due"
+	case push.PausedCampaign:
+		return "its campaign was paused"
+	}
+	return "no place when it was due: " + by
+}
 
 // pastOf tells what has happened to a push, but for the attempts that have ended, and what followed from them.
 func pastOf(p *booking.Past, add func(Event)) {
@@ -122,12 +130,15 @@ func pastOf(p *booking.Past, add func(Event)) {
 		}
 		tell(at, Deferred, p.SendAt, "it was asked for at "+stamp(p.RequestedSendAt))
 	}
-	if waited && lastWait(p) == 0 {
+	switch {
+	case !p.HeldSince.IsZero():
+		tell(p.HeldSince, Deferred, p.HeldUntil, heldReason(p.HeldBy))
+	case waited && lastWait(p) == 0:
 		at := p.UpdatedAt
 		if ended { // since then it has changed; it was due at its send time
 			at = later(p.CreatedAt, p.SendAt)
 		}
-		tell(at, Deferred, p.NextAt, noPlace)
+		tell(at, Deferred, p.NextAt, heldReason(""))
 	}
 	if !p.Started.IsZero() {
 		tell(p.Started, Attempt, time.Time{}, "")

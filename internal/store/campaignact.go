@@ -38,6 +38,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			// A worker that has the campaign sees its new state at the next step. Else any worker takes it at once.
 			rows, _ = tx.Query(ctx, `
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
+					paused_at = CASE WHEN $3 THEN clock_timestamp() ELSE paused_at END,
 					lease_until = CASE WHEN worker IS NOT NULL THEN lease_until END
 				WHERE id = $1 RETURNING `+campaignColumns, id, string(to), action == push.CampaignPause)
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {

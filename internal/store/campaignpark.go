@@ -73,14 +73,21 @@ const parkSQL = `
 	UPDATE live l SET next_at = 'infinity' FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL`
 
-// unparkSQL has pushes be due when their rows in pushes say.
+// unparkSQL makes pushes due when their rows in pushes say. Those that were due already were held by the pause.
 const unparkSQL = `
-	UPDATE live l SET next_at = n.next_at FROM (
-		SELECT n.*, p.next_at FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
-		CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
-	) n
-	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
-	RETURNING l.recipient_key, n.next_at, n.next_at - statement_timestamp()`
+	WITH due AS (
+		UPDATE live l SET next_at = n.next_at FROM (
+			SELECT n.*, p.next_at FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+			CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
+		) n
+		WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
+		RETURNING l.recipient_key, l.push_id, n.next_at
+	), held AS (
+		UPDATE {pushes} p SET held_by = '` + push.PausedCampaign + `', held_since = greatest(c.paused_at, due.next_at), held_until = statement_timestamp()
+		FROM due, campaigns c
+		WHERE p.shard = ANY ($4::smallint[]) AND p.id = due.push_id AND due.next_at <= statement_timestamp() AND c.id = $5
+	)
+	SELECT recipient_key, next_at, next_at - statement_timestamp() FROM due`
 
 // ParkCampaign parks some of what waits of a campaign that is paused, what is due first. If nothing is left, the campaign is paused.
 // It reports whether to come again at once.
@@ -147,7 +154,7 @@ func (s *Store) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparke
 			pushes := s.layouts.pushes()
 			for table, at := range byTable(found.sendAt, pushes.at) {
 				part := found.some(at)
-				rows, _ := tx.Query(ctx, in(s.joining(unparkSQL), "{pushes}", table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...))
+				rows, _ := tx.Query(ctx, in(s.joining(unparkSQL), "{pushes}", table), part.keys, part.sendAt, part.ids, shardsOf(part.keys...), id)
 				if due, err = pgx.AppendRows(due, rows, pgx.RowToStructByPos[Unparked]); err != nil {
 					return err
 				}

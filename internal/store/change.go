@@ -90,7 +90,8 @@ const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category
 
 const move = `
 	WITH moved AS (
-		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp()
+		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),
+			held_by = '', held_since = NULL, held_until = NULL
 		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
 	){told}
 	SELECT`
@@ -134,7 +135,8 @@ func moved(before, p *push.Push) difference {
 func queueMove(b *pgx.Batch, pushes parts, before push.Push, g *booking.Grant) {
 	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
 	b.Queue(`
-		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int
+		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int,
+			put_off_at = NULL
 		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
 		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, shardsOf(key))
 	table, to := pushes.at(old), pushes.at(g.Push.SendAt)

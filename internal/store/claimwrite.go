@@ -38,12 +38,15 @@ const (
 
 	putOff = `
 	WITH changed AS (
-		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1
-		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[]) AS n (recipient_key, send_at, id, plan, next_at)
+		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1, put_off_at = CASE WHEN n.held_by <> '' THEN statement_timestamp() END
+		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $8::text[], $9::timestamptz[], $10::timestamptz[])
+			AS n (recipient_key, send_at, id, plan, next_at, held_by, held_since, held_until)
 		WHERE l.shard = ANY ($7::smallint[]) AND ` + asRead + `
-		RETURNING l.push_id, l.next_at
+		RETURNING l.push_id, n.*
 	), put_off AS (
-		UPDATE {pushes} p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6 FROM changed
+		UPDATE {pushes} p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6,
+			held_by = changed.held_by, held_since = nullif(changed.held_since, ` + noTime + `), held_until = nullif(changed.held_until, ` + noTime + `)
+		FROM changed
 		WHERE p.shard = ANY ($7::smallint[]) AND p.id = changed.push_id
 		RETURNING p.id{whole}
 	){told}
@@ -78,6 +81,8 @@ func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql string, args func(r
 		for _, i := range rows {
 			part.keys, part.sendAt, part.ids = append(part.keys, r.keys[i]), append(part.sendAt, r.sendAt[i]), append(part.ids, r.ids[i])
 			part.plans, part.times = append(part.plans, r.plans[i]), append(part.times, r.times[i])
+			part.heldBy = append(part.heldBy, r.heldBy[i])
+			part.heldSince, part.heldUntil = append(part.heldSince, r.heldSince[i]), append(part.heldUntil, r.heldUntil[i])
 		}
 		b.Queue(in(w.store.joining(sql), "{pushes}", table), args(part)...)
 	}
@@ -90,11 +95,16 @@ type liveRows struct {
 	ids    []uuid.UUID
 	plans  []int64
 	times  []time.Time // what is to be written: when the lease ends, or when to try next
+
+	heldBy               []string // see [push.Hold]
+	heldSince, heldUntil []time.Time
 }
 
 func (r *liveRows) add(l liveRow) {
 	r.keys, r.sendAt, r.ids = append(r.keys, l.key), append(r.sendAt, l.sendAt), append(r.ids, l.id)
 	r.plans, r.times = append(r.plans, l.plan), append(r.times, l.time)
+	r.heldBy = append(r.heldBy, l.held.By)
+	r.heldSince, r.heldUntil = append(r.heldSince, l.held.Since), append(r.heldUntil, l.held.Until)
 }
 
 type liveRow struct {
@@ -103,6 +113,7 @@ type liveRow struct {
 	id     uuid.UUID
 	plan   int64
 	time   time.Time
+	held   push.Hold
 }
 
 // claimWrite gathers what a group of claims changes.
@@ -128,7 +139,7 @@ func newClaimWrite(now time.Time, pushes parts, s *Store) *claimWrite {
 
 // add notes what the i-th claim, for this recipient key, changes.
 func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimState) {
-	row := liveRow{key, c.Push.SendAt, c.Push.ID, c.Push.Gen, c.Push.NextAt}
+	row := liveRow{key, c.Push.SendAt, c.Push.ID, c.Push.Gen, c.Push.NextAt, c.Push.Held}
 	switch c.Outcome {
 	case booking.Nothing:
 		for _, f := range d.InFlight {
@@ -176,7 +187,7 @@ func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booki
 		b.Queue(w.store.joining(flagSQL), r.keys, r.sendAt, r.ids, shardsOf(r.keys...))
 	}
 	w.inTables(b, &w.putOff, putOffSQL, func(r *liveRows) []any {
-		return []any{r.keys, r.sendAt, r.ids, r.plans, r.times, w.now, shardsOf(r.keys...)}
+		return []any{r.keys, r.sendAt, r.ids, r.plans, r.times, w.now, shardsOf(r.keys...), r.heldBy, r.heldSince, r.heldUntil}
 	})
 	if r := &w.parked; len(r.ids) > 0 {
 		b.Queue(w.store.joining(parkDueSQL), r.keys, r.sendAt, r.ids, r.plans, shardsOf(r.keys...), w.held)

@@ -32,7 +32,7 @@ var finishSQL = tellsCounted(`
 			CASE WHEN n.delivered THEN 'sent' ELSE n.status END AS status, NULL::timestamptz AS next_at,
 			n.outcome, n.provider_message_id, n.error, n.reaped, CASE WHEN n.delivered THEN '' ELSE n.reason END AS reason, n.handed_us
 	), waits AS (
-		UPDATE live l SET phase = l.bulk::int, token = NULL, started_at = NULL, plan = l.plan + 1,
+		UPDATE live l SET phase = l.bulk::int, token = NULL, started_at = NULL, put_off_at = NULL, plan = l.plan + 1,
 			next_at = statement_timestamp() + n.delay_us * interval '1 microsecond'
 		FROM n CROSS JOIN LATERAL (
 			SELECT started_at, next_at FROM live

@@ -36,13 +36,13 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err er
 		now, b := time.Now(), &pgx.Batch{}
 		b.Queue(`
 			SELECT statement_timestamp(), (SELECT count(DISTINCT worker) FROM channel_views WHERE seen_at > statement_timestamp() - $3::interval),
-				count(*), count(*) FILTER (WHERE waits), min(send_at) FILTER (WHERE waits)
+				count(*), count(*) FILTER (WHERE waits), min(send_at) FILTER (WHERE waits), count(*) FILTER (WHERE NOT waits AND put_off)
 			FROM (
-				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits FROM live
+				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits, put_off_at IS NOT NULL AND token IS NULL AS put_off FROM live
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC')
 				ORDER BY (send_at AT TIME ZONE 'UTC') LIMIT $2
 			) p`, tenant, mostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&f.AsOf, &f.Workers, &looked, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest))
+			return row.Scan(&f.AsOf, &f.Workers, &looked, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff)
 		})
 		b.Queue(in(flowSQL, "{sends}", s.layouts.sends().all(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), tenant, flowSpan, flowAttempts).
 			Query(func(rows pgx.Rows) error { return readFlow(rows, &f, &attempts) })

@@ -17,7 +17,7 @@ const lateTime = 31 * 24 * time.Hour
 
 // historySQL reads what has happened to a recipient's pushes from one time until another.
 const historySQL = `
-	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.created_at, p.updated_at, coalesce(l.started_at, ` + noTime + `) AS started, coalesce(p.campaign_id, ` + noID + `) AS campaign
+	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.held_by, coalesce(p.held_since, ` + noTime + `) AS held_since, coalesce(p.held_until, ` + noTime + `) AS held_until, p.created_at, p.updated_at, coalesce(l.started_at, ` + noTime + `) AS started, coalesce(p.campaign_id, ` + noID + `) AS campaign
 	FROM (
 		SELECT * FROM {pushes} p WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index

@@ -124,7 +124,7 @@ const freed = `p.freed::int = 1`
 func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pageQuery {
 	table := in("{pushes}", "{pushes}", tables...)
 	q := pageQuery{
-		limit: limit, columns: pushColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
+		limit: limit, columns: heldColumns, position: "p.send_at, p.id", order: "p.send_at, p.id", backward: "p.send_at DESC, p.id DESC",
 		size: `octet_length(p.message::text) + coalesce(octet_length(p.rendering::text), 0) + coalesce(octet_length(p.metadata::text), 0) + 500`,
 	}
 	arg := func(value any) string {
@@ -136,7 +136,7 @@ func listQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		shard = `ANY (` + arg(shardsOf(key)) + `::smallint[])`
 		itsShard = shard
 	}
-	q.join = itsAttempt(shard)
+	q.join = itsAttempt(shard) + itsPause
 	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
 	from, until := f.From, f.Until
 	if begin, end, some := weeksOfPushes.span(tables); open && some { // live is one table for all weeks

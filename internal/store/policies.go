@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -72,6 +73,10 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 			if !change.Holds(v.Number) {
 				return &policy.StaleError{InForce: v.Number}
 			}
+			putOff, err := countPutOff(ctx, tx, tenant)
+			if err != nil {
+				return err
+			}
 			if document == nil && v.Document == nil {
 				return nil
 			}
@@ -82,7 +87,9 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 			if err := recordPolicy(ctx, tx, tenant, old, v, change.Apply); err != nil {
 				return err
 			}
-			op, err = replaceOperation(ctx, tx, tenant, id, v.Number, change.Apply)
+			if op, err = replaceOperation(ctx, tx, tenant, id, v.Number, change.Apply); err == nil {
+				op.PutOff = putOff
+			}
 			return err
 		})
 	})
@@ -138,11 +145,8 @@ func committed(
 		}
 	}
 	*op, err = readOperation(ctx, tx, tenant, id)
-	return *op != nil || !carriesOn(change.Apply), err
+	return *op != nil, err
 }
-
-// carriesOn reports whether a change has an operation.
-func carriesOn(apply policy.Apply) bool { return apply == policy.Reslot || apply == policy.Cancel }
 
 // insertPolicy stores a version and puts it in force.
 func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64, by string, document []byte) (policy.Version, error) {
@@ -153,18 +157,18 @@ func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[policy.Version])
 }
 
-const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.created_at, p.updated_at, coalesce(p.ended_at, ` + noTime + `)`
+const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.rechecked, p.created_at, p.updated_at, coalesce(p.ended_at, ` + noTime + `)`
 
-// replaceOperation ends what carries an older version on, and begins to carry this one on if that is asked for.
+// replaceOperation ends what carries an older version on, and begins to carry this one on.
 func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, version int64, apply policy.Apply) (*policy.Operation, error) {
 	_, err := tx.Exec(ctx, `
 		UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp(), updated_at = clock_timestamp()
 		WHERE tenant_id = $1 AND status = 'running'`, tenant)
-	if err != nil || !carriesOn(apply) {
+	if err != nil {
 		return nil, err
 	}
 	rows, _ := tx.Query(ctx, `INSERT INTO policy_operations AS p (id, tenant_id, version, apply) VALUES ($1, $2, $3, $4) RETURNING `+operationColumns,
-		id, tenant, version, string(apply))
+		id, tenant, version, string(cmp.Or(apply, policy.NewOnly)))
 	o, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[policy.Operation])
 	return &o, err
 }

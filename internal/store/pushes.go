@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,7 +18,18 @@ import (
 const pushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
-	p.possibly_delivered, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
+	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
+
+// heldColumns are pushColumns of a push that is shown: one that waits because its campaign is paused says so. They need [itsPause].
+var heldColumns = strings.Replace(pushColumns, `p.held_by, p.held_since, p.held_until`,
+	`CASE WHEN pause.since IS NULL THEN p.held_by ELSE '`+push.PausedCampaign+`' END, coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until END`, 1)
+
+// itsPause joins a push that is due with the pause of its campaign. There is none if it is not held by it.
+const itsPause = ` LEFT JOIN LATERAL (
+		SELECT greatest(c.paused_at, p.next_at) AS since FROM campaigns c
+		WHERE p.status = 'scheduled' AND p.next_at <= statement_timestamp() AND c.id = p.campaign_id AND c.status IN ('pausing', 'paused')
+		OFFSET 0 -- keeps the first conditions where they cost nothing
+	) pause ON true`
 
 // itsLive joins a push with its row in live. There is none if the push has ended.
 // Its shard equals an expression.
@@ -53,7 +65,7 @@ func scanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	err := row.Scan(append([]any{
 		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
 		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
-		&p.PossiblyDelivered, (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
+		&p.PossiblyDelivered, &p.Held.By, (*zeronull.Timestamptz)(&p.Held.Since), (*zeronull.Timestamptz)(&p.Held.Until), (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
 		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
 	}, more...)...)
 	p.TTL = time.Duration(ttl) * time.Millisecond
@@ -75,8 +87,8 @@ type batcher interface {
 }
 
 // byIDSQL reads pushes of some shards, of one tenant or of all, when the first attempt of each began, and what else there is of retries.
-var byIDSQL = `SELECT ` + pushColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
-	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
+var byIDSQL = `SELECT ` + heldColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
+	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + itsPause + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
 		AND ($3::uuid IS NULL OR p.tenant_id = $3)`
 
 // attempted is a push with the time at which its first attempt began, or the time before that at which it was made.

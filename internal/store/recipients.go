@@ -125,14 +125,22 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		var (
 			picky   []int64 // who does not want everything
 			waiting []liveRow
+			limited []int64 // with limits or a time zone that may have changed
+			putOff  []liveRow
 		)
 		for i, d := range all {
 			if d.OptOuts.Any() {
 				picky = append(picky, keys[i])
 			}
+			if !d.Keep.Has(booking.Limits) || !d.Keep.Has(booking.TimeZone) {
+				limited = append(limited, keys[i])
+			}
 		}
 		if len(picky) > 0 {
 			s.queueWaiting(b, tenant, picky, &waiting)
+		}
+		if len(limited) > 0 {
+			s.queuePutOff(b, tenant, limited, &putOff)
 		}
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
@@ -146,6 +154,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		}
 		tried = described
 		b = &pgx.Batch{}
+		s.queueRecheck(b, putOff, func(key int64) { described[slices.Index(keys, key)].Rechecked++ })
 		if d := descriptionChanged(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
 			d.show("canceled", 0, described[0].Pushes)
 			queueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)

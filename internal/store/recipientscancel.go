@@ -25,12 +25,7 @@ const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at 
 
 // queueWaiting asks for what waits for recipients.
 func (s *Store) queueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]liveRow) {
-	b.Queue(s.joining(waitingSQL), keys, tenant, shardsOf(keys...)).Query(func(rows pgx.Rows) (err error) {
-		*waiting, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-			return l, row.Scan(&l.key, &l.sendAt, &l.id, &l.plan)
-		})
-		return err
-	})
+	b.Queue(s.joining(waitingSQL), keys, tenant, shardsOf(keys...)).Query(readLiveRows(waiting))
 }
 
 // How many pushes one statement looks at, to cancel them, and after how many that are canceled a transaction ends.

@@ -32,10 +32,10 @@ func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uu
 	return leased[booking.Refitting]{
 		table:   "policy_operations",
 		open:    `status = 'running'`,
-		columns: operationColumns + `, p.tenant_id, p.settled, nullif(p.after_at, '-infinity'), p.after_id`,
+		columns: operationColumns + `, p.tenant_id, p.settled_at IS NOT NULL, nullif(p.after_at, '-infinity'), p.after_id`,
 		scan: func(row pgx.CollectableRow) (r booking.Refitting, err error) {
 			o := &r.Operation
-			err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.CreatedAt, &o.UpdatedAt,
+			err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.Rechecked, &o.CreatedAt, &o.UpdatedAt,
 				(*zeronull.Timestamptz)(&o.EndedAt), &r.Tenant, &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), &r.After.ID)
 			r.Worker = worker
 			return r, err
@@ -52,10 +52,10 @@ func (s *Store) Deciders(ctx context.Context) ([]string, error) {
 		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 }
 
-// SettleOperation notes that whoever decided by an older version of the policy has committed.
+// SettleOperation notes that all transactions that decided by an older version of the policy have committed.
 func (s *Store) SettleOperation(ctx context.Context, r *booking.Refitting) error {
 	r.Settled = true
-	return s.noteOperation(ctx, r, `settled = true`)
+	return s.noteOperation(ctx, r, `settled_at = clock_timestamp()`)
 }
 
 // noteOperation changes the row of an operation, and renews the worker's lease.
@@ -65,7 +65,7 @@ func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set str
 	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return noteOperation(ctx, c, r, set, args...) }))
 }
 
-func noteOperation(ctx context.Context, c *pgxpool.Conn, r *booking.Refitting, set string, args ...any) error {
+func noteOperation(ctx context.Context, c execer, r *booking.Refitting, set string, args ...any) error {
 	tag, err := c.Exec(ctx, `
 		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
 		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{r.ID, r.Worker, leaseTime}, args...)...)

@@ -11,6 +11,7 @@ import (
 // Gauges are read when the metrics are asked for. Answers of servers are kept for some seconds.
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
+	PutOff     func(context.Context) (pushes int, err error)                             // pushes that a rule has put off
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
 	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
 	Campaigns  func(context.Context) (map[string]int, error)                             // that go on, by state
@@ -30,6 +31,7 @@ type Gauges struct {
 var (
 	backlogDesc  = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent; at most 100000 are counted.", nil, nil)
 	oldestDesc   = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
+	putOffDesc   = prometheus.NewDesc("sendquota_put_off_pushes", "Pushes whose send time has come, and that a rule has put off; at most 100000 are counted.", nil, nil)
 	queueDesc    = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc       = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
 	webhookDesc  = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
@@ -121,6 +123,9 @@ func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
 	}
 	if pushes, oldest, err := c.Backlog(ctx); err == nil {
 		all = append(all, gauge(backlogDesc, float64(pushes)), gauge(oldestDesc, oldest.Seconds()))
+	}
+	if pushes, err := c.PutOff(ctx); err == nil {
+		all = append(all, gauge(putOffDesc, float64(pushes)))
 	}
 	if due, oldest, off, err := c.Webhooks(ctx); err == nil {
 		all = append(all, gauge(webhookDesc, float64(due)), gauge(awaitedDesc, oldest.Seconds()), gauge(offDesc, float64(off)))
