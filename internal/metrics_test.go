@@ -54,7 +54,7 @@ func served(t *testing.T) (metrics []string) {
 		Postgres:   fine, Redis: fine,
 		Polling:    func() bool { return false },
 		Partitions: func(each func(string, time.Time, time.Time)) { each("pushes", time.Time{}, time.Time{}) },
-		Channels:   func(each func(string, int, time.Duration)) { each("sms", 0, 0) },
+		Channels:   func(each func(string, int, time.Duration, int)) { each("sms", 0, 0, 0) },
 	})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))

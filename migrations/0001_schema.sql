@@ -644,15 +644,16 @@ CREATE TABLE lanes (
 ) WITH (fillfactor = 50);
 INSERT INTO lanes (shard) SELECT generate_series(0, 255);
 
--- Each worker's view of each channel. The worker writes it every few seconds and when it changes, and never for a push. A row that was
--- not written for a while is of a worker that is gone.
+-- Each worker's view of each channel, and of the tenants that it holds there. The worker writes it every few seconds and when it changes,
+-- and never for a push. A row that was not written for a while is of a worker that is gone.
 CREATE TABLE channel_views (
     worker     uuid NOT NULL,
     channel    text NOT NULL,
+    tenant_id  uuid NOT NULL,                         -- that is held; all zeros: the view is of the channel, for all tenants
     state      text NOT NULL CHECK (state IN ('working', 'trying', 'paused', 'failing')),
     held_until timestamptz,                           -- when the pause of a paused or failing channel ends
     seen_at    timestamptz NOT NULL,
-    PRIMARY KEY (worker, channel)
+    PRIMARY KEY (worker, channel, tenant_id)
 ) WITH (fillfactor = 50);
 
 

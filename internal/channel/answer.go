@@ -29,13 +29,24 @@ func classify(a outbound.Answer, now time.Time) Result {
 	return Result{Outcome: push.Unknown, Down: true, Error: said}
 }
 
-// meaning is what a code of a provider's own stands for. What is not for good is for the operator to mend, or for
-// time.
+// meaning is what a code of a provider's own stands for.
 type meaning struct {
-	text         string // in words of our own
-	final        bool
-	unregistered bool
+	text string // in words of our own
+	kind kind
 }
+
+// kind is what follows from a code.
+type kind int
+
+const (
+	temporary    kind = iota // refused for now: the operator can mend it, or time does
+	busyAddress              // refused for now, because of this address alone
+	permanent                // refused for good
+	unregistered             // the same, because the provider no longer knows the address
+)
+
+// final reports whether a refusal is for good.
+func (k kind) final() bool { return k >= permanent }
 
 // refined refines what the status says by the provider's own id of the message, or else by its code. Such a provider
 // also answers 4xx to what is the operator's fault, not the push's, so a refusal is for good only where the code's
@@ -48,15 +59,15 @@ func (r Result) refined(id, code string, codes map[string]meaning) Result {
 	case r.Outcome == push.Delivered:
 		r.ProviderMessageID = outbound.Printable(id, maxProviderID)
 		return r
-	case r.Outcome == push.Unknown && (!known || m.final):
+	case r.Outcome == push.Unknown && (!known || m.kind.final()):
 		return r
 	}
-	r.Outcome, r.Final, r.Unregistered = push.Refused, m.final, m.unregistered
-	r.Down = r.Down && !m.final
+	r.Outcome, r.Final, r.Unregistered, r.OneAddress = push.Refused, m.kind.final(), m.kind == unregistered, m.kind == busyAddress
+	r.Down = r.Down && m.kind == temporary
 	if known {
 		r.Error += ", " + code + ": " + m.text
 	}
-	if m.unregistered {
+	if r.Unregistered {
 		r.Error = "unregistered: " + r.Error
 	}
 	return r

@@ -169,7 +169,7 @@ func TestAPNs_Errors(t *testing.T) {
 		{400, "DeviceTokenNotForTopic", Result{Final: true, Error: "the provider answered 400 Bad Request, DeviceTokenNotForTopic: the device token belongs to another app"}},
 		{413, "PayloadTooLarge", Result{Final: true, Error: "the provider answered 413 Request Entity Too Large, PayloadTooLarge: the message is too large"}},
 		{403, "InvalidProviderToken", Result{Error: "the provider answered 403 Forbidden, InvalidProviderToken: the key, key_id or team_id is not valid"}},
-		{429, "TooManyRequests", Result{Error: "the provider answered 429 Too Many Requests, TooManyRequests: too many messages for this device"}},
+		{429, "TooManyRequests", Result{OneAddress: true, Error: "the provider answered 429 Too Many Requests, TooManyRequests: too many messages for this device"}},
 		{500, "InternalServerError", Result{Outcome: push.Unknown, Error: "the provider answered 500 Internal Server Error"}},
 		{503, "Shutdown", Result{Outcome: push.Unknown, Error: "the provider answered 503 Service Unavailable"}},
 	} {

@@ -39,17 +39,23 @@ func TestDocs_Codes(t *testing.T) {
 	}
 }
 
+// kindWords are the outcomes of codes in the words of the docs.
+var kindWords = []struct {
+	kind  kind
+	words string
+}{
+	{unregistered, "refused for good, unregistered"}, {permanent, "refused for good"},
+	{busyAddress, "refused, tried again; only this address waits"}, {temporary, "refused, tried again"},
+}
+
 // codeTable lists what is for good first.
 func codeTable(codes map[string]meaning) string {
 	var b strings.Builder
 	b.WriteString("\n| code | says | outcome |\n|---|---|---|\n")
-	for _, want := range []struct {
-		meaning
-		outcome string
-	}{{meaning{final: true, unregistered: true}, "refused for good, unregistered"}, {meaning{final: true}, "refused for good"}, {meaning{}, "refused, tried again"}} {
+	for _, row := range kindWords {
 		for _, code := range slices.Sorted(maps.Keys(codes)) {
-			if m := codes[code]; m.final == want.final && m.unregistered == want.unregistered {
-				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", code, m.text, want.outcome)
+			if m := codes[code]; m.kind == row.kind {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", code, m.text, row.words)
 			}
 		}
 	}

@@ -44,6 +44,8 @@ func outcomeOf(r Result) string {
 		return "refused for good, unregistered"
 	case r.Final:
 		return "refused for good"
+	case r.OneAddress:
+		return "refused, tried again; only this address waits"
 	}
 	return "refused, tried again"
 }
@@ -127,6 +129,9 @@ func TestDocs_CodeOutcomes(t *testing.T) {
 			if code == invalidToken {
 				return `{"error":{"status":"INVALID_ARGUMENT","details":[{"fieldViolations":[{"field":"message.token"}]}]}}`
 			}
+			if code == projectQuota {
+				return `{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"errorCode":"QUOTA_EXCEEDED"},{"violations":[{"subject":"project:1","description":"x"}]}]}}`
+			}
 			return fcmError("INTERNAL", code)
 		},
 	}
@@ -142,9 +147,9 @@ func TestDocs_CodeOutcomes(t *testing.T) {
 				for _, status := range []int{400, 401, 403, 404, 410, 429, 500, 502, 503, 504} {
 					b := answers(status, body[s.name](code))
 					now.Store(&b)
-					want := outcomeOf(Result{Outcome: push.Refused, Final: m.final, Unregistered: m.unregistered})
+					want := outcomeOf(Result{Outcome: push.Refused, Final: m.kind.final(), Unregistered: m.kind == unregistered, OneAddress: m.kind == busyAddress})
 					said := code + ": " + m.text
-					if status >= 500 && m.final {
+					if status >= 500 && m.kind.final() {
 						want, said = "unknown", fmt.Sprint(status)
 					}
 					if r := c.Send(t.Context(), s.push(), 1); outcomeOf(r) != want || !strings.Contains(r.Error, said) {

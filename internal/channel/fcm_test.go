@@ -221,6 +221,11 @@ func fcmError(status, code string) string {
 	return `{"error":{"code":1,"message":"` + markMessage + ` ` + markTo + `","status":"` + status + `","details":[` + details + `]}}`
 }
 
+// quotaError is a QUOTA_EXCEEDED with one more detail.
+func quotaError(detail string) string {
+	return `{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"errorCode":"QUOTA_EXCEEDED"},` + detail + `]}}`
+}
+
 // The code decides what is for good, not the status.
 func TestFCM_Errors(t *testing.T) {
 	for _, tt := range []struct {
@@ -242,7 +247,18 @@ func TestFCM_Errors(t *testing.T) {
 		{"other project", 403, fcmError("PERMISSION_DENIED", "SENDER_ID_MISMATCH"), Result{Final: true, Error: "the provider answered 403 Forbidden, SENDER_ID_MISMATCH: the token belongs to an app of another project"}},
 		{"not allowed", 403, fcmError("PERMISSION_DENIED", ""), Result{Error: "the provider answered 403 Forbidden, PERMISSION_DENIED: the service account may not send messages"}},
 		{"a code of tomorrow", 400, fcmError("NEW", markSecret), Result{Error: "the provider answered 400 Bad Request"}},
-		{"too many", 429, fcmError("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"), Result{RetryAfter: time.Minute, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED: too many messages"}},
+		{"too many for the device", 429, fcmError("RESOURCE_EXHAUSTED", "QUOTA_EXCEEDED"),
+			Result{RetryAfter: time.Minute, OneAddress: true, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED: too many messages for this device"}},
+		{"too many for the device of a project", 429, quotaError(`{"violations":[{"subject":"device:1","description":"Device message rate of the project exceeded"}]}`),
+			Result{RetryAfter: time.Minute, OneAddress: true, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED: too many messages for this device"}},
+		{"too many of the project, by the subject", 429, quotaError(`{"violations":[{"subject":"project:1","description":"x"}]}`),
+			Result{RetryAfter: time.Minute, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED for the project: too many messages"}},
+		{"too many of the project, by the limit", 429, quotaError(`{"reason":"RATE_LIMIT_EXCEEDED","metadata":{"quota_limit":"RequestsPerSecondPerProject"}}`),
+			Result{RetryAfter: time.Minute, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED for the project: too many messages"}},
+		{"too many of the project, by the words", 429, quotaError(`{"violations":[{"description":"Messages per minute per project"}]}`),
+			Result{RetryAfter: time.Minute, Error: "the provider answered 429 Too Many Requests, QUOTA_EXCEEDED for the project: too many messages"}},
+		{"too many, of Google's APIs in general", 429, fcmError("RESOURCE_EXHAUSTED", ""),
+			Result{RetryAfter: time.Minute, Error: "the provider answered 429 Too Many Requests, RESOURCE_EXHAUSTED: too many messages"}},
 		{"overloaded, and says until when", 503, fcmError("UNAVAILABLE", "UNAVAILABLE"), Result{RetryAfter: time.Minute, Error: "the provider answered 503 Service Unavailable, UNAVAILABLE: overloaded"}},
 		{"broken", 500, fcmError("INTERNAL", "INTERNAL"), Result{Outcome: push.Unknown, Error: "the provider answered 500 Internal Server Error"}},
 	} {

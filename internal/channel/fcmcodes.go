@@ -2,6 +2,8 @@ package channel
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 
 	"github.com/sendquota/sendquota/internal/outbound"
 )
@@ -11,23 +13,31 @@ import (
 // Google's APIs in general that go before them.
 func fcmCodes() map[string]meaning {
 	return map[string]meaning{
-		"UNREGISTERED":       {"the app was removed, or its token has expired", true, true},
-		invalidToken:         {"not a registration token of FCM", true, true},
-		"INVALID_ARGUMENT":   {"the message or its token is not valid", true, false},
-		"SENDER_ID_MISMATCH": {"the token belongs to an app of another project", true, false},
+		"UNREGISTERED":       {"the app was removed, or its token has expired", unregistered},
+		invalidToken:         {"not a registration token of FCM", unregistered},
+		"INVALID_ARGUMENT":   {"the message or its token is not valid", permanent},
+		"SENDER_ID_MISMATCH": {"the token belongs to an app of another project", permanent},
 
-		"QUOTA_EXCEEDED":         {"too many messages", false, false},
-		"THIRD_PARTY_AUTH_ERROR": {"the project's certificate for APNs or key for web push is not valid", false, false},
-		"UNAVAILABLE":            {"overloaded", false, false},
-		"UNAUTHENTICATED":        {"the access token is not valid", false, false},
-		"PERMISSION_DENIED":      {"the service account may not send messages", false, false},
-		"NOT_FOUND":              {"there is no such project", false, false},
-		"RESOURCE_EXHAUSTED":     {"too many messages", false, false},
+		"QUOTA_EXCEEDED":         {"too many messages for this device", busyAddress},
+		projectQuota:             {"too many messages", temporary},
+		"THIRD_PARTY_AUTH_ERROR": {"the project's certificate for APNs or key for web push is not valid", temporary},
+		"UNAVAILABLE":            {"overloaded", temporary},
+		"UNAUTHENTICATED":        {"the access token is not valid", temporary},
+		"PERMISSION_DENIED":      {"the service account may not send messages", temporary},
+		"NOT_FOUND":              {"there is no such project", temporary},
+		"RESOURCE_EXHAUSTED":     {"too many messages", temporary},
 	}
 }
 
 // invalidToken is an INVALID_ARGUMENT that is about the token, for which FCM has no code of its own.
 const invalidToken = "INVALID_ARGUMENT for the token"
+
+// projectQuota is a QUOTA_EXCEEDED that is about the project, for which FCM has no code of its own. Any other is about
+// the device or the topic that the message is for.
+const projectQuota = "QUOTA_EXCEEDED for the project"
+
+// perProject finds the name of a project's quota, such as RequestsPerSecondPerProject or "per minute per project".
+var perProject = regexp.MustCompile(`(?i)per[ _-]?project`)
 
 // fcmAnswer reads the name of a message, and the code of an error. The code of FCM itself, in the details, says more
 // than the status, which is that of Google's APIs in general.
@@ -42,11 +52,20 @@ func fcmAnswer(a outbound.Answer) (name, code string) {
 				Violations []struct {
 					Field string `json:"field"`
 				} `json:"fieldViolations"`
+				Quotas []struct {
+					Subject     string `json:"subject"`
+					Description string `json:"description"`
+					ID          string `json:"quotaId"`
+				} `json:"violations"`
+				Metadata struct {
+					Limit string `json:"quota_limit"`
+				} `json:"metadata"`
 			} `json:"details"`
 		} `json:"error"`
 	}
 	_ = json.Unmarshal(a.Body, &answer) // without a code the status line stands alone
 	code = answer.Error.Status
+	aboutProject := false
 	aboutToken := answer.Error.Message == "The registration token is not a valid FCM registration token"
 	for _, d := range answer.Error.Details {
 		if d.ErrorCode != "" {
@@ -55,9 +74,16 @@ func fcmAnswer(a outbound.Answer) (name, code string) {
 		for _, v := range d.Violations {
 			aboutToken = aboutToken || v.Field == "message.token"
 		}
+		aboutProject = aboutProject || perProject.MatchString(d.Metadata.Limit)
+		for _, q := range d.Quotas {
+			aboutProject = aboutProject || strings.HasPrefix(q.Subject, "project") || perProject.MatchString(q.Description+" "+q.ID)
+		}
 	}
-	if code == "INVALID_ARGUMENT" && aboutToken {
+	switch {
+	case code == "INVALID_ARGUMENT" && aboutToken:
 		code = invalidToken
+	case code == "QUOTA_EXCEEDED" && aboutProject:
+		code = projectQuota
 	}
 	return answer.Name, code
 }

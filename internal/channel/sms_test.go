@@ -106,7 +106,7 @@ func TestSMS_Errors(t *testing.T) {
 		{401, 20003, nil, Result{Outcome: push.Refused, Error: "the provider answered 401 Unauthorized, 20003: the credentials are not valid"}},
 		{403, 21408, nil, Result{Outcome: push.Refused, Error: "the provider answered 403 Forbidden, 21408: the account may not send to this region"}},
 		{429, 20429, []string{"Retry-After: 7"}, Result{Outcome: push.Refused, RetryAfter: 7 * time.Second, Error: "the provider answered 429 Too Many Requests, 20429: too many requests"}},
-		{429, 14107, nil, Result{Outcome: push.Refused, Error: "the provider answered 429 Too Many Requests, 14107: the account sends too fast"}},
+		{429, 14107, nil, Result{Outcome: push.Refused, OneAddress: true, Error: "the provider answered 429 Too Many Requests, 14107: too many messages to this number"}},
 		{500, 21211, nil, Result{Outcome: push.Unknown, Error: "the provider answered 500 Internal Server Error"}},
 	} {
 		t.Run(fmt.Sprint(tt.status, " ", tt.code), func(t *testing.T) {

@@ -190,7 +190,7 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 		c.Push.Message = message
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
-	w.queues.report(ctx, c.Push.Channel, result)
+	w.queues.report(ctx, c.Push.Channel, c.Push.Tenant, result)
 	return result, entry.Retry
 }
 

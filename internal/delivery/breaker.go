@@ -12,6 +12,8 @@ import (
 // provider refuses of one push, or does not take for now, is no such attempt: it works. Then it tries again, with one
 // attempt, two, four and so on, until it trusts the provider. The first attempt of these that fails makes it pause
 // again, for twice as long. A provider that asks for a pause gets it, and is tried again in the same way.
+//
+// Each tenant has a breaker, and so has the channel: see [holds].
 type breaker struct {
 	first, longest time.Duration // pause
 
@@ -42,14 +44,17 @@ func (b *breaker) room(now time.Time, most int) (attempts int, wait time.Duratio
 // closed reports whether attempts are made as if there were no breaker.
 func (b *breaker) closed() bool { return b.trial == 0 }
 
-// ended takes note of an attempt. What began before a pause tells nothing new.
-func (b *breaker) ended(trouble bool, now time.Time) {
+// ended takes note of an attempt. What began before a pause tells nothing new. Trouble that is not confirmed opens
+// nothing.
+func (b *breaker) ended(trouble, confirmed bool, now time.Time) {
 	switch {
 	case now.Before(b.until):
 	case trouble && b.trial > 0:
-		b.open(now, min(2*b.pause, b.longest))
+		if confirmed {
+			b.open(now, min(2*b.pause, b.longest))
+		}
 	case trouble:
-		if b.failures++; b.failures >= failuresToOpen {
+		if b.failures++; confirmed && b.failures >= failuresToOpen {
 			b.open(now, b.first)
 		}
 	default:

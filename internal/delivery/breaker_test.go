@@ -20,7 +20,7 @@ func TestBreaker(t *testing.T) {
 	}
 	attempts := func(n int, trouble bool) {
 		for range n {
-			b.ended(trouble, now)
+			b.ended(trouble, true, now)
 		}
 	}
 	// Nine failures, a success, and nine more are no reason yet.
@@ -78,7 +78,7 @@ func TestBreaker_Hold(t *testing.T) {
 	if n, _ := b.room(now, 100); n != 1 {
 		t.Errorf("room for %d", n)
 	}
-	b.ended(true, now)
+	b.ended(true, true, now)
 	if _, wait := b.room(now, 100); wait != time.Second {
 		t.Errorf("it pauses for %s", wait)
 	}
@@ -97,7 +97,7 @@ func TestBreaker_State(t *testing.T) {
 	}
 	wants(push.ChannelWorking)
 	for range failuresToOpen {
-		b.ended(true, now)
+		b.ended(true, true, now)
 	}
 	wants(push.ChannelFailing)
 	b.hold(now.Add(500 * time.Millisecond)) // shorter
@@ -106,11 +106,11 @@ func TestBreaker_State(t *testing.T) {
 	wants(push.ChannelPaused)
 	now = now.Add(2 * time.Second)
 	wants(push.ChannelTrying)
-	b.ended(true, now)
+	b.ended(true, true, now)
 	wants(push.ChannelFailing)
 	now = now.Add(time.Second)
 	for range 2 * trialsToClose {
-		b.ended(false, now)
+		b.ended(false, true, now)
 	}
 	wants(push.ChannelWorking)
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -17,7 +19,8 @@ import (
 // slot, has not begun an attempt, and holds up no other channel.
 //
 // Each worker has a queue of its own for each channel, and takes send times from the pacer that all workers share.
-// Tenants take turns; of each tenant, the longest due recipient comes first.
+// Tenants take turns; of each tenant, the longest due recipient comes first. While a tenant is held, the pushes of all
+// tenants go through the queue, which passes over that tenant: see [holds].
 type channelQueue struct {
 	channel string
 	speed   pace.Speed
@@ -25,7 +28,7 @@ type channelQueue struct {
 	limit   int // of recipients in the queue
 
 	mu      sync.Mutex
-	breaker breaker
+	holds   holds
 	waiting fairQueue
 	members map[int64]bool // recipient keys
 	busy    int            // attempts and permits under way
@@ -41,6 +44,10 @@ const (
 	queueTime     = 2 * time.Minute
 )
 
+// heldQueue is how many recipients of a tenant that is held stay in the queue: the others leave it to other tenants,
+// and are found again.
+const heldQueue = 2 * trialsToClose
+
 // unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no
 // more permits pile up: all of them would be used at once when it goes on.
 const unusedTime = 100 * time.Millisecond
@@ -48,14 +55,14 @@ const unusedTime = 100 * time.Millisecond
 // slotsWait is how often a queue looks whether other channels have released slots.
 const slotsWait = 20 * time.Millisecond
 
-// longestHold is how long a channel pauses at most because its provider asked for a pause. The push itself waits for
-// as long as the provider said.
+// longestHold is how long a tenant or a channel pauses at most because the provider asked for a pause. The push itself
+// waits for as long as the provider said.
 const longestHold = time.Hour
 
 func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
 	q := &channelQueue{
 		channel: e.Name, speed: e.Speed, slots: s, limit: shortestQueue,
-		breaker: breaker{first: min(e.Retry.First, time.Second), longest: min(e.Retry.Max, 30*time.Second)},
+		holds:   newHolds(min(e.Retry.First, time.Second), min(e.Retry.Max, 30*time.Second)),
 		members: map[int64]bool{}, fed: map[push.Lane]*feeding{}, changed: make(chan struct{}, 1),
 	}
 	if e.Speed.Every > 0 {
@@ -73,7 +80,7 @@ func (q *channelQueue) blocked() bool {
 
 // mustWait reports whether the next recipient has to wait in the queue.
 func (q *channelQueue) mustWait() bool {
-	return q.speed.Every > 0 || !q.breaker.closed() || q.waiting.len() > 0
+	return q.speed.Every > 0 || !q.holds.all.closed() || q.holds.some(time.Now(), q.waiting.of) || q.waiting.len() > 0
 }
 
 // tryOccupy takes a slot for an attempt at once, if no recipient has to wait. The attempt, or its lack, must be counted.
@@ -122,14 +129,15 @@ func (q *channelQueue) len() int {
 }
 
 // add puts recipients into the queue, unless it is closed for good. A queue that is full, or half full of one tenant,
-// drops a recipient: it is found again later. It returns how many were dropped.
+// or that has enough of a tenant that is held, drops a recipient: it is found again later. It returns how many were
+// dropped.
 func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for _, d := range recipients {
 		switch {
 		case q.members[d.RecipientKey]:
-		case q.closed || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limit/2:
+		case q.closed || q.waiting.len() >= q.limit || q.waiting.of(d.Tenant) >= q.limitOf(d.Tenant):
 			dropped++
 		default:
 			q.members[d.RecipientKey] = true
@@ -140,21 +148,33 @@ func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	return dropped
 }
 
+// limitOf is how many recipients of a tenant the queue takes.
+func (q *channelQueue) limitOf(tenant uuid.UUID) int {
+	if q.holds.held(tenant) {
+		return min(heldQueue, q.limit/2)
+	}
+	return q.limit / 2
+}
+
 // next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
-// push may be the one that makes it fail. While the channel pauses it takes none: a permit that was given before is void.
+// push may be the one that makes it fail. While the channel pauses it takes none, and none of a tenant that pauses: a
+// permit that was given before is void.
 func (q *channelQueue) next() (d booking.Due, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch {
-	case q.waiting.len() == 0 || time.Now().Before(q.breaker.until):
+	now := time.Now()
+	if now.Before(q.holds.all.until) {
 		return d, false
-	case q.breaker.closed():
-		d = q.waiting.pop()
-	default:
-		d = q.waiting.popAny()
 	}
-	delete(q.members, d.RecipientKey)
-	return d, true
+	admitted := func(tenant uuid.UUID) bool {
+		n, _ := q.holds.room(tenant, now)
+		return n > 0
+	}
+	if d, ok = q.waiting.pop(admitted, !q.holds.all.closed(), q.holds.held); ok {
+		q.holds.took(d.Tenant, now)
+		delete(q.members, d.RecipientKey)
+	}
+	return d, ok
 }
 
 // count counts attempts and unused permits that begin or end.
@@ -166,37 +186,74 @@ func (q *channelQueue) count(busy, unused int) {
 	q.signal()
 }
 
-// report tells the breaker how an attempt ended, and returns whether the breaker opened or closed.
-func (q *channelQueue) report(failed bool) (opened, closed bool) {
+// breakerState is whether a breaker is closed, and until when it pauses.
+type breakerState struct {
+	closed bool
+	until  time.Time
+}
+
+// opened reports whether a breaker has opened, or opened again, since it was as before.
+func (s breakerState) opened(before breakerState) bool { return s.until.After(before.until) }
+
+// states are the states of the breakers of a tenant and of the channel.
+func (q *channelQueue) states(tenant uuid.UUID) (one, all breakerState) {
+	one.closed = true
+	if b := q.holds.tenants[tenant]; b != nil {
+		one = breakerState{b.closed(), b.until}
+	}
+	return one, breakerState{q.holds.all.closed(), q.holds.all.until}
+}
+
+// report tells the breakers how an attempt of a tenant ended, and returns the states of the breakers of the tenant and
+// of the channel before and after it.
+func (q *channelQueue) report(tenant uuid.UUID, failed bool) (one, all [2]breakerState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	wasClosed, until := q.breaker.closed(), q.breaker.until
-	q.breaker.ended(failed, time.Now())
+	one[0], all[0] = q.states(tenant)
+	q.holds.ended(tenant, failed, time.Now())
+	one[1], all[1] = q.states(tenant)
+	q.leave(tenant)
 	q.signal()
-	return q.breaker.until != until, !wasClosed && q.breaker.closed()
+	return one, all
 }
 
-// hold pauses the channel for d.
-func (q *channelQueue) hold(d time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.breaker.hold(time.Now().Add(d))
-	q.signal()
-}
-
-// held is for how much longer the channel pauses.
-func (q *channelQueue) held() time.Duration {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return max(time.Until(q.breaker.until), 0)
-}
-
-// view is what the worker sees of the channel.
-func (q *channelQueue) view() push.ChannelView {
+// hold pauses a tenant for d, and returns for how long the channel pauses.
+func (q *channelQueue) hold(tenant uuid.UUID, d time.Duration) (all time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
-	return push.ChannelView{Channel: q.channel, State: q.breaker.state(now), Held: max(q.breaker.until.Sub(now), 0)}
+	q.holds.hold(tenant, now.Add(d), now)
+	q.leave(tenant)
+	q.signal()
+	return max(q.holds.all.until.Sub(now), 0)
+}
+
+// leave drops recipients of a tenant that is held, of which the queue has more than it takes.
+func (q *channelQueue) leave(tenant uuid.UUID) {
+	if most := q.limitOf(tenant); q.waiting.of(tenant) > most {
+		for _, d := range q.waiting.cut(tenant, most) {
+			delete(q.members, d.RecipientKey)
+		}
+	}
+}
+
+// held is for how much longer the channel pauses, and how many tenants are held.
+func (q *channelQueue) held() (all time.Duration, tenants int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for tenant := range q.holds.tenants {
+		if q.holds.held(tenant) {
+			tenants++
+		}
+	}
+	return max(time.Until(q.holds.all.until), 0), tenants
+}
+
+// views returns what the worker sees of the channel, and of the tenants that are held.
+func (q *channelQueue) views() []push.ChannelView {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.holds.views(q.channel, time.Now())
 }
 
 // signal makes run look at the queue again.
@@ -238,8 +295,13 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 	if q.waiting.len() == 0 {
 		return 0, 0
 	}
-	tried, wait := q.breaker.room(time.Now(), math.MaxInt)
-	room := min(tried-q.busy, q.waiting.len())
+	now := time.Now()
+	tried, wait := q.holds.all.room(now, math.MaxInt)
+	ready, later := q.ready(now)
+	if ready == 0 {
+		return 0, max(wait, later)
+	}
+	room := min(tried-q.busy, ready)
 	if q.speed.Every > 0 {
 		room = min(room, max(int(unusedTime/q.speed.Every), q.speed.Burst, 1)-q.unused)
 	}
@@ -247,6 +309,22 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 		return 0, slotsWait
 	}
 	return max(min(room, q.slots.left(q.busy)), 0), wait
+}
+
+// ready is how many recipients of tenants that do not pause wait, or else how long it is until one may be tried.
+func (q *channelQueue) ready(now time.Time) (n int, wait time.Duration) {
+	n = q.waiting.len()
+	for tenant := range q.holds.tenants {
+		waiting := q.waiting.of(tenant)
+		room, in := q.holds.room(tenant, now)
+		if room >= waiting {
+			continue
+		}
+		if n -= waiting - room; room == 0 && (wait == 0 || in < wait) {
+			wait = in
+		}
+	}
+	return n, wait
 }
 
 // pause waits for d, or until something changes; without d, until then. It reports whether ctx goes on.

@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
@@ -18,8 +20,10 @@ type steady struct{}
 func (steady) Take(_ context.Context, _ string, s pace.Speed, _ int) (int, time.Duration) {
 	return 1, s.Every
 }
-func (steady) Pause(context.Context, string, time.Duration)                     {}
-func (steady) Run(context.Context, []string, func(string, time.Duration)) error { return nil }
+func (steady) Pause(context.Context, string, uuid.UUID, time.Duration) {}
+func (steady) Run(context.Context, []string, func(string, uuid.UUID, time.Duration)) error {
+	return nil
+}
 
 // While no attempt uses its permit, as when Postgres stands still, a queue gives no more
 // permits than those of a tenth of a second.
@@ -91,10 +95,14 @@ func TestChannelQueue_Order(t *testing.T) {
 			t.Errorf("%d comes, want %d", w.RecipientKey, want)
 		}
 	}
-	q.hold(0)
+	q.hold(uuid.Nil, 0)
 	others := 0
-	for first := int64(10); first < 30; first++ {
-		if w, _ := q.next(); w.RecipientKey > 30 {
+	for range 6 { // one, two, four and so on at a time, until the tenant is trusted
+		w, ok := q.next()
+		if !ok {
+			t.Error("none comes")
+		}
+		if q.report(uuid.Nil, false); w.RecipientKey > 30 {
 			others++
 		}
 	}
@@ -110,7 +118,7 @@ func TestChannelQueue_PauseVoidsPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(1000, 1))
 		q.add(booking.Due{RecipientKey: 1})
-		q.hold(time.Minute)
+		q.hold(uuid.Nil, time.Minute)
 		if d, ok := q.next(); ok {
 			t.Errorf("recipient %d is taken", d.RecipientKey)
 		}

@@ -5,17 +5,19 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// pacer shares a channel's speed, and its pauses, with other workers.
+// pacer shares a channel's speed, and the pauses of its tenants, with other workers.
 type pacer interface {
 	Take(ctx context.Context, channel string, s pace.Speed, wanted int) (taken int, wait time.Duration)
-	Pause(ctx context.Context, channel string, d time.Duration)
-	Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error
+	Pause(ctx context.Context, channel string, tenant uuid.UUID, d time.Duration)
+	Run(ctx context.Context, channels []string, paused func(channel string, tenant uuid.UUID, left time.Duration)) error
 }
 
 // channelQueues are the queues of all channels, in their configured order.
@@ -73,29 +75,46 @@ func (qs *channelQueues) count(channel string, attempts int) {
 	}
 }
 
-// report takes note of what an attempt says about its provider.
-func (qs *channelQueues) report(ctx context.Context, name string, r channel.Result) {
+// report takes note of what an attempt of a tenant says about the provider. An answer about one address says nothing.
+func (qs *channelQueues) report(ctx context.Context, name string, tenant uuid.UUID, r channel.Result) {
 	q := qs.byName[name]
 	if q == nil {
 		return
 	}
-	if r.Outcome == push.Refused && r.RetryAfter > 0 {
-		d := min(r.RetryAfter, longestHold)
-		q.hold(d)
-		if qs.pacer != nil {
-			qs.pacer.Pause(ctx, name, d)
-		}
-		qs.log.WarnContext(ctx, "the provider asked for a pause; its channel waits", "channel", name, "for", d.String())
+	if r.Outcome == push.Refused && r.RetryAfter > 0 && !r.OneAddress {
+		qs.pause(ctx, q, tenant, min(r.RetryAfter, longestHold))
 		return
 	}
-	opened, closed := q.report(r.Down || r.Outcome == push.Unknown)
+	one, all := q.report(tenant, r.Down || r.Outcome == push.Unknown)
+	if one[1].opened(one[0]) {
+		qs.log.WarnContext(ctx, "a tenant's attempts find the provider down; its pushes wait", "channel", name, "tenant", tenant, "for", untilNow(one[1].until), "error", r.Error)
+	}
 	switch {
-	case opened:
-		qs.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", q.held().Round(time.Millisecond).String(), "error", r.Error)
-	case closed:
+	case all[1].opened(all[0]):
+		qs.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", untilNow(all[1].until), "error", r.Error)
+	case all[1].closed && !all[0].closed:
 		qs.log.InfoContext(ctx, "the provider works again", "channel", name)
+	}
+	if one[1].closed && !one[0].closed {
+		qs.log.InfoContext(ctx, "the provider works again for a tenant", "channel", name, "tenant", tenant)
 	}
 }
 
-// hold pauses a channel because another worker's provider asked for it.
-func (qs *channelQueues) hold(channel string, left time.Duration) { qs.byName[channel].hold(left) }
+func untilNow(t time.Time) string { return time.Until(t).Round(time.Millisecond).String() }
+
+// pause pauses a tenant at all workers, and the channel for as long as another tenant pauses, too.
+func (qs *channelQueues) pause(ctx context.Context, q *channelQueue, tenant uuid.UUID, d time.Duration) {
+	all := q.hold(tenant, d)
+	if qs.pacer != nil {
+		qs.pacer.Pause(ctx, q.channel, tenant, d)
+	}
+	qs.log.WarnContext(ctx, "the provider asked for a pause; the tenant's pushes wait", "channel", q.channel, "tenant", tenant, "for", d.String())
+	if all > 0 {
+		qs.log.WarnContext(ctx, "the provider asked several tenants for a pause; its channel waits", "channel", q.channel, "for", all.Round(time.Millisecond).String())
+	}
+}
+
+// hold pauses a tenant because another worker was asked for it.
+func (qs *channelQueues) hold(channel string, tenant uuid.UUID, left time.Duration) {
+	qs.byName[channel].hold(tenant, left)
+}

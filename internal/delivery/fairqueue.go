@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"container/list"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -48,16 +49,39 @@ func (q *fairQueue) push(w booking.Due) {
 	q.n++
 }
 
-// pop takes the next recipient. There must be one.
-func (q *fairQueue) pop() booking.Due { return q.take(q.order.Front(), 0) }
-
-// popAny takes any recipient. There must be one.
-func (q *fairQueue) popAny() booking.Due {
+// pop takes the next recipient of a tenant that is admitted: the longest due one, or a random one if the tenant is tried
+// carefully. If any is wanted, the tenant is a random one, too.
+func (q *fairQueue) pop(admitted func(uuid.UUID) bool, anyOf bool, careful func(uuid.UUID) bool) (d booking.Due, ok bool) {
 	e := q.order.Front()
-	for range rand.IntN(q.order.Len()) {
-		e = e.Next()
+	if anyOf && e != nil {
+		for range rand.IntN(q.order.Len()) {
+			e = e.Next()
+		}
 	}
-	return q.take(e, rand.IntN(e.Value.(*tenantQueue).Len()))
+	for range q.order.Len() {
+		t := e.Value.(*tenantQueue)
+		switch {
+		case !admitted(t.tenant):
+		case anyOf || careful(t.tenant):
+			return q.take(e, rand.IntN(t.Len())), true
+		default:
+			return q.take(e, 0), true
+		}
+		if e = e.Next(); e == nil {
+			e = q.order.Front()
+		}
+	}
+	return d, false
+}
+
+// cut drops all recipients of a tenant but so many, the longest due ones.
+func (q *fairQueue) cut(tenant uuid.UUID, keep int) (dropped []booking.Due) {
+	t := q.tenants[tenant].Value.(*tenantQueue)
+	slices.SortFunc(t.recipients, func(a, b booking.Due) int { return a.At.Compare(b.At) })
+	dropped = slices.Clone(t.recipients[keep:])
+	t.recipients = slices.Clip(t.recipients[:keep])
+	q.n -= len(dropped)
+	return dropped
 }
 
 // take takes a recipient of a tenant, which goes to the end of the order.

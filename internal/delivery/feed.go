@@ -11,8 +11,8 @@ import (
 
 // The owner of a lane puts those of its recipients into the queues of channels whose pushes have to wait there. It looks
 // often while a queue is nearly empty and something is found, and otherwise reads on, a page a second, behind what it has
-// read: so tenants behind the thousands of another one get their turn, too. While nothing that it reads finds a place, it
-// reads more rarely.
+// read: so tenants behind the thousands of another one get their turn, too, also if that one is held. While nothing that
+// it reads finds a place, it reads more rarely.
 const (
 	feedInterval     = 200 * time.Millisecond
 	feedPause        = time.Second
@@ -28,6 +28,7 @@ const wokenPage = 256
 type feeding struct {
 	behind booking.Due   // the last one that was read; zero: begin with the first
 	found  bool          // there was something to read
+	passed bool          // a queue that is nearly empty dropped some of it: they are of tenants that are held
 	pause  time.Duration // until it reads on
 	next   time.Time     // when to read on
 }
@@ -114,7 +115,7 @@ func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, y
 		q.fed[l] = f
 	}
 	later := !now.Before(f.next)
-	if q.waiting.len() < nearlyEmpty {
+	if q.waiting.len() < nearlyEmpty && !f.passed {
 		return behind, f.found || later
 	}
 	return f.behind, later
@@ -131,6 +132,7 @@ func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
 		f.pause = feedPause
 	}
 	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
+	f.passed = dropped > 0 && q.waiting.len() < nearlyEmpty
 	if len(due) >= feedPage { // of each kind there is a page at most
 		f.behind = due[feedPage-1]
 	}

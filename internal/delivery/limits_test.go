@@ -30,7 +30,7 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	f.bookAll(t, "sms", thisSecond().Add(-10*time.Second), names("first", 10)...)
 	eventually(t, "the breaker opens", func() bool { // for a moment, which a busy machine may miss: then it is tried again
 		f.wake(t)
-		return f.held(0) > 0
+		return f.holds(0)
 	})
 	down.Store(false)
 	f.bookAll(t, "sms", thisSecond().Add(-time.Second), names("r", 50)...)

@@ -248,9 +248,9 @@ func (p *modelPacer) Take(_ context.Context, name string, s pace.Speed, wanted i
 	return taken, wait
 }
 
-func (p *modelPacer) Pause(context.Context, string, time.Duration) {}
+func (p *modelPacer) Pause(context.Context, string, uuid.UUID, time.Duration) {}
 
-func (p *modelPacer) Run(ctx context.Context, _ []string, _ func(string, time.Duration)) error {
+func (p *modelPacer) Run(ctx context.Context, _ []string, _ func(string, uuid.UUID, time.Duration)) error {
 	<-ctx.Done()
 	return nil
 }

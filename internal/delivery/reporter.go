@@ -26,7 +26,7 @@ type Reporter struct {
 	id     uuid.UUID // of the worker
 	log    *slog.Logger
 
-	told   []push.ChannelState // in the order of the channels
+	told   []push.ChannelView // without the pauses
 	toldAt time.Time
 }
 
@@ -47,11 +47,13 @@ func (r *Reporter) Run(ctx context.Context) error {
 }
 
 func (r *Reporter) pass(ctx context.Context) (full bool, err error) {
-	views := make([]push.ChannelView, len(r.worker.queues.all))
-	states := make([]push.ChannelState, len(views))
-	for i, q := range r.worker.queues.all {
-		views[i] = q.view()
-		states[i] = views[i].State
+	var views []push.ChannelView
+	for _, q := range r.worker.queues.all {
+		views = append(views, q.views()...)
+	}
+	states := slices.Clone(views)
+	for i := range states {
+		states[i].Held = 0
 	}
 	if slices.Equal(states, r.told) && time.Since(r.toldAt) < reportAgain {
 		return false, nil

@@ -45,6 +45,7 @@ func TestReporter_TellsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(10, 1))
 		st, id := &told{}, uuid.New()
+		two := []uuid.UUID{uuid.New(), uuid.New()} // a pause of one tenant is not the channel's
 		r := NewReporter(&Worker{queues: &channelQueues{all: []*channelQueue{q}}}, st, id, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
@@ -62,13 +63,16 @@ func TestReporter_TellsChanges(t *testing.T) {
 		wants(0, 1, push.ChannelWorking, 0)
 		wants(9500*time.Millisecond, 1, push.ChannelWorking, 0)
 		wants(time.Second, 2, push.ChannelWorking, 0) // at 10 s
-		q.hold(1700 * time.Millisecond)               // until 12.2 s
+		for _, tenant := range two {
+			q.hold(tenant, 1700*time.Millisecond) // until 12.2 s
+		}
 		q.signal()
 		wants(time.Second, 3, push.ChannelPaused, 1200*time.Millisecond) // at 11 s
 		wants(time.Second, 3, push.ChannelPaused, 1200*time.Millisecond)
 		wants(time.Second, 4, push.ChannelTrying, 0) // at 13 s
 		for range 100 {
-			q.report(false)
+			q.report(two[0], false)
+			q.report(two[1], false)
 		}
 		st.mu.Lock()
 		st.fail = 1 // it is tried again ten seconds later

@@ -242,11 +242,12 @@ func (w *Worker) closeAll() {
 	}
 }
 
-// Channels calls each for every channel, with the number of recipients in its queue, and how much longer it pauses
-// because its provider fails or asked for a pause.
-func (w *Worker) Channels(each func(channel string, waiting int, held time.Duration)) {
+// Channels calls each for every channel, with the number of recipients in its queue, how much longer it pauses because
+// its provider fails or asked for a pause, and how many tenants are held there.
+func (w *Worker) Channels(each func(channel string, waiting int, held time.Duration, tenants int)) {
 	for _, queue := range w.queues.all {
-		each(queue.channel, queue.len(), queue.held())
+		held, tenants := queue.held()
+		each(queue.channel, queue.len(), held, tenants)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -161,29 +162,50 @@ func TestSlots_RestartForgot(t *testing.T) {
 // TestPause_ClockGoesBack: a pause lasts no longer than it was asked for.
 func TestPause_ClockGoesBack(t *testing.T) {
 	t.Parallel()
-	c := setup(t)
+	c, tenant := setup(t), uuid.New()
 	paused := func() time.Duration {
 		answer, err := c.rdb.Eval(t.Context(), pausedSource, []string{"pause"}).Int64Slice()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return time.Duration(answer[0]) * time.Millisecond
+		if len(answer) == 0 {
+			return 0
+		}
+		if tenantOf(answer[0], answer[1]) != tenant {
+			t.Errorf("%v pauses", answer)
+		}
+		return time.Duration(answer[2]) * time.Millisecond
 	}
 	if left := paused(); left != 0 {
 		t.Errorf("nobody asked, and %s are left", left)
 	}
-	if err := c.rdb.Eval(t.Context(), pauseSource, []string{"pause"}, 20_000).Err(); err != nil {
+	if err := c.rdb.Eval(t.Context(), pauseSource, []string{"pause"}, tenantField(tenant), 20_000, mostPausing).Err(); err != nil {
 		t.Fatal(err)
 	}
 	if left := paused(); left > 20*time.Second || left < 15*time.Second {
 		t.Errorf("%s are left", left)
 	}
-	c.rdb.PExpire(t.Context(), "pause", time.Hour) // as if the clock had gone back
+	ahead := fmt.Sprintf("%d:20000", time.Now().Add(time.Hour).UnixMilli())
+	c.rdb.HSet(t.Context(), "pause", tenantField(tenant), ahead) // as if the clock had gone back
 	if left := paused(); left != 20*time.Second {
 		t.Errorf("%s are left", left)
 	}
-	if left := c.rdb.PTTL(t.Context(), "pause").Val(); left > 20*time.Second || left < 15*time.Second {
+	if left := paused(); left > 20*time.Second || left < 15*time.Second {
 		t.Errorf("it lasts for %s more", left)
+	}
+}
+
+// TestPause_Bound: of very many tenants only some are noted.
+func TestPause_Bound(t *testing.T) {
+	t.Parallel()
+	c := setup(t)
+	for range 4 {
+		if err := c.rdb.Eval(t.Context(), pauseSource, []string{"pause"}, tenantField(uuid.New()), 20_000, 3).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := c.rdb.HLen(t.Context(), "pause").Val(); n != 3 {
+		t.Errorf("%d tenants pause", n)
 	}
 }
 

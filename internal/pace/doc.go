@@ -40,6 +40,6 @@
 // workers that are gone are forgotten within a minute. When the clock jumps forward, slots that are waited for seem to
 // be over; those that a worker says it waits for are kept free all the same.
 //
-// A pause that a provider asks for holds for all workers. What is sent, and in which order, is for the caller to
-// decide.
+// A pause that a provider asks for holds for all workers, and for the tenant whose push was answered so. What is sent,
+// in which order, and when the whole channel pauses, is for the caller to decide.
 package pace

@@ -32,9 +32,9 @@ type Pacer struct {
 	mu     sync.Mutex
 	health health
 	among  peers
-	taken  map[string]time.Time // by key: the end of all slots that were taken in Redis, as far as this worker knows
-	shares map[string]time.Time // by channel: the last slot of this worker's share
-	untold map[string]time.Time // by channel: the end of a pause that Redis does not know yet
+	taken  map[string]time.Time  // by key: the end of all slots that were taken in Redis, as far as this worker knows
+	shares map[string]time.Time  // by channel: the last slot of this worker's share
+	untold map[pausing]time.Time // the end of a pause that Redis does not know yet
 }
 
 const (
@@ -63,7 +63,7 @@ var (
 func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
-		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, untold: map[string]time.Time{},
+		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, untold: map[pausing]time.Time{},
 	}
 }
 

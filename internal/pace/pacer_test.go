@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/pace"
@@ -19,6 +20,9 @@ func TestMain(m *testing.M) {
 	testenv.Overlap(4)
 	testenv.Main(m)
 }
+
+// acme and other are tenants.
+var acme, other = uuid.New(), uuid.UUID{0xff, 15: 0xfe} // whose numbers are negative
 
 func client(t *testing.T, url string) *redis.Client {
 	t.Helper()
@@ -153,9 +157,9 @@ func TestPause_RedisIsLost(t *testing.T) {
 	testenv.Until(t, 10*time.Millisecond, "it watches", func() bool { return len(rdb.Keys(t.Context(), "*").Val()) > 0 })
 	testenv.Check(t, server.Pause())
 	began := time.Now()
-	a.Pause(t.Context(), "sms", 10*time.Minute)
-	a.Pause(t.Context(), "sms", time.Minute)
-	a.Pause(t.Context(), "push", time.Nanosecond)
+	a.Pause(t.Context(), "sms", acme, 10*time.Minute)
+	a.Pause(t.Context(), "sms", acme, time.Minute)
+	a.Pause(t.Context(), "push", acme, time.Nanosecond)
 	testenv.Check(t, server.Resume())
 	testenv.Until(t, 10*time.Millisecond, "it is told", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
 	if left := rdb.PTTL(t.Context(), "sq:pace:{sms}:pause").Val(); left > 10*time.Minute || left < 10*time.Minute-time.Since(began)-time.Second {
@@ -166,28 +170,31 @@ func TestPause_RedisIsLost(t *testing.T) {
 	}
 }
 
-// TestPause: all workers learn of it, and a shorter one does not shorten it.
+// TestPause: all workers learn which tenants pause, and a shorter pause does not shorten a longer one of the same tenant.
 func TestPause(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
 	a, b := worker(t, rdb, "a"), worker(t, rdb, "b")
-	a.Pause(t.Context(), "sms", 10*time.Minute)
+	a.Pause(t.Context(), "sms", acme, 10*time.Minute)
 	watch(t, a) // and tell it again if Redis was slow
 	testenv.Until(t, 10*time.Millisecond, "it is paused", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
 	for range 3 { // one of which comes through
-		a.Pause(t.Context(), "sms", time.Second)
+		a.Pause(t.Context(), "sms", acme, time.Second)
 	}
+	a.Pause(t.Context(), "sms", other, time.Minute)
+	testenv.Until(t, 10*time.Millisecond, "both are paused", func() bool { return rdb.HLen(t.Context(), "sq:pace:{sms}:pause").Val() == 2 })
 	told := errors.New("told")
-	var left time.Duration
+	left := map[uuid.UUID]time.Duration{}
 	cause, cancel := context.WithCancelCause(t.Context())
-	err := b.Run(cause, []string{"push", "sms"}, func(channel string, d time.Duration) {
+	err := b.Run(cause, []string{"push", "sms"}, func(channel string, tenant uuid.UUID, d time.Duration) {
 		if channel != "sms" {
 			t.Errorf("channel %s is paused", channel)
 		}
-		left = d
-		cancel(told)
+		if left[tenant] = d; len(left) == 2 {
+			cancel(told)
+		}
 	})
-	if err != nil || context.Cause(cause) != told || left < 2*time.Minute || left > 10*time.Minute {
-		t.Errorf("%v, %v: paused for %s more", err, context.Cause(cause), left)
+	if err != nil || context.Cause(cause) != told || left[acme] < 2*time.Minute || left[acme] > 10*time.Minute || left[other] <= 0 || left[other] > time.Minute {
+		t.Errorf("%v, %v: paused for %v more", err, context.Cause(cause), left)
 	}
 }

@@ -1,12 +1,26 @@
--- Answers {for how much longer a channel is paused, in milliseconds; 0: it is not}.
--- If that is more than it was paused for, the clock went back: then it is paused
--- for as long from now on.
+-- Answers for each tenant that pauses at a channel {the two numbers that name it, for how much longer in milliseconds}.
+-- If that is more than was asked for, the clock went back: then it pauses for as long from now on.
 --
 -- KEYS[1]  see pause.lua
-local left = redis.call('PTTL', KEYS[1])
-local most = tonumber(redis.call('GET', KEYS[1]) or '')
-if most and left > most then
-  redis.call('PEXPIRE', KEYS[1], most)
-  left = most
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local all, answer, longest = redis.call('HGETALL', KEYS[1]), {}, 0
+for i = 1, #all, 2 do
+  local ends, most = string.match(all[i + 1], '^(%d+):(%d+)$')
+  local left = ends - now
+  if left <= 0 then
+    redis.call('HDEL', KEYS[1], all[i])
+  else
+    if left > tonumber(most) then
+      left = tonumber(most)
+      redis.call('HSET', KEYS[1], all[i], string.format('%.0f:%s', now + left, most))
+    end
+    local high, low = string.match(all[i], '^(-?%d+):(-?%d+)$')
+    table.insert(answer, high)
+    table.insert(answer, low)
+    table.insert(answer, left)
+    longest = math.max(longest, left)
+  end
 end
-return {math.max(left, 0)}
+if longest > 0 then redis.call('PEXPIRE', KEYS[1], longest) end
+return answer

@@ -2,9 +2,13 @@ package pace
 
 import (
 	"context"
+	"encoding/binary"
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/loop"
@@ -16,12 +20,19 @@ const (
 	presence      = time.Minute // a worker counts for so long after it was last heard of
 )
 
-// Pause stops a channel at all workers for so long, or until the end of an earlier pause, if that is later. The caller
-// pauses in any case. While Redis does not answer, the others are not told; [Pacer.Run] tells them when it does.
-func (p *Pacer) Pause(ctx context.Context, channel string, d time.Duration) {
+// pausing is a tenant whose pushes through a channel pause.
+type pausing struct {
+	channel string
+	tenant  uuid.UUID
+}
+
+// Pause stops a tenant's pushes through a channel at all workers for so long, or until the end of an earlier pause, if
+// that is later. The caller pauses in any case. While Redis does not answer, the others are not told; [Pacer.Run] tells
+// them when it does.
+func (p *Pacer) Pause(ctx context.Context, channel string, tenant uuid.UUID, d time.Duration) {
 	p.mu.Lock()
-	if until := time.Now().Add(d); until.After(p.untold[channel]) {
-		p.untold[channel] = until
+	if until, who := time.Now().Add(d), (pausing{channel, tenant}); until.After(p.untold[who]) {
+		p.untold[who] = until
 	}
 	p.mu.Unlock()
 	p.tell(ctx)
@@ -34,12 +45,12 @@ func (p *Pacer) tell(ctx context.Context) {
 		return
 	}
 	p.mu.Lock()
-	maps.DeleteFunc(p.untold, func(_ string, until time.Time) bool { return time.Until(until) < time.Millisecond })
+	maps.DeleteFunc(p.untold, func(_ pausing, until time.Time) bool { return time.Until(until) < time.Millisecond })
 	told := maps.Clone(p.untold)
 	p.mu.Unlock()
 	var calls []redisscript.Call
-	for channel, until := range told {
-		calls = append(calls, pauseScript.Call([]string{pauseKey(prefix, channel)}, time.Until(until).Milliseconds()))
+	for who, until := range told {
+		calls = append(calls, pauseScript.Call([]string{pauseKey(prefix, who.channel)}, tenantField(who.tenant), time.Until(until).Milliseconds(), mostPausing))
 	}
 	if len(calls) == 0 {
 		return
@@ -49,16 +60,30 @@ func (p *Pacer) tell(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.untold, func(channel string, until time.Time) bool { return until.Equal(told[channel]) })
+	maps.DeleteFunc(p.untold, func(who pausing, until time.Time) bool { return until.Equal(told[who]) })
+}
+
+// mostPausing tenants pause at all workers at a time, for each channel: two of them hold it already.
+const mostPausing = 1000
+
+// tenantField names a tenant by two whole numbers, since scripts answer numbers only.
+func tenantField(tenant uuid.UUID) string {
+	return fmt.Sprintf("%d:%d", int64(binary.BigEndian.Uint64(tenant[:8])), int64(binary.BigEndian.Uint64(tenant[8:])))
+}
+
+func tenantOf(high, low int64) (tenant uuid.UUID) {
+	binary.BigEndian.PutUint64(tenant[:8], uint64(high))
+	binary.BigEndian.PutUint64(tenant[8:], uint64(low))
+	return tenant
 }
 
 func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channel + "}:pause" }
 
 func workersKey(prefix string) string { return prefix + "pace:workers" }
 
-// Run calls paused for every channel that is paused, with the time that is left, tells other workers of pauses that Redis
-// has missed, and keeps this worker among those that Redis counts, until ctx ends.
-func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, left time.Duration)) error {
+// Run calls paused for every tenant that pauses at a channel, with the time that is left, tells other workers of pauses
+// that Redis has missed, and keeps this worker among those that Redis counts, until ctx ends.
+func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, tenant uuid.UUID, left time.Duration)) error {
 	defer p.leave(ctx)
 	return loop.Loop{Interval: watchInterval, Pass: func(ctx context.Context) (full bool, err error) {
 		if p.redis.Left() == 0 {
@@ -69,7 +94,7 @@ func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel 
 	}}.Run(ctx)
 }
 
-func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string, time.Duration)) {
+func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string, uuid.UUID, time.Duration)) {
 	prefix, err := p.prefix()
 	if err != nil {
 		return
@@ -88,8 +113,8 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	at := sent.Add(doubt)
 	p.meet(peers{workers: int(count), place: float64(before) / float64(count), at: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
 	for i, c := range channels {
-		if ms := answers[i+1][0]; ms > 0 {
-			paused(c, time.Duration(ms)*time.Millisecond)
+		for one := range slices.Chunk(answers[i+1], 3) {
+			paused(c, tenantOf(one[0], one[1]), time.Duration(one[2])*time.Millisecond)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package push
 
-import "time"
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
 
 // ChannelState says whether attempts are made through a channel.
 type ChannelState string
@@ -16,9 +20,10 @@ const (
 // ChannelStates lists the states of channels, from the best to the worst.
 var ChannelStates = []ChannelState{ChannelWorking, ChannelTrying, ChannelPaused, ChannelFailing}
 
-// ChannelView is what one worker sees of a channel.
+// ChannelView is what one worker sees of a channel, or of one tenant's pushes there.
 type ChannelView struct {
 	Channel string
+	Tenant  uuid.UUID // that is held; Nil: the view is of the channel, for all tenants
 	State   ChannelState
 	Held    time.Duration // how much longer it pauses
 }

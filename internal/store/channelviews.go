@@ -19,24 +19,30 @@ const (
 	mostCounted  = 100_000          // pushes that wait, and attempts
 )
 
-// SeeChannels keeps what a worker sees of its channels, and forgets what other workers have not written for a minute.
+// SeeChannels keeps what a worker sees of its channels, in place of what it saw before, and forgets what other workers
+// have not written for a minute.
 func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
-	names, states, held := make([]string, len(views)), make([]string, len(views)), make([]time.Duration, len(views))
+	names, tenants := make([]string, len(views)), make([]uuid.UUID, len(views))
+	states, held := make([]string, len(views)), make([]time.Duration, len(views))
 	for i, v := range views {
-		names[i], states[i], held[i] = v.Channel, string(v.State), v.Held
+		names[i], tenants[i], states[i], held[i] = v.Channel, v.Tenant, string(v.State), v.Held
 	}
 	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		b := &pgx.Batch{}
 		b.Queue(`
-			INSERT INTO channel_views (worker, channel, state, held_until, seen_at)
-			SELECT $1, v.channel, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
-			FROM unnest($2::text[], $3::text[], $4::interval[]) AS v (channel, state, held)
-			ON CONFLICT (worker, channel) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
-			worker, names, states, held)
+			INSERT INTO channel_views (worker, channel, tenant_id, state, held_until, seen_at)
+			SELECT $1, v.channel, v.tenant, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
+			FROM unnest($2::text[], $3::uuid[], $4::text[], $5::interval[]) AS v (channel, tenant, state, held)
+			ON CONFLICT (worker, channel, tenant_id) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
+			worker, names, tenants, states, held)
+		b.Queue(`
+			DELETE FROM channel_views v WHERE v.worker = $1
+				AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::uuid[]) AS n (channel, tenant) WHERE n.channel = v.channel AND n.tenant = v.tenant_id)`,
+			worker, names, tenants)
 		b.Queue(`
 			DELETE FROM channel_views v USING (
-				SELECT worker, channel FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
-			) old WHERE v.worker = old.worker AND v.channel = old.channel`)
+				SELECT worker, channel, tenant_id FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
+			) old WHERE v.worker = old.worker AND v.channel = old.channel AND v.tenant_id = old.tenant_id`)
 		return c.SendBatch(ctx, b).Close()
 	})
 }
@@ -49,15 +55,17 @@ func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
 	})
 }
 
-// ChannelHealth returns what the workers see of the channels, and what a tenant has there: its pushes that are due and
-// wait, and its attempts that began in the last minute and have ended. It counts up to 100,000 of either.
+// ChannelHealth returns what the workers see of the channels, for all tenants and for this one, and what the tenant has
+// there: its pushes that are due and wait, and its attempts that began in the last minute and have ended. It counts up to 100,000 of either.
 func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var waiting, attempts int
 		r = push.ChannelReport{Channels: map[string]*push.ChannelHealth{}}
 		now, b := time.Now(), &pgx.Batch{}
-		b.Queue(`SELECT channel, state, max(held_until), max(seen_at) FROM channel_views WHERE seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
-			viewsFresh).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
+		b.Queue(`
+			SELECT channel, state, max(held_until), max(seen_at) FROM channel_views
+			WHERE tenant_id IN ($2, $3) AND seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
+			viewsFresh, uuid.Nil, tenant).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
 		b.Queue(`
 			SELECT channel, count(*) FILTER (WHERE next_at <= statement_timestamp() AND token IS NULL), count(*) FROM (
 				SELECT channel, next_at, token FROM live

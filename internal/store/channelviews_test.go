@@ -63,6 +63,30 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	}
 }
 
+// TestChannelHealth_HeldTenant: a tenant that a worker holds sees that, and another tenant does not; when the worker holds it
+// no longer, that is forgotten.
+func TestChannelHealth_HeldTenant(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	worker := uuid.New()
+	channel := push.ChannelView{Channel: "sms", State: push.ChannelWorking}
+	for _, row := range []struct {
+		views      []push.ChannelView
+		own, other push.ChannelState
+	}{
+		{[]push.ChannelView{channel, {Channel: "sms", Tenant: b.tenant, State: push.ChannelPaused, Held: time.Hour}}, push.ChannelPaused, push.ChannelWorking},
+		{[]push.ChannelView{channel}, push.ChannelWorking, push.ChannelWorking},
+	} {
+		if err := b.SeeChannels(t.Context(), worker, row.views); err != nil {
+			t.Fatal(err)
+		}
+		own, other := b.health(t, b.tenant).Of("sms"), b.health(t, uuid.New()).Of("sms")
+		if own.State != row.own || own.Until.IsZero() != (row.own == push.ChannelWorking) || other.State != row.other || !other.Until.IsZero() {
+			t.Errorf("%v: %+v, of another tenant %+v", row.views, own, other)
+		}
+	}
+}
+
 // TestChannelHealth_OwnCounts: a tenant sees what waits and was tried of its own, and nothing of others.
 func TestChannelHealth_OwnCounts(t *testing.T) {
 	t.Parallel()

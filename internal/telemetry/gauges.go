@@ -23,26 +23,27 @@ type Gauges struct {
 	// those that follow the present one without a gap.
 	Partitions func(each func(table string, begin, end time.Time))
 
-	// Channels calls each for every channel of a worker, with the number of recipients in its queue, and how much
-	// longer it pauses; nil in the API.
-	Channels func(each func(channel string, waiting int, held time.Duration))
+	// Channels calls each for every channel of a worker, with the number of recipients in its queue, how much longer it
+	// pauses, and how many tenants are held; nil in the API.
+	Channels func(each func(channel string, waiting int, held time.Duration, tenants int))
 }
 
 var (
-	backlogDesc  = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent; at most 100000 are counted.", nil, nil)
-	oldestDesc   = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
-	putOffDesc   = prometheus.NewDesc("sendquota_put_off_pushes", "Pushes whose send time has come, and that a rule has put off; at most 100000 are counted.", nil, nil)
-	queueDesc    = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
-	upDesc       = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
-	webhookDesc  = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
-	awaitedDesc  = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
-	campaignDesc = prometheus.NewDesc("sendquota_campaigns", "Campaigns that go on, by state.", []string{"state"}, nil)
-	offDesc      = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
-	pollingDesc  = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
-	partsDesc    = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
-	aheadDesc    = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
-	waitingDesc  = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
-	heldDesc     = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
+	backlogDesc     = prometheus.NewDesc("sendquota_due_pushes", "Pushes that are due and not yet sent; at most 100000 are counted.", nil, nil)
+	oldestDesc      = prometheus.NewDesc("sendquota_due_oldest_seconds", "For how long the oldest due push has been due.", nil, nil)
+	putOffDesc      = prometheus.NewDesc("sendquota_put_off_pushes", "Pushes whose send time has come, and that a rule has put off; at most 100000 are counted.", nil, nil)
+	queueDesc       = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
+	upDesc          = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
+	webhookDesc     = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
+	awaitedDesc     = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
+	campaignDesc    = prometheus.NewDesc("sendquota_campaigns", "Campaigns that go on, by state.", []string{"state"}, nil)
+	offDesc         = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
+	pollingDesc     = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
+	partsDesc       = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
+	aheadDesc       = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
+	waitingDesc     = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
+	heldDesc        = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
+	heldTenantsDesc = prometheus.NewDesc("sendquota_channel_held_tenants", "Tenants of which this worker leaves the pushes through a channel alone, or tries them carefully, because their attempts fail or were asked for a pause.", []string{"channel"}, nil)
 )
 
 // Watch adds gauges to the metrics. What cannot be read is left out, and the server that did not answer is shown as
@@ -79,9 +80,10 @@ func (c *gaugeCollector) Collect(out chan<- prometheus.Metric) {
 		})
 	}
 	if c.Channels != nil {
-		c.Channels(func(channel string, waiting int, held time.Duration) {
+		c.Channels(func(channel string, waiting int, held time.Duration, tenants int) {
 			out <- gauge(waitingDesc, float64(waiting), channel)
 			out <- gauge(heldDesc, held.Seconds(), channel)
+			out <- gauge(heldTenantsDesc, float64(tenants), channel)
 		})
 	}
 }

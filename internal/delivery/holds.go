@@ -1,0 +1,165 @@
+package delivery
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// holds decides which tenants' pushes may be tried through a channel. Each tenant has a breaker of its own, for its
+// failures and the pauses that its pushes were asked for. The breaker of the channel opens only when the pushes of two
+// tenants meet the same: a tenant may own the device, address or endpoint that fails, and must not stop the others.
+type holds struct {
+	all     breaker                      // of the channel
+	tenants map[uuid.UUID]*tenantBreaker // without those whose last attempt worked and that are closed
+	run     failureRun
+}
+
+// tenantBreaker is the breaker of one tenant's pushes through a channel.
+type tenantBreaker struct {
+	breaker
+	tried int       // recipients let through, without a report yet, while it tries again
+	again time.Time // when the next are let through even without a report: they may have had nothing to send
+}
+
+// failureRun is the attempts since the last one that worked, or since the channel opened.
+type failureRun struct {
+	first   uuid.UUID // the tenant of the first of them
+	begun   bool
+	several bool // other tenants have failed since
+}
+
+const (
+	// forgetHold is after how long a tenant that sends nothing is no longer tried carefully.
+	forgetHold = time.Minute
+	// mostViewed tenants are shown as held by a worker, for each channel.
+	mostViewed = 100
+)
+
+func newHolds(first, longest time.Duration) holds {
+	return holds{all: breaker{first: first, longest: longest}, tenants: map[uuid.UUID]*tenantBreaker{}}
+}
+
+// of returns the breaker of a tenant, and makes it if there is none.
+func (h *holds) of(tenant uuid.UUID) *tenantBreaker {
+	b := h.tenants[tenant]
+	if b == nil {
+		b = &tenantBreaker{breaker: breaker{first: h.all.first, longest: h.all.longest}}
+		h.tenants[tenant] = b
+	}
+	return b
+}
+
+// ended notes how an attempt of a tenant ended.
+func (h *holds) ended(tenant uuid.UUID, failed bool, now time.Time) {
+	if failed || h.tenants[tenant] != nil {
+		b := h.of(tenant)
+		b.ended(failed, true, now)
+		if b.tried = max(b.tried-1, 0); b.closed() && b.failures == 0 {
+			delete(h.tenants, tenant)
+		}
+	}
+	if now.Before(h.all.until) {
+		return
+	}
+	h.run.note(tenant, failed)
+	if h.all.ended(failed, h.run.several, now); now.Before(h.all.until) {
+		h.run = failureRun{}
+	}
+}
+
+// note adds an attempt to the run, or ends it.
+func (r *failureRun) note(tenant uuid.UUID, failed bool) {
+	switch {
+	case !failed:
+		*r = failureRun{}
+	case !r.begun:
+		*r = failureRun{first: tenant, begun: true}
+	case tenant != r.first:
+		r.several = true
+	}
+}
+
+// hold pauses a tenant, as the provider asked of one of its pushes. The channel pauses for as long as two tenants do.
+func (h *holds) hold(tenant uuid.UUID, until, now time.Time) {
+	h.of(tenant).hold(until)
+	var longest, second time.Time
+	for _, b := range h.tenants {
+		switch {
+		case !b.asked || !b.until.After(second):
+		case b.until.After(longest):
+			longest, second = b.until, longest
+		default:
+			second = b.until
+		}
+	}
+	if second.After(now) {
+		h.all.hold(second)
+	}
+}
+
+// room is how many recipients of a tenant may be let through now, or else how long to wait.
+func (h *holds) room(tenant uuid.UUID, now time.Time) (recipients int, wait time.Duration) {
+	b := h.tenants[tenant]
+	if b == nil {
+		return math.MaxInt, 0
+	}
+	recipients, wait = b.breaker.room(now, math.MaxInt)
+	if recipients == 0 || b.closed() || !now.Before(b.again) {
+		return recipients, wait
+	}
+	if recipients = max(recipients-b.tried, 0); recipients == 0 {
+		return 0, b.again.Sub(now)
+	}
+	return recipients, 0
+}
+
+// took notes that a recipient of a tenant was let through.
+func (h *holds) took(tenant uuid.UUID, now time.Time) {
+	b := h.tenants[tenant]
+	if b == nil || b.closed() {
+		return
+	}
+	if !now.Before(b.again) {
+		b.tried = 0
+	}
+	b.tried++
+	b.again = now.Add(max(b.pause, b.first))
+}
+
+// held reports whether a tenant is not trusted: it pauses, or is tried carefully.
+func (h *holds) held(tenant uuid.UUID) bool {
+	b := h.tenants[tenant]
+	return b != nil && !b.closed()
+}
+
+// some reports whether any tenant is held. It forgets those that send nothing, of which no recipient waits.
+func (h *holds) some(now time.Time, waiting func(uuid.UUID) int) (some bool) {
+	for tenant, b := range h.tenants {
+		switch {
+		case b.closed():
+		case now.Sub(b.until) > forgetHold && now.Sub(b.again) > forgetHold && waiting(tenant) == 0:
+			delete(h.tenants, tenant)
+		default:
+			some = true
+		}
+	}
+	return some
+}
+
+// views returns the state of the channel, and the states of the tenants that are held, in the order of their ids.
+func (h *holds) views(channel string, now time.Time) (views []push.ChannelView) {
+	for tenant, b := range h.tenants {
+		if !b.closed() {
+			views = append(views, push.ChannelView{Channel: channel, Tenant: tenant, State: b.state(now), Held: max(b.until.Sub(now), 0)})
+		}
+	}
+	slices.SortFunc(views, func(a, b push.ChannelView) int { return cmp.Compare(a.Tenant.String(), b.Tenant.String()) })
+	all := push.ChannelView{Channel: channel, State: h.all.state(now), Held: max(h.all.until.Sub(now), 0)}
+	return append([]push.ChannelView{all}, views[:min(len(views), mostViewed)]...)
+}
