@@ -1179,8 +1179,8 @@ func (a RecordsAPI) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 // Status is GET /v1/status: see how things stand now.
 //
 // Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your
-// attempts of the last hour ended: by minute, with how late they were. How each channel is, /v1/channels tells. Of
-// other tenants nothing is shown.
+// attempts of the last hour ended: by minute, with how late they were, and the state of each channel. How each channel
+// is in detail, /v1/channels tells. Of other tenants nothing is shown.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) Status(ctx context.Context) (Status, error) {
@@ -1315,9 +1315,9 @@ type ChannelsAPI struct{ c *Client }
 
 // List is GET /v1/channels: see how the channels are.
 //
-// For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how
-// your attempts ended that began in the last minute. It is counted once a second at most. Of other tenants nothing is
-// shown.
+// For every channel: whether your attempts are made, as the workers saw it in the last seconds, and are not refused;
+// what of yours waits; and how your attempts ended that began in the last minute. A pause, or failures, that only your
+// pushes met hold your pushes alone. It is counted once a second at most. Of other tenants nothing is shown.
 //
 // Refusals of its own: [Forbidden].
 func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {

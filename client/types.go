@@ -62,11 +62,12 @@ const (
 
 // Defines values for ChannelState.
 const (
-	ChannelStateFailing ChannelState = "failing"
-	ChannelStatePaused  ChannelState = "paused"
-	ChannelStateTrying  ChannelState = "trying"
-	ChannelStateUnknown ChannelState = "unknown"
-	ChannelStateWorking ChannelState = "working"
+	ChannelStateFailing   ChannelState = "failing"
+	ChannelStatePaused    ChannelState = "paused"
+	ChannelStateRejecting ChannelState = "rejecting"
+	ChannelStateTrying    ChannelState = "trying"
+	ChannelStateUnknown   ChannelState = "unknown"
+	ChannelStateWorking   ChannelState = "working"
 )
 
 // Defines values for ChannelType.
@@ -77,6 +78,16 @@ const (
 	ChannelTypeLog     ChannelType = "log"
 	ChannelTypeSms     ChannelType = "sms"
 	ChannelTypeWebhook ChannelType = "webhook"
+)
+
+// Defines values for ChannelBriefState.
+const (
+	ChannelBriefStateFailing   ChannelBriefState = "failing"
+	ChannelBriefStatePaused    ChannelBriefState = "paused"
+	ChannelBriefStateRejecting ChannelBriefState = "rejecting"
+	ChannelBriefStateTrying    ChannelBriefState = "trying"
+	ChannelBriefStateUnknown   ChannelBriefState = "unknown"
+	ChannelBriefStateWorking   ChannelBriefState = "working"
 )
 
 // Defines values for DeliveryStatus.
@@ -210,6 +221,7 @@ const (
 	NewWebhookEventsCampaignFinished NewWebhookEvents = "campaign.finished"
 	NewWebhookEventsCampaignProgress NewWebhookEvents = "campaign.progress"
 	NewWebhookEventsCampaignStarted  NewWebhookEvents = "campaign.started"
+	NewWebhookEventsChannelUnhealthy NewWebhookEvents = "channel.unhealthy"
 	NewWebhookEventsPushCanceled     NewWebhookEvents = "push.canceled"
 	NewWebhookEventsPushDeferred     NewWebhookEvents = "push.deferred"
 	NewWebhookEventsPushExpired      NewWebhookEvents = "push.expired"
@@ -925,11 +937,12 @@ type Channel struct {
 	AsOf time.Time `json:"as_of"`
 
 	// Default It is that of pushes that name none.
-	Default    bool       `json:"default"`
-	LastMinute LastMinute `json:"last_minute"`
-	Name       string     `json:"name"`
+	Default         bool       `json:"default"`
+	LastFiveMinutes LastFive   `json:"last_five_minutes"`
+	LastMinute      LastMinute `json:"last_minute"`
+	Name            string     `json:"name"`
 
-	// State The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+	// State The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; rejecting, attempts are made, and more than a fifth of at least twenty of yours in the last five minutes were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
 	Type       ChannelType  `json:"type"`
@@ -941,11 +954,20 @@ type Channel struct {
 	Waiting int64 `json:"waiting"`
 }
 
-// ChannelState The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+// ChannelState The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; rejecting, attempts are made, and more than a fifth of at least twenty of yours in the last five minutes were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
 type ChannelState string
 
 // ChannelType defines model for Channel.Type.
 type ChannelType string
+
+// ChannelBrief defines model for ChannelBrief.
+type ChannelBrief struct {
+	Name  string            `json:"name"`
+	State ChannelBriefState `json:"state"`
+}
+
+// ChannelBriefState defines model for ChannelBrief.State.
+type ChannelBriefState string
 
 // ChannelReport defines model for Channels.
 type ChannelReport struct {
@@ -1308,6 +1330,15 @@ type KeysPage struct {
 
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
 	NextPageToken string `json:"next_page_token"`
+}
+
+// LastFive defines model for LastFive.
+type LastFive struct {
+	// Attempts Your attempts that ended, over all workers. The last few seconds may be missing.
+	Attempts int64 `json:"attempts"`
+
+	// Rejected How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here.
+	Rejected int64 `json:"rejected"`
 }
 
 // LastMinute defines model for LastMinute.
@@ -2726,6 +2757,9 @@ type Status struct {
 	// AsOf When it was counted, a second ago at most.
 	AsOf     time.Time      `json:"as_of"`
 	Attempts RecentAttempts `json:"attempts"`
+
+	// Channels The state of each channel for your pushes, in the operator's order. /v1/channels has the details.
+	Channels []ChannelBrief `json:"channels"`
 
 	// Complete false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on.
 	Complete bool `json:"complete"`

@@ -51,7 +51,11 @@ func served(t *testing.T) (metrics []string) {
 		QueueSizes: func() (map[string]int, error) { return map[string]int{"pending": 0}, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		Campaigns:  func(context.Context) (map[string]int, error) { return map[string]int{"running": 0}, nil },
-		Postgres:   fine, Redis: fine,
+		Rates: func(_ context.Context, each func(string, int, int, int)) error {
+			each("sms", 0, 0, 0)
+			return nil
+		},
+		Postgres: fine, Redis: fine,
 		Polling:    func() bool { return false },
 		Partitions: func(each func(string, time.Time, time.Time)) { each("pushes", time.Time{}, time.Time{}) },
 		Channels:   func(each func(string, int, time.Duration, int)) { each("sms", 0, 0, 0) },

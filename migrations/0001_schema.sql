@@ -656,6 +656,29 @@ CREATE TABLE channel_views (
     PRIMARY KEY (worker, channel, tenant_id)
 ) WITH (fillfactor = 50);
 
+-- How attempts ended in the last minutes, for the health of channels: a row for each tenant, channel, minute and worker. A worker adds what
+-- it has seen every few seconds, never in the transaction of a push. What it had not added when it was killed is missing.
+CREATE TABLE channel_outcomes (
+    tenant_id uuid NOT NULL,
+    channel   text NOT NULL,
+    minute    timestamptz NOT NULL,                   -- when it was added
+    worker    uuid NOT NULL,
+    attempts  int NOT NULL,                           -- that ended
+    rejected  int NOT NULL,                           -- of them: refused permanently, not because of one address alone
+    PRIMARY KEY (tenant_id, channel, minute, worker)
+) WITH (fillfactor = 70);
+CREATE INDEX channel_outcomes_minute ON channel_outcomes (minute);
+
+-- The channels that are unhealthy for tenants, whose webhooks were told of it. A row is removed when the channel has been healthy for five
+-- minutes.
+CREATE TABLE unhealthy_channels (
+    tenant_id uuid NOT NULL,
+    channel   text NOT NULL,
+    since     timestamptz NOT NULL,
+    seen_at   timestamptz NOT NULL,                   -- when it was last unhealthy
+    PRIMARY KEY (tenant_id, channel)
+) WITH (fillfactor = 50);
+
 
 -- Audits and the audit log --------------------------------------------------------------------------------------------------------
 
@@ -805,6 +828,6 @@ AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'd
 
 -- +goose Down
 DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, timestamptz, timestamptz), share_privileges(text, text);
-DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, channel_views, lanes, recounts, ahead, stats, stat_deltas,
+DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
     bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks,
     idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;

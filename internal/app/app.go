@@ -202,7 +202,7 @@ func (a *App) handler() http.Handler {
 
 // gauges are those of every program.
 func (a *App) gauges() telemetry.Gauges {
-	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
+	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
 // RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -47,6 +48,17 @@ func (a *App) channelsOfAPI() httpapi.Channels {
 		all.List = append(all.List, httpapi.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst})
 	}
 	return all
+}
+
+// channelRates calls each for the configured channels: what others wrote of other channels makes no labels.
+func (a *App) channelRates(ctx context.Context, each func(channel string, attempts, rejected, tenants int)) error {
+	rates, err := a.store.ChannelRates(ctx)
+	for _, name := range a.channels.Names() {
+		if r := rates[name]; err == nil {
+			each(name, r.Attempts, r.Rejected, r.Tenants)
+		}
+	}
+	return err
 }
 
 // auditsOfAPI is what the API tells of the workers' audits.

@@ -21,12 +21,19 @@ func (p *page) ChannelWords(c client.Channel) string {
 		return "It works."
 	case client.ChannelStateFailing:
 		return "Its provider is down: too many attempts in a row failed, and there are none until the pause is over."
+	case client.ChannelStateRejecting:
+		return rejectingWords(c)
 	case client.ChannelStatePaused:
 		return "Its provider asked for a pause: nothing is sent until that is over."
 	case client.ChannelStateTrying:
 		return "It comes back: after a pause a few attempts are made at a time."
 	}
 	return "No worker has told of it of late: is one running?"
+}
+
+// rejectingWords says how much of what is sent a channel's provider refuses.
+func rejectingWords(c client.Channel) string {
+	return fmt.Sprintf("Its provider refuses messages permanently: %s of %s in the last five minutes. The failed pushes name the reason.", number(c.LastFiveMinutes.Rejected), number(c.LastFiveMinutes.Attempts))
 }
 
 // testSend sends a message to oneself, as any other push: through the quota, at once.

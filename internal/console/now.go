@@ -136,11 +136,17 @@ func (v *nowView) Summary() summary {
 	case v.Redis != client.StatusRedisOk:
 		return summary{"paused", "Everything is sent, though a little slower: " + about("Redis", redisWords[v.Redis])}
 	}
-	var down []string
+	var down, rejecting []string
 	for _, c := range v.Channels {
-		if c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused {
+		switch c.State {
+		case client.ChannelStateFailing, client.ChannelStatePaused:
 			down = append(down, c.Name)
+		case client.ChannelStateRejecting:
+			rejecting = append(rejecting, c.Name)
 		}
+	}
+	if len(rejecting) > 0 {
+		return summary{"open", "Messages through " + strings.Join(rejecting, ", ") + " are refused permanently and fail: the failed pushes name the reason."}
 	}
 	switch n := len(down); {
 	case n == 1:
@@ -185,7 +191,12 @@ var queueWords = map[client.StatusQueue]string{
 }
 
 // ChannelWords says in words what is done with a channel at the moment.
-func (v *nowView) ChannelWords(c client.Channel) string { return channelWords[c.State] }
+func (v *nowView) ChannelWords(c client.Channel) string {
+	if c.State == client.ChannelStateRejecting {
+		return rejectingWords(c)
+	}
+	return channelWords[c.State]
+}
 
 // Per is the time span of a channel's throughput in words.
 func (p *page) Per(c client.Channel) string {

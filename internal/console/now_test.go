@@ -41,6 +41,15 @@ func TestNow(t *testing.T) {
 	})
 	page.has(t, 200, "1 min ago", "push takes no messages", "1.2 s", "2.5 s", "99 of 100", "The breaker is open", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unknown", "at most 90 in 1 min", `"delivered":[`, "1 at work",
 		"It answers, and keeps everything")
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "sms", Attempts: 360, Rejected: 360}}); err != nil {
+		t.Fatal(err)
+	}
+	testenv.Until(t, 50*time.Millisecond, "the channels are counted again", func() bool {
+		page = b.get("/console/now")
+		return strings.Contains(page.Body, "through sms are refused")
+	})
+	page.has(t, 200, "360 of 360 in the last five minutes", `<span class="status status-open">rejecting</span>`)
+	b.get("/console/settings/channels").has(t, 200, "360 of 360 attempts refused permanently", "rejecting")
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	if page := b.get("/console/now"); page.Status != 200 || strings.Contains(page.Body, "The breaker is open") {
 		t.Errorf("who may not read pushes sees the channels: %d", page.Status)
@@ -89,6 +98,9 @@ func TestNow_Words(t *testing.T) {
 		"due for too long":              func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
 		"sms takes no messages": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing}}
+		},
+		"through sms are refused permanently": func(v *nowView) {
+			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateFailing}, {Name: "sms", State: client.ChannelStateRejecting}}
 		},
 		"push, mail and sms take no messages": func(v *nowView) {
 			for _, name := range []string{"push", "mail", "sms"} {

@@ -191,6 +191,7 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	}
 	result := entry.Channel.Send(ctx, c.Push, c.Attempt)
 	w.queues.report(ctx, c.Push.Channel, c.Push.Tenant, result)
+	w.outcomes.note(c.Push.Channel, c.Push.Tenant, result)
 	return result, entry.Retry
 }
 

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"time"
@@ -16,23 +17,27 @@ import (
 type viewed interface {
 	SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error
 	LeaveChannels(ctx context.Context, worker uuid.UUID) error
+	CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error
+	TellUnhealthy(ctx context.Context) ([]push.UnhealthyChannel, error)
 }
 
-// Reporter tells how a worker's channels are: when one changes, and every ten seconds. It looks at the worker's memory
-// once a second, so that no push waits for it, however often a channel changes.
+// Reporter tells how a worker's channels are: when one changes, and every ten seconds; and every five seconds how attempts
+// ended. It looks at the worker's memory once a second, so that no push waits for it, however often a channel changes.
 type Reporter struct {
 	worker *Worker
 	store  viewed
 	id     uuid.UUID // of the worker
 	log    *slog.Logger
 
-	told   []push.ChannelView // without the pauses
-	toldAt time.Time
+	told      []push.ChannelView // without the pauses
+	toldAt    time.Time
+	countedAt time.Time
 }
 
 const (
 	reportLook  = time.Second
 	reportAgain = 10 * time.Second
+	countAgain  = 5 * time.Second
 )
 
 // NewReporter returns what tells of a worker, which no other one has the id of.
@@ -47,6 +52,11 @@ func (r *Reporter) Run(ctx context.Context) error {
 }
 
 func (r *Reporter) pass(ctx context.Context) (full bool, err error) {
+	return false, errors.Join(r.see(ctx), r.count(ctx))
+}
+
+// see tells how the channels are.
+func (r *Reporter) see(ctx context.Context) error {
 	var views []push.ChannelView
 	for _, q := range r.worker.queues.all {
 		views = append(views, q.views()...)
@@ -56,11 +66,33 @@ func (r *Reporter) pass(ctx context.Context) (full bool, err error) {
 		states[i].Held = 0
 	}
 	if slices.Equal(states, r.told) && time.Since(r.toldAt) < reportAgain {
-		return false, nil
+		return nil
 	}
 	if err := r.store.SeeChannels(ctx, r.id, views); err != nil {
-		return false, err
+		return err
 	}
 	r.told, r.toldAt = states, time.Now()
-	return false, nil
+	return nil
+}
+
+// count tells how attempts ended, and has tenants told of channels that have become unhealthy.
+func (r *Reporter) count(ctx context.Context) error {
+	if time.Since(r.countedAt) < countAgain {
+		return nil
+	}
+	if counts := r.worker.outcomes.take(); len(counts) > 0 {
+		if err := r.store.CountOutcomes(ctx, r.id, counts); err != nil {
+			r.worker.outcomes.add(counts...)
+			return err
+		}
+	}
+	unhealthy, err := r.store.TellUnhealthy(ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range unhealthy {
+		r.log.WarnContext(ctx, "a channel is unhealthy for a tenant", "channel", u.Channel, "tenant", u.Tenant, "state", u.State, "attempts", u.Attempts, "rejected", u.Rejected)
+	}
+	r.countedAt = time.Now()
+	return nil
 }

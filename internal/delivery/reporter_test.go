@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -22,6 +23,9 @@ type told struct {
 	fail  int
 	views [][]push.ChannelView
 	left  []uuid.UUID
+
+	counts [][]push.ChannelOutcomes
+	asked  int // whether channels have become unhealthy
 }
 
 func (s *told) SeeChannels(_ context.Context, _ uuid.UUID, views []push.ChannelView) error {
@@ -32,6 +36,23 @@ func (s *told) SeeChannels(_ context.Context, _ uuid.UUID, views []push.ChannelV
 	}
 	s.views = append(s.views, views)
 	return nil
+}
+
+func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []push.ChannelOutcomes) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail--; s.fail >= 0 {
+		return errors.New("Postgres is away")
+	}
+	s.counts = append(s.counts, counts)
+	return nil
+}
+
+func (s *told) TellUnhealthy(context.Context) ([]push.UnhealthyChannel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked++
+	return nil, nil
 }
 
 func (s *told) LeaveChannels(_ context.Context, worker uuid.UUID) error {
@@ -82,6 +103,43 @@ func TestReporter_TellsChanges(t *testing.T) {
 		cancel()
 		if err := <-done; err != nil || !slices.Equal(st.left, []uuid.UUID{id}) {
 			t.Errorf("%v, left: %v", err, st.left)
+		}
+	})
+}
+
+// TestReporter_CountsOutcomes: a worker adds what it has seen every five seconds, and keeps what could not be written. A
+// permanent refusal that is about one address counts as an attempt alone.
+func TestReporter_CountsOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, st, tenant := &Worker{queues: &channelQueues{}}, &told{}, uuid.New()
+		r := NewReporter(w, st, uuid.New(), slog.New(slog.DiscardHandler))
+		pass := func(wantErr bool) {
+			t.Helper()
+			if _, err := r.pass(t.Context()); (err != nil) != wantErr {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, Final: true})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, Final: true, OneAddress: true, Unregistered: true})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Unknown})
+		}
+		r.told, r.toldAt = []push.ChannelView{}, time.Now() // the channels are told
+		st.fail = 1
+		pass(true)
+		pass(false)
+		w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
+		time.Sleep(countAgain - 1)
+		pass(false)
+		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 15, Rejected: 3}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
+			t.Errorf("%v, asked %d times; want %v", st.counts, st.asked, want)
+		}
+		time.Sleep(1)
+		pass(false)
+		if len(st.counts) != 2 || st.asked != 2 {
+			t.Errorf("%v, asked %d times", st.counts, st.asked)
 		}
 	})
 }

@@ -29,6 +29,7 @@ type Worker struct {
 	cache     *quota.Cache
 	channels  *channel.Set
 	queues    *channelQueues
+	outcomes  outcomes
 	waker     waker
 	log       *slog.Logger
 	metrics   observer

@@ -36,12 +36,13 @@ type channelView struct {
 	Name       string            `json:"name"`
 	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool              `json:"default" doc:"It is that of pushes that name none."`
-	State      push.ChannelState `json:"state" enum:"working,trying,paused,failing,unknown" doc:"The worst that a worker sees: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; rejecting, attempts are made, and more than a fifth of at least twenty of yours in the last five minutes were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
 	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"When the pause ends; null: there is none."`
 	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last saw it so; null: unknown."`
 	Throughput *throughputView   `json:"throughput,omitempty" doc:"How many attempts may begin, of all tenants together; absent: any number."`
 	Waiting    int               `json:"waiting" doc:"Pushes of yours that are due, and are not being sent."`
 	LastMinute lastMinuteView    `json:"last_minute"`
+	LastFive   lastFiveView      `json:"last_five_minutes"`
 }
 
 type throughputView struct {
@@ -57,6 +58,12 @@ type lastMinuteView struct {
 	Unknown   int `json:"unknown"`
 }
 
+// lastFiveView counts the attempts by which a channel is rejecting.
+type lastFiveView struct {
+	Attempts int `json:"attempts" doc:"Your attempts that ended, over all workers. The last few seconds may be missing."`
+	Rejected int `json:"rejected" doc:"How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here."`
+}
+
 type channelsView struct {
 	Channels []channelView `json:"channels" doc:"In the operator's order."`
 	Complete bool          `json:"complete" doc:"false: you have more than 100,000 pushes that wait, or attempts; so many are counted."`
@@ -69,6 +76,7 @@ func channelViewOf(c Channel, h push.ChannelHealth) channelView {
 	v := channelView{
 		Name: c.Name, Type: c.Type, State: h.State, Until: maybe(h.Until), AsOf: maybe(h.AsOf), Waiting: h.Waiting,
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
+		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected},
 	}
 	if v.State == "" {
 		v.State = stateUnknown
@@ -107,14 +115,15 @@ func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
 func (a *api) channelRoutes(*spec) []operation {
 	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
 		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1},
 	})
 	failing.Default = true
 	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
 	return []operation{{
 		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
 		summary: "See how the channels are",
-		description: "For every channel: whether attempts are made, as the workers saw it in the last seconds, what of yours waits, and how your attempts ended " +
-			"that began in the last minute. It is counted once a second at most. Of other tenants nothing is shown.",
+		description: "For every channel: whether your attempts are made, as the workers saw it in the last seconds, and are not refused; what of yours waits; and how your attempts ended " +
+			"that began in the last minute. A pause, or failures, that only your pushes met hold your pushes alone. It is counted once a second at most. Of other tenants nothing is shown.",
 		status: http.StatusOK, answer: "The channels.", example: channelsView{Channels: []channelView{failing, working}, Complete: true},
 	}}
 }

@@ -17,8 +17,8 @@ func TestChannels(t *testing.T) {
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{
-			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing},
-			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing},
+			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0}},
+			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0}},
 		}
 	}
 	got := b.send("GET", "/v1/channels", "").must(t, 200)
@@ -28,7 +28,8 @@ func TestChannels(t *testing.T) {
 
 	b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201)
 	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
-	if err := b.store.SeeChannels(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
+	worker := uuid.New()
+	if err := b.store.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
 		t.Fatal(err)
 	}
 	if b.send("GET", "/v1/channels", "").must(t, 200).at(t, "channels", 0, "state") != "unknown" {
@@ -43,6 +44,20 @@ func TestChannels(t *testing.T) {
 		}
 		if diff := cmp.Diff(unknown()[1], got.at(t, "channels", 1)); diff != "" {
 			t.Error(diff)
+		}
+	}
+
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 360, Rejected: 360}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.store.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	for key, want := range map[string]string{b.key: "rejecting", b.other: "working"} {
+		got = b.send("GET", "/v1/channels", "", "Authorization", "Bearer "+key).must(t, 200)
+		if got.at(t, "channels", 0, "state") != want || (got.at(t, "channels", 0, "last_five_minutes", "rejected") == 360.0) != (want == "rejecting") {
+			t.Errorf("want %s: %s", want, got.text)
 		}
 	}
 

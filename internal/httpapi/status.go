@@ -27,7 +27,13 @@ type statusView struct {
 	Waiting  waitingPushesView  `json:"waiting"`
 	Attempts recentAttemptsView `json:"attempts"`
 	Minutes  []flowMinuteView   `json:"minutes" doc:"The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out."`
+	Channels []channelBriefView `json:"channels" doc:"The state of each channel for your pushes, in the operator's order. /v1/channels has the details."`
 	Complete bool               `json:"complete" doc:"false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on."`
+}
+
+type channelBriefView struct {
+	Name  string            `json:"name"`
+	State push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown"`
 }
 
 type waitingPushesView struct {
@@ -77,10 +83,11 @@ func inMilliseconds(d time.Duration) float64 {
 	return milliseconds(float64(d) / float64(time.Millisecond))
 }
 
-func statusViewOf(r health.Report, f push.Flow) statusView {
+func statusViewOf(r health.Report, f push.Flow, channels channelsView) statusView {
 	return statusView{
 		Report: r, Workers: f.Workers, AsOf: stamp(f.AsOf), Waiting: waitingPushesView{f.Waiting, f.PutOff, maybe(f.Oldest)}, Attempts: recentAttemptsView{flowViewOf(f.All), stamp(f.Since)},
 		Minutes:  viewsOf(f.Minutes, func(m push.FlowMinute) flowMinuteView { return flowMinuteView{flowViewOf(m), stamp(m.At)} }),
+		Channels: viewsOf(channels.Channels, func(c channelView) channelBriefView { return channelBriefView{c.Name, c.State} }),
 		Complete: f.Complete,
 	}
 }
@@ -95,7 +102,11 @@ func (a *api) status(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, statusViewOf(a.cfg.Health.Check(c.r.Context()), f))
+	channels, err := a.channels.of(c.r.Context(), c.caller.Tenant)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, statusViewOf(a.cfg.Health.Check(c.r.Context()), f, channels))
 }
 
 func (a *api) statusRoutes(*spec) []operation {
@@ -106,11 +117,11 @@ func (a *api) statusRoutes(*spec) []operation {
 	return []operation{{
 		id: "status", method: http.MethodGet, path: statusPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.status,
 		summary: "See how things stand now",
-		description: "Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your attempts of the last hour ended: by minute, with how late they were. " +
-			"How each channel is, /v1/channels tells. Of other tenants nothing is shown.",
+		description: "Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your attempts of the last hour ended: by minute, with how late they were, and the state of each channel. " +
+			"How each channel is in detail, /v1/channels tells. Of other tenants nothing is shown.",
 		status: http.StatusOK, answer: "How things stand.", example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
 			AsOf: exampleTime(30 * time.Second), Waiting: 12, Oldest: exampleTime(20 * time.Second), Workers: 2, Since: exampleTime(30*time.Second - time.Hour),
 			All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
-		}),
+		}, channelsView{Channels: []channelView{{Name: "push", State: push.ChannelWorking}, {Name: "sms", State: push.ChannelRejecting}}}),
 	}}
 }

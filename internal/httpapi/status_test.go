@@ -27,6 +27,9 @@ func TestStatus(t *testing.T) {
 	if err := b.store.SeeChannels(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
 		t.Fatal(err)
 	}
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 20, Rejected: 5}}); err != nil {
+		t.Fatal(err)
+	}
 	if b.send("GET", "/v1/status", "").must(t, 200).at(t, "waiting", "pushes") != 0.0 {
 		t.Error("it was counted again within the second")
 	}
@@ -34,11 +37,12 @@ func TestStatus(t *testing.T) {
 	got = b.send("GET", "/v1/status", "").must(t, 200)
 	if got.at(t, "waiting", "pushes") != 1.0 || got.at(t, "waiting", "oldest_send_at") == nil || got.at(t, "workers") != 1.0 ||
 		got.at(t, "attempts", "delivered") != 1.0 || got.at(t, "attempts", "late_ms_p50") != 1250.0 || got.at(t, "attempts", "late_ms_p99") != 1250.0 ||
+		got.at(t, "channels", 0, "name") != "push" || got.at(t, "channels", 0, "state") != "rejecting" || got.at(t, "channels", 1, "state") != "unknown" ||
 		got.at(t, "minutes", 0, "delivered") != 1.0 || got.at(t, "minutes", 0, "late_ms_p99") != 1250.0 {
 		t.Errorf("%s", got.text)
 	}
 	got = b.send("GET", "/v1/status", "", "Authorization", "Bearer "+b.other).must(t, 200)
-	if got.at(t, "waiting", "pushes") != 0.0 || got.at(t, "attempts", "delivered") != 0.0 {
+	if got.at(t, "waiting", "pushes") != 0.0 || got.at(t, "attempts", "delivered") != 0.0 || got.at(t, "channels", 0, "state") != "working" {
 		t.Errorf("another tenant's: %s", got.text)
 	}
 

@@ -16,6 +16,8 @@ const (
 	EventCampaignStarted  Event = "campaign.started"
 	EventCampaignProgress Event = "campaign.progress" // another tenth of the recipients has come to an end
 	EventCampaignFinished Event = "campaign.finished" // all have
+
+	EventChannelUnhealthy Event = "channel.unhealthy" // a channel refuses too much of the tenant's, or its provider is down
 )
 
 // EventTest is sent to a webhook when its tenant asks for it, and only then.
@@ -24,5 +26,5 @@ const EventTest Event = "webhook.test"
 // Events lists the events that a webhook can ask for.
 var Events = []Event{
 	EventScheduled, EventDeferred, EventSent, EventFailed, EventExpired, EventCanceled, EventNearLimit,
-	EventCampaignStarted, EventCampaignProgress, EventCampaignFinished,
+	EventCampaignStarted, EventCampaignProgress, EventCampaignFinished, EventChannelUnhealthy,
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,7 +55,8 @@ func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
 }
 
 // ChannelHealth returns what the workers see of the channels, for all tenants and for this one, and what the tenant has
-// there: its pushes that are due and wait, and its attempts that began in the last minute and have ended. It counts up to 100,000 of either.
+// there: its pushes that are due and wait, its attempts that began in the last minute and have ended, and how those of the last five minutes ended. It counts
+// up to 100,000 of the first two.
 func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		var waiting, attempts int
@@ -77,6 +77,7 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.Cha
 				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
 			) s GROUP BY channel, outcome`, "{sends}", s.layouts.sends().all(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, mostCounted).
 			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
+		b.Queue(outcomesSQL+` AND tenant_id = $2 GROUP BY tenant_id, channel`, push.OutcomesSpan, tenant).Query(func(rows pgx.Rows) error { return readOutcomes(rows, &r) })
 		err := c.SendBatch(ctx, b).Close()
 		r.Complete = waiting < mostCounted && attempts < mostCounted
 		return err
@@ -93,7 +94,7 @@ func readViews(rows pgx.Rows, r *push.ChannelReport) error {
 	)
 	_, err := pgx.ForEachRow(rows, []any{&name, &state, (*zeronull.Timestamptz)(&until), &seen}, func() error {
 		h := r.Of(name)
-		if s := push.ChannelState(state); slices.Index(push.ChannelStates, s) > slices.Index(push.ChannelStates, h.State) {
+		if s := push.ChannelState(state); s.Worse(h.State) {
 			h.State, h.Until, h.AsOf = s, until, seen
 		}
 		return nil

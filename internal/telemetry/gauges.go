@@ -15,9 +15,13 @@ type Gauges struct {
 	QueueSizes func() (map[string]int, error)                                            // wake-ups by state
 	Webhooks   func(context.Context) (due int, oldest time.Duration, off int, err error) // events that are due, and webhooks that are switched off
 	Campaigns  func(context.Context) (map[string]int, error)                             // that go on, by state
-	Postgres   func(context.Context) error
-	Redis      func(context.Context) error
-	Polling    func() bool // whether Redis is given up for now; nil in the API
+	// Rates calls each for every channel with attempts in the last five minutes, of all workers and tenants: how many there
+	// were, how many were refused permanently, and for how many tenants the channel is rejecting.
+	Rates func(ctx context.Context, each func(channel string, attempts, rejected, tenants int)) error
+
+	Postgres func(context.Context) error
+	Redis    func(context.Context) error
+	Polling  func() bool // whether Redis is given up for now; nil in the API
 
 	// Partitions calls each for every table with partitions, with the beginning of the first one and the end of the last one of
 	// those that follow the present one without a gap.
@@ -43,6 +47,8 @@ var (
 	aheadDesc       = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
 	waitingDesc     = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
 	heldDesc        = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
+	rejectedDesc    = prometheus.NewDesc("sendquota_channel_rejected_ratio", "The part of the attempts of the last five minutes, of all workers and tenants, that was refused permanently, not because of one address alone.", []string{"channel"}, nil)
+	rejectingDesc   = prometheus.NewDesc("sendquota_channel_rejecting_tenants", "Tenants for which more than a fifth of at least twenty attempts of the last five minutes were refused so.", []string{"channel"}, nil)
 	heldTenantsDesc = prometheus.NewDesc("sendquota_channel_held_tenants", "Tenants of which this worker leaves the pushes through a channel alone, or tries them carefully, because their attempts fail or were asked for a pause.", []string{"channel"}, nil)
 )
 
@@ -132,13 +138,16 @@ func (c *gaugeCollector) postgres(ctx context.Context) []prometheus.Metric {
 	if due, oldest, off, err := c.Webhooks(ctx); err == nil {
 		all = append(all, gauge(webhookDesc, float64(due)), gauge(awaitedDesc, oldest.Seconds()), gauge(offDesc, float64(off)))
 	}
-	if c.Campaigns == nil {
-		return all
-	}
-	if states, err := c.Campaigns(ctx); err == nil {
+	if c.Campaigns != nil {
+		states, _ := c.Campaigns(ctx) // without them, they are left out
 		for state, n := range states {
 			all = append(all, gauge(campaignDesc, float64(n), state))
 		}
+	}
+	if c.Rates != nil {
+		_ = c.Rates(ctx, func(channel string, attempts, rejected, tenants int) { // the same
+			all = append(all, gauge(rejectedDesc, float64(rejected)/float64(max(attempts, 1)), channel), gauge(rejectingDesc, float64(tenants), channel))
+		})
 	}
 	return all
 }

@@ -25,6 +25,10 @@ func TestGauges_AskServersRarely(t *testing.T) {
 		PutOff:     func(context.Context) (int, error) { return 0, nil },
 		Backlog:    func(context.Context) (int, time.Duration, error) { return int(asked.Load()), 0, nil },
 		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
+		Rates: func(_ context.Context, each func(string, int, int, int)) error {
+			each("sms", 360, 90, 2)
+			return nil
+		},
 		QueueSizes: func() (map[string]int, error) { return nil, nil },
 		Partitions: func(each func(string, time.Time, time.Time)) {
 			each("pushes", now.Add(-time.Hour), now.Add(time.Minute))
@@ -43,6 +47,9 @@ func TestGauges_AskServersRarely(t *testing.T) {
 	all.Wait()
 	if n := asked.Load(); n != 2 {
 		t.Errorf("the servers were asked %d times", n)
+	}
+	if text := page(); !strings.Contains(text, `sendquota_channel_rejected_ratio{channel="sms"} 0.25`) || !strings.Contains(text, `sendquota_channel_rejecting_tenants{channel="sms"} 2`) {
+		t.Error(text)
 	}
 	polling.Store(true)
 	if text := page(); !strings.Contains(text, `sendquota_partitions_oldest_seconds{table="pushes"} 3600`) || !strings.Contains(text, `sendquota_partitions_ahead_seconds{table="pushes"} 60`) {

@@ -1,0 +1,57 @@
+package delivery
+
+import (
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// outcomes counts how attempts ended, until the reporter takes the counts.
+type outcomes struct {
+	mu     sync.Mutex
+	counts map[outcomeKey]push.ChannelOutcomes
+}
+
+type outcomeKey struct {
+	tenant  uuid.UUID
+	channel string
+}
+
+// note counts an attempt. A permanent refusal because of one address alone, such as an unregistered one, is no refusal of
+// the channel's.
+func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) {
+	one := push.ChannelOutcomes{Tenant: tenant, Channel: channelName, Attempts: 1}
+	if r.Outcome == push.Refused && r.Final && !r.OneAddress {
+		one.Rejected = 1
+	}
+	o.add(one)
+}
+
+// add adds counts. They have a bound: a row for each tenant and channel.
+func (o *outcomes) add(counts ...push.ChannelOutcomes) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.counts == nil {
+		o.counts = map[outcomeKey]push.ChannelOutcomes{}
+	}
+	for _, c := range counts {
+		key := outcomeKey{c.Tenant, c.Channel}
+		known := o.counts[key]
+		c.Attempts, c.Rejected = c.Attempts+known.Attempts, c.Rejected+known.Rejected
+		o.counts[key] = c
+	}
+}
+
+// take returns all counts, and begins anew.
+func (o *outcomes) take() (counts []push.ChannelOutcomes) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.counts {
+		counts = append(counts, c)
+	}
+	o.counts = nil
+	return counts
+}
