@@ -39,14 +39,18 @@ type meaning struct {
 type kind int
 
 const (
-	temporary    kind = iota // refused for now: the operator can mend it, or time does
-	busyAddress              // refused for now, because of this address alone
-	permanent                // refused for good
-	unregistered             // the same, because the provider no longer knows the address
+	temporary     kind = iota // refused for now: the operator can mend it, or time does
+	busyAddress               // refused for now, because of this address alone
+	permanent                 // refused for good
+	closedAddress             // the same, because of this address alone
+	unregistered              // the same, because the provider no longer knows the address
 )
 
 // final reports whether a refusal is for good.
 func (k kind) final() bool { return k >= permanent }
+
+// oneAddress reports whether a refusal is about the address alone.
+func (k kind) oneAddress() bool { return k == busyAddress || k > permanent }
 
 // refined refines what the status says by the provider's own id of the message, or else by its code. Such a provider
 // also answers 4xx to what is the operator's fault, not the push's, so a refusal is for good only where the code's
@@ -62,7 +66,7 @@ func (r Result) refined(id, code string, codes map[string]meaning) Result {
 	case r.Outcome == push.Unknown && (!known || m.kind.final()):
 		return r
 	}
-	r.Outcome, r.Final, r.Unregistered, r.OneAddress = push.Refused, m.kind.final(), m.kind == unregistered, m.kind == busyAddress
+	r.Outcome, r.Final, r.Unregistered, r.OneAddress = push.Refused, m.kind.final(), m.kind == unregistered, m.kind.oneAddress()
 	r.Down = r.Down && m.kind == temporary
 	if known {
 		r.Error += ", " + code + ": " + m.text

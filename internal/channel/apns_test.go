@@ -162,8 +162,8 @@ func TestAPNs_Errors(t *testing.T) {
 		reason string
 		want   Result
 	}{
-		{410, "Unregistered", Result{Final: true, Unregistered: true, Error: "unregistered: the provider answered 410 Gone, Unregistered: the app was removed from the device"}},
-		{410, "ExpiredToken", Result{Final: true, Unregistered: true, Error: "unregistered: the provider answered 410 Gone, ExpiredToken: the device token has expired"}},
+		{410, "Unregistered", Result{Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 410 Gone, Unregistered: the app was removed from the device"}},
+		{410, "ExpiredToken", Result{Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 410 Gone, ExpiredToken: the device token has expired"}},
 		{410, markSecret, Result{Error: "the provider answered 410 Gone"}},
 		{400, "BadDeviceToken", Result{Final: true, Error: "the provider answered 400 Bad Request, BadDeviceToken: not a device token, or one of the other environment"}},
 		{400, "DeviceTokenNotForTopic", Result{Final: true, Error: "the provider answered 400 Bad Request, DeviceTokenNotForTopic: the device token belongs to another app"}},

@@ -26,7 +26,7 @@ type Result struct {
 	Outcome           push.Outcome
 	Final             bool          // refused for good: trying again is pointless
 	Unregistered      bool          // refused for good, because the provider reports the address as unregistered: it should not be used again
-	OneAddress        bool          // refused for now because of this address alone, such as too many messages to one device: it says nothing about others
+	OneAddress        bool          // refused because of this address alone, such as too many messages to one device: it says nothing about others
 	Down              bool          // not handed over for a reason that is no matter of this push: the provider cannot be reached, does not work, or does not know us
 	RetryAfter        time.Duration // the provider asked to wait so long, at most 400 days; 0 if it did not
 	Handed            time.Time     // when the provider had all of the message; zero: not known

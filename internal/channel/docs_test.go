@@ -20,17 +20,17 @@ func TestDocs_Codes(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	for name, codes := range map[string]map[string]meaning{"sms": twilioCodes(), "fcm": fcmCodes(), "apns": apnsReasons()} {
+	for name, want := range map[string]string{"sms": codeTable(twilioCodes()), "fcm": codeTable(fcmCodes()), "apns": codeTable(apnsReasons()), "email": blameTable()} {
 		begin, end := "<!-- "+name+": written by `go test ./internal/channel -run Docs -update` -->\n", "<!-- /"+name+" -->"
 		before, rest, found := strings.Cut(page, begin)
 		table, after, foundEnd := strings.Cut(rest, end)
 		if !found || !foundEnd {
 			t.Fatalf("%s has no place for the codes of %s", path, name)
 		}
-		if want := codeTable(codes); table != want && !*update {
+		if table != want && !*update {
 			t.Errorf("the codes of %s in %s are out of date; run: go test ./internal/channel -run Docs -update\ngot:\n%s\nwant:\n%s", name, path, table, want)
 		}
-		page = before + begin + codeTable(codes) + end + after
+		page = before + begin + want + end + after
 	}
 	if *update {
 		if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
@@ -44,7 +44,7 @@ var kindWords = []struct {
 	kind  kind
 	words string
 }{
-	{unregistered, "refused for good, unregistered"}, {permanent, "refused for good"},
+	{unregistered, "refused for good, unregistered"}, {closedAddress, "refused for good; only this address"}, {permanent, "refused for good"},
 	{busyAddress, "refused, tried again; only this address waits"}, {temporary, "refused, tried again"},
 }
 
@@ -58,6 +58,21 @@ func codeTable(codes map[string]meaning) string {
 				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", code, m.text, row.words)
 			}
 		}
+	}
+	b.WriteString("\n")
+	return b.String()
+}
+
+// blameTable lists the replies of mail servers that blame the operator.
+func blameTable() string {
+	var b strings.Builder
+	b.WriteString("\n| code, or words | says | outcome |\n|---|---|---|\n")
+	for _, m := range mailBlames() {
+		what := "`" + strings.ReplaceAll(m.codes, " ", "`, `") + "`"
+		if m.words != "" {
+			what = "“" + strings.ReplaceAll(m.words, ", ", "”, “") + "”"
+		}
+		fmt.Fprintf(&b, "| %s | %s | refused, tried again: the operator's to mend |\n", what, m.text)
 	}
 	b.WriteString("\n")
 	return b.String()

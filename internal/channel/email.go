@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"net"
 	"net/mail"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"golang.org/x/net/idna"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
@@ -65,12 +68,12 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	case cfg.Security == NoTLS && cfg.Password != "":
 		return nil, cfg.fault("password", "must not be sent without TLS")
 	}
-	if e.from, err = mail.ParseAddress(cfg.From); err != nil {
-		return nil, cfg.fault("from", "is not an e-mail address")
+	if e.from, err = ownAddress(cfg.From); err != nil {
+		return nil, cfg.fault("from", err.Error())
 	}
 	if cfg.ReplyTo != "" {
-		if e.replyTo, err = mail.ParseAddress(cfg.ReplyTo); err != nil {
-			return nil, cfg.fault("reply_to", "is not an e-mail address")
+		if e.replyTo, err = ownAddress(cfg.ReplyTo); err != nil {
+			return nil, cfg.fault("reply_to", err.Error())
 		}
 	}
 	_, domain, _ := strings.Cut(e.from.Address, "@")
@@ -79,6 +82,21 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	e.dial = outbound.NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext
 	e.tls = &tls.Config{ServerName: cfg.Host, RootCAs: cfg.Roots, MinVersion: tls.VersionTLS12}
 	return e, nil
+}
+
+// ownAddress reads an address of the settings, which may have a name. Its domain becomes its xn-- form: then the rule of
+// a recipient's address holds for it, too.
+func ownAddress(s string) (*mail.Address, error) {
+	a, err := mail.ParseAddress(s)
+	if err != nil {
+		return nil, errors.New("is not an e-mail address")
+	}
+	at := strings.LastIndexByte(a.Address, '@')
+	domain, err := idna.Lookup.ToASCII(a.Address[at+1:])
+	if a.Address = a.Address[:at+1] + domain; err != nil || !isMailbox(a.Address) {
+		return nil, errors.New("must have an ASCII name before the @, and a domain that can be written in its xn-- form")
+	}
+	return a, nil
 }
 
 // Check wants one address without a name, and a text in message.body or message.html; the subject, which is the

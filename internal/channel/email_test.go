@@ -199,6 +199,15 @@ func TestEmail_Steps(t *testing.T) {
 		{"RCPT", "550 no such user", refused(yes, "the mail server answered 550 to RCPT")},
 		{"RCPT", "553-5.1.3 bad\r\n553 5.1.3 address", refused(yes, "the mail server answered 553 5.1.3 to RCPT")},
 		{"RCPT", "552 5.2.2 full", refused(yes, "the mail server answered 552 5.2.2 to RCPT")},
+		{"RCPT", "550 5.7.1 no", refused(yes, "the mail server answered 550 5.7.1 to RCPT")},
+		{"RCPT", "550 5.7.1 <dmarc@example.com> spf@example.com is unknown", refused(yes, "the mail server answered 550 5.7.1 to RCPT")},
+		{"RCPT", "554 5.7.1 <" + markTo + ">: Relay access denied", refused(no, "the mail server answered 554 5.7.1 to RCPT: the server does not relay for us")},
+		{"RCPT", "550 5.7.54 SMTP; unable to relay", refused(no, "the mail server answered 550 5.7.54 to RCPT: the server does not relay for us")},
+		{"RCPT", "550 5.7.650 no", refused(yes, "the mail server answered 550 5.7.650 to RCPT")},
+		{"RCPT", "550 5.1.1 blocklist", result{push.Refused, yes, yes, "unregistered: the mail server answered 550 5.1.1 to RCPT"}},
+		{"dot", "550-5.7.26 no DMARC\r\n550 5.7.26 at all", refused(no, "the mail server answered 550 5.7.26 to the end of the message: DKIM, SPF, DMARC, the reverse DNS or the MX of the sender is not valid")},
+		{"dot", "554 Service unavailable; Client host blocked using zen.spamhaus.org", refused(no, "the mail server answered 554 to the end of the message: the sender's IP address or domain is blocked")},
+		{"dot", "550 5.7.60 SMTP; Client does not have permissions to send as this sender", refused(no, "the mail server answered 550 5.7.60 to the end of the message: we may not send as this sender")},
 		{"RCPT", "450 4.2.0 greylisted", refused(no, "the mail server answered 450 4.2.0 to RCPT")},
 		{"RCPT", "421 4.4.2 going", refused(no, "the mail server answered 421 4.4.2 to RCPT")},
 		{"RCPT", "503 5.5.1 sequence", refused(no, "the mail server answered 503 5.5.1 to RCPT")},
@@ -346,6 +355,8 @@ func TestEmail_BadSettings(t *testing.T) {
 		"no host":               {func(c *EmailConfig) { c.Host = "" }, "host is missing"},
 		"no sender":             {func(c *EmailConfig) { c.From = markSecret }, "from is not an e-mail address"},
 		"odd reply address":     {func(c *EmailConfig) { c.ReplyTo = "a@b, c@d" }, "reply_to is not an e-mail address"},
+		"local part not ASCII":  {func(c *EmailConfig) { c.From = "jürgen@example.com" }, "from must have an ASCII name before the @, and a domain that can be written in its xn-- form"},
+		"domain that is wrong":  {func(c *EmailConfig) { c.ReplyTo = "a@xn--a.example" }, "reply_to must have an ASCII name before the @, and a domain that can be written in its xn-- form"},
 		"password in the clear": {func(c *EmailConfig) { c.Security, c.Password = NoTLS, markPassword }, "password must not be sent without TLS"},
 	} {
 		cfg := good
@@ -353,6 +364,34 @@ func TestEmail_BadSettings(t *testing.T) {
 		_, err := NewEmail(cfg)
 		if err == nil || err.Error() != "channel push: "+tt.want {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestEmail_DomainsInASCII: domains of the settings go out in their xn-- form, in the envelope, the headers and the message id;
+// nothing on the wire is raw UTF-8.
+func TestEmail_DomainsInASCII(t *testing.T) {
+	t.Parallel()
+	for _, from := range []string{"Büro <shop@bücher.example>", "Büro <shop@BÜCHER.example>", "Büro <shop@xn--bcher-kva.example>"} {
+		server := newMailServer(t, mailSetup{})
+		e := newTestEmail(t, server, EmailConfig{Connection: testConnection(0), From: from, ReplyTo: "hilfe@straße.example"})
+		if r := e.Send(t.Context(), emailPush(`{"body":"x"}`), 1); r.Outcome != push.Delivered {
+			t.Fatalf("%s: %+v", from, r)
+		}
+		m := server.messages()[0]
+		if !strings.HasPrefix(m.from, "FROM:<shop@xn--bcher-kva.example>") {
+			t.Errorf("%s: the envelope says %s", from, m.from)
+		}
+		for _, want := range []string{"<shop@xn--bcher-kva.example>", "<hilfe@xn--strae-oqa.example>", "@xn--bcher-kva.example>"} {
+			if !strings.Contains(string(m.data), want) {
+				t.Errorf("%s: no %s in %s", from, want, m.data)
+			}
+		}
+		for i := range m.data {
+			if m.data[i] >= 0x80 {
+				t.Errorf("%s: raw UTF-8 in %s", from, m.data)
+				break
+			}
 		}
 	}
 }

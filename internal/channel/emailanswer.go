@@ -41,8 +41,8 @@ func (e *Email) classify(d delivery) Result {
 }
 
 // classifyReply turns a server's reply into a result. A 5 that is about the recipient or the message is for good; one
-// about us (how we greet, sign in, or who we are) is for the operator to mend, and so is one that calls the command
-// itself wrong.
+// about us (how we greet, sign in, who we are, or what we may send: see mailBlames) is for the operator to mend, and so
+// is one that calls the command itself wrong.
 func classifyReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
 	gone := slices.Contains([]string{"5.1.1", "5.1.6", "5.1.10"}, code) // the address does not exist (RFC 3463 and 7505)
@@ -54,8 +54,11 @@ func classifyReply(at step, reply *textproto.Error) Result {
 	aboutPush := at == stepRCPT || at == stepDATA || at == stepEnd
 	r.Down = !aboutPush || reply.Code == 421 // which ends the service
 	r.Final = aboutPush && reply.Code/10 == 55
+	if why := blames(code, reply.Msg); r.Final && why != "" {
+		r.Final, r.Down, r.Error = false, true, r.Error+": "+why
+	}
 	if r.Unregistered = r.Final && at == stepRCPT && gone; r.Unregistered {
-		r.Error = "unregistered: " + r.Error
+		r.OneAddress, r.Error = true, "unregistered: "+r.Error
 	}
 	return r
 }

@@ -234,14 +234,14 @@ func TestFCM_Errors(t *testing.T) {
 		body   string
 		want   Result
 	}{
-		{"unregistered", 404, fcmError("NOT_FOUND", "UNREGISTERED"), Result{Final: true, Unregistered: true, Error: "unregistered: the provider answered 404 Not Found, UNREGISTERED: the app was removed, or its token has expired"}},
+		{"unregistered", 404, fcmError("NOT_FOUND", "UNREGISTERED"), Result{Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 404 Not Found, UNREGISTERED: the app was removed, or its token has expired"}},
 		{"no such project", 404, fcmError("NOT_FOUND", ""), Result{Error: "the provider answered 404 Not Found, NOT_FOUND: there is no such project"}},
 		{"not our 404", 404, "<html>", Result{Error: "the provider answered 404 Not Found"}},
 		{"invalid", 400, fcmError("INVALID_ARGUMENT", "INVALID_ARGUMENT"), Result{Final: true, Error: "the provider answered 400 Bad Request, INVALID_ARGUMENT: the message or its token is not valid"}},
 		{"invalid token, by its words", 400, `{"error":{"status":"INVALID_ARGUMENT","message":"The registration token is not a valid FCM registration token"}}`,
-			Result{Final: true, Unregistered: true, Error: "unregistered: the provider answered 400 Bad Request, INVALID_ARGUMENT for the token: not a registration token of FCM"}},
+			Result{Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 400 Bad Request, INVALID_ARGUMENT for the token: not a registration token of FCM"}},
 		{"invalid token, by its field", 400, `{"error":{"status":"INVALID_ARGUMENT","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":"message.token","description":"x"}]}]}}`,
-			Result{Final: true, Unregistered: true, Error: "unregistered: the provider answered 400 Bad Request, INVALID_ARGUMENT for the token: not a registration token of FCM"}},
+			Result{Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 400 Bad Request, INVALID_ARGUMENT for the token: not a registration token of FCM"}},
 		{"invalid data", 400, `{"error":{"status":"INVALID_ARGUMENT","details":[{"fieldViolations":[{"field":"message.data[0].value"}]}]}}`,
 			Result{Final: true, Error: "the provider answered 400 Bad Request, INVALID_ARGUMENT: the message or its token is not valid"}},
 		{"other project", 403, fcmError("PERMISSION_DENIED", "SENDER_ID_MISMATCH"), Result{Final: true, Error: "the provider answered 403 Forbidden, SENDER_ID_MISMATCH: the token belongs to an app of another project"}},

@@ -123,9 +123,9 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("no access token: %w", err)
 	}
 	var got struct {
-		Token   string `json:"access_token"`
-		Seconds int64  `json:"expires_in"`
-		Error   string `json:"error"`
+		Token   string      `json:"access_token"`
+		Seconds json.Number `json:"expires_in"` // a number, or one as text
+		Error   string      `json:"error"`
 	}
 	_ = json.Unmarshal(a.Body, &got)
 	switch {
@@ -138,7 +138,8 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	life := time.Duration(min(got.Seconds, 24*3600)) * time.Second
+	seconds, _ := got.Seconds.Int64() // without them the token serves once
+	life := time.Duration(min(seconds, 24*3600)) * time.Second
 	g.token, g.until = got.Token, began.Add(life-min(tokenMargin, life/10))
 	return got.Token, nil
 }

@@ -3,6 +3,7 @@ package channel
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
@@ -97,8 +98,8 @@ func TestSMS_Errors(t *testing.T) {
 		headers      []string
 		want         Result
 	}{
-		{400, 21211, nil, Result{Outcome: push.Refused, Final: true, Unregistered: true, Error: "unregistered: the provider answered 400 Bad Request, 21211: not a valid telephone number"}},
-		{400, 21610, nil, Result{Outcome: push.Refused, Final: true, Error: "the provider answered 400 Bad Request, 21610: the recipient has unsubscribed from this sender"}},
+		{400, 21211, nil, Result{Outcome: push.Refused, Final: true, Unregistered: true, OneAddress: true, Error: "unregistered: the provider answered 400 Bad Request, 21211: not a valid telephone number"}},
+		{400, 21610, nil, Result{Outcome: push.Refused, Final: true, OneAddress: true, Error: "the provider answered 400 Bad Request, 21610: the recipient has unsubscribed from this sender"}},
 		{400, 21617, nil, Result{Outcome: push.Refused, Final: true, Error: "the provider answered 400 Bad Request, 21617: the text is too long"}},
 		{400, 21606, nil, Result{Outcome: push.Refused, Error: "the provider answered 400 Bad Request, 21606: the sender cannot send messages"}},
 		{400, 99999, nil, Result{Outcome: push.Refused, Error: "the provider answered 400 Bad Request"}},
@@ -115,6 +116,30 @@ func TestSMS_Errors(t *testing.T) {
 			got := newTestSMS(t, SMSConfig{Connection: testConnection(0), BaseURL: provider.url()}).Send(t.Context(), smsPush(), 1)
 			if diff := cmp.Diff(tt.want, got, notWhen); diff != "" {
 				t.Errorf("result (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestSMS_CodeAsText: a code that is text is the number, and so is one that comes in pieces, a while after the head.
+func TestSMS_CodeAsText(t *testing.T) {
+	t.Parallel()
+	const body = `{"code": "21610", "message": "no"}`
+	late := func(conn *net.TCPConn, _ received, _ <-chan struct{}) bool {
+		fmt.Fprintf(conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: %d\r\n\r\n", len(body))
+		for _, piece := range []string{body[:12], body[12:]} {
+			time.Sleep(700 * time.Millisecond) // longer in all than what a success has for its body
+			_, _ = conn.Write([]byte(piece))
+		}
+		return true
+	}
+	for name, b := range map[string]behavior{"at once": answers(400, body), "late": late} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider := newProvider(t, b)
+			got := newTestSMS(t, SMSConfig{Connection: testConnection(ample), BaseURL: provider.url()}).Send(t.Context(), smsPush(), 1)
+			if !got.Final || !strings.Contains(got.Error, "21610: the recipient has unsubscribed") {
+				t.Errorf("%+v", got)
 			}
 		})
 	}

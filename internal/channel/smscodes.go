@@ -2,7 +2,7 @@ package channel
 
 import (
 	"encoding/json"
-	"strconv"
+	"strings"
 
 	"github.com/sendquota/sendquota/internal/outbound"
 )
@@ -10,11 +10,11 @@ import (
 // twilioAnswer reads the id of a message, and the code of an error.
 func twilioAnswer(a outbound.Answer) (sid, code string) {
 	var said struct {
-		SID  string `json:"sid"`
-		Code int    `json:"code"`
+		SID  string          `json:"sid"`
+		Code json.RawMessage `json:"code"` // a number, or one as text
 	}
 	_ = json.Unmarshal(a.Body, &said) // without a code the status line stands alone
-	return said.SID, strconv.Itoa(said.Code)
+	return said.SID, strings.TrimSpace(idText(said.Code))
 }
 
 // twilioCodes returns the errors of Twilio that a message can meet when it is submitted, after
@@ -24,13 +24,13 @@ func twilioAnswer(a outbound.Answer) (sid, code string) {
 func twilioCodes() map[string]meaning {
 	return map[string]meaning{
 		"21211": {"not a valid telephone number", unregistered},
-		"21214": {"the number cannot be reached", permanent},
+		"21214": {"the number cannot be reached", closedAddress},
 		"21217": {"not a valid telephone number", unregistered},
-		"21265": {"a short code cannot receive messages", permanent},
-		"21268": {"a premium number cannot receive messages", permanent},
+		"21265": {"a short code cannot receive messages", closedAddress},
+		"21268": {"a premium number cannot receive messages", closedAddress},
 		"21602": {"the text is empty", permanent},
 		"21605": {"the text is too long", permanent},
-		"21610": {"the recipient has unsubscribed from this sender", permanent},
+		"21610": {"the recipient has unsubscribed from this sender", closedAddress},
 		"21614": {"not a mobile number", unregistered},
 		"21617": {"the text is too long", permanent},
 		"21619": {"the text is empty", permanent},

@@ -12,8 +12,10 @@ const (
 	// MaxAnswer is how many bytes of an answer's body are read.
 	MaxAnswer = 64 << 10
 
-	// After a status line the body brings details at most. It is not worth holding a worker for longer.
+	// After the status line of a success the body brings details at most. It is not worth holding a worker for longer.
 	bodyWait = time.Second
+	// The body of a refusal says whether it is for good.
+	refusalWait = 5 * time.Second
 )
 
 // Config is what a [Client] is made from. Timeout is required.
@@ -80,8 +82,11 @@ func readBody(res *http.Response, cancel context.CancelFunc) []byte {
 	if res.Body == http.NoBody || res.StatusCode < 200 {
 		return nil
 	}
-	timer := time.AfterFunc(bodyWait, cancel)
-	defer timer.Stop()
+	wait := bodyWait
+	if res.StatusCode >= 300 {
+		wait = refusalWait
+	}
+	defer time.AfterFunc(wait, cancel).Stop()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxAnswer)) // the status line alone counts
 	return body
 }
