@@ -44,10 +44,6 @@ const (
 	queueTime     = 2 * time.Minute
 )
 
-// heldQueue is how many recipients of a tenant that is held stay in the queue: the others leave it to other tenants,
-// and are found again.
-const heldQueue = 2 * trialsToClose
-
 // unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no
 // more permits pile up: all of them would be used at once when it goes on.
 const unusedTime = 100 * time.Millisecond
@@ -148,14 +144,6 @@ func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	return dropped
 }
 
-// limitOf is how many recipients of a tenant the queue takes.
-func (q *channelQueue) limitOf(tenant uuid.UUID) int {
-	if q.holds.held(tenant) {
-		return min(heldQueue, q.limit/2)
-	}
-	return q.limit / 2
-}
-
 // next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
 // push may be the one that makes it fail. While the channel pauses it takes none, and none of a tenant that pauses: a
 // permit that was given before is void.
@@ -184,76 +172,6 @@ func (q *channelQueue) count(busy, unused int) {
 	q.occupy(busy)
 	q.unused += unused
 	q.signal()
-}
-
-// breakerState is whether a breaker is closed, and until when it pauses.
-type breakerState struct {
-	closed bool
-	until  time.Time
-}
-
-// opened reports whether a breaker has opened, or opened again, since it was as before.
-func (s breakerState) opened(before breakerState) bool { return s.until.After(before.until) }
-
-// states are the states of the breakers of a tenant and of the channel.
-func (q *channelQueue) states(tenant uuid.UUID) (one, all breakerState) {
-	one.closed = true
-	if b := q.holds.tenants[tenant]; b != nil {
-		one = breakerState{b.closed(), b.until}
-	}
-	return one, breakerState{q.holds.all.closed(), q.holds.all.until}
-}
-
-// report tells the breakers how an attempt of a tenant ended, and returns the states of the breakers of the tenant and
-// of the channel before and after it.
-func (q *channelQueue) report(tenant uuid.UUID, failed bool) (one, all [2]breakerState) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	one[0], all[0] = q.states(tenant)
-	q.holds.ended(tenant, failed, time.Now())
-	one[1], all[1] = q.states(tenant)
-	q.leave(tenant)
-	q.signal()
-	return one, all
-}
-
-// hold pauses a tenant for d, and returns for how long the channel pauses.
-func (q *channelQueue) hold(tenant uuid.UUID, d time.Duration) (all time.Duration) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := time.Now()
-	q.holds.hold(tenant, now.Add(d), now)
-	q.leave(tenant)
-	q.signal()
-	return max(q.holds.all.until.Sub(now), 0)
-}
-
-// leave drops recipients of a tenant that is held, of which the queue has more than it takes.
-func (q *channelQueue) leave(tenant uuid.UUID) {
-	if most := q.limitOf(tenant); q.waiting.of(tenant) > most {
-		for _, d := range q.waiting.cut(tenant, most) {
-			delete(q.members, d.RecipientKey)
-		}
-	}
-}
-
-// held is for how much longer the channel pauses, and how many tenants are held.
-func (q *channelQueue) held() (all time.Duration, tenants int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for tenant := range q.holds.tenants {
-		if q.holds.held(tenant) {
-			tenants++
-		}
-	}
-	return max(time.Until(q.holds.all.until), 0), tenants
-}
-
-// views returns what the worker sees of the channel, and of the tenants that are held.
-func (q *channelQueue) views() []push.ChannelView {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.holds.views(q.channel, time.Now())
 }
 
 // signal makes run look at the queue again.
@@ -309,22 +227,6 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 		return 0, slotsWait
 	}
 	return max(min(room, q.slots.left(q.busy)), 0), wait
-}
-
-// ready is how many recipients of tenants that do not pause wait, or else how long it is until one may be tried.
-func (q *channelQueue) ready(now time.Time) (n int, wait time.Duration) {
-	n = q.waiting.len()
-	for tenant := range q.holds.tenants {
-		waiting := q.waiting.of(tenant)
-		room, in := q.holds.room(tenant, now)
-		if room >= waiting {
-			continue
-		}
-		if n -= waiting - room; room == 0 && (wait == 0 || in < wait) {
-			wait = in
-		}
-	}
-	return n, wait
 }
 
 // pause waits for d, or until something changes; without d, until then. It reports whether ctx goes on.

@@ -22,9 +22,9 @@ func TestGauges_AskServersRarely(t *testing.T) {
 	m := NewMetrics()
 	c := &gaugeCollector{now: func() time.Time { return now }, Gauges: Gauges{
 		Postgres: ask, Redis: ask, Polling: polling.Load,
-		PutOff:     func(context.Context) (int, error) { return 0, nil },
-		Backlog:    func(context.Context) (int, time.Duration, error) { return int(asked.Load()), 0, nil },
-		Webhooks:   func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
+		PutOff:   func(context.Context) (int, error) { return 0, nil },
+		Backlog:  func(context.Context) (int, time.Duration, error) { return int(asked.Load()), 0, nil },
+		Webhooks: func(context.Context) (int, time.Duration, int, error) { return 0, 0, 0, nil },
 		Rates: func(_ context.Context, each func(string, int, int, int)) error {
 			each("sms", 360, 90, 2)
 			return nil
