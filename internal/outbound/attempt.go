@@ -16,6 +16,8 @@ type attempt struct {
 	until     time.Time
 	state     atomic.Int32              // untouched, begun or given up
 	connected bool                      // it has a connection; set within send
+	wire      *wire                     // that connection, if it speaks HTTP/2
+	stream    atomic.Uint32             // of the wire, when the head has been written
 	headed    atomic.Bool               // its head has been written
 	handed    atomic.Pointer[time.Time] // when all of it had been written
 }
@@ -36,11 +38,19 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			a.connected = true
-			if conn, ok := info.Conn.(*timelyConn); ok {
+			switch conn := info.Conn.(type) {
+			case *timelyConn:
 				conn.attempt.Store(a)
+			case *wire:
+				a.wire = conn
 			}
 		},
-		WroteHeaders: func() { a.headed.Store(true) },
+		WroteHeaders: func() { // before another head is written
+			if a.wire != nil {
+				a.stream.Store(a.wire.head.Load())
+			}
+			a.headed.Store(true)
+		},
 		WroteRequest: func(httptrace.WroteRequestInfo) {
 			now := time.Now()
 			a.handed.Store(&now)

@@ -10,7 +10,8 @@
 //     from outside, no URL and no secret.
 //
 // Over HTTP/2 all requests to a server share one connection, which is kept: see
-// link. Over HTTP/1.1 each has one for itself.
+// link. A wire reads in its frames whether the server has processed a request
+// that got no answer. Over HTTP/1.1 each request has a connection for itself.
 //
 // What an answer means is for the caller to say.
 package outbound

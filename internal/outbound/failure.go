@@ -3,8 +3,8 @@ package outbound
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
-	"strings"
 
 	"golang.org/x/net/http2"
 )
@@ -22,7 +22,7 @@ func (f *Failure) Error() string { return f.Reason }
 // failure names what went wrong. Without a connection nothing was sent. With one, the request may have been
 // processed, unless nothing of it was written, or the server said otherwise.
 func (a *attempt) failure(ctx context.Context, err error) *Failure {
-	nothing, said := a.giveUp(), unprocessed(err)
+	nothing, said := a.giveUp(), a.unprocessed(err)
 	switch {
 	case errors.Is(err, errNoStream):
 		return &Failure{Reason: errNoStream.Error()}
@@ -35,21 +35,22 @@ func (a *attempt) failure(ctx context.Context, err error) *Failure {
 	case nothing:
 		return &Failure{Reason: "not sent: " + Reason(err)}
 	}
+	if a.wire != nil && a.wire.left() && ctx.Err() == nil {
+		err = io.EOF // net/http has another error for it, without a type
+	}
 	return &Failure{Sent: true, Reason: "no answer: " + Reason(err)}
 }
 
-// unprocessed says how the server told that it has not processed a request, or nothing. HTTP/2 has two ways (RFC
-// 9113, 8.7), which the libraries pass on: the stream is refused, or is above the last one that a GOAWAY names. A
-// stream up to that one has perhaps been processed, even if it is cut off.
-func unprocessed(err error) string {
+// unprocessed explains how the server reported that it has not processed the request, or returns nothing. HTTP/2 has
+// two ways (RFC 9113, 8.7): the stream is refused, or is above the last one that a GOAWAY names. A stream up to that
+// one has perhaps been processed, even if it is cut off.
+func (a *attempt) unprocessed(err error) string {
+	// The errors of net/http for a stream turn into those of x/net/http2.
 	if stream, ok := errors.AsType[http2.StreamError](err); ok && stream.Code == http2.ErrCodeRefusedStream {
 		return "not processed: the server refused the stream"
 	}
-	// These errors have no type. They are made for such streams alone.
-	for _, made := range []string{"Server's graceful shutdown GOAWAY", "GOAWAY from server ErrCode:"} {
-		if strings.HasPrefix(err.Error(), "http2: Transport received "+made) {
-			return "not processed: the server was closing the connection"
-		}
+	if a.wire != nil && a.wire.unprocessed(a.stream.Load()) {
+		return "not processed: the server was closing the connection"
 	}
 	return ""
 }

@@ -1,5 +1,3 @@
-//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, cannot ping in Go 1.26
-
 package outbound
 
 import (
@@ -22,12 +20,11 @@ const pingAfter = 15 * time.Second
 var errNotHTTP2 = errors.New("the server does not speak HTTP/2")
 
 // http2Transport sends requests over HTTP/2, all that go to a server over one
-// connection. net/http would dial another wherever a stream is not free at once,
+// connection. A transport of net/http would dial another wherever a stream is not free at once,
 // and close an idle one. Providers take many connections for an attack, and want
 // one to be kept.
 type http2Transport struct {
 	timeout time.Duration
-	conns   *http2.Transport // makes connections of HTTP/2 of those that were dialed; it neither dials nor sends
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 
 	mu    sync.Mutex
@@ -38,12 +35,6 @@ func newHTTP2(cfg Config) *http2Transport {
 	dialer := tlsDialer(cfg, http2.NextProtoTLS)
 	return &http2Transport{
 		timeout: cfg.Timeout,
-		conns: &http2.Transport{
-			DisableCompression: true, // no answer that unpacks to gigabytes
-			MaxHeaderListSize:  64 << 10,
-			ReadIdleTimeout:    pingAfter,
-			WriteByteTimeout:   cfg.Timeout / 4,
-		},
 		dial: func(ctx context.Context, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, "tcp", address)
 			if err != nil {

@@ -277,3 +277,23 @@ func TestHTTP2_SharedDialFailure(t *testing.T) {
 		t.Errorf("%d connections", n)
 	}
 }
+
+// BenchmarkHTTP2 counts the server's work as well: both ends share the processors.
+func BenchmarkHTTP2(b *testing.B) {
+	server := http2server.Listen(b, func(r http2server.Request) { r.Answer(200) }, streams(1000))
+	c := New(Config{HTTP2: true, Timeout: 20 * time.Second, AllowPrivateAddresses: true, TLS: &tls.Config{RootCAs: server.Roots}})
+	defer c.Close()
+	to, err := url.Parse(server.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetParallelism(32)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if _, err := c.Do(b.Context(), Post(to, "application/json", []byte(`{"a":1}`))); err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}

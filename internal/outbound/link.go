@@ -1,5 +1,3 @@
-//lint:file-ignore SA1019 http.ClientConn, which is to replace these types, cannot ping in Go 1.26
-
 package outbound
 
 import (
@@ -7,13 +5,11 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
 
-	"golang.org/x/net/http2"
 	"golang.org/x/sync/singleflight"
 )
 
@@ -23,7 +19,7 @@ const (
 	fresh = time.Second
 
 	// poll is how often the first request that waits looks whether a stream is free, or the server allows more of
-	// them: x/net/http2 does not tell.
+	// them: the state hook of net/http misses a change that comes while it runs.
 	poll = 5 * time.Millisecond
 
 	// mostRequests is below what the numbers of a connection's streams last for.
@@ -45,8 +41,8 @@ type link struct {
 
 // shared is a connection. The mutex of its link guards its fields.
 type shared struct {
-	*http2.ClientConn
-	conn  net.Conn
+	*http.ClientConn
+	wire  *wire
 	alive time.Time // of the last sign of life
 	used  int       // requests
 }
@@ -62,7 +58,7 @@ func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
 		}
 		var res *http.Response
 		if err = l.reserve(ctx, s); err == nil {
-			gotConn(ctx, s.conn)
+			gotConn(ctx, s.wire)
 			res, err = s.RoundTrip(req)
 		}
 		if err == nil {
@@ -78,9 +74,9 @@ func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
 }
 
 // gotConn calls the tracer of the request, as net/http does.
-func gotConn(ctx context.Context, conn net.Conn) {
+func gotConn(ctx context.Context, w *wire) {
 	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Conn: conn})
+		trace.GotConn(httptrace.GotConnInfo{Conn: w})
 	}
 }
 
@@ -92,9 +88,16 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 	case <-ctx.Done():
 		return errNoStream
 	}
-	for !s.ReserveNewRequest() {
-		if s.over() {
+	for {
+		err := s.Reserve()
+		if s.over() { // asked after Reserve: drop closes a connection without streams
+			if err == nil {
+				s.Release()
+			}
 			return io.EOF
+		}
+		if err == nil {
+			return nil
 		}
 		select {
 		case <-time.After(poll):
@@ -102,7 +105,6 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 			return errNoStream
 		}
 	}
-	return nil
 }
 
 // connection returns one that is alive. The requests that wait for a ping or a dial share it, so that none of them
@@ -170,17 +172,18 @@ func (l *link) dial(ctx context.Context) (*shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	cc, err := l.t.conns.NewClientConn(conn)
+	w := newWire(conn)
+	cc, err := w.clientConn(ctx, l.t.timeout)
 	if err != nil {
-		conn.Close()
+		w.Close()
 		return nil, err
 	}
-	s := &shared{ClientConn: cc, conn: conn}
-	for s.ping(ctx, l.t.timeout/4) != nil && !s.greeted() && !s.over() && ctx.Err() == nil {
+	s := &shared{ClientConn: cc, wire: w}
+	for s.ping(ctx, l.t.timeout/4) != nil && !w.greeted.Load() && !s.over() && ctx.Err() == nil {
 		continue
 	}
-	if !s.greeted() || s.over() {
-		cc.Close()
+	if !w.greeted.Load() || s.over() {
+		s.Close()
 		return nil, cmp.Or(ctx.Err(), io.EOF)
 	}
 	s.alive = time.Now()
@@ -198,26 +201,23 @@ func (l *link) drop(s *shared) {
 	if !known {
 		return
 	}
-	s.SetDoNotReuse()
-	if state := s.State(); state.StreamsActive+state.StreamsReserved == 0 {
-		s.Close()
-		return
+	s.wire.closing.Store(true)
+	closeIdle := func(c *http.ClientConn) {
+		if c.InFlight() == 0 {
+			go c.Close()
+		}
 	}
+	s.SetStateHook(closeIdle)
+	closeIdle(s.ClientConn)
 	time.AfterFunc(l.t.timeout, func() { s.Close() })
 }
 
-// greeted says whether the server's settings have come.
-func (s *shared) greeted() bool { return s.State().MaxConcurrentStreams > 0 }
-
-// over says whether the connection takes no more requests.
-func (s *shared) over() bool {
-	state := s.State()
-	return state.Closed || state.Closing
-}
+// over reports whether the connection takes no more requests.
+func (s *shared) over() bool { return s.wire.over() || s.Err() != nil }
 
 // ping waits for a sign of life, and for so long.
 func (s *shared) ping(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return s.Ping(ctx)
+	return s.wire.ping(ctx)
 }

@@ -40,8 +40,7 @@ func Reason(err error) string {
 		return errno.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "timed out"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
-		strings.HasPrefix(err.Error(), "http2: server sent GOAWAY and closed the connection"):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the server closed the connection"
 	case errors.Is(err, errNotHTTP2):
 		return errNotHTTP2.Error()
