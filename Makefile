@@ -4,6 +4,8 @@
 GO ?= go
 # Without the folder's name in what it makes, Go builds once for all clones.
 export GOFLAGS := $(strip -trimpath $(GOFLAGS))
+# The Go after the one of go.mod, for test-next.
+NEXT_GO ?= go1.27.2
 GOLANGCI := v2.12.2
 # It is built once, beside what Go has built.
 LINTER = $(shell $(GO) env GOCACHE)/golangci-lint-$(GOLANGCI)/golangci-lint
@@ -63,6 +65,10 @@ test-race: bin/testservers ## Run the tests of what works concurrently under the
 test-all: bin/testservers ## Run everything under the race detector: every story in a browser at every width, all seeds, 256 lanes
 	$(TESTS) $(RACE) ./...
 	$(TESTS) $(RACE) $(LANES)
+
+.PHONY: test-next
+test-next: ## Test what depends on the insides of net/http with the next Go (NEXT_GO), which is fetched
+	GOTOOLCHAIN=$(NEXT_GO) $(GO) test -vet=off -ldflags=-w -short ./internal/outbound ./internal/channel
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
