@@ -16,7 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -79,10 +80,9 @@ func newApple(t *testing.T, status int, reason string) *apple {
 	a.Server = http2Server(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "bearer ")
-		claims := jwt.RegisteredClaims{}
-		parsed, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return &appleKey().PublicKey, nil },
-			jwt.WithValidMethods([]string{"ES256"}), jwt.WithIssuer("TEAM123456"))
-		if !found || err != nil || parsed.Header["kid"] != "KEY1234567" || claims.IssuedAt == nil {
+		var claims jwt.Claims
+		head, err := verified(token, jose.ES256, &appleKey().PublicKey, &claims)
+		if !found || err != nil || head.KeyID != "KEY1234567" || claims.Issuer != "TEAM123456" || claims.IssuedAt == nil {
 			t.Errorf("token %q: %v", token, err)
 		}
 		if r.Proto != "HTTP/2.0" || r.Method != http.MethodPost || r.URL.Path != "/3/device/"+markDevice {

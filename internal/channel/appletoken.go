@@ -3,11 +3,12 @@ package channel
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/x509"
 	"errors"
 	"sync"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
 )
 
 // Apple refuses a provider token that is older than an hour, and a client that makes new ones more often than every
@@ -32,8 +33,8 @@ type appleTokens struct {
 
 // newAppleTokens takes the text of a .p8 file. Its errors quote nothing of it.
 func newAppleTokens(pem, keyID, teamID string, now func() time.Time) (*appleTokens, error) {
-	key, err := jwt.ParseECPrivateKeyFromPEM(inLines(pem))
-	if err != nil || key.Curve != elliptic.P256() {
+	key, ok := privateKey(pem, x509.ParseECPrivateKey)
+	if !ok || key.Curve != elliptic.P256() {
 		return nil, errors.New("is not the text of a .p8 file: a PKCS #8 key for P-256, in PEM")
 	}
 	return &appleTokens{key: key, keyID: keyID, teamID: teamID, now: now}, nil
@@ -47,9 +48,7 @@ func (a *appleTokens) get() (string, error) {
 	if age := now.Sub(a.made); a.token != "" && age >= 0 && age < oldestToken {
 		return a.token, nil
 	}
-	t := jwt.NewWithClaims(jwt.SigningMethodES256, jwt.MapClaims{"iss": a.teamID, "iat": now.Unix()})
-	t.Header["kid"] = a.keyID
-	token, err := t.SignedString(a.key)
+	token, err := sign(jose.ES256, a.key, a.keyID, map[string]any{"iss": a.teamID, "iat": now.Unix()})
 	if err != nil {
 		return "", errors.New("the provider token could not be signed")
 	}

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
 )
 
 // serviceKey is the key of the service account in the tests; making one takes
@@ -51,15 +52,16 @@ func (g *google) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost || r.FormValue("grant_type") != "urn:ietf:params:oauth:grant-type:jwt-bearer" {
 		g.t.Errorf("%s %v", r.Method, r.Form)
 	}
-	claims := struct {
-		jwt.RegisteredClaims
+	var claims struct {
+		jwt.Claims
 		Scope string `json:"scope"`
-	}{}
-	parsed, err := jwt.ParseWithClaims(r.FormValue("assertion"), &claims, func(*jwt.Token) (any, error) { return &serviceKey().PublicKey, nil },
-		jwt.WithValidMethods([]string{"RS256"}), jwt.WithAudience(g.URL+"/token"), jwt.WithIssuer(accountMail),
-		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithTimeFunc(g.now))
-	if err != nil || parsed.Header["kid"] != "key-1" || claims.Scope != "https://www.googleapis.com/auth/firebase.messaging" ||
-		claims.ExpiresAt.Sub(claims.IssuedAt.Time) > time.Hour {
+	}
+	head, err := verified(r.FormValue("assertion"), jose.RS256, &serviceKey().PublicKey, &claims)
+	if err == nil {
+		err = claims.Validate(jwt.Expected{Issuer: accountMail, AnyAudience: jwt.Audience{g.URL + "/token"}, Time: g.now()})
+	}
+	if err != nil || head.KeyID != "key-1" || claims.Scope != "https://www.googleapis.com/auth/firebase.messaging" ||
+		claims.Expiry == nil || claims.IssuedAt == nil || claims.Expiry.Time().Sub(claims.IssuedAt.Time()) > time.Hour {
 		g.t.Errorf("assertion %+v: %v", claims, err)
 		w.WriteHeader(400)
 		return

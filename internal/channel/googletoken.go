@@ -4,15 +4,15 @@ import (
 	"cmp"
 	"context"
 	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
+	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/sendquota/sendquota/internal/outbound"
@@ -58,18 +58,16 @@ func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now 
 	if json.Unmarshal([]byte(credentials), &g.account) != nil || g.account.Type != "service_account" || g.account.ClientEmail == "" {
 		return nil, errors.New("is not the JSON of a service account")
 	}
-	var err error
-	if g.key, err = jwt.ParseRSAPrivateKeyFromPEM(inLines(g.account.PrivateKey)); err != nil {
+	var ok bool
+	if g.key, ok = privateKey(g.account.PrivateKey, x509.ParsePKCS1PrivateKey); !ok {
 		return nil, errors.New("has no valid RSA key in private_key")
 	}
+	var err error
 	if g.url, err = parseURL(cmp.Or(tokenURL, g.account.TokenURI, "https://oauth2.googleapis.com/token")); err != nil {
 		return nil, errors.New("has a token_uri that is not an absolute http or https URL")
 	}
 	return g, nil
 }
-
-// inLines is a key in PEM that may stand in one line, as it does in variables of the environment: then its line breaks are written \n.
-func inLines(pem string) []byte { return []byte(strings.ReplaceAll(pem, `\n`, "\n")) }
 
 // get returns a token. Its error comes from a fixed list.
 func (g *googleTokens) get(ctx context.Context) (string, error) {
@@ -145,14 +143,10 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 }
 
 func (g *googleTokens) assertion(now time.Time) (string, error) {
-	t := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.MapClaims{
+	signed, err := sign(jose.RS256, g.key, g.account.KeyID, map[string]any{
 		"iss": g.account.ClientEmail, "scope": messagingScope, "aud": g.url.String(),
 		"iat": now.Unix(), "exp": now.Add(assertionLife).Unix(),
 	})
-	if g.account.KeyID != "" {
-		t.Header["kid"] = g.account.KeyID
-	}
-	signed, err := t.SignedString(g.key)
 	if err != nil {
 		return "", errors.New("no access token: the assertion could not be signed")
 	}
