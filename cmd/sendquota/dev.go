@@ -1,3 +1,5 @@
+//go:build !nodev
+
 package main
 
 import (
@@ -20,6 +22,11 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 	"github.com/sendquota/sendquota/internal/user"
 )
+
+// devCommands are for machines of developers. The tag nodev leaves them out, with all that they need.
+type devCommands struct {
+	Dev dev `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
+}
 
 type dev struct {
 	Dir             string `default:".local" help:"Where the data is kept between runs."`

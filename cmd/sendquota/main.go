@@ -1,4 +1,5 @@
-// Command sendquota is the operator's tool.
+// Command sendquota is the operator's tool. Under the name api or worker it is that
+// service: the image has one binary with three names.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/cli"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/programs"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -56,10 +58,14 @@ var commands struct {
 		Cancel cancelCampaign `cmd:"" help:"End a campaign, and give back the places of what was not sent."`
 	} `cmd:"" help:"Campaigns: one message for everybody in a file, through the API. Exit status: 0 done, 1 some were not sent it, 2 usage, 3 refused."`
 	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
-	Dev   dev   `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
+	devCommands
 }
 
 func main() {
+	if service := programs.ByName(os.Args[0]); service != nil {
+		service()
+		return
+	}
 	cli.Main(&commands, "sendquota",
 		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.")
 }

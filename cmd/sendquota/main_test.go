@@ -1,9 +1,57 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+// asProgram makes the binary of these tests the program itself.
+const asProgram = "SENDQUOTA_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+		return
+	}
+	testenv.Main(m)
+}
+
+// TestMain_ByName: the binary is the program whose name it is called by.
+func TestMain_ByName(t *testing.T) {
+	t.Parallel()
+	path, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"/usr/local/bin/api": "Usage: api ", "worker": "Usage: worker ", "./sendquota": "Usage: sendquota ", "sq": "Usage: sendquota ",
+	} {
+		cmd := exec.Command(path)
+		cmd.Args, cmd.Env = []string{name, "--help"}, append(os.Environ(), asProgram+"=1")
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.HasPrefix(string(out), want) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+// TestImage_NoDev: the tag of the image leaves out what installs servers, and the Redis for a first look.
+func TestImage_NoDev(t *testing.T) {
+	t.Parallel()
+	for tag, want := range map[string]bool{"nodev": false, "other": true} {
+		out, err := exec.Command("go", "list", "-deps", "-tags", tag, ".").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		packages := strings.Fields(string(out))
+		for _, name := range []string{"github.com/sendquota/sendquota/internal/devstack", "github.com/alicebob/miniredis/v2"} {
+			if slices.Contains(packages, name) != want {
+				t.Errorf("-tags %s: %s is linked: %t", tag, name, !want)
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package programs
+
+import (
+	"os"
+
+	"github.com/sendquota/sendquota/internal/app"
+	"github.com/sendquota/sendquota/internal/cli"
+	"github.com/sendquota/sendquota/internal/config"
+)
+
+// Worker is the main function of the program that delivers scheduled pushes.
+func Worker() {
+	var commands struct {
+		cli.Flags
+		Work        work         `cmd:"" default:"1" help:"Work until SIGTERM (the default)."`
+		Healthcheck workerHealth `cmd:"" help:"Ask the worker on this machine whether it is alive, at SENDQUOTA_METRICS_ADDR; for containers."`
+	}
+	cli.Main(&commands, "worker",
+		"sendquota's worker: puts pushes into the queue when their time comes near, delivers them, and cleans up after the lost and the late. It runs until SIGTERM. "+
+			"Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR; see docs/settings.md.")
+}
+
+type work struct{}
+
+func (work) Run() error { return app.Service((*app.App).RunWorker) }
+
+type workerHealth struct{ healthcheck }
+
+// Run succeeds if the worker answers where it serves its metrics.
+func (h workerHealth) Run() error {
+	cfg, err := config.LoadDev(os.Environ()) // only the address matters
+	if err != nil {
+		return err
+	}
+	return h.ask(config.MetricsAddrVariable, cfg.MetricsAddr)
+}
