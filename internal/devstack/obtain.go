@@ -51,8 +51,8 @@ func notFound(s service, tried attempts) error {
 		return fmt.Errorf("no %s: %s is not set, and%w\ninstall %s (Debian: apt-get install %s)", s.name, s.variable, tried, s.program, s.apt)
 	}
 	return fmt.Errorf("no %s: %s is not set, and%w\n"+
-		"install %s (Debian: apt-get install %s), or run `docker compose up -d postgres redis` and set\n"+
-		"DATABASE_URL=postgres://sendquota:sendquota@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
+		"install %s (Debian: apt-get install %s), or name servers that run elsewhere:\n"+
+		"DATABASE_URL=postgres://sendquota:PASSWORD@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
 		s.name, s.variable, tried, s.program, s.apt)
 }
 
