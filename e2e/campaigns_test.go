@@ -17,7 +17,7 @@ func TestCampaigns_CommandLine(t *testing.T) {
 	b := setup(t)
 	b.StartAPI()
 	b.Start("worker")
-	b.Env = append(b.Env, "SQ_API="+b.api, "SQ_API_KEY="+b.Key)
+	b.Env = append(b.Env, "SENDQUOTA_API="+b.api, "SENDQUOTA_API_KEY="+b.Key)
 	list, message := filepath.Join(t.TempDir(), "list.csv"), filepath.Join(t.TempDir(), "message.json")
 	write(t, list, "recipient;first_name\r\nanna;Anna\r\nben;\r\nanna;Again\r\n")
 	write(t, message, `{"title": "Hi {{ first_name | default: 'there' }}"}`)

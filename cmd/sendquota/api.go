@@ -9,25 +9,39 @@ import (
 	"strings"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/config"
 )
+
+// defaultAPI is where an API on this machine listens.
+const defaultAPI = "http://127.0.0.1:8080"
 
 // apiFlags are those of commands that call the API.
 type apiFlags struct {
-	API     string `name:"api" env:"SQ_API" default:"http://127.0.0.1:8080" placeholder:"URL" help:"The address of the API. Default: ${default}, or SQ_API."`
-	KeyFile string `placeholder:"FILE" help:"A file with an API key. Default: the key in SQ_API_KEY."`
+	API     string `name:"api" placeholder:"URL" help:"The address of the API. Default: the one in SENDQUOTA_API, or http://127.0.0.1:8080."`
+	KeyFile string `placeholder:"FILE" help:"A file with an API key. Default: the key in SENDQUOTA_API_KEY."`
 }
 
 // Validate is called by kong.
 func (f apiFlags) Validate() error {
-	if u, err := url.Parse(f.API); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("--api: %s: must be a URL such as http://127.0.0.1:8080", brief(f.API))
+	if f.API == "" {
+		return nil
+	}
+	return checkAPI("--api", f.API)
+}
+
+func checkAPI(from, address string) error {
+	if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return fmt.Errorf("%s: %s: must be a URL such as %s", from, brief(address), defaultAPI)
 	}
 	return nil
 }
 
 // open returns a client with the key, which needs a scope.
 func (f apiFlags) open(scope string, c client.Config) (*client.Client, error) {
-	key := os.Getenv("SQ_API_KEY")
+	key, address := os.Getenv(config.APIKeyVariable), cmp.Or(f.API, os.Getenv(config.APIVariable), defaultAPI)
+	if err := checkAPI(config.APIVariable, address); err != nil {
+		return nil, err
+	}
 	if f.KeyFile != "" {
 		text, err := os.ReadFile(f.KeyFile)
 		if err != nil {
@@ -36,9 +50,9 @@ func (f apiFlags) open(scope string, c client.Config) (*client.Client, error) {
 		key = string(text)
 	}
 	if key = strings.TrimSpace(key); key == "" {
-		return nil, fmt.Errorf("there is no API key: set SQ_API_KEY, or name a file with --key-file; make one with: sendquota keys create --tenant NAME --scopes %s", scope)
+		return nil, fmt.Errorf("there is no API key: set SENDQUOTA_API_KEY, or name a file with --key-file; make one with: sendquota keys create --tenant NAME --scopes %s", scope)
 	}
-	return client.New(f.API, key, c)
+	return client.New(address, key, c)
 }
 
 // refusal says what the API answered.

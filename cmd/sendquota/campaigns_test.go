@@ -24,7 +24,7 @@ func TestShowCampaign_Recipients(t *testing.T) {
 		_, _ = io.WriteString(w, `{"id":"c"}`)
 	}))
 	defer server.Close()
-	t.Setenv("SQ_API_KEY", "sq_secret")
+	t.Setenv("SENDQUOTA_API_KEY", "sq_secret")
 	for _, row := range []struct {
 		file          string
 		args          []string

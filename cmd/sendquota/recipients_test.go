@@ -57,7 +57,7 @@ func TestImportRecipients(t *testing.T) {
 			}
 		})
 	}
-	t.Setenv("SQ_API_KEY", "")
+	t.Setenv("SENDQUOTA_API_KEY", "")
 	for _, c := range []importRecipients{{File: csv, apiFlags: apiFlags{API: server.URL}}, {File: filepath.Join(dir, "none"), apiFlags: apiFlags{API: server.URL, KeyFile: key}}, {File: csv, apiFlags: apiFlags{API: "http://127.0.0.1:1", KeyFile: key}}} {
 		var coded exitStatus
 		if err := c.Run(); !errors.As(err, &coded) || coded.code != 2 {

@@ -33,6 +33,8 @@ type Config struct {
 	DatabaseURL Secret     // begins with postgres:// or postgresql://; may be empty in dev
 	RedisURL    Secret     // as [ParseRedisURL] reads it; may be empty in dev and tools
 	Addr        string     // where the API listens, host:port
+	API         string     // URL of the API that commands of the tool call; empty: they have a default
+	APIKey      Secret     // of these commands; may be empty
 	MetricsAddr string     // where the worker serves its metrics, host:port; empty: nowhere
 	LogLevel    slog.Level // what is less important is not logged
 	File        string     // path of the YAML file; empty: none, all defaults

@@ -10,6 +10,8 @@ import (
 // Names of variables that messages of other packages name.
 const (
 	AddrVariable        = "SENDQUOTA_ADDR"
+	APIVariable         = "SENDQUOTA_API"
+	APIKeyVariable      = "SENDQUOTA_API_KEY"
 	ConfigVariable      = "SENDQUOTA_CONFIG"
 	MetricsAddrVariable = "SENDQUOTA_METRICS_ADDR"
 )
@@ -25,6 +27,8 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", &c.DatabaseURL, checkDatabaseURL)
 	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…; the nodes of a cluster, host:port,host:port, or its one endpoint, redis-cluster://host:port; or sentinels, redis-sentinel://host:port,host:port?master=NAME; required by api and worker", &c.RedisURL, checkRedisURL)
 	t.String(AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", &c.Addr, checkAddress)
+	t.String(APIVariable, optional, "where `sendquota campaign` and `sendquota recipients` find the API, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
+	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })
 	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
 	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics, host:port; without it, nowhere", &c.MetricsAddr, checkAddress)

@@ -36,6 +36,9 @@ func TestEnvironment(t *testing.T) {
 		{"SENDQUOTA_ADDR=0.0.0.0:0", ""},
 		{"SENDQUOTA_ADDR=8080", `SENDQUOTA_ADDR: "8080": must be host:port`},
 		{"SENDQUOTA_ADDR=h:65536", "must be host:port"},
+		{"SENDQUOTA_API=https://api.example.com", ""},
+		{"SENDQUOTA_API=api.example.com", "SENDQUOTA_API: \"api.example.com\": must be an absolute URL"},
+		{"SENDQUOTA_API_KEY=sq_topsecret", ""},
 		{"SENDQUOTA_METRICS_ADDR=h:http", "must be host:port"},
 		{"SENDQUOTA_LOG_LEVEL=debug", ""},
 		{"SENDQUOTA_LOG_LEVEL=INFO", `"INFO": must be one of debug, info, warn, error`},
@@ -85,7 +88,7 @@ func TestEnvironment_ServiceLinks(t *testing.T) {
 
 func TestEnvironment_NoFarSuggestion(t *testing.T) {
 	t.Parallel()
-	_, err := LoadDev([]string{"SENDQUOTA_FOO=1"})
+	_, err := LoadDev([]string{"SENDQUOTA_FLOWERS=1"})
 	if err == nil || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("got %v", err)
 	}

@@ -146,13 +146,13 @@ func (t *inProcess) statusOf(path string) int {
 	return 0
 }
 
-// Curl is the call as a line for a shell, with $SQ_API_KEY for the key.
+// Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
 func (c Call) Curl(address string) string {
 	line := c.Before + "curl -sS "
 	if c.Method != http.MethodGet {
 		line += "-X " + c.Method + " "
 	}
-	line += quoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SQ_API_KEY\""
+	line += quoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SENDQUOTA_API_KEY\""
 	for _, header := range c.Headers {
 		line += " \\\n  -H " + quoteShell(header)
 	}
