@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -16,8 +15,8 @@ import (
 
 type audit struct {
 	Since moment `placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339), and at all that waits or is under way. Default: at everything."`
-	JSON  bool   `name:"json" help:"Print one JSON object, with all violations, instead of lines."`
-	Limit int    `default:"20" help:"Print at most so many lines for each check; 0: all."`
+	jsonFlag
+	Limit int `default:"20" help:"Print at most so many lines for each check; 0: all."`
 }
 
 // moment is a time on the command line.
@@ -126,7 +125,7 @@ func (o *object) end() (violations int, err error) {
 	if o.all == nil {
 		o.all = []store.Finding{}
 	}
-	return len(o.all), json.NewEncoder(o.to).Encode(map[string]any{"violations": o.all})
+	return len(o.all), printJSON(o.to, map[string]any{"violations": o.all})
 }
 
 // progress prints how much is checked, a tenth after the other, if standard error is a terminal, or once the audit has become a

@@ -34,7 +34,7 @@ type runCampaign struct {
 	Simulate     bool   `help:"Only say what would happen. Nothing is booked, and nothing is left behind."`
 	Wait         bool   `help:"Stay until everything is sent. Default: until everybody has a place, or was refused one."`
 	Yes          bool   `short:"y" help:"Do not ask before the start. Without a terminal, it never asks."`
-	JSON         bool   `name:"json" help:"Print the campaign or, with --simulate, the simulation as JSON."`
+	jsonFlag
 }
 
 // Help tells what happens, and the exit statuses.
@@ -45,7 +45,7 @@ func (runCampaign) Help() string {
 
 docs/campaigns.md explains the file, the message, and what each outcome means.
 
-Exit status: 0 everybody was sent it (or has a place; or, with --simulate, would have), 1 some were not, or the command was interrupted, 2 a wrong command line, 3 the API refused it or did not answer, or the start was not wanted.`
+Exit status: 0 everybody was sent it (or has a place; or, with --simulate, would have), 1 some were not, or the command was interrupted, 2 a wrong command line, no API key, or a file that cannot be read, 3 the API refused it or did not answer, the start was not wanted, or the result cannot be printed.`
 }
 
 func (c runCampaign) Run() error {
@@ -232,7 +232,7 @@ func (r *campaignRun) wanted(ctx context.Context) bool {
 // report prints how it ended.
 func (r *campaignRun) report(p client.Campaign) error {
 	if err := printCampaign(os.Stdout, p, r.JSON); err != nil {
-		return err
+		return fmt.Errorf("%s: %w", r.goesOn("goes on, and cannot be printed"), err)
 	}
 	return r.left(notSent(p.Progress), p.Audience, "are not sent it")
 }

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,8 +15,8 @@ import (
 // Exit statuses of the commands about campaigns.
 const (
 	exitNotAll  = 1 // some recipients were not sent it
-	exitUsage   = 2
-	exitRefused = 3 // by the API, or there was no answer
+	exitUsage   = 2 // also: there is no key, or a file cannot be read
+	exitRefused = 3 // by the API, or there was no answer, or it could not be printed
 )
 
 // withAPI runs work with a client.
@@ -27,14 +27,21 @@ func (f apiFlags) withAPI(scope string, work func(ctx context.Context, api *clie
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	return work(ctx, api)
+	err = work(ctx, api)
+	if ctx.Err() != nil && !errors.As(err, new(exitStatus)) {
+		return exitStatus{errors.New("interrupted"), exitNotAll}
+	}
+	if err != nil && !errors.As(err, new(exitStatus)) {
+		return exitStatus{refusal(err), exitRefused}
+	}
+	return err
 }
 
 type listCampaigns struct {
 	apiFlags
 	Status string `enum:",draft,starting,running,pausing,paused,canceling,canceled,finished" default:"" help:"Only those in this state."`
 	Limit  int    `default:"50" help:"How many, the latest first. Default: ${default}."`
-	JSON   bool   `name:"json" help:"Print one JSON object."`
+	jsonFlag
 }
 
 func (c listCampaigns) Run() error {
@@ -42,7 +49,7 @@ func (c listCampaigns) Run() error {
 		all := []client.Campaign{}
 		for p, err := range api.Campaigns.List(ctx, client.CampaignsOptions{Status: client.CampaignStatus(c.Status)}) {
 			if err != nil {
-				return exitStatus{refusal(err), exitRefused}
+				return err
 			}
 			if len(all) == c.Limit {
 				break
@@ -84,7 +91,7 @@ type showCampaign struct {
 	ID         string `arg:"" help:"The id of the campaign."`
 	Recipients string `placeholder:"FILE" help:"Write each recipient, with what became of it and why, to this file: CSV or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard output, in the place of the campaign."`
 	Dialect    string `enum:"excel,plain" default:"excel" help:"Of CSV: excel (opened by a double click: a byte order mark, semicolons, Windows line ends) or plain (commas). Default: ${default}."`
-	JSON       bool   `name:"json" help:"Print the campaign as JSON."`
+	jsonFlag
 }
 
 func (c showCampaign) Run() error {
@@ -94,7 +101,7 @@ func (c showCampaign) Run() error {
 			err = c.export(ctx, api)
 		}
 		if err != nil {
-			return exitStatus{refusal(err), exitRefused}
+			return err
 		}
 		if c.Recipients == "-" {
 			return nil
@@ -133,15 +140,15 @@ func (c showCampaign) export(ctx context.Context, api *client.Client) error {
 // turnCampaign is a command that changes the state of a campaign.
 type turnCampaign struct {
 	apiFlags
-	ID   string `arg:"" help:"The id of the campaign."`
-	JSON bool   `name:"json" help:"Print the campaign as JSON."`
+	ID string `arg:"" help:"The id of the campaign."`
+	jsonFlag
 }
 
 func (c turnCampaign) turn(do func(client.CampaignsAPI, context.Context, string) (client.Campaign, error)) error {
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
 		p, err := do(api.Campaigns, ctx, c.ID)
 		if err != nil {
-			return exitStatus{refusal(err), exitRefused}
+			return err
 		}
 		return printCampaign(os.Stdout, p, c.JSON)
 	})
@@ -162,5 +169,3 @@ func (c resumeCampaign) Run() error { return c.turn(client.CampaignsAPI.Resume) 
 type cancelCampaign struct{ turnCampaign }
 
 func (c cancelCampaign) Run() error { return c.turn(client.CampaignsAPI.Cancel) }
-
-func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }

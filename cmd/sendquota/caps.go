@@ -15,6 +15,7 @@ import (
 const usual = "default"
 
 type capTenant struct {
+	jsonFlag
 	Name             string  `arg:"" help:"Name of the tenant."`
 	Pending          *string `placeholder:"N" help:"How many pushes may be scheduled or being sent; 0: any number; default: as tenant_caps says."`
 	RecipientsPerDay *string `placeholder:"N" help:"How many recipients may have pushes on one day of UTC; 0: any number; default: as tenant_caps says."`
@@ -69,9 +70,9 @@ func (c capTenant) Run() error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("tenant %s: pending pushes %s, recipients a day %s, bytes of audiences %s; it holds within a second\n",
+		return c.print(map[string]any{"name": c.Name, "pending_pushes": own.PendingPushes, "recipients_per_day": own.RecipientsPerDay, "audience_bytes": own.AudienceBytes},
+			"tenant %s: pending pushes %s, recipients a day %s, bytes of audiences %s; it holds within a second\n",
 			c.Name, shownCap(own.PendingPushes), shownCap(own.RecipientsPerDay), shownCap(own.AudienceBytes))
-		return nil
 	})
 }
 

@@ -2,14 +2,15 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
+	"strings"
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 )
 
 type checkConfig struct {
+	jsonFlag
 	File *string `arg:"" optional:"" help:"The YAML file, instead of the one that SENDQUOTA_CONFIG names."`
 }
 
@@ -21,6 +22,18 @@ func (c checkConfig) Validate() error {
 	return nil
 }
 
+// printFaults prints v with each line of err as a fault; or, without --json, a text if there are no faults. It returns err too.
+func (f jsonFlag) printFaults(v map[string]any, err error, text string, args ...any) error {
+	v["faults"] = []string{}
+	if err != nil {
+		v["faults"] = strings.Split(err.Error(), "\n")
+	}
+	if err == nil || f.JSON {
+		err = errors.Join(err, f.print(v, text, args...))
+	}
+	return err
+}
+
 // Run reads the settings as the services do, and asks no server.
 func (c checkConfig) Run() error {
 	environ := os.Environ()
@@ -28,13 +41,9 @@ func (c checkConfig) Run() error {
 		environ = append(environ, config.ConfigVariable+"="+*c.File) // the last one counts
 	}
 	cfg, err := app.Load(environ)
-	if err != nil {
-		return err
-	}
 	from := "of the environment"
 	if cfg.File != "" {
 		from += " and of " + cfg.File
 	}
-	fmt.Printf("no faults in the settings %s\n", from)
-	return nil
+	return c.printFaults(map[string]any{"file": cfg.File}, err, "no faults in the settings %s\n", from)
 }

@@ -21,6 +21,7 @@ import (
 )
 
 type createKey struct {
+	jsonFlag
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
 	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:draft,campaigns:write,records:read,keys:read,keys:write,users:read,users:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:draft (includes campaigns:read), campaigns:write (includes campaigns:draft), records:read, keys:read, keys:write (includes keys:read), users:read, users:write (includes users:read). Default: all."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
@@ -30,21 +31,16 @@ type createKey struct {
 // Validate is called by kong. A flag that is given without a value, as with a shell variable that is not set, must
 // not be taken for one that is absent.
 func (c createKey) Validate() error {
-	if err := checkExpires(c.Expires); err != nil {
-		return err
-	}
-	if err := checkName(c.Name); err != nil {
-		return err
-	}
+	wrong := []error{checkExpires(c.Expires), checkName(c.Name)}
 	if len(c.Scopes) == 0 {
-		return fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", "))
+		wrong = append(wrong, fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", ")))
 	}
 	for _, s := range c.Scopes {
 		if !slices.Contains(push.Scopes, s) {
-			return fmt.Errorf("--scopes: unknown scope %s; there are: %s", brief(s), strings.Join(push.Scopes, ", "))
+			wrong = append(wrong, fmt.Errorf("--scopes: unknown scope %s; there are: %s", brief(s), strings.Join(push.Scopes, ", ")))
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }
 
 func (c createKey) Run() error {
@@ -57,8 +53,7 @@ func (c createKey) Run() error {
 		if err != nil {
 			return err
 		}
-		show(k, secret)
-		return nil
+		return c.show(k, secret)
 	})
 }
 
@@ -94,9 +89,16 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 }
 
 // show prints a new key alone on standard output, for scripts, and its id beside that.
-func show(k push.APIKey, secret string) {
-	fmt.Println(secret)
+func (f jsonFlag) show(k push.APIKey, secret string) error {
+	shown := struct {
+		keyView
+		Secret string `json:"secret"`
+	}{keyViewOf(k), secret}
+	if err := f.print(shown, "%s\n", secret); err != nil {
+		return fmt.Errorf("key %s was made, and could not be printed; revoke it: sendquota keys revoke %[1]s: %w", k.ID, err)
+	}
 	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", k.ID)
+	return nil
 }
 
 type listKeys struct{ listOfTenant }
@@ -124,13 +126,18 @@ type keyView struct {
 	Successor  *uuid.UUID    `json:"successor"` // what its last rotation made
 }
 
+func keyViewOf(k push.APIKey) keyView {
+	v := keyView{k.ID, k.Tenant, k.Name, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
+	if k.Successor != uuid.Nil {
+		v.Successor = &k.Successor
+	}
+	return v
+}
+
 func printKeys(w io.Writer, asJSON bool, keys []push.APIKey) error {
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
-		views[i] = keyView{k.ID, k.Tenant, k.Name, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
-		if k.Successor != uuid.Nil {
-			views[i].Successor = &keys[i].Successor
-		}
+		views[i] = keyViewOf(k)
 	}
 	titles := []string{"ID", "TENANT", "NAME", "STATE", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "REVOKED", "SUCCESSOR"}
 	return printList(w, asJSON, "keys", views, titles, func(k keyView) []string {
@@ -157,6 +164,7 @@ func (id *keyID) UnmarshalText(text []byte) (err error) {
 }
 
 type revokeKey struct {
+	jsonFlag
 	ID keyID `arg:"" help:"The key's id, as sendquota keys list shows it."`
 }
 
@@ -167,8 +175,7 @@ func (c revokeKey) Run() error {
 			return about("key", c.ID.UUID, err)
 		}
 		verb := map[bool]string{true: "was revoked before", false: "is revoked; it is refused within a second"}[before]
-		fmt.Printf("key %s %s\n", c.ID, verb)
-		return nil
+		return c.print(map[string]any{"id": c.ID.UUID, "revoked_before": before}, "key %s %s\n", c.ID, verb)
 	})
 }
 
@@ -181,6 +188,7 @@ func about(kind string, id uuid.UUID, err error) error {
 }
 
 type rotateKey struct {
+	jsonFlag
 	ID      keyID          `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
 	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key still lives; 0s: it ends at once."`
 	Expires *time.Duration `placeholder:"720h" help:"How long the new key is valid. Default: as long as the old one was made for."`
@@ -188,10 +196,11 @@ type rotateKey struct {
 
 // Validate is called by kong.
 func (c rotateKey) Validate() error {
+	var overlap error
 	if c.Overlap < 0 {
-		return fmt.Errorf("--overlap %s: must not be negative", c.Overlap)
+		overlap = fmt.Errorf("--overlap %s: must not be negative", c.Overlap)
 	}
-	return checkExpires(c.Expires)
+	return errors.Join(overlap, checkExpires(c.Expires))
 }
 
 func (c rotateKey) Run() error {
@@ -200,7 +209,6 @@ func (c rotateKey) Run() error {
 		if err != nil {
 			return about("key", c.ID.UUID, err)
 		}
-		show(k, secret)
-		return nil
+		return c.show(k, secret)
 	})
 }

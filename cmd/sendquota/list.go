@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -18,8 +19,24 @@ import (
 // listOfTenant is a command that lists what one tenant has, or all tenants.
 type listOfTenant struct {
 	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
-	JSON   bool    `name:"json" help:"Print one JSON object."`
+	jsonFlag
 }
+
+// jsonFlag is the flag of every command that prints data.
+type jsonFlag struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// print prints v as JSON if that was asked for, and a text otherwise.
+func (f jsonFlag) print(v any, text string, args ...any) error {
+	if f.JSON {
+		return printJSON(os.Stdout, v)
+	}
+	_, err := fmt.Printf(text, args...)
+	return err
+}
+
+func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
 // withTenant runs work for the tenant, or for uuid.Nil, which stands for all tenants.
 func (c listOfTenant) withTenant(work func(ctx context.Context, st *store.Store, tenant uuid.UUID) error) error {
@@ -37,7 +54,7 @@ func (c listOfTenant) withTenant(work func(ctx context.Context, st *store.Store,
 // printList prints a list as one JSON object with that name, or as a table with a column for each title.
 func printList[T any](w io.Writer, asJSON bool, name string, all []T, titles []string, cells func(T) []string) error {
 	if asJSON {
-		return json.NewEncoder(w).Encode(map[string][]T{name: all})
+		return printJSON(w, map[string][]T{name: all})
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, strings.Join(titles, "\t"))

@@ -13,8 +13,12 @@ import (
 // asProgram makes the binary of these tests the program itself.
 const asProgram = "SENDQUOTA_TEST_AS_PROGRAM"
 
+// TestMain runs the tests, or, in a process that a test starts, the program itself.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if os.Getenv(asTool) != "" { // by the name of these tests
+		os.Args[0] = "sendquota"
+	}
+	if os.Getenv(asProgram) != "" || os.Getenv(asTool) != "" {
 		main()
 		return
 	}

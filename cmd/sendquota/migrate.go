@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -13,6 +14,7 @@ import (
 )
 
 type migrate struct {
+	jsonFlag
 	Contract bool `help:"Also drop what only programs of the release before use: none of them may be at work any more."`
 
 	Wait time.Duration `default:"1m" placeholder:"1m" help:"For how long to try while other sessions hold locks that a migration needs."`
@@ -35,16 +37,20 @@ func (c migrate) Run() error {
 	ctx, stop := app.UntilSignal()
 	defer stop()
 	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Wait: c.Wait, Contract: c.Contract, Tell: tell})
-	for _, file := range applied {
-		fmt.Println("applied", file)
-	}
+	shown := map[string]any{"applied": append([]string{}, applied...)}
 	if err != nil || len(applied) > 0 {
-		return err
+		text := ""
+		for _, file := range applied {
+			text += "applied " + file + "\n"
+		}
+		return errors.Join(err, c.print(shown, "%s", text))
 	}
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		newer, err := st.Newer(ctx)
-		fmt.Println(cmp.Or(newer, "the database is up to date"))
-		return err
+		if err != nil {
+			return err
+		}
+		return c.print(shown, "%s\n", cmp.Or(newer, "the database is up to date"))
 	})
 }
 

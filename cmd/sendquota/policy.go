@@ -72,6 +72,7 @@ func printPolicy(w io.Writer, d policy.Document, asJSON bool) error {
 }
 
 type checkPolicy struct {
+	jsonFlag
 	File string `arg:"" help:"The policy, in YAML or JSON; -: standard input."`
 }
 
@@ -82,12 +83,9 @@ func (c checkPolicy) Run() error {
 		return err
 	}
 	p, err := readPolicy(c.File, cfg)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("no faults in %s: %d rules, %d categories, %d quiet hours; the channels are: %s\n",
+	return c.printFaults(map[string]any{"file": c.File, "channels": cfg.ChannelNames()}, err,
+		"no faults in %s: %d rules, %d categories, %d quiet hours; the channels are: %s\n",
 		c.File, len(p.Rules), len(p.Categories), len(p.QuietHours), strings.Join(cfg.ChannelNames(), ", "))
-	return nil
 }
 
 func readPolicy(file string, cfg config.Config) (p config.Policy, err error) {
@@ -109,7 +107,7 @@ type applyPolicy struct {
 	Forecast  bool   `help:"Change nothing, and print what the policy would do to what is booked."`
 	Apply     string `enum:"new_only,reslot,cancel" default:"new_only" help:"What becomes of waiting pushes that do not fit: new_only (they stay), reslot (each moves to its next free time, and without one is canceled) or cancel. Default: new_only."`
 	IfVersion *int64 `placeholder:"N" help:"Only if this version is in force, as sendquota policy show tells it."`
-	JSON      bool   `name:"json" help:"Print one JSON object."`
+	jsonFlag
 }
 
 // Help tells the exit statuses.
@@ -149,13 +147,13 @@ func (c applyPolicy) report(v policy.Version, op *policy.Operation) error {
 		if op != nil {
 			said["operation"] = op.ID
 		}
-		return json.NewEncoder(os.Stdout).Encode(said)
+		return printJSON(os.Stdout, said)
 	}
-	fmt.Printf("version %d is in force for tenant %s\n", v.Number, c.Tenant)
+	_, err := fmt.Printf("version %d is in force for tenant %s\n", v.Number, c.Tenant)
 	if op != nil {
-		fmt.Printf("operation %s carries it on to what is booked\n", op.ID)
+		_, err = fmt.Printf("operation %s carries it on to what is booked\n", op.ID)
 	}
-	return nil
+	return err
 }
 
 func (c applyPolicy) forecast(ctx context.Context, st *store.Store, tenant uuid.UUID, change policy.Change, terms *policy.Terms) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/app"
@@ -15,7 +16,7 @@ type importRecipients struct {
 	apiFlags
 	File   string `arg:"" help:"A file of CSV with a header line, or, if its name ends in .ndjson, .jsonl or .json, of NDJSON. -: standard input."`
 	Format string `enum:"auto,csv,ndjson" default:"auto" help:"csv, ndjson, or auto: by the name of the file."`
-	JSON   bool   `name:"json" help:"Print the API's answer."`
+	jsonFlag
 }
 
 // Help says what the columns are.
@@ -37,10 +38,10 @@ func (c importRecipients) Run() error {
 	if err != nil {
 		return exitStatus{refusal(err), 2}
 	}
-	if c.JSON {
-		_ = printJSON(os.Stdout, found)
-	} else {
-		printImport(os.Stdout, found)
+	var shown strings.Builder
+	printImport(&shown, found)
+	if err := c.print(found, "%s", shown.String()); err != nil {
+		return exitStatus{fmt.Errorf("the file was imported, and the result cannot be printed: %w", err), 2}
 	}
 	if found.Rejected > 0 {
 		return exitStatus{fmt.Errorf("%d of %d lines were rejected", found.Rejected, found.Rows), 1}

@@ -16,6 +16,7 @@ import (
 )
 
 type createTenant struct {
+	jsonFlag
 	Name string `arg:"" help:"Name of the tenant: 1 to 100 printable characters."`
 }
 
@@ -42,14 +43,11 @@ func (c createTenant) Run() error {
 			return err
 		}
 		verb := map[bool]string{true: "created", false: "exists already"}[created]
-		fmt.Printf("tenant %s %s, id %s\n", c.Name, verb, id)
-		return nil
+		return c.print(map[string]any{"id": id, "name": c.Name, "created": created}, "tenant %s %s, id %s\n", c.Name, verb, id)
 	})
 }
 
-type listTenants struct {
-	JSON bool `name:"json" help:"Print one JSON object."`
-}
+type listTenants struct{ jsonFlag }
 
 func (c listTenants) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {

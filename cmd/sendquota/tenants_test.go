@@ -14,7 +14,7 @@ func TestCreateTenant_Names(t *testing.T) {
 		{"a\nb", `name "a\nb": must be`},
 		{strings.Repeat("é", 5000), `name "` + strings.Repeat("é", 40) + `"… (5000 characters): must be`},
 	} {
-		err := createTenant{row.name}.Validate()
+		err := createTenant{Name: row.name}.Validate()
 		if (err == nil) != (row.wrong == "") || err != nil && !strings.HasPrefix(err.Error(), row.wrong) {
 			t.Errorf("%v, want %q", err, row.wrong)
 		}

@@ -17,6 +17,7 @@ import (
 )
 
 type createUser struct {
+	jsonFlag
 	Tenant string    `required:"" placeholder:"NAME" help:"Name of the tenant."`
 	Email  string    `required:"" placeholder:"ADDRESS" help:"With which the user signs in."`
 	Role   user.Role `required:"" enum:"viewer,editor,sender,admin" placeholder:"ROLE" help:"What the user may do: viewer, editor, sender or admin."`
@@ -25,10 +26,11 @@ type createUser struct {
 
 // Validate is called by kong.
 func (c createUser) Validate() error {
+	var email error
 	if _, wrong := user.CleanEmail(c.Email); wrong != "" {
-		return fmt.Errorf("--email %s: %s", brief(c.Email), wrong)
+		email = fmt.Errorf("--email %s: %s", brief(c.Email), wrong)
 	}
-	return checkName(c.Name)
+	return errors.Join(email, checkName(c.Name))
 }
 
 func (c createUser) Run() error {
@@ -46,15 +48,21 @@ func (c createUser) Run() error {
 		if err != nil {
 			return err
 		}
-		showLink(cfg, u, token)
-		return nil
+		return c.showLink(cfg, u, token)
 	})
 }
 
 // showLink prints a link alone on standard output, for scripts, and whose it is beside that.
-func showLink(cfg config.Config, u user.User, token string) {
-	fmt.Println(cfg.ConsoleURL() + user.LinkPath + token)
+func (f jsonFlag) showLink(cfg config.Config, u user.User, token string) error {
+	shown := struct {
+		userView
+		Link string `json:"link"`
+	}{userViewOf(u), cfg.ConsoleURL() + user.LinkPath + token}
+	if err := f.print(shown, "%s\n", shown.Link); err != nil {
+		return fmt.Errorf("the link of user %s could not be printed; make another one: sendquota users link %[1]s: %w", u.ID, err)
+	}
 	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, user.LinkLifetime)
+	return nil
 }
 
 type listUsers struct{ listOfTenant }
@@ -83,10 +91,14 @@ type userView struct {
 	LinkEndsAt   *time.Time `json:"link_expires_at"`
 }
 
+func userViewOf(u user.User) userView {
+	return userView{u.ID, u.TenantName, u.Email, u.Name, u.Role, u.HasPassword, u.External, u.CreatedAt, u.DisabledAt, u.LastSignInAt, u.LinkEndsAt}
+}
+
 func printUsers(w io.Writer, asJSON bool, users []user.User) error {
 	views := make([]userView, len(users))
 	for i, u := range users {
-		views[i] = userView{u.ID, u.TenantName, u.Email, u.Name, u.Role, u.HasPassword, u.External, u.CreatedAt, u.DisabledAt, u.LastSignInAt, u.LinkEndsAt}
+		views[i] = userViewOf(u)
 	}
 	titles := []string{"ID", "TENANT", "EMAIL", "NAME", "ROLE", "CREATED", "LAST SIGN-IN", "DISABLED", "LINK UNTIL"}
 	return printList(w, asJSON, "users", views, titles, func(u userView) []string {
@@ -98,6 +110,7 @@ func printUsers(w io.Writer, asJSON bool, users []user.User) error {
 }
 
 type linkUser struct {
+	jsonFlag
 	ID uuid.UUID `arg:"" help:"The user's id, as sendquota users list shows it."`
 }
 
@@ -111,12 +124,12 @@ func (c linkUser) Run() error {
 		case err != nil:
 			return about("user", c.ID, err)
 		}
-		showLink(cfg, u, token)
-		return nil
+		return c.showLink(cfg, u, token)
 	})
 }
 
 type disableUser struct {
+	jsonFlag
 	ID     uuid.UUID `arg:"" help:"The user's id, as sendquota users list shows it."`
 	Enable bool      `help:"Let the user sign in again."`
 }
@@ -128,14 +141,13 @@ func (c disableUser) Run() error {
 			return about("user", c.ID, err)
 		}
 		off := !c.Enable
-		_, err = st.ChangeUser(ctx, u.Tenant, c.ID, user.Change{Disabled: &off})
+		changed, err := st.ChangeUser(ctx, u.Tenant, c.ID, user.Change{Disabled: &off})
 		if errors.Is(err, user.ErrLastAdmin) {
 			return fmt.Errorf("the user %s is the last admin of the tenant %s; make another one first: sendquota users create --role admin", c.ID, u.TenantName)
 		}
 		if err != nil {
 			return about("user", c.ID, err)
 		}
-		fmt.Printf("user %s %s\n", c.ID, map[bool]string{true: "is disabled, and signed out everywhere", false: "may sign in"}[off])
-		return nil
+		return c.print(userViewOf(changed), "user %s %s\n", c.ID, map[bool]string{true: "is disabled, and signed out everywhere", false: "may sign in"}[off])
 	})
 }

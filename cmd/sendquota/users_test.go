@@ -98,7 +98,7 @@ func TestUsers_Life(t *testing.T) {
 	if err := create.Run(); err == nil || !strings.Contains(err.Error(), "there is a user ada@example.com") {
 		t.Errorf("%v", err)
 	}
-	if again := uses(output(t, linkUser{ada.ID}.Run)); again.ID != ada.ID {
+	if again := uses(output(t, linkUser{ID: ada.ID}.Run)); again.ID != ada.ID {
 		t.Errorf("%+v", again)
 	}
 	if err := (disableUser{ID: ada.ID}).Run(); err == nil || !strings.Contains(err.Error(), "is the last admin of the tenant acme") {
@@ -106,7 +106,7 @@ func TestUsers_Life(t *testing.T) {
 	}
 	bea := uses(output(t, createUser{Tenant: "acme", Email: "bea@x", Role: user.Viewer}.Run))
 	for enable, want := range map[bool]string{false: "is disabled", true: "may sign in"} {
-		if got := output(t, disableUser{bea.ID, enable}.Run); !strings.Contains(got, want) {
+		if got := output(t, disableUser{ID: bea.ID, Enable: enable}.Run); !strings.Contains(got, want) {
 			t.Errorf("%q", got)
 		}
 	}
@@ -114,7 +114,7 @@ func TestUsers_Life(t *testing.T) {
 	if strings.Count(list, "\n") != 3 || !strings.Contains(list, "ada@example.com") || strings.Contains(list, "set-password") {
 		t.Errorf("%s", list)
 	}
-	for _, err := range []error{linkUser{tenant}.Run(), disableUser{ID: tenant}.Run()} {
+	for _, err := range []error{linkUser{ID: tenant}.Run(), disableUser{ID: tenant}.Run()} {
 		if err == nil || !strings.Contains(err.Error(), "there is no user") {
 			t.Errorf("%v", err)
 		}

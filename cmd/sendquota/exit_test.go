@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+func tomorrow() time.Time { return time.Now().Add(24 * time.Hour).Truncate(time.Second) }
+
+// faultStatuses are the exit statuses of one kind of command for each kind of fault; -1: it cannot have that.
+type faultStatuses struct {
+	setting int // DATABASE_URL, or the API key, is missing
+	away    int // the server does not answer
+	full    int // standard output cannot be written
+}
+
+var (
+	ofStore    = faultStatuses{1, 1, 1}
+	ofAudit    = faultStatuses{2, 2, 2}
+	ofImport   = faultStatuses{2, 2, 2}
+	ofCampaign = faultStatuses{2, 3, 3}
+	local      = faultStatuses{-1, -1, 1}
+)
+
+type commandRow struct {
+	path, args, missing string
+	faultStatuses
+}
+
+// commandRows are all commands, with a command line that succeeds, and one that names something that does not exist.
+var commandRows = []commandRow{
+	{"config check", "", "/no/such/file", faultStatuses{1, -1, 1}},
+	{"migrate", "", "", ofStore},
+	{"tenants create", "acme", "", ofStore},
+	{"tenants list", "", "", ofStore},
+	{"tenants cap", "acme --pending 5000", "none --pending 5000", ofStore},
+	{"keys create", "--tenant acme", "--tenant none", ofStore},
+	{"keys list", "", "--tenant none", ofStore},
+	{"keys rotate", "{key}", "{none}", ofStore},
+	{"keys revoke", "{key}", "{none}", ofStore},
+	{"users create", "--tenant acme --email {email} --role viewer", "--tenant none --email a@b --role viewer", ofStore},
+	{"users list", "", "--tenant none", ofStore},
+	{"users link", "{user}", "{none}", ofStore},
+	{"users disable", "{user}", "{none}", ofStore},
+	{"policy show", "--tenant acme", "--tenant none", ofStore},
+	{"policy check", "{policy}", "/no/such/file", local},
+	{"policy apply", "{policy} --tenant acme", "{policy} --tenant none", ofStore},
+	{"schedules list", "", "--tenant none", ofStore},
+	{"recipients import", "{csv}", "/no/such/file", ofImport},
+	{"campaign run", "{csv} --message {\"title\":\"x\"} --send-at {tomorrow}", "/no/such/file --message {}", ofCampaign},
+	{"campaign list", "", "", ofCampaign},
+	{"campaign show", "{draft}", "{none}", ofCampaign},
+	{"campaign start", "{draft}", "{none}", ofCampaign},
+	{"campaign pause", "{started}", "{none}", ofCampaign},
+	{"campaign resume", "{started}", "{none}", ofCampaign},
+	{"campaign cancel", "{started}", "{none}", ofCampaign},
+	{"audit", "", "", ofAudit},
+}
+
+// withoutData are the commands that print no data.
+var withoutData = []string{"dev"}
+
+// leaves lists the commands of the tool by their paths.
+func leaves(t *testing.T) map[string]*kong.Node {
+	t.Helper()
+	parser, err := kong.New(&commands, kong.Name("sendquota"), kong.Vars{"version": ""})
+	testenv.Check(t, err)
+	all := map[string]*kong.Node{}
+	for _, leaf := range parser.Model.Leaves(false) {
+		all[strings.TrimPrefix(regexp.MustCompile(` [<\[].*`).ReplaceAllString(leaf.FullPath(), ""), "sendquota ")] = leaf
+	}
+	return all
+}
+
+// TestCommands_Listed: the table above has every command, and each that prints data has --json.
+func TestCommands_Listed(t *testing.T) {
+	t.Parallel()
+	for path, leaf := range leaves(t) {
+		known := slices.ContainsFunc(commandRows, func(r commandRow) bool { return r.path == path })
+		if known == slices.Contains(withoutData, path) {
+			t.Errorf("%s is in neither or both of commandRows and withoutData", path)
+		}
+		if known != slices.ContainsFunc(leaf.Flags, func(f *kong.Flag) bool { return f.Name == "json" }) {
+			t.Errorf("%s prints data without --json, or has --json without data", path)
+		}
+	}
+}
+
+// TestCommands_ExitStatus runs every command with every kind of fault.
+func TestCommands_ExitStatus(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	testenv.Check(t, err)
+	defer full.Close()
+	without := []string{}
+	away := []string{"DATABASE_URL=postgres://127.0.0.1:1/x", "SENDQUOTA_API=http://127.0.0.1:1", "SENDQUOTA_API_KEY=sq_x"}
+	for _, row := range commandRows {
+		line := func(args string) []string { return append(strings.Fields(row.path), b.words(args)...) }
+		try := func(kind string, want int, env []string, out io.Writer, args ...string) string {
+			t.Helper()
+			said, status := tool(t, env, out, args...)
+			if status != want {
+				t.Errorf("%s, %s: exit status %d, want %d: %s", row.path, kind, status, want, said)
+			}
+			if status != 0 && said == "" {
+				t.Errorf("%s, %s: says nothing", row.path, kind)
+			}
+			return said
+		}
+		try("unknown flag", 2, b.env, io.Discard, append(line(row.args), "--nonsense")...)
+		if row.setting >= 0 {
+			try("missing setting", row.setting, without, io.Discard, line(row.args)...)
+		}
+		if row.away >= 0 {
+			try("server away", row.away, away, io.Discard, line(row.args)...)
+		}
+		if row.missing != "" {
+			want := row.away
+			if want < 0 || strings.Contains(row.missing, "/no/such") {
+				want = max(row.setting, 1) // a file that cannot be read is a fault before any server is asked
+			}
+			try("unknown name", want, b.env, io.Discard, line(row.missing)...)
+		}
+		if !testing.Short() {
+			try("full disk", row.full, b.env, full, line(row.args)...)
+		}
+		try("full disk, JSON", row.full, b.env, full, append(line(row.args), "--json")...)
+		if !testing.Short() {
+			try("done", 0, b.env, io.Discard, line(row.args)...)
+		}
+		var out strings.Builder
+		try("done, JSON", 0, b.env, &out, append(line(row.args), "--json")...)
+		var object map[string]any
+		if err := json.Unmarshal([]byte(out.String()), &object); err != nil || len(object) == 0 {
+			t.Errorf("%s --json prints no JSON object: %v: %s", row.path, err, out.String())
+		}
+	}
+}
