@@ -430,7 +430,7 @@ type Actor struct {
 	// ID Of the user or the API key; null: of the system.
 	ID string `json:"id"`
 
-	// Name Of the user (else the e-mail address), or of the API key, as it is now. null: it has none, is gone, or the caller lacks users:read or keys:read.
+	// Name Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read.
 	Name string `json:"name"`
 
 	// Type system: a worker, or the operator's tool.

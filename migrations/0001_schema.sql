@@ -18,7 +18,8 @@ CREATE TABLE tenants (
     recipients_cap int CHECK (recipients_cap >= 0),   -- recipients a day; 0 and null as above
     audience_cap   bigint CHECK (audience_cap >= 0),  -- bytes of audiences; 0 and null as above
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had one of its own
-    described      bool NOT NULL DEFAULT false        -- it has, or had, rows in recipients; else nobody reads that table for it
+    described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; else nobody reads that table for it
+    deleting_at    timestamptz                        -- its deletion began: nothing is accepted or sent for it any more
 );
 
 -- The one row names this database among those whose programs share a Redis.
@@ -723,6 +724,7 @@ CREATE TABLE audit_log (
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
     actor      text NOT NULL CONSTRAINT audit_log_actor CHECK (actor IN ('user', 'key', 'system')),
     actor_id   uuid,                                  -- of the user or the API key; null: of the system
+    actor_name text NOT NULL DEFAULT '',              -- of an operator with the command-line tool, as user@host; '': of all others
     action     text NOT NULL,                         -- such as key.create: the type of the target, and what was done
     target     text NOT NULL,                         -- its id; '': of a recipient who was erased, or of none
     difference jsonb NOT NULL                         -- what has changed, by the names of members; no messages, addresses or secrets

@@ -138,8 +138,7 @@ type progress struct {
 }
 
 func newProgress(to *os.File) *progress {
-	info, err := to.Stat()
-	return &progress{to: to, watched: err == nil && info.Mode()&os.ModeCharDevice != 0, began: time.Now()}
+	return &progress{to: to, watched: watched(to), began: time.Now()}
 }
 
 func (p *progress) done(share float64) {

@@ -3,14 +3,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/cli"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/programs"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -24,6 +27,9 @@ var commands struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
 		List   listTenants  `cmd:"" help:"List the tenants and their caps."`
 		Cap    capTenant    `cmd:"" help:"Set how much one tenant may have at a time."`
+		Rename renameTenant `cmd:"" help:"Give a tenant another name."`
+		Export exportTenant `cmd:"" help:"Write everything of a tenant but secrets into files of NDJSON."`
+		Delete deleteTenant `cmd:"" help:"Delete a tenant with everything of it."`
 	} `cmd:"" help:"Tenants: the customers of the API."`
 	Keys struct {
 		Create createKey `cmd:"" help:"Make an API key and print it, this once, on standard output."`
@@ -86,5 +92,18 @@ func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store
 		return err
 	}
 	defer st.Close()
-	return work(ctx, cfg, st)
+	return work(push.WithActor(ctx, push.Actor{Type: push.ActorSystem, Name: operator()}), cfg, st)
+}
+
+// operator is the name in the audit log for what the tool changes: of the person, also behind sudo, and of the machine.
+func operator() string {
+	name := cmp.Or(os.Getenv("SUDO_USER"), os.Getenv("USER"))
+	if me, err := user.Current(); name == "" && err == nil {
+		name = me.Username
+	}
+	host, err := os.Hostname()
+	if err == nil {
+		name += "@" + host
+	}
+	return name
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/term"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/app"
 )
@@ -77,8 +79,7 @@ func (c importRecipients) send(ctx context.Context, api *client.Client) (client.
 
 // watched reports whether a file is a terminal.
 func watched(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return term.IsTerminal(int(f.Fd()))
 }
 
 func printImport(to io.Writer, f client.Import) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -39,6 +40,9 @@ func brief(given string) string {
 func (c createTenant) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		id, created, err := st.CreateTenant(ctx, c.Name)
+		if errors.Is(err, store.ErrDeleting) {
+			return fmt.Errorf("the tenant %s is being deleted; end that first: sendquota tenants delete %[1]s", brief(c.Name))
+		}
 		if err != nil {
 			return err
 		}
@@ -57,21 +61,22 @@ func (c listTenants) Run() error {
 		}
 		views := make([]tenantView, len(tenants))
 		for i, t := range tenants {
-			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.PendingPushes, t.RecipientsPerDay, t.AudienceBytes}
+			views[i] = tenantView{t.ID, t.Name, t.CreatedAt, t.PendingPushes, t.RecipientsPerDay, t.AudienceBytes, t.DeletingAt}
 		}
-		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP", "AUDIENCES CAP"}
+		titles := []string{"ID", "NAME", "CREATED", "PENDING CAP", "RECIPIENTS CAP", "AUDIENCES CAP", "DELETING SINCE"}
 		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(t tenantView) []string {
-			return []string{t.ID.String(), t.Name, timeOrDash(&t.CreatedAt), shownCap(t.PendingPushes), shownCap(t.RecipientsPerDay), shownCap(t.AudienceBytes)}
+			return []string{t.ID.String(), t.Name, timeOrDash(&t.CreatedAt), shownCap(t.PendingPushes), shownCap(t.RecipientsPerDay), shownCap(t.AudienceBytes), timeOrDash(t.DeletingAt)}
 		})
 	})
 }
 
 // tenantView shows null for a cap that is that of all tenants.
 type tenantView struct {
-	ID               uuid.UUID `json:"id"`
-	Name             string    `json:"name"`
-	CreatedAt        time.Time `json:"created_at"`
-	PendingPushes    *int      `json:"pending_pushes"`
-	RecipientsPerDay *int      `json:"recipients_per_day"`
-	AudienceBytes    *int      `json:"audience_bytes"`
+	ID               uuid.UUID  `json:"id"`
+	Name             string     `json:"name"`
+	CreatedAt        time.Time  `json:"created_at"`
+	PendingPushes    *int       `json:"pending_pushes"`
+	RecipientsPerDay *int       `json:"recipients_per_day"`
+	AudienceBytes    *int       `json:"audience_bytes"`
+	DeletingAt       *time.Time `json:"deleting_at"`
 }

@@ -114,6 +114,15 @@ func (b *bench) user(email string) uuid.UUID {
 	return u.ID
 }
 
+// hook makes a webhook of the tenant, and returns its secret.
+func (b *bench) hook() (secret string) {
+	b.Helper()
+	secret = uuid.NewString()
+	_, err := b.st.CreateWebhook(b.Context(), push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: push.Events}, secret, 20)
+	testenv.Check(b, err)
+	return secret
+}
+
 // run runs the tool, which must succeed, and returns its standard output.
 func (b *bench) run(args ...string) string {
 	b.Helper()
@@ -137,6 +146,14 @@ func (b *bench) words(line string) []string {
 			words[i] = b.user(fmt.Sprintf("%s@x", uuid.New())).String()
 		case "{none}":
 			words[i] = uuid.NewString()
+		case "{fresh}":
+			words[i] = uuid.NewString()
+			_, _, err := b.st.CreateTenant(b.Context(), words[i])
+			testenv.Check(b, err)
+		case "{doomed}":
+			words[i] = b.doomed()
+		case "{folder}":
+			words[i] = filepath.Join(b.dir, uuid.NewString())
 		case "{email}":
 			words[i] = uuid.NewString() + "@x"
 		case "{tomorrow}":

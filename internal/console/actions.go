@@ -21,7 +21,7 @@ var actionWords = map[push.Action]string{
 	push.ActRecipientPut: "described a recipient", push.ActRecipientImport: "imported recipients", push.ActRecipientErase: "erased a recipient",
 	push.ActPushCancel: "canceled a push", push.ActPushMove: "moved a push", push.ActPushRetry: "retried a push",
 	push.ActBulkCreate: "began to change many pushes", push.ActBulkCancel: "stopped changing many pushes",
-	push.ActTenantCap: "changed the caps",
+	push.ActTenantCap: "changed the caps", push.ActTenantRename: "renamed the tenant",
 }
 
 // ActionWords says what was done. What has no words is named as the API does.

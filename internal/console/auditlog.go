@@ -35,8 +35,11 @@ func (p *page) auditLog() error {
 
 // Actor says who acted.
 func (v *auditLogView) Actor(a client.Actor) string {
-	if a.Type == client.ActorTypeSystem {
-		return "sendquota itself, or its operator"
+	switch {
+	case a.Type == client.ActorTypeSystem && a.Name != "":
+		return "operator " + a.Name
+	case a.Type == client.ActorTypeSystem:
+		return "sendquota itself"
 	}
 	return string(a.Type) + " " + cmp.Or(a.Name, a.ID)
 }

@@ -28,7 +28,7 @@ type logEntryView struct {
 type actorView struct {
 	Type push.ActorType `json:"type" enum:"user,key,system" doc:"system: a worker, or the operator's tool."`
 	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"Of the user or the API key; null: of the system."`
-	Name *string        `json:"name" nullable:"true" doc:"Of the user (else the e-mail address), or of the API key, as it is now. null: it has none, is gone, or the caller lacks users:read or keys:read."`
+	Name *string        `json:"name" nullable:"true" doc:"Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read."`
 }
 
 type targetView struct {

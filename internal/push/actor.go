@@ -10,6 +10,7 @@ import (
 type Actor struct {
 	Type ActorType
 	ID   uuid.UUID // of the user or the API key; Nil: of the system
+	Name string    // of an operator with the command-line tool; "": of all others
 }
 
 // ActorType says what an actor is.
@@ -28,9 +29,9 @@ var ActorTypes = []ActorType{ActorUser, ActorKey, ActorSystem}
 // Actor returns who the caller is.
 func (c *Caller) Actor() Actor {
 	if c.User != uuid.Nil {
-		return Actor{ActorUser, c.User}
+		return Actor{Type: ActorUser, ID: c.User}
 	}
-	return Actor{ActorKey, c.Key}
+	return Actor{Type: ActorKey, ID: c.Key}
 }
 
 type actorKey struct{}

@@ -17,7 +17,7 @@ type LogEntry struct {
 	Target     string          // the id of what was changed; "": of a recipient who was erased, or of none
 	Difference json.RawMessage // an object: of each member that has changed, its old and its new value, or that it has
 
-	// The names of the user or API key that acted, and of the one that was changed, as they are now; "": of something else, of one that is
+	// The names of the user or API key that acted, and of the one that was changed, as they are now, or of the operator; "": of something else, of one that is
 	// gone, or of a key without one. A user without a name has the address instead.
 	ActorName, TargetName string
 }
@@ -71,7 +71,8 @@ const (
 	ActBulkCreate Action = "bulk_change.create"
 	ActBulkCancel Action = "bulk_change.cancel"
 
-	ActTenantCap Action = "tenant.cap"
+	ActTenantCap    Action = "tenant.cap"
+	ActTenantRename Action = "tenant.rename"
 )
 
 // Actions lists all of them.
@@ -84,7 +85,7 @@ var Actions = []Action{
 	ActRecipientPut, ActRecipientImport, ActRecipientErase,
 	ActPushCancel, ActPushMove, ActPushRetry,
 	ActBulkCreate, ActBulkCancel,
-	ActTenantCap,
+	ActTenantCap, ActTenantRename,
 }
 
 // Type is the type of what the action is done to.

@@ -21,7 +21,7 @@ import (
 // because its reply was lost, finds that it has nothing to change, and writes none.
 
 // recordSQL writes an entry.
-const recordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6)`
+const recordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
 // execer is a connection or a transaction.
 type execer interface {
@@ -45,7 +45,7 @@ func recordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target stri
 
 // actorArgs are the first arguments of an entry.
 func actorArgs(by push.Actor, tenant uuid.UUID) []any {
-	return []any{tenant, string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID)}
+	return []any{tenant, string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID), by.Name}
 }
 
 // recordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
@@ -127,7 +127,7 @@ func addNames(ctx context.Context, c reader, tenant uuid.UUID, entries []push.Lo
 	_, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error { names[id] = name; return nil })
 	for i := range entries {
 		e := &entries[i]
-		e.ActorName, e.TargetName = names[e.Actor.ID], names[target(e)]
+		e.ActorName, e.TargetName = cmp.Or(e.Actor.Name, names[e.Actor.ID]), names[target(e)]
 	}
 	return err
 }
@@ -188,7 +188,7 @@ func (r *logRead) query(tables []string) (sql string, args []any, filtered bool)
 		fits = append(fits, `l.action = `+arg(string(r.f.Action)))
 	}
 	return fmt.Sprintf(`
-		SELECT l.id, l.created_at, l.actor, l.actor_id, l.action, l.target, CASE WHEN f.fits THEN l.difference END, f.fits
+		SELECT l.id, l.created_at, l.actor, l.actor_id, l.actor_name, l.action, l.target, CASE WHEN f.fits THEN l.difference END, f.fits
 		FROM %s l CROSS JOIN LATERAL (SELECT %s AS fits) f WHERE %s ORDER BY l.created_at DESC, l.id DESC LIMIT $%d`,
 		in("{audit_log}", "{audit_log}", tables...), strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `), len(args)+1), args, len(fits) > 1
 }
@@ -202,7 +202,7 @@ func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
 			e    push.LogEntry
 			fits bool
 		)
-		if err := rows.Scan(&e.ID, &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
+		if err := rows.Scan(&e.ID, &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), &e.Actor.Name, (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
 			return scanned, false, err
 		}
 		if fits && (len(r.page.Entries) == r.limit || r.bytes >= maxPageBytes) {

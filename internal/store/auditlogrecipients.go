@@ -40,8 +40,8 @@ func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosi
 
 // erasureLoggedSQL writes the entry of an erasure, which names nobody, unless an earlier run of the transaction has done so.
 const erasureLoggedSQL = `
-	INSERT INTO audit_log (id, tenant_id, actor, actor_id, action, target, difference)
-	SELECT $1, $2, $3::text, $4::uuid, $5::text, $6::text, $7::jsonb
+	INSERT INTO audit_log (id, tenant_id, actor, actor_id, actor_name, action, target, difference)
+	SELECT $1, $2, $3::text, $4::uuid, $5::text, $6::text, $7::text, $8::jsonb
 	WHERE NOT EXISTS (SELECT FROM {audit_log} WHERE tenant_id = $2 AND created_at > clock_timestamp() - interval '5 minutes' AND id = $1)`
 
 // queueLogged records the erasure.

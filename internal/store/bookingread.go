@@ -246,5 +246,13 @@ func (r *bookingRead) standings() (map[uuid.UUID]booking.Terms, map[quota.Recipi
 			return nil, nil, err
 		}
 	}
+	for who := range r.at {
+		if r.terms.used[who.Tenant].deleting {
+			if r.people.found == nil {
+				r.people.found = map[quota.Recipient]booking.Person{}
+			}
+			r.people.found[who] = r.terms.person(who, &r.people)
+		}
+	}
 	return r.terms.own(), r.people.found, r.terms.check()
 }

@@ -209,7 +209,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 			err = cmp.Or(err, r.collect(res, spans, held))
 		}
 		for i := range spans {
-			seen[i].held, seen[i].of.Person = held[i], people.found[spans[i].recipient]
+			seen[i].held, seen[i].of.Person = held[i], terms.person(spans[i].recipient, &people)
 		}
 		return cmp.Or(res.Close(), err, terms.check())
 	})

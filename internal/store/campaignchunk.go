@@ -192,7 +192,7 @@ func (s *Store) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChu
 	r.begun = true
 	if o.Look != nil {
 		r.look = func(who quota.Recipient, view quota.View) {
-			o.Look(who, booking.Standing{Terms: r.terms.used[who.Tenant].or(o.File), Person: r.people.found[who]}, view)
+			o.Look(who, booking.Standing{Terms: r.terms.used[who.Tenant].or(o.File), Person: r.terms.person(who, &r.people)}, view)
 		}
 	}
 	s.crowds.whole(r)

@@ -21,8 +21,8 @@ var cancelSQL = ending{
 	rows:   `WHERE l.shard = ANY ($4::smallint[]) AND l.push_id = $1 AND l.recipient_key = $2 AND l.send_at = $3`,
 	shards: `$4`, status: push.Canceled,
 	after: `, recorded AS (
-		INSERT INTO audit_log (tenant_id, actor, actor_id, action, target, difference)
-		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $1::uuid::text, $9::jsonb FROM ended
+		INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference)
+		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $9::text, $1::uuid::text, $10::jsonb FROM ended
 	)`,
 }.sql()
 

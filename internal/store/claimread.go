@@ -198,7 +198,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // which an earlier run may have claimed
 			of = d.InFlight[0].Push
 		}
-		d.Terms, d.Person = terms.used[of.Tenant].terms, people.found[quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}]
+		d.Terms, d.Person = terms.used[of.Tenant].terms, terms.person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
 	}
 	for _, send := range sends {
 		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased

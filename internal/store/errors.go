@@ -29,6 +29,7 @@ const (
 	outOfLocks                                         = "53200" // a statement that names a partitioned table locks all of it
 	checkViolation                                     = "23514" // also: there is no partition for a row
 	uniqueViolation                                    = "23505"
+	foreignKeyViolation                                = "23503"
 	canceled                                           = "57014" // by a time-out, or by hand
 )
 

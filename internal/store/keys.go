@@ -193,7 +193,7 @@ func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	err := s.pool.QueryRow(ctx, `
 		SELECT k.id, k.tenant_id, k.scopes, coalesce(k.expires_at - n.now, '0'), k.last_used_at < n.now - interval '1 minute' IS NOT FALSE, t.pending_cap, t.recipients_cap, t.audience_cap
 		FROM (SELECT clock_timestamp() AS now OFFSET 0) n, api_keys k JOIN tenants t ON t.id = k.tenant_id
-		WHERE k.hash = $1 AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > n.now)`, hash[:]).
+		WHERE k.hash = $1 AND t.deleting_at IS NULL AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > n.now)`, hash[:]).
 		Scan(&c.Key, &c.Tenant, &c.Scopes, &c.Left, &c.Unseen, &c.Caps.PendingPushes, &c.Caps.RecipientsPerDay, &c.Caps.AudienceBytes)
 	return c, classify(err)
 }

@@ -29,7 +29,7 @@ func (s *Store) Recount(ctx context.Context, every time.Duration) (counted bool,
 			var tenant uuid.UUID
 			err := tx.QueryRow(ctx, `
 				SELECT t.id FROM tenants t LEFT JOIN recounts r ON r.tenant_id = t.id
-				WHERE r.at IS NULL OR r.at < clock_timestamp() - $1::interval ORDER BY r.at NULLS FIRST LIMIT 1`, every).Scan(&tenant)
+				WHERE t.deleting_at IS NULL AND (r.at IS NULL OR r.at < clock_timestamp() - $1::interval) ORDER BY r.at NULLS FIRST LIMIT 1`, every).Scan(&tenant)
 			if err == pgx.ErrNoRows {
 				return nil
 			}

@@ -65,7 +65,7 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 func (s *Store) FindSession(ctx context.Context, hash [32]byte) (v user.Session, u user.User, data []byte, err error) {
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, `+sessionColumns+`, s.data FROM sessions s JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = u.tenant_id
-			WHERE s.token_hash = $1 AND s.expires_at > clock_timestamp() AND u.disabled_at IS NULL`, hash[:])
+			WHERE s.token_hash = $1 AND s.expires_at > clock_timestamp() AND u.disabled_at IS NULL AND t.deleting_at IS NULL`, hash[:])
 		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
 			user.User
 			user.Session

@@ -19,7 +19,7 @@ import (
 func (s *Store) Credential(ctx context.Context, email, tenantName string) (u user.User, phc string, err error) {
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, coalesce(u.password_hash, '')`+usersAndTenants+`
-			WHERE u.email = $1 AND ($2 = '' OR t.name = $2) AND u.disabled_at IS NULL LIMIT 2`, email, tenantName)
+			WHERE u.email = $1 AND ($2 = '' OR t.name = $2) AND u.disabled_at IS NULL AND t.deleting_at IS NULL LIMIT 2`, email, tenantName)
 		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
 			user.User
 			PHC string
@@ -36,7 +36,7 @@ func (s *Store) Credential(ctx context.Context, email, tenantName string) (u use
 	return u, phc, nil
 }
 
-const linkOpens = `u.link_hash = $1 AND u.link_expires_at > clock_timestamp() AND u.disabled_at IS NULL`
+const linkOpens = `u.link_hash = $1 AND u.link_expires_at > clock_timestamp() AND u.disabled_at IS NULL AND EXISTS (SELECT FROM tenants WHERE id = u.tenant_id AND deleting_at IS NULL)`
 
 // UserByLink returns the user of a link that can still be used, or [push.ErrNotFound]. It does not use it.
 func (s *Store) UserByLink(ctx context.Context, link [32]byte) (u user.User, err error) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -12,7 +13,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// CreateTenant makes a tenant of that name, or finds it: created tells which.
+// ErrDeleting: the tenant of that name is being deleted.
+var ErrDeleting = errors.New("the tenant is being deleted")
+
+// CreateTenant makes a tenant of that name, or finds it: created tells which. Until the deletion of one of that name has ended, it returns
+// [ErrDeleting].
 func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, created bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
@@ -20,16 +25,18 @@ func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, cr
 	if err != nil {
 		return uuid.Nil, false, fmt.Errorf("create tenant: %w", classify(err))
 	}
-	id, err = s.Tenant(ctx, name)
+	if id, err = s.Tenant(ctx, name); errors.Is(err, push.ErrNotFound) {
+		err = ErrDeleting
+	}
 	return id, tag.RowsAffected() == 1, err
 }
 
-// Tenant returns the id of the tenant of that name, or [push.ErrNotFound].
+// Tenant returns the id of the tenant of that name, or [push.ErrNotFound], also if it is being deleted.
 func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
 	var id uuid.UUID
-	err := s.pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1`, name).Scan(&id)
+	err := s.pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1 AND deleting_at IS NULL`, name).Scan(&id)
 	return id, classify(err)
 }
 
@@ -39,11 +46,12 @@ type TenantInfo struct {
 	Name      string
 	CreatedAt time.Time
 	push.OwnCaps
+	DeletingAt *time.Time // when its deletion began; nil: it has not
 }
 
 // Tenants lists all tenants by name.
 func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
-	return collect(ctx, s, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap FROM tenants ORDER BY name`)
+	return collect(ctx, s, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap, deleting_at FROM tenants ORDER BY name`)
 }
 
 // CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
@@ -51,7 +59,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 	var caps push.OwnCaps
 	write := func(ctx context.Context, tx pgx.Tx) error {
 		var tenant uuid.UUID
-		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap, audience_cap FROM tenants WHERE name = $1 FOR UPDATE`, name).
+		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap, audience_cap FROM tenants WHERE name = $1 AND deleting_at IS NULL FOR UPDATE`, name).
 			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay, &caps.AudienceBytes); err != nil {
 			return err
 		}
@@ -75,4 +83,29 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 		return caps, fmt.Errorf("cap tenant: %w", err)
 	}
 	return caps, nil
+}
+
+// ErrNameTaken: another tenant has that name.
+var ErrNameTaken = errors.New("another tenant has that name")
+
+// RenameTenant gives a tenant another name. Its errors are [push.ErrNotFound] and [ErrNameTaken].
+func (s *Store) RenameTenant(ctx context.Context, tenant uuid.UUID, to string) error {
+	return s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var from string
+			if err := tx.QueryRow(ctx, `SELECT name FROM tenants WHERE id = $1 AND deleting_at IS NULL FOR NO KEY UPDATE`, tenant).Scan(&from); err != nil || from == to {
+				return err
+			}
+			_, err := tx.Exec(ctx, `UPDATE tenants SET name = $2 WHERE id = $1`, tenant, to)
+			if hasCode(err, uniqueViolation) {
+				return ErrNameTaken
+			}
+			if err != nil {
+				return err
+			}
+			d := difference{}
+			d.show("name", from, to)
+			return record(ctx, tx, tenant, push.ActTenantRename, tenant.String(), d)
+		})
+	})
 }

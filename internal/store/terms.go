@@ -24,6 +24,7 @@ type tenantTerms struct {
 	version   int64         // of the policy
 	terms     booking.Terms // nil: the tenant has no policy of its own
 	described bool          // something may be known of the tenant's recipients
+	deleting  bool          // nothing is accepted or sent for the tenant any more
 }
 
 // or returns the tenant's own terms, or those of all who have none.
@@ -70,7 +71,9 @@ func (e *otherTermsError) Error() string { return "policies have changed" }
 
 // termsSQL reads what a process has to know of tenants. The row of a tenant that never had a policy, nor described a
 // recipient, need not be there.
-const termsSQL = `SELECT id, policy_version, described FROM tenants WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described)`
+const termsSQL = `
+	SELECT id, policy_version, described, deleting_at IS NOT NULL FROM tenants
+	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL)`
 
 // termsRead are the terms that a transaction uses, and those that it finds in force.
 type termsRead struct {
@@ -107,7 +110,7 @@ func (r *termsRead) collect(rows pgx.Rows) error {
 		t      tenantTerms
 	)
 	r.found = make(map[uuid.UUID]tenantTerms, len(r.used))
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.version, &t.described}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.version, &t.described, &t.deleting}, func() error {
 		r.found[tenant] = t
 		return nil
 	})
@@ -118,7 +121,7 @@ func (r *termsRead) collect(rows pgx.Rows) error {
 func (r *termsRead) check() error {
 	var other []uuid.UUID
 	for tenant, used := range r.used {
-		if found := r.found[tenant]; found.version != used.version || found.described != used.described {
+		if found := r.found[tenant]; found.version != used.version || found.described != used.described || found.deleting != used.deleting {
 			other = append(other, tenant)
 		}
 	}
@@ -126,6 +129,15 @@ func (r *termsRead) check() error {
 		return &otherTermsError{other}
 	}
 	return nil
+}
+
+// person returns what is known of a recipient. No recipient of a tenant that is being deleted wants anything: so pushes that wait are
+// canceled when they are due, and none is accepted.
+func (r *termsRead) person(who quota.Recipient, people *peopleRead) booking.Person {
+	if r.used[who.Tenant].deleting {
+		return booking.Person{OptOuts: booking.OptOuts{All: true}}
+	}
+	return people.found[who]
 }
 
 // own lists the terms of tenants that have their own.
@@ -145,7 +157,7 @@ func (r *termsRead) own() map[uuid.UUID]booking.Terms {
 // loadTerms reads the terms that are in force for tenants.
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 	rows, _ := s.pool.Query(ctx, `
-		SELECT t.id, t.policy_version, t.described, p.document
+		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, p.document
 		FROM tenants t LEFT JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version
 		WHERE t.id = ANY ($1::uuid[])`, tenants)
 	var (
@@ -153,7 +165,7 @@ func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 		found    tenantTerms
 		document []byte
 	)
-	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.version, &found.described, &document}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.version, &found.described, &found.deleting, &document}, func() error {
 		t := found
 		if document != nil {
 			terms, err := s.compile(document)

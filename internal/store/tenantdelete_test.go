@@ -1,0 +1,190 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// tenantRowsSQL gives a tenant, $1, a row in each table that has rows of tenants, besides its pushes.
+var tenantRowsSQL = []string{
+	`INSERT INTO users (id, tenant_id, email, role) VALUES (gen_random_uuid(), $1, 'ada@x', 'admin')`,
+	`INSERT INTO sessions (token_hash, id, user_id, data, address, user_agent, expires_at)
+		SELECT sha256(tenant_id::text::bytea), gen_random_uuid(), id, '', '', '', now() + interval '1 day' FROM users WHERE tenant_id = $1`,
+	`WITH k AS (INSERT INTO api_keys (id, tenant_id, hash, scopes) VALUES (gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), '{}') RETURNING id)
+		INSERT INTO api_keys (id, tenant_id, hash, scopes, successor) SELECT gen_random_uuid(), $1, sha256(gen_random_uuid()::text::bytea), '{}', id FROM k`,
+	`WITH w AS (INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://x', '{}', 's') RETURNING id)
+		INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload) SELECT id, $1, 'test', '{}' FROM w`,
+	`INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload) VALUES (gen_random_uuid(), $1, 'test', '{}')`,
+	`WITH s AS (INSERT INTO schedules (id, tenant_id, name, cron, time_zone, push, catch_up, paused, began_at, done_at, next_at, created_at, updated_at)
+			VALUES (gen_random_uuid(), $1, '', '@daily', 'UTC', '{}', 'skip', false, now(), now(), now(), now(), now()) RETURNING id)
+		INSERT INTO schedule_runs (schedule_id, at, tenant_id) SELECT id, now(), $1 FROM s`,
+	`WITH a AS (SELECT gen_random_uuid() AS id, gen_random_uuid() AS audience), c AS (
+			INSERT INTO campaigns (id, tenant_id, name, channel, message, status, audience_id, lease_until) SELECT id, $1, '', 'push', '{}', 'starting', audience, now() FROM a)
+		INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line) SELECT 1, audience, 1, 'r', $1, id, 1 FROM a`,
+	`WITH u AS (INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until) VALUES (gen_random_uuid(), $1, gen_random_uuid(), now()) RETURNING id)
+		INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line) SELECT 1, id, 1, 'r', $1, id, 1 FROM u`,
+	`INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line) VALUES (1, gen_random_uuid(), 1, 'orphan', $1, gen_random_uuid(), 1)`,
+	`WITH b AS (INSERT INTO bulk_changes (id, tenant_id, action, actor) VALUES (gen_random_uuid(), $1, 'cancel', 'system') RETURNING id)
+		INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at) SELECT id, gen_random_uuid(), 1, now() FROM b`,
+	`INSERT INTO policies (tenant_id, version, document) VALUES ($1, 1, '{"rules": []}')`,
+	`INSERT INTO policy_operations (id, tenant_id, version, apply) VALUES (gen_random_uuid(), $1, 1, 'cancel')`,
+	`INSERT INTO policy_shadows (tenant_id, minute, rule, category, would_refuse) VALUES ($1, now(), '', '', 1)`,
+	`INSERT INTO recipients (shard, tenant_id, recipient_key, recipient) VALUES (1, $1, 1, 'r')`,
+	`INSERT INTO stat_deltas (tenant_id, shard, what, hour, channel, category, n) VALUES ($1, 1, 'sent', now(), '', '', 1)`,
+	`INSERT INTO stats (tenant_id, step, of, at, key) VALUES ($1, 'hour', 'total', now(), '')`,
+	`INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n) VALUES ($1, now(), '', '', $1, 1)`,
+	`INSERT INTO recounts (tenant_id, at) VALUES ($1, now())`,
+	`INSERT INTO audit_findings (tenant_id, began_at, check_name, violations, pushes) VALUES ($1, now(), '', 1, '{}')`,
+	`INSERT INTO audit_log (tenant_id, actor, action, target, difference) VALUES ($1, 'system', 'x.y', '', '{}')`,
+	`INSERT INTO idempotency (idempotency_id, member, push_id, tenant_id, hash, send_at, created_at) VALUES (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), $1, '', now(), now())`,
+}
+
+// rowsOf counts the rows of a tenant in each table that has rows of tenants.
+func (b *bundle) rowsOf(t *testing.T, tenant uuid.UUID) map[string]int {
+	t.Helper()
+	counts := map[string]int{
+		"sessions":           ask[int](t, b.db, `SELECT count(*) FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.tenant_id = $1`, tenant),
+		"bulk_change_pushes": ask[int](t, b.db, `SELECT count(*) FROM bulk_change_pushes p JOIN bulk_changes b ON b.id = p.change_id WHERE b.tenant_id = $1`, tenant),
+	}
+	for _, table := range ask[[]string](t, b.db, `SELECT array_agg(c.relname::text ORDER BY 1) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+		WHERE a.attname = 'tenant_id' AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace`) {
+		counts[table] = ask[int](t, b.db, `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, tenant)
+	}
+	return counts
+}
+
+// TestDeletion: everything of the tenant goes, also if the deletion breaks off and is begun again, and nothing of another one.
+func TestDeletion(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	other := uuid.New()
+	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
+	under := b.claimed(t, b.booked(t, "under way", 0))
+	for _, recipient := range []string{"waiting", "later"} {
+		b.booked(t, recipient, time.Hour)
+	}
+	b.finish(t, b.claimed(t, b.booked(t, "sent", 0)), sent)
+	book(t, b.Store, nil, draft(other, "waiting", time.Hour))
+	for _, sql := range tenantRowsSQL {
+		b.exec(t, sql, b.tenant)
+		b.exec(t, sql, other)
+	}
+	for table, n := range b.rowsOf(t, b.tenant) {
+		if n == 0 {
+			t.Fatalf("the test gives the tenant no row in %s", table)
+		}
+	}
+	before := b.rowsOf(t, other)
+	for range 2 { // it may be begun again
+		if id, err := b.BeginDeletion(t.Context(), b.tenant.String()); err != nil || id != b.tenant {
+			t.Fatal(id, err)
+		}
+	}
+
+	ctx, interrupt := context.WithCancel(t.Context())
+	if _, err := b.ContinueDeletion(ctx, b.tenant, func(int64) { interrupt() }); err == nil {
+		t.Error("a deletion that was interrupted says that it has ended")
+	}
+	goOn := func() store.DeletionLeft {
+		left, err := b.ContinueDeletion(t.Context(), b.tenant, func(int64) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left
+	}
+	b.exec(t, `UPDATE tenants SET deleting_at = deleting_at - interval '1 hour' WHERE id = $1`, b.tenant)
+	if left := goOn(); left.Ended || left.UnderWay != 1 {
+		t.Errorf("beside an attempt: %+v", left)
+	}
+	b.finish(t, under, sent)
+	if left := goOn(); !left.Ended {
+		t.Errorf("%+v", left)
+	}
+	for table, n := range b.rowsOf(t, b.tenant) {
+		if n != 0 {
+			t.Errorf("%d rows are left in %s", n, table)
+		}
+	}
+	for table, n := range b.rowsOf(t, other) {
+		if n != before[table] {
+			t.Errorf("the other tenant had %d rows in %s, and has %d", before[table], table, n)
+		}
+	}
+	if all, err := b.Tenants(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestDeletion_Begun: from the first step on nothing is accepted or sent for the tenant, also by processes that knew it before.
+func TestDeletion_Begun(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	name := b.tenant.String()
+	_, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	due := b.booked(t, "anna", 0)
+	if _, err := b.BeginDeletion(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.claim(t, "anna", nil); c.Outcome != booking.Unwanted || c.Push.ID != due.ID {
+		t.Errorf("a push is claimed: %+v", c)
+	}
+	for _, recipients := range [][]string{{"anna"}, {"bea", "cy"}} {
+		var drafts []booking.Draft
+		for _, r := range recipients {
+			drafts = append(drafts, draft(b.tenant, r, time.Hour))
+		}
+		made, err := b.Book(t.Context(), booking.Order{Drafts: drafts})
+		if err != nil || slices.ContainsFunc(made, func(d booking.Decision) bool { return d.Outcome != booking.OptedOut }) {
+			t.Errorf("%+v, %v", made, err)
+		}
+	}
+	if _, err := b.Key(t.Context(), store.HashKey(secret)); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the key is accepted: %v", err)
+	}
+	if _, err := b.Tenant(t.Context(), name); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("the tenant is found: %v", err)
+	}
+	if _, _, err := b.CreateTenant(t.Context(), name); !errors.Is(err, store.ErrDeleting) {
+		t.Errorf("the tenant is made again: %v", err)
+	}
+	if left, err := b.ContinueDeletion(t.Context(), b.tenant, func(int64) {}); left.Ended || left.Rest <= 0 || err != nil {
+		t.Errorf("the deletion ended at once: %+v, %v", left, err)
+	}
+}
+
+// TestRenameTenant: the new name finds the tenant, and one that is taken changes nothing.
+func TestRenameTenant(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	to := uuid.NewString()
+	if err := b.RenameTenant(t.Context(), b.tenant, to); err != nil {
+		t.Fatal(err)
+	}
+	if id, err := b.Tenant(t.Context(), to); err != nil || id != b.tenant {
+		t.Errorf("%s, %v", id, err)
+	}
+	if _, _, err := b.CreateTenant(t.Context(), b.tenant.String()); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.RenameTenant(t.Context(), b.tenant, b.tenant.String()); !errors.Is(err, store.ErrNameTaken) {
+		t.Errorf("%v", err)
+	}
+	if err := b.RenameTenant(t.Context(), uuid.New(), "x"); !errors.Is(err, push.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if n := ask[int](t, b.db, `SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.rename'`, b.tenant); n != 1 {
+		t.Errorf("%d entries", n)
+	}
+}

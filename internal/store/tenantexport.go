@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// exportedColumnsSQL lists the columns of a table, $1, that an export has: no secrets, hashes and tokens, and nothing that only programs
+// can read.
+const exportedColumnsSQL = `
+	SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
+	WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND atttypid <> 'bytea'::regtype
+		AND attname NOT IN ('secret', 'old_secret', 'old_secret_until', 'password_hash', 'token', 'worker', 'lease_until', 'recipient_key', 'shard')`
+
+// ExportTenant calls line with each row of a tenant in each table, as a JSON object without secrets, and with the name of the table. Each
+// table, or partition, is read as it is at one moment.
+func (s *Store) ExportTenant(ctx context.Context, tenant uuid.UUID, line func(table string, object []byte) error) error {
+	err := s.exportTable(ctx, "tenants", "tenants", `id = $1`, tenant, line)
+	for _, of := range tenantRows {
+		if err != nil {
+			return err
+		}
+		where := of.where
+		switch of.table {
+		case "recounts", "ahead": // what is counted from pushes
+			continue
+		case "{pushes}":
+			where = `tenant_id = $1`
+		}
+		var tables []string
+		if tables, err = s.tables(ctx, of.table); err != nil {
+			return err
+		}
+		for _, table := range tables {
+			if err = s.exportTable(ctx, strings.Trim(of.table, "{}"), table, where, tenant, line); err != nil {
+				return err
+			}
+		}
+	}
+	return err
+}
+
+func (s *Store) exportTable(ctx context.Context, name, table, where string, tenant uuid.UUID, line func(table string, object []byte) error) error {
+	columns, err := collect(ctx, s, pgx.RowTo[*string], exportedColumnsSQL, table)
+	if err != nil || columns[0] == nil { // the partition was dropped
+		return err
+	}
+	return onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+		rows, _ := c.Query(ctx, fmt.Sprintf(`SELECT row_to_json(r)::text FROM (SELECT %s FROM %s d WHERE %s) r`, *columns[0], table, where), tenant)
+		var object []byte
+		_, err := pgx.ForEachRow(rows, []any{&object}, func() error { return line(name, object) })
+		if repartitioned(err) {
+			return nil
+		}
+		return err
+	})
+}
