@@ -48,6 +48,15 @@ var commands struct {
 		Check checkPolicy `cmd:"" help:"Say all that is wrong with a policy in a file. It asks no server. Exit status: 0 nothing, 1 something."`
 		Apply applyPolicy `cmd:"" help:"Put the policy of a file in force for a tenant, or say what that would do."`
 	} `cmd:"" help:"Policies of tenants: rules, categories and quiet hours, for those who keep them in files."`
+	Status   showStatus   `cmd:"" help:"Count what waits, is due and is under way, by tenant."`
+	Channels showChannels `cmd:"" help:"List the channels, as workers see them, with what is due and the attempts of the last minute."`
+	Failures listFailures `cmd:"" help:"List the pushes that have failed or expired, by tenant, channel and reason. It looks at the latest 100,000 of each tenant."`
+	Webhooks listWebhooks `cmd:"" help:"List the webhooks, without their secrets."`
+	Push     struct {
+		Get    getPush    `cmd:"" help:"Show a push of any tenant, with its attempts. It shows no message and no address."`
+		List   listPushes `cmd:"" help:"List pushes: by tenant, then by send time."`
+		Cancel cancelPush `cmd:"" help:"Cancel a push that waits; succeeds if it is canceled already."`
+	} `cmd:"" help:"Pushes of all tenants."`
 	Schedules struct {
 		List listSchedules `cmd:"" help:"List the schedules with their next times (UTC), also those that have ended: by tenant, then by id. It shows no recipients and no messages."`
 	} `cmd:"" help:"Schedules: pushes that are sent again and again."`

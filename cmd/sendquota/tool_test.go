@@ -50,6 +50,8 @@ type bench struct {
 	env    []string // of the tool
 	dir    string
 	api    *client.Client
+
+	address string // of the API
 }
 
 func setup(t *testing.T) *bench {
@@ -83,6 +85,7 @@ func setup(t *testing.T) *bench {
 	case err := <-ended:
 		t.Fatal(err)
 	}
+	b.address = "http://" + addr
 	b.env = append(env, "SENDQUOTA_API=http://"+addr, "SENDQUOTA_API_KEY="+key)
 	b.api, err = client.New("http://"+addr, key, client.Config{})
 	testenv.Check(t, err)
@@ -146,6 +149,8 @@ func (b *bench) words(line string) []string {
 			words[i] = b.user(fmt.Sprintf("%s@x", uuid.New())).String()
 		case "{none}":
 			words[i] = uuid.NewString()
+		case "{push}":
+			words[i] = b.push("ada")
 		case "{fresh}":
 			words[i] = uuid.NewString()
 			_, _, err := b.st.CreateTenant(b.Context(), words[i])
@@ -171,6 +176,14 @@ func (b *bench) words(line string) []string {
 		}
 	}
 	return words
+}
+
+// push submits a push for tomorrow to a recipient who gets no other one.
+func (b *bench) push(recipient string) string {
+	b.Helper()
+	p, err := b.api.Pushes.Submit(b.Context(), "", client.NewPush{Recipient: recipient + "-" + uuid.NewString(), Message: client.Message{"title": "x"}, SendAt: tomorrow()})
+	testenv.Check(b, err)
+	return p.ID
 }
 
 // draft makes a campaign with one recipient, which is sent tomorrow.

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestOperators_AllTenants: lists have what all tenants have, or one; pushes are found, and canceled, by their ids alone.
+func TestOperators_AllTenants(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	own := b.push("ada")
+	other, _, err := b.st.CreateTenant(t.Context(), "other")
+	testenv.Check(t, err)
+	_, key, err := b.st.CreateKey(t.Context(), push.NewKey{Tenant: other, Scopes: push.Scopes})
+	testenv.Check(t, err)
+	api, err := client.New(b.address, key, client.Config{})
+	testenv.Check(t, err)
+	p, err := api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "bea", Message: client.Message{"title": "HUSH"}, SendAt: tomorrow()})
+	testenv.Check(t, err)
+	theirs := p.ID
+	b.hook()
+	for _, row := range []struct {
+		line      string
+		has, lack []string
+	}{
+		{"push list", []string{own, theirs}, nil},
+		{"push list --tenant other", []string{theirs}, []string{own}},
+		{"push list --limit 1", []string{own}, []string{theirs}},
+		{"push list --status canceled", nil, []string{own, theirs}},
+		{"push get " + theirs, []string{"other", "bea", "scheduled"}, nil},
+		{"push cancel " + theirs, []string{"canceled"}, nil},
+		{"push cancel " + theirs, []string{"canceled"}, nil},
+		{"push list --status canceled --json", []string{theirs, `"tenant":"other"`}, []string{own}},
+		{"status", []string{"acme", "other"}, nil},
+		{"status --tenant acme --json", []string{`"waiting":1`}, []string{"other"}},
+		{"webhooks", []string{"acme", "https://example.com/hook"}, []string{"secret"}},
+		{"webhooks --tenant other", nil, []string{"hook"}},
+		{"failures", nil, []string{"acme"}},
+	} {
+		got := b.run(strings.Fields(row.line)...)
+		for _, want := range row.has {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s has no %s: %s", row.line, want, got)
+			}
+		}
+		for _, not := range append(row.lack, "HUSH") {
+			if strings.Contains(got, not) {
+				t.Errorf("%s has %s: %s", row.line, not, got)
+			}
+		}
+	}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+type showStatus struct{ listOfTenant }
+
+type waitingView struct {
+	Tenant    string     `json:"tenant"`
+	Waiting   int        `json:"waiting"`
+	UnderWay  int        `json:"under_way"`
+	Due       int        `json:"due"`
+	OldestDue *time.Time `json:"oldest_due"`
+}
+
+func (c showStatus) Run() error {
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
+		all, err := st.WaitingByTenant(ctx, tenant)
+		if err != nil {
+			return err
+		}
+		views := make([]waitingView, len(all))
+		for i, t := range all {
+			views[i] = waitingView{t.Name, t.Waiting, t.UnderWay, t.Due, t.OldestDue}
+		}
+		titles := []string{"TENANT", "WAITING", "UNDER WAY", "DUE", "OLDEST DUE"}
+		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(v waitingView) []string {
+			return []string{v.Tenant, strconv.Itoa(v.Waiting), strconv.Itoa(v.UnderWay), strconv.Itoa(v.Due), timeOrDash(v.OldestDue)}
+		})
+	})
+}
+
+type showChannels struct{ listOfTenant }
+
+type channelView struct {
+	Channel  string               `json:"channel"`
+	State    push.ChannelState    `json:"state"` // empty: no worker has told
+	Until    *time.Time           `json:"until"`
+	Due      int                  `json:"due"`
+	Attempts map[push.Outcome]int `json:"attempts"` // of the last minute
+}
+
+func (c showChannels) Run() error {
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
+		found := map[string]channelView{}
+		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+			report, err := st.ChannelHealth(ctx, t.ID)
+			for name, h := range report.Channels {
+				v := found[name]
+				v.Channel, v.State, v.Until, v.Due = name, h.State, orNil(h.Until), v.Due+h.Waiting
+				if v.Attempts == nil {
+					v.Attempts = map[push.Outcome]int{push.Delivered: 0, push.Refused: 0, push.Unknown: 0}
+				}
+				for outcome, n := range h.Attempts {
+					v.Attempts[outcome] += n
+				}
+				found[name] = v
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		views := slices.SortedFunc(maps.Values(found), func(a, b channelView) int { return cmp.Compare(a.Channel, b.Channel) })
+		if views == nil {
+			views = []channelView{}
+		}
+		titles := []string{"CHANNEL", "STATE", "UNTIL", "DUE", "DELIVERED", "REFUSED", "UNKNOWN"}
+		return printList(os.Stdout, c.JSON, "channels", views, titles, func(v channelView) []string {
+			return []string{
+				v.Channel, cmp.Or(string(v.State), "-"), timeOrDash(v.Until), strconv.Itoa(v.Due),
+				strconv.Itoa(v.Attempts[push.Delivered]), strconv.Itoa(v.Attempts[push.Refused]), strconv.Itoa(v.Attempts[push.Unknown]),
+			}
+		})
+	})
+}
+
+type listFailures struct {
+	listOfTenant
+	Channel string `placeholder:"NAME" help:"Only those of this channel."`
+	From    moment `placeholder:"TIME" help:"Only those with a send time from then on (RFC 3339). Default: of the last day."`
+}
+
+type failureView struct {
+	Tenant            string      `json:"tenant"`
+	Status            push.Status `json:"status"`
+	Channel           string      `json:"channel"`
+	Reason            string      `json:"reason"`
+	Pushes            int         `json:"pushes"`
+	PossiblyDelivered int         `json:"possibly_delivered"`
+	First             time.Time   `json:"first_send_at"`
+	Last              time.Time   `json:"last_send_at"`
+}
+
+func (c listFailures) Run() error {
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
+		q := push.FailureQuery{Channel: c.Channel, From: c.From.Time, Until: booking.EndOfTime}
+		if q.From.IsZero() {
+			q.From = time.Now().Add(-24 * time.Hour)
+		}
+		views := []failureView{}
+		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+			f, err := st.Failures(ctx, t.ID, q)
+			for _, g := range f.Groups {
+				views = append(views, failureView{t.Name, g.Status, g.Channel, g.Reason, g.Pushes, g.PossiblyDelivered, g.First.UTC(), g.Last.UTC()})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		titles := []string{"TENANT", "STATUS", "CHANNEL", "PUSHES", "POSSIBLY DELIVERED", "LAST SEND TIME", "REASON"}
+		return printList(os.Stdout, c.JSON, "failures", views, titles, func(v failureView) []string {
+			return []string{v.Tenant, string(v.Status), v.Channel, strconv.Itoa(v.Pushes), strconv.Itoa(v.PossiblyDelivered), timeOrDash(&v.Last), v.Reason}
+		})
+	})
+}
+
+type listWebhooks struct{ listOfTenant }
+
+type webhookView struct {
+	ID             uuid.UUID    `json:"id"`
+	Tenant         string       `json:"tenant"`
+	URL            string       `json:"url"`
+	Events         []push.Event `json:"events"`
+	Failures       int          `json:"failures"`
+	FailingSince   *time.Time   `json:"failing_since"`
+	DisabledAt     *time.Time   `json:"disabled_at"`
+	DisabledReason string       `json:"disabled_reason"`
+}
+
+func (c listWebhooks) Run() error {
+	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
+		views := []webhookView{}
+		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+			hooks, err := st.Webhooks(ctx, t.ID)
+			for _, w := range hooks {
+				views = append(views, webhookView{w.ID, t.Name, w.URL, w.Events, w.Failures, orNil(w.FailingSince), orNil(w.DisabledAt), w.DisabledReason})
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		titles := []string{"ID", "TENANT", "FAILURES", "FAILING SINCE", "DISABLED", "EVENTS", "URL"}
+		return printList(os.Stdout, c.JSON, "webhooks", views, titles, func(v webhookView) []string {
+			events := make([]string, len(v.Events))
+			for i, e := range v.Events {
+				events[i] = string(e)
+			}
+			return []string{v.ID.String(), v.Tenant, strconv.Itoa(v.Failures), timeOrDash(v.FailingSince), timeOrDash(v.DisabledAt), strings.Join(events, ","), v.URL}
+		})
+	})
+}

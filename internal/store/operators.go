@@ -1,0 +1,52 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+)
+
+// TenantWaiting is what waits of a tenant.
+type TenantWaiting struct {
+	Tenant    uuid.UUID
+	Name      string
+	Waiting   int        // pushes, due or not
+	UnderWay  int        // attempts
+	Due       int        // of the waiting pushes
+	OldestDue *time.Time // nil: none is due
+}
+
+// WaitingByTenant counts what waits of a tenant, or of each for [uuid.Nil], by name. It reads all of these pushes.
+func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]TenantWaiting, error) {
+	return collect(ctx, s, pgx.RowToStructByPos[TenantWaiting], `
+		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due), min(l.next_at) FILTER (WHERE d.due)
+		FROM tenants t LEFT JOIN live l ON l.tenant_id = t.id CROSS JOIN LATERAL (SELECT l.token IS NULL AND l.next_at <= statement_timestamp() AS due) d
+		WHERE $1::uuid IS NULL OR t.id = $1 GROUP BY t.id, t.name ORDER BY t.name`, zeronull.UUID(tenant))
+}
+
+// PushOwner returns the tenant of a push, or [push.ErrNotFound].
+func (s *Store) PushOwner(ctx context.Context, id uuid.UUID) (tenant uuid.UUID, name string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, `SELECT t.id, t.name FROM pushes p JOIN tenants t ON t.id = p.tenant_id WHERE p.id = $1`, id).Scan(&tenant, &name)
+	return tenant, name, classify(err)
+}
+
+// EachTenant calls work for a tenant, or for each for [uuid.Nil], by name.
+func (s *Store) EachTenant(ctx context.Context, tenant uuid.UUID, work func(t TenantInfo) error) error {
+	all, err := s.Tenants(ctx)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		if tenant == uuid.Nil || t.ID == tenant {
+			if err := work(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
