@@ -146,6 +146,6 @@ func (p *progress) done(share float64) {
 	tenths, took := int(10*share), time.Since(p.began)
 	if tenths > p.tenths && (p.watched || took >= long) {
 		p.tenths = tenths
-		fmt.Fprintf(p.to, "checked %d %% in %s\n", 10*tenths, took.Round(time.Second/10))
+		fmt.Fprintf(p.to, "checked %d %% in %s\n", 10*tenths, config.Spoken(took.Round(time.Second)))
 	}
 }

@@ -13,9 +13,9 @@ func TestProgress_Terminal(t *testing.T) {
 		ago     time.Duration // of the beginning
 		want    string
 	}{
-		"watched":             {true, 0, "checked 20 % in 0s\nchecked 30 % in 0s\nchecked 100 % in 0s\n"},
+		"watched":             {true, 0, "checked 20 % in 0 seconds\nchecked 30 % in 0 seconds\nchecked 100 % in 0 seconds\n"},
 		"unwatched":           {false, 0, ""},
-		"unwatched, and long": {false, time.Minute, "checked 20 % in 1m0s\nchecked 30 % in 1m0s\nchecked 100 % in 1m0s\n"},
+		"unwatched, and long": {false, time.Minute, "checked 20 % in 1 minute\nchecked 30 % in 1 minute\nchecked 100 % in 1 minute\n"},
 	} {
 		var out strings.Builder
 		p := &progress{to: &out, watched: row.watched, began: time.Now().Add(-row.ago)}

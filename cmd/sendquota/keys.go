@@ -24,7 +24,7 @@ type createKey struct {
 	jsonFlag
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
 	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:draft,campaigns:write,records:read,keys:read,keys:write,users:read,users:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:draft (includes campaigns:read), campaigns:write (includes campaigns:draft), records:read, keys:read, keys:write (includes keys:read), users:read, users:write (includes users:read). Default: all."`
-	Expires *time.Duration `placeholder:"720h" help:"How long the key is valid. Default: for ever."`
+	Expires *time.Duration `placeholder:"30d" help:"How long the key is valid. Default: for ever."`
 	Name    string         `placeholder:"NAME" help:"What the lists of keys call it: to 100 printable bytes. Default: nothing."`
 }
 
@@ -191,7 +191,7 @@ type rotateKey struct {
 	jsonFlag
 	ID      keyID          `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
 	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key still lives; 0s: it ends at once."`
-	Expires *time.Duration `placeholder:"720h" help:"How long the new key is valid. Default: as long as the old one was made for."`
+	Expires *time.Duration `placeholder:"30d" help:"How long the new key is valid. Default: as long as the old one was made for."`
 }
 
 // Validate is called by kong.

@@ -101,3 +101,21 @@ func TestListKeys_Output(t *testing.T) {
 		}
 	}
 }
+
+// TestDurations: a flag that is a duration may have days.
+func TestDurations(t *testing.T) {
+	for _, row := range []struct {
+		text string
+		want time.Duration // 0: it is refused
+	}{{"30d", 720 * time.Hour}, {"1d12h", 36 * time.Hour}, {"90s", 90 * time.Second}, {"30", 0}, {"1D", 0}} {
+		var c createKey
+		parser, err := kong.New(&c, durations)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = parser.Parse([]string{"--tenant", "acme", "--expires", row.text})
+		if (err == nil) != (row.want > 0) || err == nil && *c.Expires != row.want || err != nil && !strings.Contains(err.Error(), "must be a duration, such as") {
+			t.Errorf("%s: %+v, %v", row.text, c.Expires, err)
+		}
+	}
+}

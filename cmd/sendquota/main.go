@@ -5,9 +5,13 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/user"
+	"reflect"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/cli"
@@ -82,8 +86,22 @@ func main() {
 		return
 	}
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.")
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.", durations)
 }
+
+// durations reads flags that are durations as the settings are read, also in days.
+var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFunc(func(c *kong.DecodeContext, target reflect.Value) error {
+	var text string
+	if err := c.Scan.PopValueInto("duration", &text); err != nil {
+		return err
+	}
+	d, err := config.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%s: must be a duration, such as 90s, 24h or 30d", brief(text))
+	}
+	target.SetInt(int64(d))
+	return nil
+}))
 
 // patience is how long a transaction may take: a person waits for it, maybe while the database is in trouble.
 const patience = 20 * time.Second

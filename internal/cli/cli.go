@@ -21,9 +21,9 @@ type Flags struct {
 const usage = 2
 
 // Main runs the command that the command line names, and ends the process if that fails. An error may have an exit
-// status of its own.
-func Main(commands any, name, description string) {
-	parser := kong.Must(commands, kong.Name(name), kong.Description(description), kong.Vars{"version": name + " " + build.Read().String()})
+// status of its own. Options are more of kong's.
+func Main(commands any, name, description string, options ...kong.Option) {
+	parser := kong.Must(commands, append(options, kong.Name(name), kong.Description(description), kong.Vars{"version": name + " " + build.Read().String()})...)
 	program, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; see %s --help\n", name, err, name)

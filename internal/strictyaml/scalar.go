@@ -144,12 +144,12 @@ func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least,
 	case most == Forever:
 		bounds = "of at least " + Short(least)
 	}
-	scalar(t, name, preset, meaning, to, "a duration "+bounds+", written like 500ms, 90s or 24h", func(n ast.Node) (time.Duration, bool) {
+	scalar(t, name, preset, meaning, to, "a duration "+bounds+", written like 500ms, 90s, 24h or 30d", func(n ast.Node) (time.Duration, bool) {
 		s, _ := textOf(n)
 		if i, ok := wholeNumber(n); ok && i == 0 {
 			s = "0" // needs no unit
 		}
-		d, err := time.ParseDuration(s)
+		d, err := ParseDuration(s)
 		return d, err == nil && least <= d && d <= most
 	})
 }
