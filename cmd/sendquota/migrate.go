@@ -17,6 +17,8 @@ type migrate struct {
 	jsonFlag
 	Contract bool `help:"Also drop what only programs of the release before use: none of them may be at work any more."`
 
+	Status bool `help:"Change nothing, and list the migrations, and whether each was applied. Exit status: 0 all are, 1 some are not."`
+
 	Wait time.Duration `default:"1m" placeholder:"1m" help:"For how long to try while other sessions hold locks that a migration needs."`
 }
 
@@ -30,6 +32,9 @@ func (c migrate) Validate() error {
 
 // Run prints what was applied, also if a later migration fails.
 func (c migrate) Run() error {
+	if c.Status {
+		return c.status()
+	}
 	cfg, err := config.LoadTool(os.Environ())
 	if err != nil {
 		return err
@@ -51,6 +56,29 @@ func (c migrate) Run() error {
 			return err
 		}
 		return c.print(shown, "%s\n", cmp.Or(newer, "the database is up to date"))
+	})
+}
+
+// status lists the migrations. Those that contract the schema may be missing.
+func (c migrate) status() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		all, err := st.Migrations(ctx)
+		if err != nil {
+			return err
+		}
+		missing := 0
+		for _, m := range all {
+			if !m.Applied && !m.Contracts {
+				missing++
+			}
+		}
+		err = printList(os.Stdout, c.JSON, "migrations", all, []string{"MIGRATION", "APPLIED"}, func(m store.Migration) []string {
+			return []string{m.File, map[bool]string{true: "yes", false: "no"}[m.Applied]}
+		})
+		if err == nil && missing > 0 {
+			err = fmt.Errorf("%d migrations are missing; run: sendquota migrate", missing)
+		}
+		return err
 	})
 }
 
