@@ -647,7 +647,7 @@ type BulkChange struct {
 	// Pending Those that come later.
 	Pending int64 `json:"pending"`
 
-	// Refused Those that could not be, and are as they were.
+	// Refused Those that were sent or moved before their turn, or had no place at their new time: they are as they were.
 	Refused int64 `json:"refused"`
 
 	// RefusedByReason refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal.

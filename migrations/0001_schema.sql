@@ -208,6 +208,7 @@ CREATE TABLE pushes (
     request_id         text NOT NULL DEFAULT '',      -- the X-Request-Id of the submit: leads from a worker's log to the API's
     created_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    moved_at           timestamptz,                   -- when it was given another send time last; null: it has its first one
     CONSTRAINT pushes_shard CHECK (shard = recipient_key & 255),
     CONSTRAINT pushes_send_at CHECK (send_at = date_trunc('second', send_at))
 ) PARTITION BY RANGE (send_at);

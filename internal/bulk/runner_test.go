@@ -38,6 +38,36 @@ func TestRunner_Cancel(t *testing.T) {
 	}
 }
 
+// TestRunner_Frozen: a bulk change is about the pushes that fit when it is accepted. One that ends before it is listed is not changed;
+// one that is booked, or moved to a time of the filter, afterwards is not touched. It is so in the same week and in another one.
+func TestRunner_Frozen(t *testing.T) {
+	t.Parallel()
+	for _, from := range []time.Duration{2 * time.Hour, 21 * 24 * time.Hour} {
+		b := setup(t)
+		fits, ended, outside := b.submit(t, "aiko", 0), b.submit(t, "bo", 0), b.submit(t, "chi", from)
+		inside := b.submit(t, "dan", 0) // moved within the filter before
+		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, inside, schedule.When{SendAt: b.at.Add(time.Minute)}, schedule.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		made := b.create(t, push.BulkChange{Action: push.BulkCancel, Filter: push.Filter{Until: b.at.Add(time.Hour)}})
+		if _, err := b.pushes.Reschedule(t.Context(), b.tenant, outside, schedule.When{SendAt: b.at}, schedule.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.pushes.Cancel(t.Context(), b.tenant, ended); err != nil {
+			t.Fatal(err)
+		}
+		later := b.submit(t, "eve", 0)
+		if p := b.run(t, made.ID); p.Status != push.BulkDone || p.Found != 2 || p.Changed != 2 || len(p.Refused) > 0 {
+			t.Errorf("from %s: %+v", from, p)
+		}
+		for id, want := range map[uuid.UUID]push.Status{fits: push.Canceled, inside: push.Canceled, outside: push.Scheduled, later: push.Scheduled} {
+			if got := b.push(t, id).Status; got != want {
+				t.Errorf("from %s: %s is %s, want %s", from, id, got, want)
+			}
+		}
+	}
+}
+
 // TestRunner_MoveOrder: pushes of one recipient that stand as close as the rule allows move by as much, either way.
 func TestRunner_MoveOrder(t *testing.T) {
 	t.Parallel()

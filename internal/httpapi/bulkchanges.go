@@ -25,7 +25,7 @@ type bulkChangeView struct {
 	Listed    bool             `json:"listed" doc:"false: found still grows."`
 	Found     int64            `json:"found" doc:"The pushes that fit: those changed, refused, pending and gave_up."`
 	Changed   int64            `json:"changed" doc:"Those that were canceled or moved."`
-	Refused   int64            `json:"refused" doc:"Those that could not be, and are as they were."`
+	Refused   int64            `json:"refused" doc:"Those that were sent or moved before their turn, or had no place at their new time: they are as they were."`
 	Reasons   map[string]int64 `json:"refused_by_reason" doc:"refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal."`
 	Pending   int64            `json:"pending" doc:"Those that come later."`
 	GaveUp    int64            `json:"gave_up" doc:"Those that were not looked at before it was canceled, or whose recipient was erased."`

@@ -53,7 +53,8 @@ func (a *api) bulkRoutes(s *spec) []operation {
 		id: "create-bulk-change", method: http.MethodPost, path: bulkPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.createBulk,
 		summary: "Cancel or move all pushes that fit a filter",
 		description: "The workers cancel or move the pushes one by one, as the single requests would, through the quota: what is refused keeps its time. " +
-			"Those are changed that are scheduled and fit when the request is made; what is submitted or moved by others meanwhile is not. " +
+			"The filter is frozen when the request is accepted: it is about the pushes that are scheduled and fit then. A push that is sent before its turn is not changed, " +
+			"and a push that is booked, or moved into the filter, afterwards is not touched. " +
 			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that those of one recipient are not in each other's way.\n\n" +
 			"A tenant may have five under way. They can be read for 30 days after their end. With an Idempotency-Key the request can be repeated safely for as long: the same key and body get the same bulk change. " +
 			"With validate_only nothing is changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would be accepted, each tried alone.",

@@ -52,8 +52,8 @@ func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx contex
 	return leasedStep(ctx, s, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
 }
 
-// ListBulk notes some more of the pushes that a bulk change is about: those that fit its filter, wait, and were submitted before it was
-// made.
+// ListBulk lists some more pushes of a bulk change: those that wait, fit its filter, and were booked there before it was made. A push
+// that was booked or moved later is not touched.
 func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error {
 		if p.Listed || p.Status != push.BulkRunning {
@@ -103,7 +103,7 @@ func (s *Store) bulkPage(ctx context.Context, c reader, p *push.BulkChange, afte
 		q := listQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
 		q.args = append(q.args, p.CreatedAt)
 		rows, _ := c.Query(ctx, in(`
-			SELECT s.id, s.send_at, coalesce(s.fits AND p.created_at <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)
+			SELECT s.id, s.send_at, coalesce(s.fits AND greatest(p.created_at, p.moved_at) <= `+fmt.Sprintf("$%d", len(q.args))+`, false), coalesce(p.recipient_key, 0)
 			FROM (`+q.scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.args...)
 		var (
 			one  push.BulkPush

@@ -91,7 +91,7 @@ const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category
 const move = `
 	WITH moved AS (
 		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),
-			held_by = '', held_since = NULL, held_until = NULL
+			held_by = '', held_since = NULL, held_until = NULL, moved_at = statement_timestamp()
 		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
 	){told}
 	SELECT`
@@ -103,8 +103,8 @@ var (
 	WITH gone AS (
 		DELETE FROM {left} p WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
 	), moved AS (
-		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at)
-		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp() FROM gone
+		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at, moved_at)
+		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp(), statement_timestamp() FROM gone
 		RETURNING p.id{whole}
 	){told}
 	SELECT`, `moved`, scheduled)
