@@ -1,13 +1,12 @@
 package console
 
 import (
-	"errors"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // bulkEvery is how often the page of a bulk change looks how far it is.
@@ -17,6 +16,7 @@ const bulkEvery = time.Second
 type bulkView struct {
 	Filter   []bulkField
 	Estimate *client.BulkEstimate // nil: not asked for yet
+	Changed  bool                 // the form asks for another change than the one that was estimated before
 	All      bool                 // there is no filter
 }
 
@@ -91,7 +91,12 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 	return c, bad
 }
 
-// startBulk says what a bulk change would do, and starts it when the number of pushes is typed.
+// Asked names the change that the form asks for. The form of an estimate carries it: its button starts that change, or none.
+func (p *page) Asked() string {
+	return strings.Join([]string{p.form("action"), p.form("shift"), p.form("send_at")}, ";")
+}
+
+// startBulk estimates a bulk change, and starts one that was estimated. The number of pushes is no condition: it falls while they are sent.
 func (p *page) startBulk() error {
 	if err := p.zoneOf(p.Value("recipient")); err != nil {
 		return err
@@ -99,23 +104,21 @@ func (p *page) startBulk() error {
 	view, bad := p.readBulk()
 	change, wrong := view.change(p)
 	bad = append(bad, wrong...)
+	if p.form("do") == "start" {
+		if view.Changed = p.form("estimated") != p.Asked(); !view.Changed && len(bad) == 0 {
+			made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.form("once"), change)
+			if err != nil {
+				return p.again(err, "bulk", bulkTitle, view)
+			}
+			return p.redirect(p.Link("/pushes/bulk/" + made.ID))
+		}
+	}
 	estimate, err := p.api.Pushes.ValidateCreateBulkChange(p.ctx(), change)
 	if err := bad.both(err); err != nil {
 		return p.again(err, "bulk", bulkTitle, view)
 	}
 	view.Estimate = &estimate
-	if p.form("do") != "start" {
-		return p.show("bulk", bulkTitle, view)
-	}
-	if p.form("confirm") != strconv.FormatInt(estimate.Found, 10) {
-		bad.add("confirm", errors.New("type the number of pushes that it concerns now: "+strconv.FormatInt(estimate.Found, 10)))
-		return p.again(bad.problem(), "bulk", bulkTitle, view)
-	}
-	made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.form("once"), change)
-	if err != nil {
-		return p.again(err, "bulk", bulkTitle, view)
-	}
-	return p.redirect(p.Link("/pushes/bulk/" + made.ID))
+	return p.show("bulk", bulkTitle, view)
 }
 
 // bulkChangeView is how far a bulk change has come.
@@ -155,4 +158,19 @@ func (p *page) stopBulk() error {
 		return err
 	}
 	return p.done("It stops. What was changed stays changed.", p.Link("/pushes/bulk/"+made.ID))
+}
+
+// bulkReason explains why a bulk change left a push as it was.
+func bulkReason(code string) string {
+	switch code {
+	case push.BulkNoLonger:
+		return "sent, or ended, before its turn"
+	case push.BulkMovedBefore:
+		return "moved by somebody else before its turn"
+	case push.BulkInvalidTime:
+		return "the new time is not possible"
+	case push.BulkFailed:
+		return "failed; try again"
+	}
+	return strings.ReplaceAll(code, "-", " ")
 }

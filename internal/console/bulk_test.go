@@ -8,35 +8,46 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestBulk cancels what a filter finds: it says first how many that are, wants the number typed, and tells how far it is.
+// TestBulk cancels the pushes that fit a filter: it estimates first how many these are, and starts the change that it has estimated by a
+// button, whatever has been sent or booked since.
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.submit("user-1", time.Hour)
+	ended := b.submit("user-1", time.Hour)
 	b.submit("user-1", 2*time.Hour)
 	other := b.submit("user-2", time.Hour)
 	b.get("/console/pushes?recipient=user-1").has(t, 200, "/console/pushes/bulk?recipient=user-1")
 	b.get("/console/pushes/bulk?recipient=user-1").has(t, 200, "that fit this filter", "user-1", "What would it do?")
 	fields := []string{"recipient", "user-1", "action", "cancel"}
-	b.post("/console/pushes/bulk", append(fields, "do", "check")...).has(t, 200, "2</strong> pushes fit", "Type 2 to confirm", "validate_only=true")
-	b.post("/console/pushes/bulk", append(fields, "do", "start", "confirm", "3")...).has(t, 422, "fault-confirm", "it concerns now: 2")
+	b.post("/console/pushes/bulk", append(fields, "do", "check")...).has(t, 200, "2</strong> pushes fit", "Cancel 2 pushes", `name="estimated" value="cancel;;"`, "validate_only=true")
+	b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "move;1h;")...).has(t, 200, "another change than the one before", "Cancel 2 pushes")
+	b.post("/console/pushes/bulk", append(fields, "do", "start")...).has(t, 200, "Nothing was changed yet", "Cancel 2 pushes")
+	if _, err := b.api.Pushes.Cancel(t.Context(), ended.ID); err != nil { // the number on the button is stale
+		t.Fatal(err)
+	}
 	b.post("/console/pushes/bulk", "recipient", "user-1", "action", "move", "send_at", "never", "do", "check").has(t, 422, "fault-send_at")
-	started := b.post("/console/pushes/bulk", append(fields, "do", "start", "confirm", "2", "once", "one-key")...)
+	started := b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "cancel;;", "once", "one-key")...)
 	b.follow(started).has(t, 200, "running", "Stop it", "hx-sse:connect")
+	booked := b.submit("user-1", 3*time.Hour)
 	for range 10 {
 		if _, err := b.bulks.Pass(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done := b.follow(started)
-	done.has(t, 200, "done", "Canceled: 2 of 2")
+	done.has(t, 200, "done", "Canceled: 1 of 1")
 	if strings.Contains(done.Body, "Stop it") {
 		t.Error("what has ended can be stopped")
 	}
-	if now, err := b.api.Pushes.Get(t.Context(), other.ID); err != nil || now.Status != client.PushStatusScheduled {
-		t.Errorf("%s, %v", now.Status, err)
+	for _, left := range []client.Push{other, booked} {
+		if now, err := b.api.Pushes.Get(t.Context(), left.ID); err != nil || now.Status != client.PushStatusScheduled {
+			t.Errorf("%s, %v", now.Status, err)
+		}
 	}
-	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "1</strong> push fits", "Of 1 that were tried, 1 would find a place")
+	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "2</strong> pushes fit", "Of 2 that were tried, 2 would find a place", "Move 2 pushes")
+	if none := b.post("/console/pushes/bulk", "recipient", "user-3", "action", "cancel", "do", "check"); strings.Contains(none.Body, `value="start"`) {
+		t.Error("a change of no pushes can be started")
+	}
 }
 
 // TestBulk_Times: the times of the filter say their zone and how far they are, and stay what they are when another zone is chosen.

@@ -63,17 +63,18 @@ func (s screens) draw(screen, part string, view any) ([]byte, error) {
 
 // functions are those of the templates that need no page. Those that do are methods of [page].
 var functions = template.FuncMap{
-	"number":   func(n any) string { return number(n) },
-	"percent":  percent,
-	"span":     func(d time.Duration) string { return span(d) },
-	"words":    func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
-	"pathpart": pathPart,
-	"dict":     dict,
-	"joined":   func(all []string) string { return strings.Join(all, ", ") },
-	"perline":  func(all []string) string { return strings.Join(all, "\n") },
-	"strings":  func(all ...string) []string { return all },
-	"second":   func(t time.Time) time.Time { return t.Truncate(time.Second) },
-	"len64":    func(all []client.LineFault) int64 { return int64(len(all)) },
+	"number":     func(n any) string { return number(n) },
+	"percent":    percent,
+	"span":       func(d time.Duration) string { return span(d) },
+	"words":      func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
+	"pathpart":   pathPart,
+	"bulkreason": bulkReason,
+	"dict":       dict,
+	"joined":     func(all []string) string { return strings.Join(all, ", ") },
+	"perline":    func(all []string) string { return strings.Join(all, "\n") },
+	"strings":    func(all ...string) []string { return all },
+	"second":     func(t time.Time) time.Time { return t.Truncate(time.Second) },
+	"len64":      func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
 // number writes an integer with thin groups of thousands: 1 234 567.
