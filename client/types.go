@@ -42,6 +42,18 @@ const (
 	CampaignOnConflictReject CampaignOnConflict = "reject"
 )
 
+// Defines values for CampaignPhase.
+const (
+	CampaignPhaseCanceled         CampaignPhase = "canceled"
+	CampaignPhaseDraft            CampaignPhase = "draft"
+	CampaignPhaseNotSent          CampaignPhase = "not_sent"
+	CampaignPhasePaused           CampaignPhase = "paused"
+	CampaignPhaseScheduled        CampaignPhase = "scheduled"
+	CampaignPhaseSending          CampaignPhase = "sending"
+	CampaignPhaseSent             CampaignPhase = "sent"
+	CampaignPhaseSentWithProblems CampaignPhase = "sent_with_problems"
+)
+
 // Defines values for CampaignStatus.
 const (
 	CampaignStatusCanceled  CampaignStatus = "canceled"
@@ -749,7 +761,10 @@ type Campaign struct {
 	Metadata   map[string]interface{} `json:"metadata"`
 	Name       string                 `json:"name"`
 	OnConflict CampaignOnConflict     `json:"on_conflict"`
-	Progress   Progress               `json:"progress"`
+
+	// Phase How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was.
+	Phase    CampaignPhase `json:"phase"`
+	Progress Progress      `json:"progress"`
 
 	// SendAt null: it has a local_time, or is sent when it is started.
 	SendAt    time.Time `json:"send_at"`
@@ -766,6 +781,9 @@ type Campaign struct {
 
 // CampaignOnConflict defines model for Campaign.OnConflict.
 type CampaignOnConflict string
+
+// CampaignPhase How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was.
+type CampaignPhase string
 
 // CampaignStatus starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended.
 type CampaignStatus string

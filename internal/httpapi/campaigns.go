@@ -19,6 +19,7 @@ type campaignView struct {
 	ID           string              `json:"id" format:"uuid"`
 	Name         string              `json:"name"`
 	Status       push.CampaignStatus `json:"status" enum:"draft,starting,running,pausing,paused,canceling,canceled,finished" doc:"starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended."`
+	Phase        push.CampaignPhase  `json:"phase" enum:"draft,scheduled,sending,paused,canceled,sent,sent_with_problems,not_sent" doc:"How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was."`
 	Channel      string              `json:"channel"`
 	Category     string              `json:"category"`
 	SendAt       *string             `json:"send_at" format:"date-time" nullable:"true" doc:"null: it has a local_time, or is sent when it is started."`
@@ -60,7 +61,7 @@ type campaignsView struct {
 
 func campaignViewOf(p push.Campaign) campaignView {
 	v := campaignView{
-		ID: p.ID.String(), Name: p.Name, Status: p.Status, Channel: p.Channel, Category: p.Category, SendAt: maybe(p.SendAt), TimeZone: maybeText(p.TimeZone),
+		ID: p.ID.String(), Name: p.Name, Status: p.Status, Phase: p.Phase(), Channel: p.Channel, Category: p.Category, SendAt: maybe(p.SendAt), TimeZone: maybeText(p.TimeZone),
 		Spread: push.Span(p.Spread).String(), OnConflict: p.OnConflict, Latest: maybe(p.Latest), Message: rawObject(p.Message), Metadata: rawObject(p.Metadata),
 		Audience: p.Size, Progress: progressView(p.Progress),
 		CreatedAt: stamp(p.CreatedAt), UpdatedAt: stamp(p.UpdatedAt), StartedAt: maybe(p.StartedAt), EndedAt: maybe(p.EndedAt),
@@ -161,7 +162,7 @@ func exampleCampaign(status push.CampaignStatus) push.Campaign {
 		Progress: push.CampaignProgress{Audience: 1000, Pending: 1000},
 	}
 	if status != push.CampaignDraft {
-		p.StartedAt = exampleTime(-time.Hour)
+		p.StartedAt, p.Begun = exampleTime(-time.Hour), true
 		p.Progress = push.CampaignProgress{Audience: 1000, Scheduled: 931, Refused: 12, OptedOut: 40, Invalid: 2, Sent: 15, Deferred: 85}
 	}
 	return p

@@ -31,6 +31,7 @@ type Campaign struct {
 	EndedAt   time.Time // zero: it goes on
 
 	Progress CampaignProgress // as it was when the campaign was read
+	Begun    bool             // one of its pushes was due by then
 }
 
 // CampaignStatus is the state of a campaign.

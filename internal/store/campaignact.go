@@ -34,7 +34,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 					return err
 				}
 			}
-			progress, old := p.Progress, p.Status
+			progress, begun, old := p.Progress, p.Begun, p.Status
 			// A worker that has the campaign sees its new state at the next step. Else any worker takes it at once.
 			rows, _ = tx.Query(ctx, `
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
@@ -44,7 +44,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
 			}
-			p.Progress = progress
+			p.Progress, p.Begun = progress, begun
 			b := &pgx.Batch{}
 			if action == push.CampaignStart {
 				queueCampaignEvent(b, &p, push.EventCampaignStarted, 0)

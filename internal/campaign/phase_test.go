@@ -1,0 +1,54 @@
+package campaign_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// TestRunner_Phase: a campaign that is booked for later is scheduled, also when it was paused and resumed. It is sending from the moment at
+// which its first push is due, while an attempt is under way, and between two attempts.
+func TestRunner_Phase(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	w := b.worker(b.store)
+	ahead := b.draft(20, campaign.Change{SendAt: new(time.Now().Add(24 * time.Hour).Truncate(time.Second))})
+	wants := func(c push.Campaign, status push.CampaignStatus, want push.CampaignPhase) {
+		t.Helper()
+		page, err := b.Campaigns(t.Context(), b.tenant, status, push.CampaignPosition{}, 10)
+		if got := b.read(c); err != nil || got.Status != status || got.Phase() != want {
+			t.Errorf("%s, %s, want %s, %s; %v", got.Status, got.Phase(), status, want, err)
+		}
+		for _, listed := range page.Campaigns {
+			if listed.ID == c.ID && listed.Phase() != want {
+				t.Errorf("the list has it as %s, want %s", listed.Phase(), want)
+			}
+		}
+	}
+	if c := b.act(ahead, push.CampaignStart); c.Phase() != push.PhaseScheduled {
+		t.Errorf("it starts as %s", c.Phase())
+	}
+	b.until(w, ahead, push.CampaignRunning)
+	wants(ahead, push.CampaignRunning, push.PhaseScheduled)
+	b.act(ahead, push.CampaignPause)
+	b.until(w, ahead, push.CampaignPaused)
+	wants(ahead, push.CampaignPaused, push.PhasePaused)
+	if c := b.act(ahead, push.CampaignResume); c.Phase() != push.PhaseScheduled {
+		t.Errorf("it is resumed as %s", c.Phase())
+	}
+
+	due := b.draft(2, campaign.Change{})
+	b.act(due, push.CampaignStart)
+	b.until(w, due, push.CampaignRunning)
+	wants(due, push.CampaignRunning, push.PhaseSending)
+	b.act(due, push.CampaignPause)
+	b.until(w, due, push.CampaignPaused)
+	if c := b.act(due, push.CampaignResume); c.Phase() != push.PhaseSending {
+		t.Errorf("it is resumed as %s", c.Phase())
+	}
+	b.exec(`UPDATE live SET next_at = send_at + interval '1 hour' WHERE campaign_id = $1 AND push_id <> (SELECT push_id FROM live WHERE campaign_id = $1 LIMIT 1)`, due.ID)
+	b.exec(`UPDATE live SET attempts = 1, next_at = clock_timestamp() + interval '1 minute' WHERE campaign_id = $1 AND next_at < clock_timestamp()`, due.ID)
+	wants(due, push.CampaignRunning, push.PhaseSending)
+}
