@@ -96,8 +96,8 @@ func TestConsole_Campaign(t *testing.T) {
 	w.fill("#f-recipients", "30")
 	w.press(kb.Enter)
 	w.said("The campaign is started")
-	w.until(`document.querySelector("#progress .status")?.innerText === "finished"`) // no page was loaded anew
-	w.said("30 of 30 are sent")
+	w.until(`document.querySelector("#progress .status")?.innerText === "sent"`) // no page was loaded anew
+	w.said("30 of 30 were sent it")
 	w.until(`!(` + find("button", "Pause") + `)`)
 	w.screen("campaign")
 	w.click("a", "What became of each recipient")

@@ -68,7 +68,7 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	status := func(s string) { w.until(`document.querySelector("#progress .status")?.innerText === "` + s + `"`) } // no page is loaded anew
 
 	w.visit("/console/campaigns/" + one.ID + "?tz=utc")
-	w.said("10 of 40 are sent")
+	w.said("10 of 40 were sent it")
 	w.tabTo("form[action*='/pause'] button")
 	w.press(kb.Enter)
 	w.said("The campaign is paused")
@@ -76,8 +76,8 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	w.screen("campaign-paused")
 	w.tabTo("form[action*='/resume'] button")
 	w.press(kb.Enter)
-	w.said("The campaign goes on.")
-	status("running")
+	w.said("The campaign is resumed.")
+	status("sending")
 
 	w.tabTo("a[href*='/cancel']")
 	w.press(kb.Enter)
@@ -87,14 +87,14 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	w.said("10 have been sent it. Their places stay taken.")
 	w.screen("campaign-cancel")
 	w.click("a", "Leave it as it is")
-	status("running")
+	status("sending")
 	w.tabTo("a[href*='/cancel']")
 	w.press(kb.Enter)
 	w.tabTo("button.danger")
 	w.press(kb.Enter)
 	w.said("30 recipients do not get it any more, and 30 places are given back")
 	status("canceled")
-	w.said("The campaign was canceled: 30 recipients do not get it, and their places are free again.")
+	w.said("The campaign was canceled: 30 recipients do not get it. Places that were booked for them are free again.")
 	w.until(`!(` + find("button", "Pause") + `) && !(` + find("a", "Cancel …") + `)`)
 	w.screen("")
 

@@ -27,9 +27,9 @@ func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Cam
 	if !r.Wait {
 		return p, nil
 	}
-	sending := newCountBar(p.Audience, "sending")
+	sending := newCountBar(p.Audience-unbooked(p.Progress), "sending")
 	for !over(p) {
-		_ = sending.Set64(p.Progress.Sent + notSent(p.Progress))
+		_ = sending.Set64(p.Progress.Sent + notSent(p.Progress) - unbooked(p.Progress))
 		var err error
 		if p, err = r.look(ctx); err != nil {
 			return p, err
@@ -38,6 +38,9 @@ func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Cam
 	_ = sending.Finish()
 	return p, nil
 }
+
+// unbooked counts the recipients that were given no place: there is nothing to send to them.
+func unbooked(p client.Progress) int64 { return p.Refused + p.OptedOut + p.Invalid }
 
 // over reports whether nothing more happens in a campaign.
 func over(p client.Campaign) bool {

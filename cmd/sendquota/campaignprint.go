@@ -30,12 +30,20 @@ func printCounts(w io.Writer, all []count) error {
 	return t.Flush()
 }
 
+// stateWords names the status of a campaign, and its phase where that has another name: "running, scheduled".
+func stateWords(p client.Campaign) string {
+	if string(p.Phase) == string(p.Status) {
+		return string(p.Status)
+	}
+	return string(p.Status) + ", " + strings.ReplaceAll(string(p.Phase), "_", " ")
+}
+
 // printCampaign prints how far a campaign is.
 func printCampaign(w io.Writer, p client.Campaign, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, p)
 	}
-	fmt.Fprintf(w, "campaign    %s %q\nstatus      %s\nsend at     %s\n", p.ID, p.Name, p.Status, sendTime(p))
+	fmt.Fprintf(w, "campaign    %s %q\nstatus      %s\nsend at     %s\n", p.ID, p.Name, stateWords(p), sendTime(p))
 	g := p.Progress
 	moved := ""
 	if g.Deferred > 0 {

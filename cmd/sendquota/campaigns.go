@@ -59,7 +59,7 @@ func (c listCampaigns) Run() error {
 		titles := []string{"ID", "STATUS", "SEND AT", "RECIPIENTS", "SENT", "WAITING", "NOT SENT", "NAME"}
 		return printList(os.Stdout, c.JSON, "campaigns", all, titles, func(p client.Campaign) []string {
 			return []string{
-				p.ID, string(p.Status), sendTime(p), fmt.Sprint(p.Audience), fmt.Sprint(p.Progress.Sent),
+				p.ID, stateWords(p), sendTime(p), fmt.Sprint(p.Audience), fmt.Sprint(p.Progress.Sent),
 				fmt.Sprint(p.Progress.Pending + p.Progress.Scheduled), fmt.Sprint(notSent(p.Progress)), p.Name,
 			}
 		})

@@ -111,7 +111,7 @@ func (d *axisDrawing) campaign(c plannedCampaign, top int) {
 	}
 	from, until := d.x(c.From), d.x(c.Until)
 	until = max(until, from+narrowest)
-	says := name + ", " + string(c.Status) + ", from " + d.stamp(c.From)
+	says := name + ", " + phaseWords(c.Phase) + ", from " + d.stamp(c.From)
 	if c.Until.After(c.From) {
 		says += " until " + d.stamp(c.Until)
 	}

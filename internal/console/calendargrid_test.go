@@ -151,16 +151,16 @@ func TestPlanned(t *testing.T) {
 func TestBars_SVG(t *testing.T) {
 	t.Parallel()
 	from, until := calendarMonth.Window(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), loadZone("Europe/Berlin"))
-	one := func(name string, status client.CampaignStatus, day, hours int) plannedCampaign {
-		p := planned(client.Campaign{Name: name, Status: status, SendAt: time.Date(2026, 10, day, 9, 0, 0, 0, time.UTC), Spread: (time.Duration(hours) * time.Hour).String()})
+	one := func(name string, status client.CampaignStatus, phase client.CampaignPhase, day, hours int) plannedCampaign {
+		p := planned(client.Campaign{Name: name, Status: status, Phase: phase, SendAt: time.Date(2026, 10, day, 9, 0, 0, 0, time.UTC), Spread: (time.Duration(hours) * time.Hour).String()})
 		p.Fixed, p.Move = fixed(p.Campaign, true), "/console/calendar/campaigns/"+name+"?a=1&b=2"
 		return p
 	}
-	zones := planned(client.Campaign{Name: "Everywhere", Status: client.CampaignStatusDraft, LocalTime: "2026-10-27T09:00:00", Spread: "30m"})
+	zones := planned(client.Campaign{Name: "Everywhere", Status: client.CampaignStatusDraft, Phase: client.CampaignPhaseDraft, LocalTime: "2026-10-27T09:00:00", Spread: "30m"})
 	zones.Move = "/console/calendar/campaigns/everywhere"
 	drawn := bars{
 		timeAxis{From: from, Until: until, Zone: loadZone("Europe/Berlin"), Scale: scaleMonth, Now: time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC), Title: "Campaigns"},
-		[]plannedCampaign{one("Autumn <sale>", client.CampaignStatusFinished, 3, 24), one("A campaign with quite a long name", client.CampaignStatusRunning, 11, 48), one("Winter", client.CampaignStatusDraft, 20, 0), zones},
+		[]plannedCampaign{one("Autumn <sale>", client.CampaignStatusFinished, client.CampaignPhaseSentWithProblems, 3, 24), one("A campaign with quite a long name", client.CampaignStatusRunning, client.CampaignPhaseScheduled, 11, 48), one("Winter", client.CampaignStatusDraft, client.CampaignPhaseDraft, 20, 0), zones},
 	}
 	golden(t, "calendar/bars.svg", string(drawn.SVG()))
 }

@@ -36,9 +36,13 @@ func (p *page) Outcomes(c client.Progress) []outcomeCount {
 	}
 }
 
-// Ended is how many recipients nothing more happens to.
-func (v runningView) Ended() int64 {
-	return v.Progress.Audience - v.Progress.Pending - v.Progress.Scheduled
+// Tried is how many recipients the campaign was sent to, or failed for. A recipient that gets nothing is none of them.
+func (v runningView) Tried() int64 { return v.Progress.Sent + v.Progress.Failed }
+
+// Skipped is how many recipients got nothing without a failure: the quota, an opt-out, their line, an expiry or a cancel was in the way.
+func (v runningView) Skipped() int64 {
+	is := v.Progress
+	return is.Refused + is.OptedOut + is.Invalid + is.Expired + is.Canceled
 }
 
 // Over reports whether nothing more happens to the campaign.
@@ -82,7 +86,7 @@ func (p *page) pauseCampaign() error {
 
 func (p *page) resumeCampaign() error {
 	one, err := p.api.Campaigns.Resume(p.ctx(), p.param("id"))
-	return p.acted(one, err, "The campaign goes on.")
+	return p.acted(one, err, "The campaign is resumed.")
 }
 
 // askCancel says what a cancel would give back.

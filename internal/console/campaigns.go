@@ -40,6 +40,24 @@ func (p *page) campaigns() error {
 	return p.show("campaigns", "Campaigns", view)
 }
 
+// StatusChoice describes the campaigns of a status, for the filter of the list.
+func (p *page) StatusChoice(s client.CampaignStatus) string {
+	switch s {
+	case client.CampaignStatusStarting:
+		return "being booked"
+	case client.CampaignStatusRunning:
+		return "scheduled or sending"
+	case client.CampaignStatusFinished:
+		return "sent, or not sent"
+	}
+	return string(s)
+}
+
+// phaseWords names a phase.
+func phaseWords(phase client.CampaignPhase) string {
+	return strings.ReplaceAll(string(phase), "_", " ")
+}
+
 // campaignName is what a campaign is called on pages.
 func campaignName(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {

@@ -129,7 +129,7 @@ func TestCampaign_Story(t *testing.T) {
 	b.post(at+"/start", "recipients", "4").has(t, 422, "the campaign has 3 recipients", "Nothing was started", `value="4"`)
 	started := b.post(at+"/start", "recipients", " 3 ")
 	b.pass()
-	b.follow(started).has(t, 200, "The campaign is started", "Winter sale", "0</strong> of 3", "hx-sse:connect")
+	b.follow(started).has(t, 200, "The campaign is scheduled. No message is sent before its time.", "Winter sale", "status-scheduled", "0</strong> of 3 were sent it", "3 to go", "0 % sent or failed", "hx-sse:connect")
 	b.get(at+"/recipients?outcome=scheduled").has(t, 200, "ben", "carl", "/console/pushes/")
 	export := b.get(at + "/export?outcome=scheduled")
 	export.has(t, 200, "\uFEFFrecipient;line;outcome", "ben;4;scheduled")
@@ -137,7 +137,7 @@ func TestCampaign_Story(t *testing.T) {
 		t.Error(export.Header)
 	}
 	b.follow(b.get(at+"/message")).has(t, 200, "cannot be changed any more")
-	b.get("/console/campaigns?status=running").has(t, 200, "Winter sale")
+	b.get("/console/campaigns?status=running").has(t, 200, "Winter sale", "status-scheduled", "selected>scheduled or sending<")
 }
 
 // TestCampaign_PauseAndCancel: what a cancel gives back is said before and after it.
@@ -149,14 +149,14 @@ func TestCampaign_PauseAndCancel(t *testing.T) {
 	b.follow(b.post(at+"/pause")).has(t, 200, "The campaign is paused")
 	b.pass()
 	paused := b.get(at)
-	if paused.has(t, 200, "status-paused", "Go on"); strings.Contains(paused.Body, ">Pause<") {
+	if paused.has(t, 200, "status-paused", "Resume"); strings.Contains(paused.Body, ">Pause<") {
 		t.Error("what is paused can be paused")
 	}
-	b.follow(b.post(at+"/resume")).has(t, 200, "The campaign goes on")
+	b.follow(b.post(at+"/resume")).has(t, 200, "The campaign is resumed", "status-scheduled")
 	b.get(at+"/cancel").has(t, 200, "3</strong> recipients would not get the message", "3</strong> of them have a place", "0</strong> have been sent it")
 	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it any more, and 3 places are given back")
 	b.pass()
-	b.get(at).has(t, 200, "status-canceled", "The campaign was canceled: 3 recipients do not get it")
+	b.get(at).has(t, 200, "status-canceled", "The campaign was canceled: 3 recipients do not get it", "3 skipped", `value="0"`, "0 % sent or failed")
 	b.get(at+"/cancel").has(t, 200, "cannot be canceled")
 	b.post(at+"/pause").has(t, 409)
 	if page := b.get(at); strings.Contains(page.Body, "hx-sse:connect") {

@@ -149,5 +149,9 @@ func (p *page) startCampaign(v *draftView) error {
 	if err != nil {
 		return p.againDraft(err, "start", v)
 	}
-	return p.done("The campaign is started.", p.Link("/campaigns/"+one.ID))
+	done := "The campaign is started."
+	if one.LocalTime != "" || one.SendAt.After(p.Now()) {
+		done = "The campaign is scheduled. No message is sent before its time."
+	}
+	return p.done(done, p.Link("/campaigns/"+one.ID))
 }

@@ -40,7 +40,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	a.At = line.SendAt
 	switch string(line.Outcome) {
 	case "pending":
-		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and nothing was decided yet: the campaign is %s.", a.who, name, line.Line, c.Status)
+		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and nothing was decided yet: the campaign is %s.", a.who, name, line.Line, phaseWords(c.Phase))
 	case "invalid":
 		a.Sentence = fmt.Sprintf("%s got nothing of %s because line %d is invalid: %s.", a.who, name, line.Line, line.Reason)
 	case "opted_out":
