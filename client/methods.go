@@ -433,6 +433,9 @@ type RecipientsAPI struct{ c *Client }
 type RecipientsOptions struct {
 	// Only those who have opted out, in any part.
 	OptedOut bool
+
+	// Only those who have this address on some channel, in upper or lower case.
+	Address string
 }
 
 // RecipientTimelineOptions are the optional parameters of a call. A zero value is left out.
@@ -450,7 +453,7 @@ type RecipientTimelineOptions struct {
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[Recipient, error] {
-	return list(ctx, a.c, path("/v1/recipients"), params{"opted_out": o.OptedOut, "page_size": 500}, func(p RecipientsPage) ([]Recipient, string) { return p.Recipients, p.NextPageToken })
+	return list(ctx, a.c, path("/v1/recipients"), params{"opted_out": o.OptedOut, "address": o.Address, "page_size": 500}, func(p RecipientsPage) ([]Recipient, string) { return p.Recipients, p.NextPageToken })
 }
 
 // Import is POST /v1/recipients/import: import recipients.

@@ -1000,7 +1000,7 @@ type ChannelReport struct {
 type Check struct {
 	Allowed bool `json:"allowed"`
 
-	// NextAvailableAt The first free time at or after the requested one; null if there is none.
+	// NextAvailableAt The first free time at or after the requested one; null if there is none, as for a recipient who has opted out.
 	NextAvailableAt time.Time `json:"next_available_at"`
 	OptedOut        OptOuts   `json:"opted_out,omitempty,omitzero"`
 

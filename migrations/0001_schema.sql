@@ -109,6 +109,14 @@ CREATE INDEX recipients_list ON recipients (tenant_id, recipient);
 CREATE INDEX recipients_opted_out ON recipients (tenant_id, recipient)
     WHERE opt_out_all OR opt_out_channels <> '{}' OR opt_out_categories <> '{}';
 
+-- +goose StatementBegin
+-- The addresses of a recipient, in lower case.
+CREATE FUNCTION address_list(addresses jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE PARALLEL SAFE
+AS $$ SELECT array_agg(lower(value)) FROM jsonb_each_text(addresses) $$;
+-- +goose StatementEnd
+-- Recipients by an address.
+CREATE INDEX recipients_address ON recipients USING gin (address_list(addresses));
+
 -- Recipients with so many bookings that API processes keep these in memory. The version changes in every transaction that adds or
 -- removes a booking, so that a process knows whether its copy is still true.
 CREATE TABLE crowds (

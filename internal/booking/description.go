@@ -6,6 +6,12 @@ import (
 	"time"
 )
 
+// DescriptionFilter chooses descriptions. Its zero value chooses all.
+type DescriptionFilter struct {
+	OptedOut bool   // of recipients who have opted out, in any part
+	Address  string // of recipients with this address on some channel, in upper or lower case
+}
+
 // Description is all that a tenant says of a recipient.
 type Description struct {
 	Recipient  string

@@ -210,7 +210,7 @@ func (b *bundle) follow(r reply) reply {
 }
 
 // has demands texts of a page.
-func (r reply) has(t testing.TB, status int, texts ...string) {
+func (r reply) has(t testing.TB, status int, texts ...string) reply {
 	t.Helper()
 	if r.Status != status {
 		t.Errorf("status %d, want %d", r.Status, status)
@@ -218,6 +218,17 @@ func (r reply) has(t testing.TB, status int, texts ...string) {
 	for _, text := range texts {
 		if !strings.Contains(r.Body, text) {
 			t.Errorf("the page lacks %q:\n%s", text, r.text())
+		}
+	}
+	return r
+}
+
+// lacks wants texts not to be in a page.
+func (r reply) lacks(t testing.TB, texts ...string) {
+	t.Helper()
+	for _, text := range texts {
+		if strings.Contains(r.Body, text) {
+			t.Errorf("the page has %q:\n%s", text, r.text())
 		}
 	}
 }

@@ -21,6 +21,11 @@ type whyView struct {
 	Asked     bool
 	Untimed   bool // no time was given: the answer is about now
 
+	Who     string   // the id of the person
+	Address string   // by which the person was found; empty: by the id
+	Several []string // the ids of those who have the address that was typed
+	Unknown bool     // no person was found
+
 	Sentence string
 	At       time.Time // that the sentence is about
 	Rules    []filledRule
@@ -47,6 +52,8 @@ type filling struct {
 	CampID   string
 }
 
+const whyTitle = "Why was this person not sent?"
+
 // why answers why a person was not sent something: at a time, or by a campaign.
 func (p *page) why() error {
 	view := &whyView{}
@@ -59,14 +66,18 @@ func (p *page) why() error {
 		view.Campaigns = recent.Campaigns
 	}
 	if len(p.r.URL.Query()) == 0 || recipient == "" && campaign == "" && p.query("at") == "" {
-		return p.show("why", "Why was this person not sent?", view)
+		return p.show("why", whyTitle, view)
 	}
 	var wrong faults
 	if recipient == "" {
 		wrong.add("recipient", errors.New("say who was not sent something: the id that your programs use"))
 	}
-	if err := p.zoneOf(recipient); err != nil {
-		return p.again(err, "why", "Why was this person not sent?", view)
+	a := &answerWhy{api: p.api, whyView: view, now: p.c.cfg.Now(), campaigns: map[string]client.Campaign{}}
+	if err := a.find(p.ctx(), recipient); err != nil {
+		return p.again(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
+	}
+	if err := p.zoneOf(a.Who); err != nil {
+		return p.again(err, "why", whyTitle, view)
 	}
 	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
 	if v := p.query("at"); v != "" {
@@ -76,19 +87,23 @@ func (p *page) why() error {
 		view.Untimed = true
 	}
 	if err := wrong.problem(); err != nil {
-		return p.again(err, "why", "Why was this person not sent?", view)
+		return p.again(err, "why", whyTitle, view)
 	}
 	view.Asked = true
-	a := &answerWhy{api: p.api, whyView: view, who: recipient, now: p.c.cfg.Now(), campaigns: map[string]client.Campaign{}}
-	if campaign != "" {
+	switch {
+	case len(view.Several) > 0:
+		view.Sentence = "Several people have the address " + recipient + ". Choose one of them."
+	case campaign != "":
 		err = a.ofCampaign(p.ctx(), campaign)
-	} else {
+	case view.Unknown:
+		view.Sentence = "Nothing is known of " + recipient + ": no person has this id or this address, and no push for this id is kept or was refused. See whether it is written as your programs write it."
+	default:
 		err = a.atTime(p.ctx(), at)
 	}
 	if err != nil {
-		return p.again(err, "why", "Why was this person not sent?", &whyView{Campaigns: view.Campaigns})
+		return p.again(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
 	}
-	return p.show("why", "Why was this person not sent?", view)
+	return p.show("why", whyTitle, view)
 }
 
 // bookThen books what a campaign would have sent to a person, at the next free time.
@@ -117,7 +132,7 @@ func (p *page) bookThen() error {
 		Metadata: map[string]any{"campaign": id},
 	})
 	if err != nil {
-		return err
+		return p.again(err, "why", whyTitle, &whyView{})
 	}
 	return p.done("Booked for "+recipient+", for "+p.plainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
 }

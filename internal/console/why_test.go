@@ -26,7 +26,7 @@ func TestWhy_Campaign(t *testing.T) {
 	}
 	ask("nobody", sale.ID).has(t, 200, "nobody is not in the audience of “Sale”")
 	ask("bert", sale.ID).has(t, 200, "bert has not been sent a push of “Sale” yet: it is scheduled")
-	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they have opted out")
+	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they had opted out. They have opted out of everything: such a message cannot be booked for them.").lacks(t, "Book it then", "/console/why/book")
 	page := ask("anna", sale.ID)
 	page.has(t, 200, "anna got nothing of “Sale” because the rule per-minute was full.", "1 in any 1 min", "Spring news", "/console/campaigns/"+first.ID, "Book “Sale” for anna then", "As API call")
 	next := regexp.MustCompile(`name="send_at" value="([^"]+)"`).FindStringSubmatch(page.Body)
@@ -57,10 +57,10 @@ func TestWhy_Time(t *testing.T) {
 	}
 	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Submit a push then")
 	ask("anna", one.SendAt).has(t, 200, "it is scheduled, and its time has not come")
-	ask("nobody", one.SendAt).has(t, 200, "Nothing is known of nobody: no push for this id is kept")
+	ask("nobody", one.SendAt).has(t, 200, "Nothing is known of nobody: no person has this id or this address").lacks(t, "time axis", "Book it then")
 	b.submit("later", 5*time.Hour)
 	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now, and", "Give the time at which")
-	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push then")
+	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push without a category then")
 	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
 	in, err := time.LoadLocation("Asia/Tokyo")
 	if err == nil {
@@ -101,4 +101,53 @@ func TestWhy_Rules(t *testing.T) {
 			t.Errorf("a send that was in the way is told %d times", n)
 		}
 	}
+}
+
+// TestWhy_OptedOut: nothing is offered to a person who has opted out, whatever is asked; the answer names what they have opted out of.
+func TestWhy_OptedOut(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	one := b.submit("anna", time.Hour)
+	if _, err := b.api.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: "news", Message: client.Message{"title": "x"}, SendAt: one.SendAt}); err == nil {
+		t.Fatal("the second push of a minute is accepted")
+	}
+	if err := b.refused.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(at time.Time) reply {
+		return b.get("/console/why?" + url.Values{"recipient": {"anna"}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
+	}
+	ask(one.SendAt).has(t, 200, "Submit a push then")
+	put := func(o client.NewOptOuts) {
+		t.Helper()
+		if _, err := b.api.Recipients.Put(t.Context(), "anna", client.NewRecipient{OptOuts: &o}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(client.NewOptOuts{Categories: []string{"news"}})
+	ask(one.SendAt).has(t, 200, "They have opted out of the category news: such a message cannot be booked").lacks(t, "Book it then", "Submit a push then")
+	put(client.NewOptOuts{All: true})
+	ask(one.SendAt.Add(5*time.Hour)).has(t, 200, "They have opted out of everything").lacks(t, "Book it then", "There is no place", "There is a place")
+	b.get("/console/pushes/"+one.ID).has(t, 200, "opted-out")
+	b.get("/console/why?tz=utc&recipient=anna&at="+one.SendAt.UTC().Format("2006-01-02T15:04:05")).lacks(t, "Book it then")
+}
+
+// TestWhy_Address: a person is found by an address as well, in any case; of several people one is chosen.
+func TestWhy_Address(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for id, address := range map[string]string{"C-1": "+4512345678", "C-2": "+4587654321", "C-3": "+4587654321"} {
+		if _, err := b.api.Recipients.Put(t.Context(), id, client.NewRecipient{Addresses: map[string]string{"sms": address, "push": "Token-" + id}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one := b.submit("C-1", time.Hour)
+	ask := func(who string) reply {
+		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {one.SendAt.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
+	}
+	for _, typed := range []string{"+4512345678", "token-c-1"} {
+		ask(typed).has(t, 200, "C-1 has not been sent a push yet", "C-1 has the address "+typed, "/console/recipients/C-1?")
+	}
+	ask("+4587654321").has(t, 200, "Several people have the address", ">C-2</a>", ">C-3</a>", "recipient=C-2").lacks(t, "time axis", "Book it then")
+	ask("+4500000000").has(t, 200, "no person has this id or this address").lacks(t, "time axis")
 }

@@ -2,9 +2,7 @@ package console
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"time"
@@ -16,7 +14,6 @@ import (
 type answerWhy struct {
 	*whyView
 	api       *client.Client
-	who       string
 	now       time.Time
 	campaigns map[string]client.Campaign // that were read
 }
@@ -28,35 +25,37 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 		return err
 	}
 	a.Campaign = &c
-	line, has, err := a.api.Campaigns.Recipient(ctx, id, a.who)
+	line, has, err := a.api.Campaigns.Recipient(ctx, id, a.Who)
 	if err != nil {
 		return err
 	}
 	name := quotedName(c)
 	if !has {
-		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the file that was uploaded has no line for this id, or the campaign is too old to be kept.", a.who, name)
+		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the file that was uploaded has no line for this id, or the campaign is too old to be kept.", a.Who, name)
 		return nil
 	}
-	a.At = line.SendAt
+	a.At, a.Unknown = line.SendAt, false
 	switch string(line.Outcome) {
 	case "pending":
-		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and nothing was decided yet: the campaign is %s.", a.who, name, line.Line, phaseWords(c.Phase))
+		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and nothing was decided yet: the campaign is %s.", a.Who, name, line.Line, phaseWords(c.Phase))
 	case "invalid":
-		a.Sentence = fmt.Sprintf("%s got nothing of %s because line %d is invalid: %s.", a.who, name, line.Line, line.Reason)
+		a.Sentence = fmt.Sprintf("%s got nothing of %s because line %d is invalid: %s.", a.Who, name, line.Line, line.Reason)
 	case "opted_out":
-		a.Sentence = fmt.Sprintf("%s got nothing of %s because they have opted out (%s).", a.who, name, line.Reason)
+		a.Sentence = fmt.Sprintf("%s got nothing of %s because they had opted out.", a.Who, name)
+		a.Message = true
+		return a.fill(ctx, line.SendAt, c.Channel, c.Category, nil, nil)
 	case "refused":
 		return a.refused(ctx, line, name)
 	default:
 		if line.Push == "" {
-			a.Sentence = fmt.Sprintf("%s got nothing of %s because the campaign was canceled before it came to them.", a.who, name)
+			a.Sentence = fmt.Sprintf("%s got nothing of %s because the campaign was canceled before it came to them.", a.Who, name)
 			return nil
 		}
 		one, err := a.api.Pushes.Get(ctx, line.Push)
 		if err != nil {
 			return err
 		}
-		a.ofPush(one, " of "+name)
+		return a.ofPush(ctx, one, " of "+name)
 	}
 	return nil
 }
@@ -64,14 +63,18 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 // refused says which rules have refused a recipient of a campaign.
 func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, name string) error {
 	var found client.RefusalsPage
-	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.who}, "campaign": {a.Campaign.ID}, "page_size": {"1"}}, &found); err != nil {
+	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.Who}, "campaign": {a.Campaign.ID}, "page_size": {"1"}}, &found); err != nil {
 		return err
 	}
 	var conflicts []client.Conflict
 	if len(found.Refusals) > 0 {
 		conflicts = conflictsOf(found.Refusals[0])
 	}
-	a.Sentence = fmt.Sprintf("%s got nothing of %s because %s.", a.who, name, because(line.Reason, line.Rules))
+	a.Sentence = fmt.Sprintf("%s got nothing of %s because %s.", a.Who, name, because(line.Reason, line.Rules))
+	if line.Reason == tenantCap {
+		a.At = line.SendAt
+		return nil
+	}
 	a.Message = true
 	return a.fill(ctx, line.SendAt, a.Campaign.Channel, a.Campaign.Category, line.Rules, conflicts)
 }
@@ -80,15 +83,14 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 	a.At = at
 	var pushes client.PushesPage
-	err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.who}, "from": {rfc3339(at.Add(-nearMiss))}, "until": {rfc3339(at.Add(nearMiss))}, "page_size": {"100"}}, &pushes)
+	err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.Who}, "from": {rfc3339(at.Add(-nearMiss))}, "until": {rfc3339(at.Add(nearMiss))}, "page_size": {"100"}}, &pushes)
 	if err != nil {
 		return err
 	}
 	var refusals client.RefusalsPage
-	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.who}, "page_size": {"100"}}, &refusals); err != nil {
+	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.Who}, "page_size": {"100"}}, &refusals); err != nil {
 		return err
 	}
-	refused := len(refusals.Refusals) > 0
 	tried := slices.DeleteFunc(refusals.Refusals, func(r client.Refusal) bool { return wanted(r).Sub(at).Abs() > nearMiss })
 	nearest := func(t time.Time) time.Duration { return t.Sub(at).Abs() }
 	slices.SortStableFunc(pushes.Pushes, func(a, b client.Push) int { return int(nearest(a.SendAt) - nearest(b.SendAt)) })
@@ -98,15 +100,10 @@ func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 		return a.try(ctx, tried[0])
 	case len(pushes.Pushes) > 0:
 		one, err := a.api.Pushes.Get(ctx, pushes.Pushes[0].ID)
-		if err == nil {
-			a.ofPush(one, "")
-		}
-		return err
-	}
-	if !refused {
-		if known, err := a.anything(ctx); err != nil || !known {
+		if err != nil {
 			return err
 		}
+		return a.ofPush(ctx, one, "")
 	}
 	return a.nobodyTried(ctx, at)
 }
@@ -128,27 +125,12 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 			a.Campaign, what, a.Message = &c, quotedName(c), true
 		}
 	}
-	a.Sentence = fmt.Sprintf("%s was to be sent %s then and was not, because %s.", a.who, what, because(r.Reason, r.Rules))
+	a.Sentence = fmt.Sprintf("%s was to be sent %s then and was not, because %s.", a.Who, what, because(r.Reason, r.Rules))
+	if r.Reason == tenantCap {
+		a.At = wanted(r)
+		return nil
+	}
 	return a.fill(ctx, wanted(r), r.Channel, r.Category, r.Rules, conflictsOf(r))
-}
-
-// anything reports whether anything is known of the person. Where nothing is, that is the answer.
-func (a *answerWhy) anything(ctx context.Context) (bool, error) {
-	var pushes client.PushesPage
-	if err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.who}, "page_size": {"1"}}, &pushes); err != nil || len(pushes.Pushes) > 0 {
-		return true, err
-	}
-	_, err := a.api.Recipients.Get(ctx, a.who)
-	var problem *client.Problem
-	switch {
-	case err == nil, errors.As(err, &problem) && problem.Status == http.StatusForbidden:
-		return true, nil
-	case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
-		a.At = time.Time{}
-		a.Sentence = fmt.Sprintf("Nothing is known of %s: no push for this id is kept, none was refused, and nobody has described the person. See whether the id is written as your programs write it.", a.who)
-		return false, nil
-	}
-	return false, err
 }
 
 // nobodyTried says whether there would have been a place.
@@ -157,19 +139,16 @@ func (a *answerWhy) nobodyTried(ctx context.Context, at time.Time) error {
 	if a.Untimed {
 		when = "now"
 	}
-	a.Sentence = fmt.Sprintf("Nothing was booked for %s within an hour of %s, and nothing was refused that is still known.", a.who, when)
+	a.Sentence = fmt.Sprintf("Nothing was booked for %s within an hour of %s, and nothing was refused that is still known.", a.Who, when)
 	if a.Untimed {
 		a.Sentence += " Give the time at which they should have got something, or the campaign, to ask about another one."
 	}
-	if at.Before(a.now) {
-		return nil
-	}
-	check, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: at})
+	check, err := a.check(ctx, client.NewCheck{Recipient: a.Who, SendAt: later(at, a.now)})
 	switch {
-	case err != nil:
+	case err != nil || at.Before(a.now) || check.OptedOut.All:
 		return err
 	case check.Allowed:
-		a.Sentence += " There is a place for a push then."
+		a.Sentence += " There is a place for a push without a category then."
 		a.Next = check.NextAvailableAt
 		return nil
 	}

@@ -12,12 +12,11 @@ import (
 // fill shows what fills the rules: as it stands now if the time is still to come, and as it was noted if it has passed.
 func (a *answerWhy) fill(ctx context.Context, at time.Time, channel, category string, rules []string, noted []client.Conflict) error {
 	a.At = at
-	check, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.who, SendAt: later(at, a.now), Channel: channel, Category: category})
+	check, err := a.check(ctx, client.NewCheck{Recipient: a.Who, SendAt: later(at, a.now), Channel: channel, Category: category})
 	if err != nil {
 		return err
 	}
-	a.Next = check.NextAvailableAt
-	if at.After(a.now) && len(check.Violations) > 0 {
+	if a.Next = check.NextAvailableAt; at.After(a.now) && len(check.Violations) > 0 {
 		a.violated(ctx, check.Violations)
 		return nil
 	}

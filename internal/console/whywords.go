@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,35 +9,43 @@ import (
 )
 
 // ofPush says how a push stands.
-func (a *answerWhy) ofPush(p client.Push, of string) {
+func (a *answerWhy) ofPush(ctx context.Context, p client.Push, of string) error {
 	a.Push, a.At = &p, p.SendAt
 	what := "a push" + of
 	switch p.Status {
 	case client.PushStatusSent:
-		a.Sentence = fmt.Sprintf("%s was sent %s: the provider of %s accepted it.", a.who, what, p.Channel)
+		a.Sentence = fmt.Sprintf("%s was sent %s: the provider of %s accepted it.", a.Who, what, p.Channel)
 	case client.PushStatusScheduled:
-		a.Sentence = fmt.Sprintf("%s has not been sent %s yet: it is scheduled, and its time has not come.", a.who, what)
+		a.Sentence = fmt.Sprintf("%s has not been sent %s yet: it is scheduled, and its time has not come.", a.Who, what)
 		if !p.SendAt.After(a.now) {
-			a.Sentence = fmt.Sprintf("%s is about to be sent %s: it is due now.", a.who, what)
+			a.Sentence = fmt.Sprintf("%s has not been sent %s yet: it is due.", a.Who, what)
 		}
 		if p.Deferred {
-			a.Sentence += " The quota had no place at the time that was asked for, so it was deferred."
+			a.Sentence += " The time that was asked for was full, or in quiet hours, so it was deferred."
+		}
+		if err := a.held(ctx, p); err != nil {
+			return err
 		}
 		if p.LastError != "" {
 			a.Sentence += " An attempt failed (" + p.LastError + ") and is tried again."
 		}
 	case client.PushStatusSending:
-		a.Sentence = fmt.Sprintf("%s is being sent %s at this moment.", a.who, what)
+		a.Sentence = fmt.Sprintf("%s is being sent %s at this moment.", a.Who, what)
 	case client.PushStatusFailed:
-		a.Sentence = fmt.Sprintf("%s was not sent %s because the provider of %s did not take it: %s.", a.who, what, p.Channel, orUnknown(p.LastError))
+		a.Sentence = fmt.Sprintf("%s was not sent %s because the provider of %s did not take it: %s.", a.Who, what, p.Channel, orUnknown(p.LastError))
 	case client.PushStatusExpired:
-		a.Sentence = fmt.Sprintf("%s was not sent %s because it expired before it could be sent: %s.", a.who, what, orUnknown(p.LastError))
+		a.Sentence = fmt.Sprintf("%s was not sent %s because it expired before it could be sent: %s.", a.Who, what, orUnknown(p.LastError))
 	case client.PushStatusCanceled:
-		a.Sentence = fmt.Sprintf("%s was not sent %s because it was canceled%s.", a.who, what, because2(p.LastError))
+		a.Sentence = fmt.Sprintf("%s was not sent %s because it was canceled%s.", a.Who, what, because2(p.LastError))
+		if p.LastError == "opted-out" {
+			_, err := a.check(ctx, client.NewCheck{Recipient: a.Who, SendAt: later(p.SendAt, a.now), Channel: p.Channel, Category: p.Category})
+			return err
+		}
 	}
 	if p.PossiblyDelivered && p.Status != client.PushStatusSent {
 		a.Sentence += " It may have arrived all the same: an attempt ended with an unknown outcome."
 	}
+	return nil
 }
 
 func orUnknown(text string) string {
@@ -46,9 +55,15 @@ func orUnknown(text string) string {
 	return text
 }
 
+// because2 puts the reason of a cancel into words.
 func because2(text string) string {
-	if text == "" {
+	switch text {
+	case "":
 		return ""
+	case "opted-out":
+		return ", as they had opted out"
+	case "campaign-canceled":
+		return " with its campaign"
 	}
 	return ": " + text
 }
@@ -66,7 +81,7 @@ func because(reason string, rules []string) string {
 		return "it was quiet hours (" + list + ")"
 	case "opted-out":
 		return "they have opted out"
-	case "tenant-cap-exceeded":
+	case tenantCap:
 		return "your organisation's cap was used up (" + list + ")"
 	}
 	if list == "" {

@@ -21,7 +21,7 @@ type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
 	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any."`
-	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none."`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
 

@@ -142,17 +142,18 @@ func (a *api) getDescription(c *call) error {
 
 // descriptionFilter is which descriptions are asked for.
 type descriptionFilter struct {
-	optedOut bool
+	booking.DescriptionFilter
 	pageParams
 }
 
 var descriptionsParams = pages(
-	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.optedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
+	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.OptedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
+	field[descriptionFilter]{"address", optional, text(func(q *descriptionFilter, v string) { q.Address = v }, 1, maxTo), "Only those who have this address on some channel, in upper or lower case.", "aiko@example.com"},
 )
 
 func (a *api) listDescriptions(c *call) error {
 	return list(a, c, &descriptionsParams, func(q descriptionFilter, after string) (all []booking.Description, next *string, err error) {
-		all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.optedOut, after, q.size)
+		all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.DescriptionFilter, after, q.size)
 		if more {
 			next = &all[len(all)-1].Recipient
 		}

@@ -174,3 +174,43 @@ func TestRecipients_Scopes(t *testing.T) {
 	b.send("GET", "/v1/recipients/a", "", "Authorization", "Bearer "+writer).must(t, 200)
 	b.send("GET", "/v1/pushes", "", "Authorization", "Bearer "+writer).must(t, 403, "forbidden")
 }
+
+// TestRecipients_Address: recipients are listed by an address on any channel, in upper or lower case, page by page.
+func TestRecipients_Address(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/anna", `{"addresses":{"sms":"Anna@Example.com"}}`).must(t, 201)
+	b.send("PUT", "/v1/recipients/bert", `{"addresses":{"push":"anna@example.com"},"opt_outs":{"all":true}}`).must(t, 201)
+	b.send("PUT", "/v1/recipients/carl", `{"addresses":{"sms":"carl@example.com"}}`).must(t, 201)
+	for query, want := range map[string]string{
+		"address=anna@example.com": "anna bert", "address=ANNA@example.com&opted_out=true": "bert", "address=nobody@example.com": "", "address=anna": "",
+	} {
+		var got []string
+		for _, one := range b.send("GET", "/v1/recipients?"+query, "").must(t, 200).at(t, "recipients").([]any) {
+			got = append(got, one.(map[string]any)["recipient"].(string))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", query, got, want)
+		}
+	}
+	page := b.send("GET", "/v1/recipients?page_size=1&address=anna@example.com", "").must(t, 200)
+	rest := b.send("GET", "/v1/recipients?page_size=1&address=anna@example.com&page_token="+page.at(t, "next_page_token").(string), "").must(t, 200)
+	if all := rest.at(t, "recipients").([]any); len(all) != 1 || all[0].(map[string]any)["recipient"] != "bert" {
+		t.Errorf("the second page is %v", all)
+	}
+	if other := b.send("GET", "/v1/recipients?address=anna@example.com", "", "Authorization", "Bearer "+b.other).must(t, 200).at(t, "recipients").([]any); len(other) != 0 {
+		t.Errorf("another tenant sees %v", other)
+	}
+}
+
+// TestCheck_OptedOut: no time is offered to a recipient who has opted out.
+func TestCheck_OptedOut(t *testing.T) {
+	b := setup(t)
+	b.send("PUT", "/v1/recipients/anna", `{"opt_outs":{"all":true}}`).must(t, 201)
+	check := b.send("POST", "/v1/quota/check", `{"recipient":"anna","send_at":"`+b.in(time.Hour)+`"}`).must(t, 200)
+	quota := b.send("GET", "/v1/recipients/anna/quota", "").must(t, 200)
+	for _, r := range []reply{check, quota} {
+		if r.at(t, "allowed") != false || r.at(t, "next_available_at") != nil {
+			t.Errorf("%s", r.text)
+		}
+	}
+}

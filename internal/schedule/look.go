@@ -45,8 +45,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
 	}
-	s.offer(&decision)
-	return &Answer{Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)}, nil
+	return s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)), nil
 }
 
 // Quota says how full every rule for pushes of a kind is for a recipient around a time, and whether one more send would be
@@ -59,6 +58,13 @@ func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	if err != nil {
 		return nil, nil, fmt.Errorf("recipient quota: %w", err)
 	}
-	s.offer(&d)
-	return x.of.Policy(kind).Usage(x.view.Timeline, at), &Answer{Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)}, nil
+	return x.of.Policy(kind).Usage(x.view.Timeline, at), s.answer(Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)), nil
+}
+
+// answer offers the next and the previous free time. It offers none to a recipient who has opted out: no time is free then.
+func (s *Service) answer(r Refusal, out booking.OptOuts) *Answer {
+	if s.offer(&r.Decision); out.Any() {
+		r.Next, r.Previous = time.Time{}, time.Time{}
+	}
+	return &Answer{r, out}
 }

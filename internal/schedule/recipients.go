@@ -21,7 +21,7 @@ import (
 type recipientStore interface {
 	Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error)
 	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
-	Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error)
+	Descriptions(ctx context.Context, tenant uuid.UUID, f booking.DescriptionFilter, after string, limit int) (all []booking.Description, more bool, err error)
 	Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error)
 	BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error)
 	EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error
@@ -64,10 +64,10 @@ func (s *Service) Description(ctx context.Context, r quota.Recipient) (booking.D
 	return s.store.Description(ctx, r)
 }
 
-// Descriptions returns up to limit of a tenant's descriptions behind a recipient, in the order of their ids, and whether there
-// are more; with optedOut, of those alone who have opted out in any part.
-func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) ([]booking.Description, bool, error) {
-	return s.store.Descriptions(ctx, tenant, optedOut, after, limit)
+// Descriptions returns up to limit of a tenant's descriptions that fit a filter, behind a recipient, in the order of their ids, and
+// whether there are more.
+func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.DescriptionFilter, after string, limit int) ([]booking.Description, bool, error) {
+	return s.store.Descriptions(ctx, tenant, f, after, limit)
 }
 
 // Erase forgets a recipient: see Erase of the package store. If it fails it may have erased a part, and can be called again.

@@ -247,7 +247,7 @@ func TestDescriptions_PageSize(t *testing.T) {
 			for more := true; more; {
 				var page []booking.Description
 				var err error
-				if page, more, err = b.Descriptions(t.Context(), b.tenant, false, after, len(all)); err != nil {
+				if page, more, err = b.Descriptions(t.Context(), b.tenant, booking.DescriptionFilter{}, after, len(all)); err != nil {
 					t.Fatal(err)
 				}
 				if text, _ := json.Marshal(page); len(text) > 1200<<10 || more && len(text) < 700<<10 {

@@ -58,17 +58,20 @@ func (s *Store) queueDescription(b *pgx.Batch, who quota.Recipient, d *booking.D
 	})
 }
 
-// Descriptions returns up to limit of a tenant's descriptions behind a recipient, in the order of their ids, and whether there
-// are more; with optedOut, of those alone who have opted out in any part. It returns fewer where they are large.
-func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, optedOut bool, after string, limit int) (all []booking.Description, more bool, err error) {
-	only := ``
-	if optedOut {
+// Descriptions returns up to limit of a tenant's descriptions that fit a filter, behind a recipient, in the order of their ids, and
+// whether there are more. It returns fewer where they are large.
+func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.DescriptionFilter, after string, limit int) (all []booking.Description, more bool, err error) {
+	with, from, only, args := ``, `recipients`, ``, []any{tenant, after, limit + 1}
+	if f.OptedOut {
 		only = ` AND (opt_out_all OR opt_out_channels <> '{}' OR opt_out_categories <> '{}')`
+	}
+	if f.Address != "" { // by its index: along the list, all recipients would be read
+		with = `WITH found AS MATERIALIZED (SELECT * FROM recipients WHERE tenant_id = $1 AND address_list(addresses) @> ARRAY[lower($4)]) `
+		from, args = `found`, append(args, f.Address)
 	}
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		all, more = nil, false
-		rows, _ := c.Query(ctx, `SELECT `+descriptionColumns+` FROM recipients r WHERE r.tenant_id = $1 AND r.recipient > $2`+only+` ORDER BY r.recipient LIMIT $3`,
-			tenant, after, limit+1)
+		rows, _ := c.Query(ctx, with+`SELECT `+descriptionColumns+` FROM `+from+` r WHERE r.tenant_id = $1 AND r.recipient > $2`+only+` ORDER BY r.recipient LIMIT $3`, args...)
 		defer rows.Close()
 		size := 0
 		for rows.Next() {
