@@ -98,7 +98,7 @@ CREATE TABLE recipients (
     opt_out_all        bool NOT NULL DEFAULT false,
     opt_out_channels   text[] NOT NULL DEFAULT '{}',
     opt_out_categories text[] NOT NULL DEFAULT '{}',
-    limits             jsonb NOT NULL DEFAULT '{}',   -- by the name of the rule
+    limits             json NOT NULL DEFAULT '{}',    -- by the name of the rule, in the order of the request, which jsonb would lose
     attributes         jsonb NOT NULL DEFAULT '{}',
     created_at         timestamptz NOT NULL DEFAULT statement_timestamp(),
     updated_at         timestamptz NOT NULL DEFAULT statement_timestamp(),

@@ -2,6 +2,7 @@ package booking
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"time"
 )
@@ -19,12 +20,21 @@ type Description struct {
 	Addresses  map[string]string // by channel
 	OptOuts    OptOuts
 	Limits     map[string]int  // by the names of rules
+	LimitOrder []string        `json:"-"` // the names of Limits in the order of the request; nil: by the alphabet
 	Attributes json.RawMessage // an object; nil: one without members
 
 	Keep Members // that are left as they were
 	Log  bool    // the audit log has an entry of it alone
 
 	CreatedAt, UpdatedAt time.Time
+}
+
+// LimitNames returns the names of the limits in their order.
+func (d *Description) LimitNames() []string {
+	if len(d.LimitOrder) != len(d.Limits) {
+		return slices.Sorted(maps.Keys(d.Limits))
+	}
+	return d.LimitOrder
 }
 
 // Members are some of the members of a description, and of its opt-outs.

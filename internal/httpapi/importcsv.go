@@ -154,6 +154,9 @@ func csvLimit(rule string) csvColumn {
 		if d.Limits == nil {
 			d.Limits = map[string]int{}
 		}
+		if _, twice := d.Limits[rule]; !twice {
+			d.LimitOrder = append(d.LimitOrder, rule)
+		}
 		d.Limits[rule] = n
 		if len(d.Limits) > booking.MaxOwnLimits {
 			return fmt.Sprintf("is one limit too many: there may be %d", booking.MaxOwnLimits)

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ var descriptionFields = []field[description]{
 		map[string]string{"sms": "+819012345678", "email": "aiko@example.com"}},
 	{"opt_outs", optional, object(&optOutFields, func(d *description) *booking.OptOuts { return &d.OptOuts }).orNull(func(d *description) { d.OptOuts = booking.OptOuts{} }),
 		"What the recipient does not want to be sent.", nil},
-	{"limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit).orNull(func(d *description) { d.Limits = nil }),
+	{"limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit).orNull(func(d *description) { d.Limits, d.LimitOrder = nil, nil }),
 		"In the place of the limits of these rules. One of a rule that there is not has no effect until there is.", nil},
 	{"attributes", optional, attributes().orNull(func(d *description) { d.Attributes = nil }), "Anything of your own about the recipient, at most 16 KiB.",
 		map[string]any{"first_name": "Aiko", "plan": "gold"}},
@@ -80,7 +79,7 @@ func (d *description) readLimit(r *reader, i int, name string, errs *fieldErrors
 		found fieldErrors
 	)
 	if i == 0 {
-		d.Limits = nil
+		d.Limits, d.LimitOrder = nil, nil
 	}
 	ownLimitFields.read(r, &l, &found)
 	if _, twice := d.Limits[l.Rule]; twice && l.Rule != "" {
@@ -88,6 +87,9 @@ func (d *description) readLimit(r *reader, i int, name string, errs *fieldErrors
 	}
 	if d.Limits == nil {
 		d.Limits = map[string]int{}
+	}
+	if _, twice := d.Limits[l.Rule]; !twice {
+		d.LimitOrder = append(d.LimitOrder, l.Rule)
 	}
 	d.Limits[l.Rule] = l.Limit
 	errs.addAll(item(name, i), found)
@@ -244,13 +246,12 @@ func keepable(number string) bool {
 	return err == nil && exponent > -400 && exponent < 400
 }
 
-// ownLimits lists the limits of a recipient by the names of their rules.
-func ownLimits(limits map[string]int) []ownLimit {
-	all := make([]ownLimit, 0, len(limits))
-	for rule, limit := range limits {
-		all = append(all, ownLimit{rule, limit})
+// ownLimits lists the limits of a recipient in their order.
+func ownLimits(d *booking.Description) []ownLimit {
+	all := make([]ownLimit, 0, len(d.Limits))
+	for _, rule := range d.LimitNames() {
+		all = append(all, ownLimit{rule, d.Limits[rule]})
 	}
-	slices.SortFunc(all, func(a, b ownLimit) int { return cmp.Compare(a.Rule, b.Rule) })
 	return all
 }
 

@@ -53,7 +53,7 @@ type descriptionsView struct {
 
 func descriptionViewOf(d booking.Description) descriptionView {
 	v := descriptionView{
-		Recipient: d.Recipient, Addresses: d.Addresses, Limits: ownLimits(d.Limits), Attributes: rawObject(orEmpty(d.Attributes)), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt),
+		Recipient: d.Recipient, Addresses: d.Addresses, Limits: ownLimits(&d), Attributes: rawObject(orEmpty(d.Attributes)), CreatedAt: stamp(d.CreatedAt), UpdatedAt: stamp(d.UpdatedAt),
 		OptOuts: wantsView{d.OptOuts.All, append([]string{}, d.OptOuts.Channels...), append([]string{}, d.OptOuts.Categories...)},
 	}
 	if d.TimeZone != "" {

@@ -27,7 +27,7 @@ func TestRecipients_Walk(t *testing.T) {
 			t.Errorf("%s is %v, want %v", place, v, want)
 		}
 	}
-	if text := fmt.Sprint(got.at(t, "opt_outs"), got.at(t, "limits")); text != "map[all:false categories:[marketing] channels:[sms]] [map[limit:0 rule:another] map[limit:20 rule:per-day]]" {
+	if text := fmt.Sprint(got.at(t, "opt_outs"), got.at(t, "limits")); text != "map[all:false categories:[marketing] channels:[sms]] [map[limit:20 rule:per-day] map[limit:0 rule:another]]" {
 		t.Error(text)
 	}
 

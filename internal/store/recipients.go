@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,7 +28,7 @@ const describeSQL = `
 		coalesce(n.opt_out_all, old.opt_out_all, false),
 		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
 		CASE WHEN n.categories IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
-		coalesce(n.limits::jsonb, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
+		coalesce(n.limits::json, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
 	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
 		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
 	LEFT JOIN LATERAL (
@@ -229,13 +230,27 @@ func describeArgs(all []booking.Description) []any {
 			categories[i] = asJSON(d.OptOuts.Categories, `[]`)
 		}
 		if !d.Keep.Has(booking.Limits) {
-			limits[i] = asJSON(d.Limits, `{}`)
+			limits[i] = limitsJSON(&d)
 		}
 		if !d.Keep.Has(booking.Attributes) {
 			attributes[i] = asJSON(d.Attributes, `{}`)
 		}
 	}
 	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
+}
+
+// limitsJSON writes limits in their order.
+func limitsJSON(d *booking.Description) *string {
+	text := []byte{'{'}
+	for i, name := range d.LimitNames() {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		quoted, _ := json.Marshal(name)
+		text = append(append(text, quoted...), ':')
+		text = strconv.AppendInt(text, int64(d.Limits[name]), 10)
+	}
+	return new(string(append(text, '}')))
 }
 
 // asJSON writes a map or a list, and nothing for one that is nil.

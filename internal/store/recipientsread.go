@@ -13,11 +13,11 @@ import (
 )
 
 // descriptionColumns are what scanDescription reads, in its order, of a recipient r.
-const descriptionColumns = `r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits, r.attributes, r.created_at, r.updated_at`
+const descriptionColumns = `r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits, ARRAY(SELECT json_object_keys(r.limits)), r.attributes, r.created_at, r.updated_at`
 
 func scanDescription(row pgx.CollectableRow) (d booking.Description, err error) {
 	err = row.Scan(
-		&d.Recipient, &d.TimeZone, &d.Addresses, &d.OptOuts.All, &d.OptOuts.Channels, &d.OptOuts.Categories, &d.Limits, (*[]byte)(&d.Attributes),
+		&d.Recipient, &d.TimeZone, &d.Addresses, &d.OptOuts.All, &d.OptOuts.Channels, &d.OptOuts.Categories, &d.Limits, &d.LimitOrder, (*[]byte)(&d.Attributes),
 		&d.CreatedAt, &d.UpdatedAt,
 	)
 	d.Attributes = bytes.Clone(d.Attributes)
