@@ -13,7 +13,7 @@ import (
 
 // TestReadme_Walk runs `sendquota dev` in an empty folder, and then the
 // commands of the README against it, each of which must print what the "#"
-// line above it says.
+// line above it says. The shell names servers of production, which dev ignores.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -21,9 +21,13 @@ func TestReadme_Walk(t *testing.T) {
 	b := &bundle{t: t}
 	dir, addr := openFolder(t), testenv.FreeAddr(t)
 	path := filepath.Join(programs(t), "sendquota")
-	dev := testenv.StartCommand(t, process.Command{Path: path, Args: []string{"dev"}, Dir: dir, Env: []string{"SENDQUOTA_ADDR=" + addr}, Log: filepath.Join(t.TempDir(), "log")})
+	dev := testenv.StartCommand(t, process.Command{Path: path, Args: []string{"dev"}, Dir: dir,
+		Env: []string{"SENDQUOTA_ADDR=" + addr, "DATABASE_URL=postgres://127.0.0.1:1/production", "REDIS_URL=redis://127.0.0.1:1"}, Log: filepath.Join(t.TempDir(), "log")})
 	b.until("dev says that it is running", func() bool { return strings.Contains(dev.Log(), "sendquota is running") })
 
+	if n := strings.Count(dev.Log(), "ignoring DATABASE_URL and REDIS_URL"); n != 1 {
+		t.Errorf("dev said %d times that it ignores the servers of the shell:\n%s", n, dev.Log())
+	}
 	script, wanted := walk(t, strings.NewReplacer("bin/sendquota", path).Replace(string(readme)))
 	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
 	bash.Dir = dir
@@ -45,7 +49,7 @@ func TestReadme_Walk(t *testing.T) {
 	// free for it, and leaves that alone.
 	second := exec.Command(path, "dev")
 	second.Dir = dir
-	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+testenv.FreeAddr(t), "DATABASE_URL=", "REDIS_URL=")
+	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+testenv.FreeAddr(t))
 	out, err = second.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "sendquota runs already, at http://"+addr) || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("a second run: %v\n%s", err, out)

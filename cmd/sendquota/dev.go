@@ -30,17 +30,22 @@ type devCommands struct {
 
 type dev struct {
 	Dir             string `default:".local" help:"Where the data is kept between runs."`
+	DatabaseURL     string `name:"database-url" placeholder:"URL" help:"Use this Postgres, instead of one that is started here. A database with a tenant other than demo is refused. DATABASE_URL is ignored."`
+	RedisURL        string `name:"redis-url" placeholder:"URL" help:"Use this Redis, instead of one that is started here. REDIS_URL is ignored."`
 	PrivateWebhooks bool   `help:"Let webhooks of tenants go to loopback and private networks, to try them with a server on this machine."`
 }
 
 // Run starts what is missing, prints how to try it, and serves until it is told to stop.
 func (c dev) Run() error {
-	cfg, err := config.LoadDev(os.Environ())
+	cfg, err := c.settings(os.Environ())
 	if err != nil {
 		return err
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
+	if err := refuseTenants(ctx, string(cfg.DatabaseURL)); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return err
 	}
@@ -60,16 +65,15 @@ func (c dev) Run() error {
 	if err != nil {
 		return err
 	}
-	kept := cfg.DatabaseURL != "" || stack.Postgres.Private()
 	cfg.HTTP.Drain = 0 // callers have nowhere else to go
 	cfg.Console.Enabled = true
 	cfg.Webhooks.AllowPrivateAddresses = cfg.Webhooks.AllowPrivateAddresses || c.PrivateWebhooks
 	cfg.DatabaseURL, cfg.RedisURL = config.Secret(stack.Postgres.URL), config.Secret(stack.Redis.URL)
-	return errors.Join(c.serve(ctx, cfg, kept), stack.Close())
+	return errors.Join(c.serve(ctx, cfg), stack.Close())
 }
 
-// serve runs the programs on servers that are there, whose data is kept or not.
-func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
+// serve runs the programs on servers that are there.
+func (c dev) serve(ctx context.Context, cfg config.Config) error {
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -106,7 +110,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config, kept bool) error {
 			if err := os.WriteFile(c.addressPath(), []byte(addr), 0o644); err != nil {
 				return err
 			}
-			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, kept, cfg.File == "")
+			welcome(os.Stdout, addr, key, logPath, cfg.Channels[0].Name, cfg.File == "")
 			invite(os.Stdout, cfg, addr, admin)
 		case <-ctx.Done():
 		}
@@ -134,7 +138,7 @@ func (c dev) demo(ctx context.Context, cfg config.Config) (key string, admin inv
 		return "", admin, err
 	}
 	defer st.Close()
-	tenant, _, err := st.CreateTenant(ctx, "demo")
+	tenant, _, err := st.CreateTenant(ctx, demoTenant)
 	if err != nil {
 		return "", admin, err
 	}
@@ -202,11 +206,7 @@ func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
 	fmt.Fprintf(w, "The console: open this once, and choose a password for %s\n\n  %s%s%s\n\n", admin.email, at, user.LinkPath, admin.token)
 }
 
-func welcome(w io.Writer, addr, key, logPath, channel string, kept, inbox bool) {
-	data := "stays"
-	if !kept {
-		data = "is dropped, for the database is only borrowed"
-	}
+func welcome(w io.Writer, addr, key, logPath, channel string, inbox bool) {
 	then := "Then watch the first one arrive here."
 	if !inbox {
 		then = "The first one goes to your channel: the console shows what becomes of it."
@@ -224,8 +224,8 @@ Schedule a push for 15 seconds from now:
   curl -sS http://%[1]s/v1/pushes -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
     -d '{"recipient": "user-1", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
 
-Run it twice: the second is refused, and says why and when else. %[6]s
-Stop with Ctrl-C; the data %[5]s.
+Run it twice: the second is refused, and says why and when else. %[5]s
+Stop with Ctrl-C; the data stays.
 
-`, addr, key, logPath, channel, data, then)
+`, addr, key, logPath, channel, then)
 }

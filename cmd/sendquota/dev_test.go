@@ -3,8 +3,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestWelcome_Inbox: messages arrive in the terminal only where it takes the place of the channels that a file would have.
@@ -12,9 +16,47 @@ func TestWelcome_Inbox(t *testing.T) {
 	t.Parallel()
 	for _, inbox := range []bool{true, false} {
 		var text strings.Builder
-		welcome(&text, "127.0.0.1:8080", "key", "log", "push", true, inbox)
+		welcome(&text, "127.0.0.1:8080", "key", "log", "push", inbox)
 		if got := strings.Contains(text.String(), "watch the first one arrive here"); got != inbox || strings.Contains(text.String(), "%!") {
 			t.Errorf("inbox %v: %s", inbox, text.String())
 		}
+	}
+}
+
+// TestDev_IgnoresServersOfEnvironment: the variables of the shell, which may name servers of production, name none for dev; the flags do.
+func TestDev_IgnoresServersOfEnvironment(t *testing.T) {
+	t.Parallel()
+	shell := []string{"DATABASE_URL=postgres://production/db", "REDIS_URL=redis://production"}
+	cfg, err := dev{}.settings(shell)
+	if err != nil || cfg.DatabaseURL != "" || cfg.RedisURL != "" {
+		t.Errorf("dev takes the servers of the shell: %v", err)
+	}
+	cfg, err = dev{DatabaseURL: "postgres://here/db", RedisURL: "redis://here"}.settings(shell)
+	if err != nil || cfg.DatabaseURL != "postgres://here/db" || cfg.RedisURL != "redis://here" {
+		t.Errorf("dev does not take the servers of its flags: %v", err)
+	}
+	_, err = dev{DatabaseURL: "mysql://here", RedisURL: "here"}.settings(shell)
+	if err == nil || !strings.Contains(err.Error(), "--database-url: mysql://…: must begin") || !strings.Contains(err.Error(), "--redis-url: ") {
+		t.Errorf("wrong flags: %v", err)
+	}
+}
+
+// TestDev_RefusesTenants: dev changes nothing in a database that has a tenant besides demo, and makes no folder.
+func TestDev_RefusesTenants(t *testing.T) {
+	t.Parallel()
+	url, dir := testenv.Postgres(t), filepath.Join(t.TempDir(), "dev")
+	testenv.Exec(t, url, `INSERT INTO tenants (id, name) VALUES (gen_random_uuid(), 'acme'); DELETE FROM sendquota_version WHERE version_id = 1`)
+	err := dev{Dir: dir, DatabaseURL: url, RedisURL: "redis://127.0.0.1:1"}.Run()
+	if err == nil || !strings.Contains(err.Error(), "tenants other than demo (1)") {
+		t.Errorf("dev on a database of others: %v", err)
+	}
+	if names := testenv.Query[string](t, url, `SELECT string_agg(name, ' ') FROM tenants`); names != "acme" {
+		t.Errorf("tenants %s", names)
+	}
+	if n := testenv.Query[int](t, url, `SELECT count(*) FROM sendquota_version WHERE version_id = 1`); n > 0 {
+		t.Error("dev migrated the database")
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the folder: %v", err)
 	}
 }

@@ -24,8 +24,8 @@ const (
 )
 
 func (c *Config) variables(t *strictyaml.Table) {
-	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required but for `sendquota dev`", &c.DatabaseURL, checkDatabaseURL)
-	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…; the nodes of a cluster, host:port,host:port, or its one endpoint, redis-cluster://host:port; or sentinels, redis-sentinel://host:port,host:port?master=NAME; required by api and worker", &c.RedisURL, checkRedisURL)
+	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required; `sendquota dev` ignores it", &c.DatabaseURL, checkDatabaseURL)
+	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…; the nodes of a cluster, host:port,host:port, or its one endpoint, redis-cluster://host:port; or sentinels, redis-sentinel://host:port,host:port?master=NAME; required by api and worker; `sendquota dev` ignores it", &c.RedisURL, checkRedisURL)
 	t.String(AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", &c.Addr, checkAddress)
 	t.String(APIVariable, optional, "where `sendquota campaign` and `sendquota recipients` find the API, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
 	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })

@@ -17,8 +17,9 @@ type Config struct {
 	// in Dir. Empty means throw-away data, removed by Close.
 	Dir string
 
-	// DatabaseURL and RedisURL are what the caller found in the environment.
-	// A URL that is set is used as it is, without a question to the server.
+	// DatabaseURL and RedisURL are servers that a person named for this run, by a
+	// flag or by TEST_DATABASE_URL and TEST_REDIS_URL: never DATABASE_URL and
+	// REDIS_URL. A URL that is set is used as it is, without a question to the server.
 	DatabaseURL, RedisURL string
 
 	// Durable makes throw-away servers as durable, and so as slow, as those

@@ -4,7 +4,7 @@
 //
 // For each of the two services the first of these that works is used:
 //
-//  1. the URL that the caller passes on from the environment, as it is;
+//  1. the URL that a person named for this run, as it is;
 //  2. a private child process on a free loopback port, made from binaries
 //     found on this machine;
 //  3. as root with apt-get, or with brew: the package is installed, then 2;
@@ -15,7 +15,10 @@
 // the same way, and is always a child process. A Chromium, in which tests look at
 // pages, is found or installed in the same way too; the tests start it.
 //
-// No server is used that was neither named by the caller nor started here.
+// No server is used that was neither named for this run nor started here. DATABASE_URL
+// and REDIS_URL name the servers of the services, in a shell of production too: `sendquota
+// dev` and tests ignore both, and read --database-url and --redis-url, or TEST_DATABASE_URL
+// and TEST_REDIS_URL (see testenv).
 //
 // # How a child process lives and dies
 //

@@ -58,7 +58,7 @@ func TestFind_EnvironmentFirst(t *testing.T) {
 		t.Errorf("got %s and %s", s.Postgres.URL, s.Redis.URL)
 	}
 	if s.Postgres.Private() || s.Redis.Private() || s.Postgres.Pid() != 0 {
-		t.Error("a server of the environment is taken for ours")
+		t.Error("a named server is taken for ours")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestFind_WithoutRedis(t *testing.T) {
 	if err == nil {
 		t.Fatal("started without a Redis")
 	}
-	for _, part := range []string{"no Redis", "REDIS_URL is not set", "DATABASE_URL", "no redis-server in PATH", "name servers that run elsewhere"} {
+	for _, part := range []string{"no Redis: none was named", "--redis-url redis://", "TEST_REDIS_URL=redis://", "no redis-server in PATH", "name servers that run elsewhere"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("the error does not mention %q: %v", part, err)
 		}

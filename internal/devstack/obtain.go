@@ -10,7 +10,7 @@ import (
 // through obtain, so that they behave alike.
 type service struct {
 	name     string // "Postgres"
-	variable string // the environment variable with its URL; empty: none
+	variable string // the environment variable that names its program; empty: the caller may name a server
 	program  string // the name of the server's binary, for messages
 	apt      string // Debian package
 	brew     string // Homebrew formula
@@ -47,13 +47,14 @@ func (c Config) obtain(ctx context.Context, s service) (*Server, error) {
 
 // notFound is the error that a newcomer reads on a machine without servers.
 func notFound(s service, tried attempts) error {
-	if s.variable == "" {
+	if s.variable != "" {
 		return fmt.Errorf("no %s: %s is not set, and%w\ninstall %s (Debian: apt-get install %s)", s.name, s.variable, tried, s.program, s.apt)
 	}
-	return fmt.Errorf("no %s: %s is not set, and%w\n"+
+	return fmt.Errorf("no %s: none was named, and%w\n"+
 		"install %s (Debian: apt-get install %s), or name servers that run elsewhere:\n"+
-		"DATABASE_URL=postgres://sendquota:PASSWORD@127.0.0.1:5432/sendquota REDIS_URL=redis://127.0.0.1:6379/0",
-		s.name, s.variable, tried, s.program, s.apt)
+		"sendquota dev --database-url postgres://USER:PASSWORD@HOST/DATABASE --redis-url redis://HOST\n"+
+		"TEST_DATABASE_URL=postgres://… TEST_REDIS_URL=redis://… make test",
+		s.name, tried, s.program, s.apt)
 }
 
 // attempts are the errors of the ways that were tried.

@@ -24,13 +24,12 @@ func StartPostgres(ctx context.Context, c Config) (*Server, error) {
 		return &Server{Name: "postgres", URL: c.DatabaseURL}, nil
 	}
 	return c.obtain(ctx, service{
-		name:     "Postgres",
-		variable: "DATABASE_URL",
-		program:  "postgres",
-		apt:      "postgresql",
-		brew:     "postgresql@17",
-		binary:   func() (string, error) { return c.places.postgresBin(0) },
-		recipe:   c.postgresRecipe,
+		name:    "Postgres",
+		program: "postgres",
+		apt:     "postgresql",
+		brew:    "postgresql@17",
+		binary:  func() (string, error) { return c.places.postgresBin(0) },
+		recipe:  c.postgresRecipe,
 	})
 }
 

@@ -26,14 +26,13 @@ func StartRedis(ctx context.Context, c Config) (*Server, error) {
 		return &Server{Name: "redis", URL: c.RedisURL}, nil
 	}
 	return c.obtain(ctx, service{
-		name:     "Redis",
-		variable: "REDIS_URL",
-		program:  "redis-server",
-		apt:      "redis-server",
-		brew:     "redis",
-		binary:   c.places.redisBin,
-		recipe:   c.redisRecipe,
-		inside:   c.startMiniredis,
+		name:    "Redis",
+		program: "redis-server",
+		apt:     "redis-server",
+		brew:    "redis",
+		binary:  c.places.redisBin,
+		recipe:  c.redisRecipe,
+		inside:  c.startMiniredis,
 	})
 }
 

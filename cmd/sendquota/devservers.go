@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// demoTenant is the only tenant of a database that dev takes.
+const demoTenant = "demo"
+
+// settings reads the settings. Only the flags name servers: the variables of the shell may name those of production.
+func (c dev) settings(environ []string) (config.Config, error) {
+	rest, left := devstack.WithoutServices(environ)
+	if len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "ignoring %s: dev uses servers of its own; --database-url and --redis-url name others\n", strings.Join(left, " and "))
+	}
+	cfg, err := config.LoadDev(append(rest, "DATABASE_URL="+c.DatabaseURL, "REDIS_URL="+c.RedisURL))
+	if wrong, is := errors.AsType[config.Errors](err); is {
+		for i := range wrong {
+			switch wrong[i].Field {
+			case "DATABASE_URL":
+				wrong[i].Field = "--database-url"
+			case "REDIS_URL":
+				wrong[i].Field = "--redis-url"
+			}
+		}
+	}
+	return cfg, err
+}
+
+// refuseTenants rejects a named database that others work with, before anything is changed in it: dev contracts the schema,
+// makes a tenant and an admin, and prints messages that are due instead of sending them.
+func refuseTenants(ctx context.Context, databaseURL string) error {
+	if databaseURL == "" {
+		return nil
+	}
+	others, err := store.OtherTenants(ctx, databaseURL, demoTenant)
+	switch {
+	case err != nil:
+		return fmt.Errorf("--database-url: cannot read its tenants: %w", err)
+	case others > 0:
+		return fmt.Errorf("--database-url: the database has tenants other than %s (%d); name another database; nothing was changed", demoTenant, others)
+	}
+	return nil
+}
