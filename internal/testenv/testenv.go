@@ -13,7 +13,7 @@
 // TEST_DATABASE_URL and TEST_REDIS_URL. So may a machine without the programs of
 // these servers: own databases are made in Postgres, and empty indexes of Redis are
 // used, while what is already there is never touched. DATABASE_URL and REDIS_URL,
-// which may name servers of production, are ignored.
+// which may name servers of production, are taken out of the environment of tests.
 package testenv
 
 import (
@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,6 +87,7 @@ func (s *Servers) onClose(f func() error) {
 // ends the process. What all tests need is set up first; what that has registered
 // with Cleanup follows the tests.
 func Main(m *testing.M, setup ...func(t T)) {
+	IgnoreServices()
 	code := 1
 	err := Run(context.Background(), func(t T) {
 		for _, f := range setup {
@@ -98,6 +100,18 @@ func Main(m *testing.M, setup ...func(t T)) {
 		code = max(code, 1)
 	}
 	os.Exit(code)
+}
+
+// IgnoreServices takes DATABASE_URL and REDIS_URL out of the environment, and says so: what a test runs must not reach the
+// servers of services.
+func IgnoreServices() {
+	_, left := devstack.WithoutServices(os.Environ())
+	for _, name := range left {
+		_ = os.Unsetenv(name) // fails on a name that is none
+	}
+	if len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "ignoring %s: tests use servers of their own; %s and %s name others\n", strings.Join(left, " and "), DatabaseVariable, RedisVariable)
+	}
 }
 
 // WithServers calls f with the variables that let the tests of other processes

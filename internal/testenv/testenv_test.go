@@ -3,6 +3,7 @@ package testenv
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +12,25 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 )
 
-func TestMain(m *testing.M) { Main(m) }
+func TestMain(m *testing.M) {
+	for _, name := range services {
+		_ = os.Setenv(name, "postgres://production")
+	}
+	Main(m)
+}
+
+// services are the variables that name the servers of services, as a shell of production has them.
+var services = []string{"DATABASE_URL", "REDIS_URL"}
+
+// TestMain_IgnoresServices: what a test runs does not find the servers of services.
+func TestMain_IgnoresServices(t *testing.T) {
+	t.Parallel()
+	for _, name := range services {
+		if is, set := os.LookupEnv(name); set {
+			t.Errorf("%s is %s in a test", name, is)
+		}
+	}
+}
 
 const testDatabases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'sendquota_test_%'"
 

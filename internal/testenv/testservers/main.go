@@ -33,6 +33,7 @@ func main() {
 func run(command []string) (status int, err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	testenv.IgnoreServices()
 	err = testenv.WithServers(ctx, func(environment []string) error {
 		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 		cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
