@@ -300,12 +300,15 @@ const (
 
 // Defines values for ReportPostgres.
 const (
-	ReportPostgresNotMigrated   ReportPostgres = "not_migrated"
-	ReportPostgresNotWritable   ReportPostgres = "not_writable"
-	ReportPostgresOk            ReportPostgres = "ok"
-	ReportPostgresReadOnly      ReportPostgres = "read_only"
-	ReportPostgresUnreachable   ReportPostgres = "unreachable"
-	ReportPostgresWrongEncoding ReportPostgres = "wrong_encoding"
+	ReportPostgresFewConnections ReportPostgres = "few_connections"
+	ReportPostgresFewLocks       ReportPostgres = "few_locks"
+	ReportPostgresNotMigrated    ReportPostgres = "not_migrated"
+	ReportPostgresNotWritable    ReportPostgres = "not_writable"
+	ReportPostgresOk             ReportPostgres = "ok"
+	ReportPostgresOldVersion     ReportPostgres = "old_version"
+	ReportPostgresReadOnly       ReportPostgres = "read_only"
+	ReportPostgresUnreachable    ReportPostgres = "unreachable"
+	ReportPostgresWrongEncoding  ReportPostgres = "wrong_encoding"
 )
 
 // Defines values for ReportQueue.
@@ -320,6 +323,7 @@ const (
 	ReportRedisEvicts      ReportRedis = "evicts"
 	ReportRedisNoTime      ReportRedis = "no_time"
 	ReportRedisOk          ReportRedis = "ok"
+	ReportRedisOldVersion  ReportRedis = "old_version"
 	ReportRedisQueueBroken ReportRedis = "queue_broken"
 	ReportRedisUnreachable ReportRedis = "unreachable"
 )
@@ -375,12 +379,15 @@ const (
 
 // Defines values for StatusPostgres.
 const (
-	StatusPostgresNotMigrated   StatusPostgres = "not_migrated"
-	StatusPostgresNotWritable   StatusPostgres = "not_writable"
-	StatusPostgresOk            StatusPostgres = "ok"
-	StatusPostgresReadOnly      StatusPostgres = "read_only"
-	StatusPostgresUnreachable   StatusPostgres = "unreachable"
-	StatusPostgresWrongEncoding StatusPostgres = "wrong_encoding"
+	StatusPostgresFewConnections StatusPostgres = "few_connections"
+	StatusPostgresFewLocks       StatusPostgres = "few_locks"
+	StatusPostgresNotMigrated    StatusPostgres = "not_migrated"
+	StatusPostgresNotWritable    StatusPostgres = "not_writable"
+	StatusPostgresOk             StatusPostgres = "ok"
+	StatusPostgresOldVersion     StatusPostgres = "old_version"
+	StatusPostgresReadOnly       StatusPostgres = "read_only"
+	StatusPostgresUnreachable    StatusPostgres = "unreachable"
+	StatusPostgresWrongEncoding  StatusPostgres = "wrong_encoding"
 )
 
 // Defines values for StatusQueue.
@@ -395,6 +402,7 @@ const (
 	StatusRedisEvicts      StatusRedis = "evicts"
 	StatusRedisNoTime      StatusRedis = "no_time"
 	StatusRedisOk          StatusRedis = "ok"
+	StatusRedisOldVersion  StatusRedis = "old_version"
 	StatusRedisQueueBroken StatusRedis = "queue_broken"
 	StatusRedisUnreachable StatusRedis = "unreachable"
 )
@@ -2423,26 +2431,26 @@ type Report struct {
 	// Detail What is wrong with Postgres or Redis, and what to do.
 	Detail string `json:"detail,omitempty,omitzero"`
 
-	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 	Postgres ReportPostgres `json:"postgres"`
 
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue ReportQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
 	Redis ReportRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
 	Status ReportStatus `json:"status"`
 }
 
-// ReportPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+// ReportPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 type ReportPostgres string
 
 // ReportQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type ReportQueue string
 
-// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
+// ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
 type ReportRedis string
 
 // ReportStatus degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2788,13 +2796,13 @@ type Status struct {
 	// Minutes The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out.
 	Minutes []StatusMinute `json:"minutes"`
 
-	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 	Postgres StatusPostgres `json:"postgres"`
 
 	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 	Queue StatusQueue `json:"queue"`
 
-	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
+	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
 	Redis StatusRedis `json:"redis"`
 
 	// Status degraded: everything works, only slower. stopping: send requests elsewhere.
@@ -2805,13 +2813,13 @@ type Status struct {
 	Workers int64 `json:"workers"`
 }
 
-// StatusPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write.
+// StatusPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 type StatusPostgres string
 
 // StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
 type StatusQueue string
 
-// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction.
+// StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
 type StatusRedis string
 
 // StatusStatus degraded: everything works, only slower. stopping: send requests elsewhere.

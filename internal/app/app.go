@@ -128,7 +128,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
 	})
 	a.health = health.New(health.Config{
-		Postgres: a.store.Ready, Redis: a.redisWorks, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
+		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
 }
@@ -152,6 +152,14 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 		count()
 		a.log.Warn(message, "error", err)
 	}
+}
+
+// postgresWorks reports whether Postgres does what the programs need of it, and is set up for them.
+func (a *App) postgresWorks(ctx context.Context) error {
+	if err := a.store.Ready(ctx); err != nil {
+		return err
+	}
+	return a.store.Suits(ctx)
 }
 
 // redisWorks reports whether Redis does what the programs need of it, and is set up for them.

@@ -49,8 +49,13 @@ func (a *App) warn(ctx context.Context) {
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {
 		a.log.Warn("Postgres cannot be used yet", "error", err)
-	} else if newer, _ := a.store.Newer(ctx); newer != "" {
-		a.log.Warn(newer)
+	} else {
+		if newer, _ := a.store.Newer(ctx); newer != "" {
+			a.log.Warn(newer)
+		}
+		if err := a.store.Suits(ctx); err != nil {
+			a.log.Warn("Postgres is not set up for this", "error", err)
+		}
 	}
 	if err := a.queue.Works(ctx); err != nil {
 		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)

@@ -127,12 +127,16 @@ func (v *nowView) Summary() summary {
 		return summary{"open", "It cannot be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
 	case v.Status.Status == client.StatusStatusStopping:
 		return summary{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
-	case v.Postgres != client.StatusPostgresOk:
+	case v.Postgres != client.StatusPostgresOk && !poor[v.Postgres]:
 		return summary{"open", "Nothing is accepted or sent at the moment: " + about("Postgres", postgresWords[v.Postgres])}
 	case v.Workers == 0:
 		return summary{"open", "Nothing is sent at the moment: no worker has told of itself in the last 30 seconds."}
 	case v.Queue == client.StatusQueueOverdue:
 		return summary{"paused", "Something has been due for too long: the channels below may say why."}
+	case poor[v.Postgres]:
+		return summary{"paused", "Everything is sent for now: " + about("Postgres", postgresWords[v.Postgres])}
+	case poor[v.Redis]:
+		return summary{"paused", "Everything is sent for now: " + about("Redis", redisWords[v.Redis])}
 	case v.Redis != client.StatusRedisOk:
 		return summary{"paused", "Everything is sent, though a little slower: " + about("Redis", redisWords[v.Redis])}
 	}
@@ -171,17 +175,30 @@ func (v *nowView) RedisWords() string { return redisWords[v.Redis] }
 func (v *nowView) QueueWords() string { return queueWords[v.Queue] }
 
 var postgresWords = map[client.StatusPostgres]string{
-	client.StatusPostgresOk:          "It answers, and keeps everything that was accepted.",
-	client.StatusPostgresUnreachable: "It cannot be reached. Nothing that was accepted is lost.",
-	client.StatusPostgresReadOnly:    "It is a standby, which takes no writes. An operator has to connect the programs to the primary.",
-	client.StatusPostgresNotMigrated: "It lacks a migration of this release. An operator has to run “sendquota migrate”.",
-	client.StatusPostgresNotWritable: "It lets the programs write nothing. An operator has to give their role the rights.",
+	client.StatusPostgresOk:             "It answers, and keeps everything that was accepted.",
+	client.StatusPostgresUnreachable:    "It cannot be reached. Nothing that was accepted is lost.",
+	client.StatusPostgresReadOnly:       "It is a standby, which takes no writes. An operator has to connect the programs to the primary.",
+	client.StatusPostgresNotMigrated:    "It lacks a migration of this release. An operator has to run “sendquota migrate”.",
+	client.StatusPostgresNotWritable:    "It lets the programs write nothing. An operator has to give their role the rights.",
+	client.StatusPostgresWrongEncoding:  "It is not in UTF-8. An operator has to make a database that is.",
+	client.StatusPostgresOldVersion:     "It is older than sendquota needs. An operator has to upgrade it.",
+	client.StatusPostgresFewLocks:       "It has fewer locks than large batches need. An operator has to raise max_locks_per_transaction.",
+	client.StatusPostgresFewConnections: "It allows fewer connections than the programs open. An operator has to raise max_connections.",
+}
+
+// poor are the states of a server that works, and is not set up as it should be.
+var poor = map[any]bool{
+	client.StatusPostgresOldVersion: true, client.StatusPostgresFewLocks: true, client.StatusPostgresFewConnections: true,
+	client.StatusRedisOldVersion: true, client.StatusRedisEvicts: true, client.StatusRedisNoTime: true,
 }
 
 var redisWords = map[client.StatusRedis]string{
 	client.StatusRedisOk:          "It answers, and wakes the workers on time.",
 	client.StatusRedisUnreachable: "It cannot be reached. The workers look for what is due in Postgres meanwhile, and callers’ speed limits are not kept.",
 	client.StatusRedisQueueBroken: "It has a queue that is paused or damaged. The workers look for what is due in Postgres meanwhile.",
+	client.StatusRedisNoTime:      "It refuses the command TIME, so speed limits are not kept. An operator has to allow it.",
+	client.StatusRedisEvicts:      "It may drop what it should keep. An operator has to set its maxmemory-policy to noeviction.",
+	client.StatusRedisOldVersion:  "It is older than sendquota needs. An operator has to upgrade it.",
 }
 
 var queueWords = map[client.StatusQueue]string{

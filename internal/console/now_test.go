@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -85,7 +87,21 @@ func TestNow_Live(t *testing.T) {
 // TestNow_Words: each state that the API may tell of has its words, and the worst comes first.
 func TestNow_Words(t *testing.T) {
 	t.Parallel()
-	if len(postgresWords) != 5 || len(redisWords) != 3 || len(queueWords) != 3 || len(channelWords) != 5 {
+	states := func(field string) []string {
+		f, _ := reflect.TypeFor[health.Report]().FieldByName(field)
+		return strings.Split(f.Tag.Get("enum"), ",")
+	}
+	for _, state := range states("Postgres") {
+		if postgresWords[client.StatusPostgres(state)] == "" {
+			t.Errorf("Postgres %s has no words", state)
+		}
+	}
+	for _, state := range states("Redis") {
+		if redisWords[client.StatusRedis(state)] == "" {
+			t.Errorf("Redis %s has no words", state)
+		}
+	}
+	if len(queueWords) != 3 || len(channelWords) != 5 {
 		t.Error("a state lacks its words")
 	}
 	well := client.Status{Status: client.StatusStatusReady, Postgres: client.StatusPostgresOk, Redis: client.StatusRedisOk, Queue: client.StatusQueueOk, Workers: 1}
@@ -107,7 +123,9 @@ func TestNow_Words(t *testing.T) {
 				v.Channels = append(v.Channels, client.Channel{Name: name, State: client.ChannelStatePaused})
 			}
 		},
-		"a little slower: Redis can": func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
+		"for now: Postgres has fewer locks": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresFewLocks, client.StatusRedisEvicts },
+		"for now: Redis may drop":           func(v *nowView) { v.Redis = client.StatusRedisEvicts },
+		"a little slower: Redis can":        func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
 	} {
 		v := &nowView{Status: well}
 		change(v)

@@ -29,6 +29,9 @@ type Config struct {
 	// SharedBuffers is how many megabytes of pages Postgres keeps in memory; 0: 128.
 	SharedBuffers int
 
+	// PostgresSettings are more settings of Postgres, in the form "name=value".
+	PostgresSettings []string
+
 	// OwnProcess insists on a child process of our own, which a test may
 	// kill: URLs and miniredis are not used.
 	OwnProcess bool

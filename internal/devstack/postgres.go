@@ -89,7 +89,7 @@ func (c Config) postgresSettings() []string {
 		// that kill it would blame us.
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
-	return settings
+	return append(settings, c.PostgresSettings...) // the last one counts
 }
 
 // answers tells whether the server at this URL accepts connections and is the

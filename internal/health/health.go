@@ -14,8 +14,8 @@ import (
 // Report is what a program stands on.
 type Report struct {
 	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: everything works, only slower. stopping: send requests elsewhere."`
-	Postgres string `json:"postgres" enum:"ok,unreachable,wrong_encoding,read_only,not_migrated,not_writable" doc:"wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write."`
-	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction."`
+	Postgres string `json:"postgres" enum:"ok,unreachable,wrong_encoding,read_only,not_migrated,not_writable,old_version,few_locks,few_connections" doc:"wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open."`
+	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts,old_version" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2."`
 	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres."`
 	Detail   string `json:"detail,omitempty" doc:"What is wrong with Postgres or Redis, and what to do."`
 }
@@ -36,7 +36,7 @@ func (r Report) Serves() bool { return r.Status == Ready || r.Status == Degraded
 
 // Config is what a [Checker] asks.
 type Config struct {
-	Postgres func(context.Context) error // its error may have a State() string, which is shown; nil: it works
+	Postgres func(context.Context) error // its error may have a State() string, which is shown, and a Usable() bool; nil: it works
 	Redis    func(context.Context) error // nil: it works
 	Overdue  func(context.Context) (time.Duration, error)
 	Patience time.Duration    // how long a push may be due
@@ -90,28 +90,29 @@ func (c *Checker) ask(ctx context.Context) Report {
 	r := Report{Status: Ready}
 	var both sync.WaitGroup
 	var details [2]string
-	both.Go(func() { r.Redis, details[1] = state(ctx, c.cfg.Redis) })
-	r.Postgres, details[0] = state(ctx, c.cfg.Postgres)
-	r.Queue = c.queue(ctx, r.Postgres)
+	both.Go(func() { r.Redis, details[1], _ = state(ctx, c.cfg.Redis) })
+	var usable bool
+	r.Postgres, details[0], usable = state(ctx, c.cfg.Postgres)
+	r.Queue = c.queue(ctx, usable)
 	both.Wait()
 	r.Detail = strings.Trim(strings.Join(details[:], "; "), "; ")
 	switch {
-	case r.Postgres != ok:
+	case !usable:
 		r.Status = Unavailable
-	case r.Redis != ok || r.Queue != ok:
+	case r.Postgres != ok || r.Redis != ok || r.Queue != ok:
 		r.Status = Degraded
 	}
 	return r
 }
 
 // queue says whether what is due is sent.
-func (c *Checker) queue(ctx context.Context, postgres string) string {
+func (c *Checker) queue(ctx context.Context, postgres bool) string {
 	if c.cfg.Overdue == nil {
 		return ok
 	}
 	overdue, err := c.cfg.Overdue(ctx)
 	switch {
-	case postgres != ok || err != nil:
+	case !postgres || err != nil:
 		return "unknown"
 	case overdue > c.cfg.Patience:
 		return "overdue"
@@ -125,21 +126,26 @@ type stated interface{ State() string }
 // detailed is an error that says more, to anybody who asks.
 type detailed interface{ Detail() string }
 
-func state(ctx context.Context, ask func(context.Context) error) (word, detail string) {
+// usable is an error of a server that lacks something, and works.
+type usable interface{ Usable() bool }
+
+func state(ctx context.Context, ask func(context.Context) error) (word, detail string, works bool) {
 	if ask == nil {
-		return ok, ""
+		return ok, "", true
 	}
 	err := ask(ctx)
 	if err == nil {
-		return ok, ""
+		return ok, "", true
 	}
+	var u usable
+	works = errors.As(err, &u) && u.Usable()
 	var d detailed
 	if errors.As(err, &d) {
 		detail = d.Detail()
 	}
 	var s stated
 	if errors.As(err, &s) {
-		return cmp.Or(s.State(), "unreachable"), detail
+		return cmp.Or(s.State(), "unreachable"), detail, works
 	}
-	return "unreachable", detail
+	return "unreachable", detail, works
 }

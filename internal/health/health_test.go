@@ -17,6 +17,20 @@ type explained struct{ error }
 
 func (explained) Detail() string { return "it is away" }
 
+// unsuited is a server that works, and lacks two things.
+func unsuited() error {
+	var u Unsuited
+	u.Lacks("few_locks", "it has %d", 64)
+	u.Lacks("few_connections", "it has few")
+	return u.Err()
+}
+
+func TestUnsuited_Nothing(t *testing.T) {
+	if err := new(Unsuited).Err(); err != nil {
+		t.Errorf("nothing lacks: %v", err)
+	}
+}
+
 func TestCheck_Report(t *testing.T) {
 	away := errors.New("away")
 	for name, row := range map[string]struct {
@@ -32,6 +46,7 @@ func TestCheck_Report(t *testing.T) {
 		"a standby":        {postgres: readOnly{away}, want: Report{Status: Unavailable, Postgres: "read_only", Redis: ok, Queue: "unknown"}},
 		"without anything": {postgres: away, redis: away, want: Report{Status: Unavailable, Postgres: "unreachable", Redis: "unreachable", Queue: "unknown"}},
 		"with a reason":    {postgres: explained{away}, redis: explained{away}, want: Report{Status: Unavailable, Postgres: "unreachable", Redis: "unreachable", Queue: "unknown", Detail: "it is away; it is away"}},
+		"badly set up":     {postgres: unsuited(), want: Report{Status: Degraded, Postgres: "few_locks", Redis: ok, Queue: ok, Detail: "it has 64; it has few"}},
 		"about to stop":    {stopping: true, want: Report{Status: Stopping, Postgres: ok, Redis: ok, Queue: ok}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,22 +7,12 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/health"
 )
 
-// UnsuitableError says why a Redis that works is none that sendquota should have.
-type UnsuitableError struct{ state, detail string }
-
-// Error says it in one sentence.
-func (e *UnsuitableError) Error() string { return "queue: " + e.detail }
-
-// State says it in a word.
-func (e *UnsuitableError) State() string { return e.state }
-
-// Detail says what to do.
-func (e *UnsuitableError) Detail() string { return e.detail }
-
-// Suits reports whether Redis, each master of a cluster, tells the time, and keeps what it has: [*UnsuitableError]. What a user of
-// Redis may not ask counts as good.
+// Suits reports whether Redis, each master of a cluster, is new enough, tells the time, and keeps what it has: the error lists
+// everything that it lacks, [*health.Unsuited]. What a user of Redis may not ask counts as good.
 func (q *Queue) Suits(ctx context.Context) error {
 	if cluster, is := q.rdb.(*redis.ClusterClient); is {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return suits(ctx, c) })
@@ -31,22 +21,39 @@ func (q *Queue) Suits(ctx context.Context) error {
 }
 
 func suits(ctx context.Context, c redis.Cmdable) error {
+	var lacks health.Unsuited
 	switch err := c.Time(ctx).Err(); {
 	case err == nil:
 	case strings.HasPrefix(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown command"):
-		return &UnsuitableError{"no_time", "Redis refuses the command TIME, without which speed limits and the pace of channels cannot be decided; " +
-			"take it out of rename-command, or allow it with ACL SETUSER … +time"}
+		lacks.Lacks("no_time", "Redis refuses the command TIME, without which speed limits and the pace of channels cannot be decided; "+
+			"take it out of rename-command, or allow it with ACL SETUSER … +time")
 	default:
 		return fmt.Errorf("queue: %w", err)
 	}
-	info, err := c.Info(ctx, "memory").Result()
+	info, err := c.Info(ctx).Result()
 	if _, refused := errors.AsType[redis.Error](err); err != nil && !refused {
 		return fmt.Errorf("queue: %w", err)
 	}
+	inspect(info, &lacks)
+	return lacks.Err()
+}
+
+// inspect adds what the answer to INFO shows to be lacking. A server that does not report something has it.
+func inspect(info string, lacks *health.Unsuited) {
 	for line := range strings.Lines(info) {
-		if policy, is := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); is && policy != "noeviction" {
-			return &UnsuitableError{"evicts", "Redis has the maxmemory-policy " + policy + ", and may drop wake-ups and what is used of speed limits; set it to noeviction"}
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case name == "redis_version" && tooOld(value):
+			lacks.Lacks("old_version", "Redis has the version %s, and sendquota needs 6.2 or later; upgrade it", value)
+		case name == "maxmemory_policy" && value != "noeviction":
+			lacks.Lacks("evicts", "Redis has the maxmemory-policy %s, and may drop wake-ups and what is used of speed limits; set it to noeviction", value)
 		}
 	}
-	return nil
+}
+
+// tooOld reports whether a version is before 6.2.
+func tooOld(version string) bool {
+	var major, minor int
+	n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	return n == 2 && (major < 6 || major == 6 && minor < 2)
 }

@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestSuits: a Redis that does not tell the time, or that evicts, is said to, in a sentence; a user who may not ask is not told.
+// TestSuits reports a Redis that does not tell the time, or that evicts, with all sentences; a user who may not ask is told nothing.
 func TestSuits(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -35,10 +36,11 @@ func TestSuits(t *testing.T) {
 		{"no TIME", "noeviction", noTime, "no_time", "refuses the command TIME"},
 		{"no INFO", "allkeys-lru", noInfo, "", ""},
 		{"eviction", "volatile-ttl", all, "evicts", "volatile-ttl"},
+		{"both", "volatile-ttl", noTime, "no_time", "volatile-ttl"},
 	} {
 		testenv.Check(t, admin.ConfigSet(t.Context(), "maxmemory-policy", row.policy).Err())
 		err := row.q.Suits(t.Context())
-		var unsuitable *queue.UnsuitableError
+		var unsuitable *health.Unsuited
 		switch errors.As(err, &unsuitable); {
 		case row.state == "" && err != nil:
 			t.Errorf("%s: %v", row.name, err)
@@ -47,7 +49,7 @@ func TestSuits(t *testing.T) {
 		}
 	}
 	testenv.Check(t, server.Kill())
-	if err := all.Suits(t.Context()); err == nil || errors.As(err, new(*queue.UnsuitableError)) {
+	if err := all.Suits(t.Context()); err == nil || errors.As(err, new(*health.Unsuited)) {
 		t.Errorf("a Redis that is gone: %v", err)
 	}
 }

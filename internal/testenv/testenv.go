@@ -153,12 +153,13 @@ func OwnRedis(t T) *devstack.Server {
 
 // OwnPostgres starts a Postgres for this test alone, which the test may kill,
 // pause and restart. Its URL names a migrated database. It is stopped when
-// the test ends. What it acknowledged survives that it is killed.
-func OwnPostgres(t T) *devstack.Server {
+// the test ends. What it acknowledged survives that it is killed. It takes settings in
+// the form "name=value".
+func OwnPostgres(t T, settings ...string) *devstack.Server {
 	t.Helper()
 	seed, err := newSeed()
 	Check(t, err)
-	s := own(t, devstack.StartPostgres, devstack.Config{Seed: seed})
+	s := own(t, devstack.StartPostgres, devstack.Config{Seed: seed, PostgresSettings: settings})
 	admin, err := withDatabase(s.URL, "postgres")
 	Check(t, err)
 	for _, statement := range []string{"DROP DATABASE sendquota", "CREATE DATABASE sendquota TEMPLATE " + seed.Name} {
