@@ -11,7 +11,8 @@ import (
 
 type checkConfig struct {
 	jsonFlag
-	File *string `arg:"" optional:"" help:"The YAML file, instead of the one that SENDQUOTA_CONFIG names."`
+	File    *string `arg:"" optional:"" help:"The YAML file, instead of the one that SENDQUOTA_CONFIG names."`
+	Connect bool    `help:"If the settings have no faults, connect to Postgres and Redis, and report whatever they lack: migrations, rights, versions, and settings of theirs. Nothing is changed."`
 }
 
 // Validate is called by kong.
@@ -34,7 +35,7 @@ func (f jsonFlag) printFaults(v map[string]any, err error, text string, args ...
 	return err
 }
 
-// Run reads the settings as the services do, and asks no server.
+// Run reads the settings as the services do. It connects to the servers only if it is asked to.
 func (c checkConfig) Run() error {
 	environ := os.Environ()
 	if c.File != nil {
@@ -44,6 +45,12 @@ func (c checkConfig) Run() error {
 	from := "of the environment"
 	if cfg.File != "" {
 		from += " and of " + cfg.File
+	}
+	if err == nil && c.Connect {
+		ctx, stop := app.UntilSignal()
+		defer stop()
+		err = app.CheckServers(ctx, cfg)
+		from += ", and none in Postgres and Redis"
 	}
 	return c.printFaults(map[string]any{"file": cfg.File}, err, "no faults in the settings %s\n", from)
 }

@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/queue"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// checkTime bounds how long each server may take to answer a person.
+const checkTime = 10 * time.Second
+
+// CheckServers connects to Postgres and Redis as the services would, and returns everything that they lack, a line for each.
+// It changes nothing, but for a key in Redis that expires after a second.
+func CheckServers(ctx context.Context, cfg config.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	return errors.Join(
+		named("Postgres", store.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections})),
+		named("Redis", checkRedis(ctx, cfg)),
+	)
+}
+
+// checkRedis asks what [App.redisWorks] asks, but for the queues, whose names only Postgres knows.
+func checkRedis(ctx context.Context, cfg config.Config) error {
+	o, err := redisOptions(cfg.RedisURL, 1)
+	if err != nil {
+		return err
+	}
+	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // the error says it
+	client := redis.NewUniversalClient(o)
+	defer client.Close()
+	q := queue.New(client, cfg.Delivery.Queues, func() (string, bool) { return "", false })
+	if err := q.Works(ctx); err != nil {
+		return err
+	}
+	return q.Suits(ctx)
+}
+
+// named puts the name of a server before each of joined errors, which gets a line of its own.
+func named(server string, err error) error {
+	if err == nil {
+		return nil
+	}
+	all := []error{err}
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		all = joined.Unwrap()
+	}
+	for i, err := range all {
+		all[i] = fmt.Errorf("%s: %s", server, strings.Join(strings.Fields(err.Error()), " ")) // pgx breaks lines
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestCheckServers: everything that both servers lack is said at once, a line each; servers that are set up well lack nothing.
+func TestCheckServers(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	check := func(database, redis string, want ...string) {
+		t.Helper()
+		cfg, err := config.Load([]string{"DATABASE_URL=" + database, "REDIS_URL=" + redis})
+		testenv.Check(t, err)
+		err = CheckServers(t.Context(), cfg)
+		if len(want) == 0 && err != nil || len(want) > 0 && (err == nil || strings.Count(err.Error(), "\n") != len(want)-1) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "hush") {
+			t.Errorf("it tells a password: %v", err)
+		}
+		for _, line := range want {
+			if err == nil || !strings.Contains(err.Error(), line) {
+				t.Errorf("%v, want it to say %q", err, line)
+			}
+		}
+	}
+	database := testenv.Postgres(t)
+	check(database, server.URL)
+	testenv.Exec(t, database, `DELETE FROM sendquota_version WHERE version_id = 1`)
+	testenv.Check(t, testenv.RedisClient(t, server.URL).ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	check(database, server.URL, "Postgres: the database is not_migrated", "Redis: Redis has the maxmemory-policy allkeys-lru")
+	check("postgres://nobody:hush@127.0.0.1:1/none", "redis://:hush@127.0.0.1:1", "Postgres: connect to Postgres", "Redis: queue: ")
+	own := testenv.OwnPostgres(t, "max_locks_per_transaction=64", "max_connections=40").URL
+	testenv.Exec(t, own, `DELETE FROM sendquota_version WHERE version_id = 1`)
+	check(own, server.URL, "Postgres: the database is not_migrated", "max_locks_per_transaction = 64", "allkeys-lru")
+}
+
+// TestReadyz_Suits: a program that works with servers that are not set up for it is degraded, logs what they lack, and tells it to
+// whoever asks.
+func TestReadyz_Suits(t *testing.T) {
+	t.Parallel()
+	server := testenv.OwnRedis(t)
+	testenv.Check(t, testenv.RedisClient(t, server.URL).ConfigSet(t.Context(), "maxmemory-policy", "allkeys-lru").Err())
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.OwnPostgres(t, "max_locks_per_transaction=64").URL, "REDIS_URL=" + server.URL})
+	testenv.Check(t, err)
+	log := new(testenv.Buffer)
+	a, err := Open(t.Context(), cfg, slog.New(slog.NewTextHandler(log, nil)))
+	testenv.Check(t, err)
+	testenv.Finally(t, a.Close)
+	testenv.Until(t, 100*time.Millisecond, "/readyz tells what both servers lack", func() bool { // on a busy machine they may not answer in time
+		r := a.health.Check(t.Context())
+		return r.Status == health.Degraded && r.Postgres == "few_locks" && r.Redis == "evicts" &&
+			strings.Contains(r.Detail, "max_locks_per_transaction = 64") && strings.Contains(r.Detail, "allkeys-lru")
+	})
+	testenv.Until(t, 100*time.Millisecond, "the log of the start tells it", func() bool {
+		a.warn(t.Context())
+		text := log.String()
+		return strings.Contains(text, "Postgres is not set up for this") && strings.Contains(text, "max_locks_per_transaction = 64") &&
+			strings.Contains(text, "Redis is not set up for this") && strings.Contains(text, "allkeys-lru")
+	})
+}
