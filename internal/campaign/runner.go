@@ -61,16 +61,18 @@ type pushes interface {
 }
 
 // runner carries campaigns on: step by step, each in a transaction that can be repeated. Tenants take turns, and so do the campaigns
-// of each. Those that wait for their pushes are looked at in a small part of the time: however many they are, others go on.
+// of each. Those that wait for their pushes are looked at in a small part of the time: however many they are, others go on. Tenants
+// take turns there too, so that the end of a campaign is noticed however many campaigns of another tenant wait.
 type runner struct {
 	store  runnerStore
 	pushes pushes
 	log    *slog.Logger
 	cfg    RunnerConfig
 	worker uuid.UUID
-	work   map[uuid.UUID]*progress // of the campaigns that this worker has
-	turns  loop.Turns[uuid.UUID, store.RunningCampaign]
-	looked time.Time // when those were looked at last that wait
+	work   map[uuid.UUID]*progress                      // of the campaigns that this worker has
+	turns  loop.Turns[uuid.UUID, store.RunningCampaign] // of campaigns with steps to do
+	waits  loop.Turns[uuid.UUID, store.RunningCampaign] // of campaigns that wait for their pushes
+	looked time.Time                                    // when those were looked at last that wait
 }
 
 // progress is how far a worker has come with a campaign. It only saves work.
@@ -85,11 +87,18 @@ type progress struct {
 // another one after a crash: what was done is found done.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, cfg: cfg, worker: uuid.New(), work: map[uuid.UUID]*progress{}}
-	r.turns.Owner = func(c *store.RunningCampaign) uuid.UUID { return c.Tenant }
-	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*store.RunningCampaign, error) {
-		return st.TakeCampaign(ctx, r.worker, store.CampaignsWithWork, except)
-	}
+	r.turns, r.waits = r.take(store.CampaignsWithWork), r.take(store.CampaignsThatWait)
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
+}
+
+// take returns the turns of tenants at campaigns of a kind.
+func (r *runner) take(which store.CampaignsWith) loop.Turns[uuid.UUID, store.RunningCampaign] {
+	return loop.Turns[uuid.UUID, store.RunningCampaign]{
+		Owner: func(c *store.RunningCampaign) uuid.UUID { return c.Tenant },
+		Take: func(ctx context.Context, except []uuid.UUID) (*store.RunningCampaign, error) {
+			return r.store.TakeCampaign(ctx, r.worker, which, except)
+		},
+	}
 }
 
 // pass is a step of one campaign, and a look at some that wait.
@@ -115,7 +124,7 @@ func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
 func (r *runner) look(ctx context.Context) error {
 	r.looked = time.Now()
 	for time.Since(r.looked) < interval/restShare {
-		c, err := r.store.TakeCampaign(ctx, r.worker, store.CampaignsThatWait, nil)
+		c, err := r.waits.Next(ctx)
 		if err != nil || c == nil {
 			return err
 		}

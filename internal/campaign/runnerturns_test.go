@@ -1,0 +1,58 @@
+package campaign_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+// recorder is a store that notes whose campaigns a worker takes.
+type recorder struct {
+	*store.Store
+	taken []uuid.UUID
+}
+
+func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which store.CampaignsWith, except []uuid.UUID) (*store.RunningCampaign, error) {
+	c, err := r.Store.TakeCampaign(ctx, worker, which, except)
+	if c != nil {
+		r.taken = append(r.taken, c.Tenant)
+	}
+	return c, err
+}
+
+// TestRunner_EndBesideWaiting: the end of a campaign is noticed after one look at the campaigns of another tenant, though hundreds of
+// these wait for their pushes and were looked at longer ago.
+func TestRunner_EndBesideWaiting(t *testing.T) {
+	t.Parallel()
+	b := setupRunning(t)
+	others, _, err := b.store.CreateTenant(t.Context(), "others")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.exec(`
+		WITH made AS (
+			INSERT INTO campaigns (id, tenant_id, name, channel, message, status, started_at, audience, booked, lease_until)
+			SELECT gen_random_uuid(), $1, 'waits', 'log', '{}', 'running', now(), 1, 1, now() - interval '1 hour' FROM generate_series(1, 300) RETURNING id
+		)
+		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id, token, started_at)
+		SELECT gen_random_uuid(), $1, 7, 'log', s, s, s + interval '1 day', 1, false, 2, 7, id, gen_random_uuid(), now()
+		FROM made, LATERAL (SELECT now() + interval '20 days' AS s) p`, others)
+	c := b.draft(0, campaign.Change{})
+	b.exec(`UPDATE campaigns SET status = 'running', started_at = now(), lease_until = now() - interval '1 minute' WHERE id = $1`, c.ID)
+	seen := &recorder{Store: b.store}
+	w := campaign.NewRunner(seen, b.service(b.store), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Parse})
+	for b.read(c).Status != push.CampaignFinished {
+		if _, err := w.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if turn := slices.Index(seen.taken, b.tenant); turn > 1 {
+		t.Errorf("it was looked at after %d campaigns of another tenant", turn)
+	}
+}
