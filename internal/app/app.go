@@ -268,6 +268,7 @@ func runAll(ctx context.Context, loops []func(context.Context) error) error {
 func (a *App) metricsOnly() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
+	profiles(mux)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
 		report := a.health.Check(r.Context())

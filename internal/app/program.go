@@ -24,7 +24,9 @@ func Service(run func(*App, context.Context) error) error {
 	out := telemetry.NewWriter(os.Stderr)
 	defer out.Close()
 	defer tendMemory()()
-	a, err := Open(ctx, cfg, telemetry.NewLog(out, cfg.LogLevel))
+	logger := telemetry.NewLog(out, cfg.LogLevel)
+	defer logStacks(logger)()
+	a, err := Open(ctx, cfg, logger)
 	if err != nil {
 		return err
 	}

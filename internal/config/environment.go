@@ -31,7 +31,7 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })
 	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
-	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics, host:port; without it, nowhere", &c.MetricsAddr, checkAddress)
+	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics and profiles, host:port, for operators only; without it, nowhere", &c.MetricsAddr, checkAddress)
 }
 
 // Kubernetes gives every container variables for each Service of its namespace: those of sendquota and sendquota-api begin
