@@ -31,6 +31,7 @@ var commands struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
 		List   listTenants  `cmd:"" help:"List the tenants and their caps."`
 		Cap    capTenant    `cmd:"" help:"Set how much one tenant may have at a time."`
+		Top    topTenants   `cmd:"" help:"List the busiest tenants: pushes that are due, and in this hour of UTC and the last one those accepted, refused, and ended; and campaigns that go on."`
 		Rename renameTenant `cmd:"" help:"Give a tenant another name."`
 		Export exportTenant `cmd:"" help:"Write everything of a tenant but secrets into files of NDJSON."`
 		Delete deleteTenant `cmd:"" help:"Delete a tenant with everything of it."`
