@@ -1425,7 +1425,8 @@ func (a UsersAPI) Create(ctx context.Context, body NewUser) (User, error) {
 
 // Delete is DELETE /v1/users/{id}: delete a user.
 //
-// The user is signed out everywhere. The last admin cannot be deleted.
+// The user is signed out everywhere. The caller needs every scope of the role that the user has now. The last admin
+// cannot be deleted.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1446,7 +1447,9 @@ func (a UsersAPI) Get(ctx context.Context, id string) (User, error) {
 // Change is PATCH /v1/users/{id}: change a user.
 //
 // What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is
-// signed out everywhere. A role gives no scope that the caller does not have. The last admin can be neither lowered nor
+// signed out everywhere. Another role ends a link that was not used; one that the maker of the password's link could
+// not give ends the password and the sessions too: make another link then. The caller needs every scope of the role
+// that the user has now. A role gives no scope that the caller does not have. The last admin can be neither lowered nor
 // disabled.
 //
 // Refusals of its own: [Forbidden].
@@ -1457,8 +1460,8 @@ func (a UsersAPI) Change(ctx context.Context, id string, body UserChange) (User,
 // Link is POST /v1/users/{id}/link: make a link to set a password.
 //
 // The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The
-// password and the sessions of the user stay until it is used. Whoever has the link has the account: the user's role
-// may have no scope that the caller does not have.
+// password and the sessions of the user stay until it is used. Whoever has the link has the account. The caller needs
+// every scope of the role that the user has now.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1469,7 +1472,8 @@ func (a UsersAPI) Link(ctx context.Context, id string) (User, error) {
 
 // EndSessions is DELETE /v1/users/{id}/sessions: sign a user out everywhere.
 //
-// Users end their own sessions; those of others need the scope users:write.
+// Users end their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
+// user has now.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) EndSessions(ctx context.Context, id string) (Ended, error) {
@@ -1478,7 +1482,8 @@ func (a UsersAPI) EndSessions(ctx context.Context, id string) (Ended, error) {
 
 // ListSessions is GET /v1/users/{id}/sessions: list where a user is signed in.
 //
-// Users see their own sessions; those of others need the scope users:write.
+// Users see their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
+// user has now.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, error) {
@@ -1487,7 +1492,8 @@ func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, er
 
 // EndSession is DELETE /v1/users/{id}/sessions/{session}: sign a user out in one browser.
 //
-// Users end their own sessions; those of others need the scope users:write.
+// Users end their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
+// user has now.
 //
 // Refusals of its own: [Forbidden].
 //

@@ -2890,7 +2890,7 @@ type User struct {
 	// External The user signs in at the OIDC provider, which says the role each time.
 	External bool `json:"external"`
 
-	// HasPassword false: the user has not used a link yet, or signs in at the OIDC provider only.
+	// HasPassword false: the user has not used a link yet, signs in at the OIDC provider, or has a role that ended the password.
 	HasPassword bool   `json:"has_password"`
 	ID          string `json:"id"`
 

@@ -52,9 +52,11 @@ CREATE TABLE users (
     name            text NOT NULL DEFAULT '',
     role            text NOT NULL CHECK (role IN ('viewer', 'editor', 'sender', 'admin')),
     password_hash   text,                             -- argon2id, as a PHC string
+    password_role   text,                             -- link_role of the link that set the password; a mightier role ends the password
     issuer          text,                             -- the OIDC provider that knows the user as subject
     subject         text,
     link_hash       bytea UNIQUE CHECK (length(link_hash) = 32), -- SHA-256 of the token of a link, which is stored nowhere
+    link_role       text,                             -- the mightiest role that the maker of the link could give; '': none
     link_expires_at timestamptz,
     disabled_at     timestamptz,
     last_sign_in_at timestamptz,
@@ -62,7 +64,8 @@ CREATE TABLE users (
     UNIQUE (tenant_id, email),
     UNIQUE (tenant_id, issuer, subject),
     CHECK ((issuer IS NULL) = (subject IS NULL)),
-    CHECK ((link_hash IS NULL) = (link_expires_at IS NULL))
+    CHECK ((password_hash IS NULL) = (password_role IS NULL)),
+    CHECK ((link_hash IS NULL) = (link_expires_at IS NULL) AND (link_hash IS NULL) = (link_role IS NULL))
 );
 -- A tenant's list.
 CREATE INDEX users_tenant ON users (tenant_id, created_at, id);

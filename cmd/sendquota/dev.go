@@ -166,7 +166,7 @@ func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (invitati
 	token, link := user.NewLink()
 	var u user.User
 	if len(users) > 0 {
-		u, err = st.LinkUser(ctx, tenant, users[0].ID, link)
+		u, err = st.LinkUser(ctx, nil, tenant, users[0].ID, link)
 	} else {
 		u, err = st.CreateUser(ctx, user.New{Tenant: tenant, Email: demoEmail, Name: "Admin", Role: user.Admin, Link: link})
 	}

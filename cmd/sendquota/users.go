@@ -117,7 +117,7 @@ type linkUser struct {
 func (c linkUser) Run() error {
 	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		token, link := user.NewLink()
-		u, err := st.LinkUser(ctx, uuid.Nil, c.ID, link)
+		u, err := st.LinkUser(ctx, nil, uuid.Nil, c.ID, link)
 		switch {
 		case errors.Is(err, user.ErrDisabled):
 			return fmt.Errorf("the user %s is disabled; see: sendquota users disable --enable", c.ID)
@@ -141,7 +141,7 @@ func (c disableUser) Run() error {
 			return about("user", c.ID, err)
 		}
 		off := !c.Enable
-		changed, err := st.ChangeUser(ctx, u.Tenant, c.ID, user.Change{Disabled: &off})
+		changed, err := st.ChangeUser(ctx, nil, u.Tenant, c.ID, user.Change{Disabled: &off})
 		if errors.Is(err, user.ErrLastAdmin) {
 			return fmt.Errorf("the user %s is the last admin of the tenant %s; make another one first: sendquota users create --role admin", c.ID, u.TenantName)
 		}

@@ -156,7 +156,7 @@ func TestDemoAdmin(t *testing.T) {
 	invited("")
 	change := func(id uuid.UUID, c user.Change) {
 		t.Helper()
-		if _, err := st.ChangeUser(t.Context(), tenant, id, c); err != nil {
+		if _, err := st.ChangeUser(t.Context(), nil, tenant, id, c); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -114,7 +114,7 @@ func TestOIDC_NotFit(t *testing.T) {
 	b.person("dora@x", user.Admin, "")
 	p.Claims["sub"], p.Claims["email"] = "s2", "eve@x"
 	refused("as many users as it may")
-	if _, err := b.store.ChangeUser(t.Context(), b.tenant, users[0].ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, users[0].ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	p.Claims["sub"], p.Claims["email"] = "s1", "bea@x"

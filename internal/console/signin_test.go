@@ -182,7 +182,7 @@ func TestSignIn_SameAnswer(t *testing.T) {
 	b.person("ada@x", user.Admin, goodPassword)
 	b.person("new@x", user.Admin, "")
 	off := b.person("off@x", user.Viewer, goodPassword)
-	if _, err := b.store.ChangeUser(t.Context(), b.tenant, off.ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, off.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	counted := &countedPasswords{passwords: b.signIn.passwords}
@@ -283,11 +283,11 @@ func TestSignIn_ChangesAtOnce(t *testing.T) {
 	b.enter("ada@x", goodPassword)
 	one := b.submit("aiko", time.Hour)
 	viewer := user.Viewer
-	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
+	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
 		t.Fatal(err)
 	}
 	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer, may not do this")
-	if _, err := b.store.ChangeUser(t.Context(), b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if b.inside() {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -19,8 +20,12 @@ func (a *api) userRoutes(s *spec) []operation {
 	made.Link = "https://sendquota.example.com" + user.LinkPath + "C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
 	const onePath, sessionsPath = usersPath + "/{id}", usersPath + "/{id}/sessions"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new user.") }
-	const giving = "A role gives no scope that the caller does not have."
-	ofRole, ofOthers := need{when: "all scopes of the role"}, need{push.ScopeUsersWrite, "for the sessions of others"}
+	const (
+		giving = "A role gives no scope that the caller does not have."
+		having = "The caller needs every scope of the role that the user has now."
+		others = "Users %s their own sessions; the sessions of others need the scope users:write, and every scope of the role that the user has now."
+	)
+	ofRole, ofOthers := need{when: "all scopes of the role"}, need{push.ScopeUsersWrite, "for the sessions of others, with all scopes of their role"}
 	return []operation{{
 		id: "create-user", method: http.MethodPost, path: usersPath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.createUser,
 		summary: "Create a user of the console",
@@ -39,33 +44,34 @@ func (a *api) userRoutes(s *spec) []operation {
 	}, {
 		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.changeUser,
 		summary: "Change a user",
-		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. " + giving + " " +
+		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. Another role ends a link that was not used; " +
+			"one that the maker of the password's link could not give ends the password and the sessions too: make another link then. " + having + " " + giving + " " +
 			"The last admin can be neither lowered nor disabled.",
 		body:   userChanges.body(s, map[string]any{"role": "sender"}),
 		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound, lastAdmin},
 	}, {
-		id: "delete-user", method: http.MethodDelete, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, serve: a.deleteUser,
-		summary: "Delete a user", description: "The user is signed out everywhere. The last admin cannot be deleted.",
+		id: "delete-user", method: http.MethodDelete, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.deleteUser,
+		summary: "Delete a user", description: "The user is signed out everywhere. " + having + " The last admin cannot be deleted.",
 		status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.linkUser,
 		summary: "Make a link to set a password",
 		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
-			"Whoever has the link has the account: the user's role may have no scope that the caller does not have.",
+			"Whoever has the link has the account. " + having,
 		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled},
 	}, {
 		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.listSessions,
-		summary: "List where a user is signed in", description: "Users see their own sessions; those of others need the scope users:write.",
+		summary: "List where a user is signed in", description: fmt.Sprintf(others, "see"),
 		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{sessionViewOf(user.Session{
 			ID: uuid.MustParse(exampleID), CreatedAt: exampleTime(0), LastSeenAt: exampleTime(time.Hour), ExpiresAt: exampleTime(3 * time.Hour), Address: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
 		})}}, problems: []kind{notFound},
 	}, {
 		id: "end-sessions", method: http.MethodDelete, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.endSessions,
-		summary: "Sign a user out everywhere", description: "Users end their own sessions; those of others need the scope users:write.",
+		summary: "Sign a user out everywhere", description: fmt.Sprintf(others, "end"),
 		status: http.StatusOK, answer: "The sessions have ended.", example: endedView{2}, problems: []kind{notFound},
 	}, {
 		id: "end-session", method: http.MethodDelete, path: sessionsPath + "/{session}", tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.endSession,
-		summary: "Sign a user out in one browser", description: "Users end their own sessions; those of others need the scope users:write.",
+		summary: "Sign a user out in one browser", description: fmt.Sprintf(others, "end"),
 		status: http.StatusNoContent, answer: "The session has ended.", problems: []kind{notFound},
 	}}
 }

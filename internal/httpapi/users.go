@@ -7,21 +7,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
 const usersPath = "/v1/users"
 
-// users keeps the users of the console. Another tenant's user is [push.ErrNotFound].
+// users keeps the users of the console. Another tenant's user is [push.ErrNotFound]. The caller by needs every scope of the user's
+// role, or it is a [*push.ScopeError].
 type users interface {
 	CreateUser(ctx context.Context, n user.New) (user.User, error)
 	User(ctx context.Context, tenant, id uuid.UUID) (user.User, error)
 	UserPage(ctx context.Context, tenant uuid.UUID, after user.Position, limit int) (user.Page, error)
-	ChangeUser(ctx context.Context, tenant, id uuid.UUID, change user.Change) (user.User, error)
-	DeleteUser(ctx context.Context, tenant, id uuid.UUID) error
-	LinkUser(ctx context.Context, tenant, id uuid.UUID, link [32]byte) (user.User, error)
-	Sessions(ctx context.Context, tenant, of uuid.UUID) ([]user.Session, error)
-	EndSessions(ctx context.Context, tenant, of, session uuid.UUID) (ended int, err error)
+	ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, change user.Change) (user.User, error)
+	DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID) error
+	LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, link [32]byte) (user.User, error)
+	Sessions(ctx context.Context, by *push.Caller, tenant, of uuid.UUID) ([]user.Session, error)
+	EndSessions(ctx context.Context, by *push.Caller, tenant, of, session uuid.UUID) (ended int, err error)
 }
 
 // userView is a user of the console as the API shows it.
@@ -30,7 +32,7 @@ type userView struct {
 	Email         string    `json:"email" doc:"With which the user signs in, in lower case."`
 	Name          string    `json:"name" doc:"Empty: none."`
 	Role          user.Role `json:"role" enum:"viewer,editor,sender,admin"`
-	HasPassword   bool      `json:"has_password" doc:"false: the user has not used a link yet, or signs in at the OIDC provider only."`
+	HasPassword   bool      `json:"has_password" doc:"false: the user has not used a link yet, signs in at the OIDC provider, or has a role that ended the password."`
 	External      bool      `json:"external" doc:"The user signs in at the OIDC provider, which says the role each time."`
 	Disabled      bool      `json:"disabled"`
 	DisabledAt    *string   `json:"disabled_at" format:"date-time" nullable:"true"`
@@ -86,11 +88,8 @@ func (a *api) createUser(c *call) error {
 	if err := userFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
-	if err := c.mayGive(f.role.Scopes()); err != nil {
-		return err
-	}
 	token, link := user.NewLink()
-	u, err := a.cfg.Users.CreateUser(c.r.Context(), user.New{Tenant: c.caller.Tenant, Email: f.email, Name: f.name, Role: f.role, Link: link, Most: a.cfg.MaxUsers})
+	u, err := a.cfg.Users.CreateUser(c.r.Context(), user.New{Tenant: c.caller.Tenant, Email: f.email, Name: f.name, Role: f.role, Link: link, Most: a.cfg.MaxUsers, By: &c.caller})
 	if err != nil {
 		return err
 	}
@@ -122,44 +121,21 @@ func (a *api) getUser(c *call) error {
 	})
 }
 
-// changeUser may raise a user to no more than the caller has, and open the account of nobody who is mightier.
 func (a *api) changeUser(c *call) error {
 	var change user.Change
 	if err := userChanges.readBody(c, &change, &c.bad); err != nil {
 		return err
 	}
-	if change.Role != nil {
-		if err := c.mayGive(change.Role.Scopes()); err != nil {
-			return err
-		}
-	}
-	if change.Disabled != nil && !*change.Disabled && change.Role == nil {
-		if _, err := a.lesserUser(c, c.id); err != nil {
-			return err
-		}
-	}
-	u, err := a.cfg.Users.ChangeUser(c.r.Context(), c.caller.Tenant, c.id, change)
+	u, err := a.cfg.Users.ChangeUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, change)
 	if err != nil {
 		return noSuch("user", err)
 	}
 	return a.answer(c.w, http.StatusOK, userViewOf(u))
 }
 
-// lesserUser reads a user whose role has no scope that the caller lacks.
-func (a *api) lesserUser(c *call, id uuid.UUID) (user.User, error) {
-	u, err := a.cfg.Users.User(c.r.Context(), c.caller.Tenant, id)
-	if err != nil {
-		return u, noSuch("user", err)
-	}
-	return u, c.mayGive(u.Role.Scopes())
-}
-
 func (a *api) linkUser(c *call) error {
-	if _, err := a.lesserUser(c, c.id); err != nil {
-		return err
-	}
 	token, link := user.NewLink()
-	u, err := a.cfg.Users.LinkUser(c.r.Context(), c.caller.Tenant, c.id, link)
+	u, err := a.cfg.Users.LinkUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, link)
 	if err != nil {
 		return noSuch("user", err)
 	}
@@ -168,7 +144,7 @@ func (a *api) linkUser(c *call) error {
 
 func (a *api) deleteUser(c *call) error {
 	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Users.DeleteUser(ctx, tenant, id)
+		return nil, a.cfg.Users.DeleteUser(ctx, &c.caller, tenant, id)
 	})
 }
 

@@ -47,7 +47,7 @@ func (a *api) listSessions(c *call) error {
 		if err := c.ownOrWrite(id); err != nil {
 			return nil, err
 		}
-		all, err := a.cfg.Users.Sessions(ctx, tenant, id)
+		all, err := a.cfg.Users.Sessions(ctx, &c.caller, tenant, id)
 		return sessionsView{viewsOf(all, sessionViewOf)}, err
 	})
 }
@@ -57,7 +57,7 @@ func (a *api) endSessions(c *call) error {
 		if err := c.ownOrWrite(id); err != nil {
 			return nil, err
 		}
-		n, err := a.cfg.Users.EndSessions(ctx, tenant, id, uuid.Nil)
+		n, err := a.cfg.Users.EndSessions(ctx, &c.caller, tenant, id, uuid.Nil)
 		return endedView{n}, err
 	})
 }
@@ -69,7 +69,7 @@ func (a *api) endSession(c *call) error {
 	if c.part == uuid.Nil { // which would be all of them
 		return noSuch("session", push.ErrNotFound)
 	}
-	n, err := a.cfg.Users.EndSessions(c.r.Context(), c.caller.Tenant, c.id, c.part)
+	n, err := a.cfg.Users.EndSessions(c.r.Context(), &c.caller, c.caller.Tenant, c.id, c.part)
 	switch {
 	case err != nil:
 		return noSuch("user", err)

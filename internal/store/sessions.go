@@ -96,14 +96,18 @@ func (s *Store) DropSession(ctx context.Context, hash [32]byte) error {
 	})
 }
 
-// Sessions lists the sessions of a tenant's user that go on, the one that was seen last first. There may be no such user:
-// [push.ErrNotFound].
-func (s *Store) Sessions(ctx context.Context, tenant, of uuid.UUID) (all []user.Session, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		if _, err := readUser(ctx, c, tenant, of); err != nil {
+// Sessions lists the sessions of a tenant's user that go on, the one that was seen last first. The caller by, nil for the operator,
+// is the user, or needs every scope of the user's role, or it is a [*push.ScopeError]. There may be no such user: [push.ErrNotFound].
+func (s *Store) Sessions(ctx context.Context, by *push.Caller, tenant, of uuid.UUID) (all []user.Session, err error) {
+	err = s.snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error { // a session of a role that is given meanwhile is not seen
+		u, err := readUser(ctx, tx, tenant, of)
+		if err == nil {
+			err = user.CheckSessions(by, u)
+		}
+		if err != nil {
 			return err
 		}
-		rows, _ := c.Query(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id
+		rows, _ := tx.Query(ctx, `SELECT `+sessionColumns+` FROM sessions s JOIN users u ON u.id = s.user_id
 			WHERE s.user_id = $1 AND s.expires_at > clock_timestamp() ORDER BY s.last_seen_at DESC, s.id`, of)
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[user.Session])
 		return err
@@ -111,13 +115,17 @@ func (s *Store) Sessions(ctx context.Context, tenant, of uuid.UUID) (all []user.
 	return all, err
 }
 
-// EndSessions ends a session of a tenant's user, or all of them for [uuid.Nil], and says how many. There may be no such user,
-// [push.ErrNotFound]; a session that has ended is none.
-func (s *Store) EndSessions(ctx context.Context, tenant, of, session uuid.UUID) (ended int, err error) {
+// EndSessions ends a session of a tenant's user, or all of them for [uuid.Nil], and returns how many. It fails as Sessions does; a
+// session that has ended is none.
+func (s *Store) EndSessions(ctx context.Context, by *push.Caller, tenant, of, session uuid.UUID) (ended int, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			// A session that begins holds the lock until it is there.
-			if err := tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND tenant_id = $2 FOR UPDATE`, of, tenant).Scan(); err != nil {
+			u, err := lockUser(ctx, tx, tenant, of, nil)
+			if err == nil {
+				err = user.CheckSessions(by, u)
+			}
+			if err != nil {
 				return err
 			}
 			tag, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid = $3 OR id = $2)`, of, session, uuid.Nil)

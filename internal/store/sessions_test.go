@@ -59,7 +59,7 @@ func TestSessions_Life(t *testing.T) {
 	// So is the user.
 	b.newUser(t, "bea@x", user.Admin)
 	viewer := user.Viewer
-	if _, err := b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
+	if _, err := b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
 		t.Fatal(err)
 	}
 	if _, u, _, err := b.FindSession(ctx, [32]byte{1}); err != nil || u.Role != user.Viewer {
@@ -86,17 +86,17 @@ func TestSessions_End(t *testing.T) {
 	b.begin(t, bea, 3)
 	theirs := b.begin(t, bea, 4)
 
-	if n, err := b.EndSessions(ctx, b.tenant, ada.ID, theirs.ID); n != 0 || err != nil || !b.goesOn(t, 4) {
+	if n, err := b.EndSessions(ctx, nil, b.tenant, ada.ID, theirs.ID); n != 0 || err != nil || !b.goesOn(t, 4) {
 		t.Errorf("another's session: %d, %v", n, err)
 	}
-	if n, err := b.EndSessions(ctx, b.tenant, ada.ID, first.ID); n != 1 || err != nil || b.goesOn(t, 1) || !b.goesOn(t, 2) {
+	if n, err := b.EndSessions(ctx, nil, b.tenant, ada.ID, first.ID); n != 1 || err != nil || b.goesOn(t, 1) || !b.goesOn(t, 2) {
 		t.Errorf("%d, %v", n, err)
 	}
 	b.exec(t, `UPDATE sessions SET expires_at = clock_timestamp() WHERE token_hash = $1`, append([]byte{2}, make([]byte, 31)...))
-	if list, err := b.Sessions(ctx, b.tenant, ada.ID); err != nil || len(list) != 0 || b.goesOn(t, 2) {
+	if list, err := b.Sessions(ctx, nil, b.tenant, ada.ID); err != nil || len(list) != 0 || b.goesOn(t, 2) {
 		t.Errorf("expired: %+v, %v", list, err)
 	}
-	if n, err := b.EndSessions(ctx, b.tenant, bea.ID, uuid.Nil); n != 2 || err != nil || b.goesOn(t, 3) || b.goesOn(t, 4) {
+	if n, err := b.EndSessions(ctx, nil, b.tenant, bea.ID, uuid.Nil); n != 2 || err != nil || b.goesOn(t, 3) || b.goesOn(t, 4) {
 		t.Errorf("%d, %v", n, err)
 	}
 	b.begin(t, bea, 5)
@@ -104,7 +104,7 @@ func TestSessions_End(t *testing.T) {
 		t.Errorf("it goes on with another password: %v", err)
 	}
 	b.begin(t, bea, 6)
-	if _, err := b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{Disabled: new(true)}); err != nil || b.goesOn(t, 6) {
+	if _, err := b.ChangeUser(ctx, nil, b.tenant, bea.ID, user.Change{Disabled: new(true)}); err != nil || b.goesOn(t, 6) {
 		t.Errorf("it goes on: %v", err)
 	}
 	if _, err := b.BeginSession(ctx, b.tenant, user.NewSession{Hash: [32]byte{7}, User: bea.ID, ExpiresAt: time.Now().Add(time.Hour)}); !errors.Is(err, push.ErrNotFound) {
@@ -117,7 +117,7 @@ func TestSessions_End(t *testing.T) {
 	if n := ask[int](t, b.db, `SELECT count(*) FROM sessions`); n != 2 {
 		t.Errorf("%d sessions", n)
 	}
-	if err := b.DeleteUser(ctx, b.tenant, ada.ID); err != nil || b.goesOn(t, 8) {
+	if err := b.DeleteUser(ctx, nil, b.tenant, ada.ID); err != nil || b.goesOn(t, 8) {
 		t.Errorf("it goes on: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestBeginSession_Most(t *testing.T) {
 	for n := range byte(user.MaxSessions + 2) {
 		b.begin(t, ada, n+1)
 	}
-	if list, err := b.Sessions(t.Context(), b.tenant, ada.ID); err != nil || len(list) != user.MaxSessions || b.goesOn(t, 1) || b.goesOn(t, 2) || !b.goesOn(t, 3) {
+	if list, err := b.Sessions(t.Context(), nil, b.tenant, ada.ID); err != nil || len(list) != user.MaxSessions || b.goesOn(t, 1) || b.goesOn(t, 2) || !b.goesOn(t, 3) {
 		t.Errorf("%d, %v", len(list), err)
 	}
 }
@@ -149,7 +149,7 @@ func TestBeginSession_Disabled(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := b.ChangeUser(t.Context(), b.tenant, u.ID, user.Change{Disabled: new(true)}); err != nil {
+			if _, err := b.ChangeUser(t.Context(), nil, b.tenant, u.ID, user.Change{Disabled: new(true)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -190,13 +190,13 @@ func TestChangeUser_LinkOfARole(t *testing.T) {
 	b := setupAlone(t)
 	bea, link := b.newUser(t, "bea@x", user.Viewer)
 	name, role := "Bea", user.Admin
-	if _, err := b.ChangeUser(t.Context(), b.tenant, bea.ID, user.Change{Name: &name}); err != nil {
+	if _, err := b.ChangeUser(t.Context(), nil, b.tenant, bea.ID, user.Change{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.UserByLink(t.Context(), link); err != nil {
 		t.Errorf("another name ends the link: %v", err)
 	}
-	if _, err := b.ChangeUser(t.Context(), b.tenant, bea.ID, user.Change{Role: &role}); err != nil {
+	if _, err := b.ChangeUser(t.Context(), nil, b.tenant, bea.ID, user.Change{Role: &role}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.UserByLink(t.Context(), link); !errors.Is(err, push.ErrNotFound) {

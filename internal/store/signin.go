@@ -58,7 +58,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorUser, ID: owner.ID}) // for whom the link was made
 	err = s.change(ctx, owner.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $2, link_hash = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], phc)
+			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $2, password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], phc)
 			if err != nil {
 				return err
 			}
@@ -109,6 +109,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 			INSERT INTO users (id, tenant_id, email, name, role, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (id) DO UPDATE SET name = coalesce(nullif(excluded.name, ''), users.name), role = excluded.role, issuer = excluded.issuer, subject = excluded.subject,
 				link_hash = CASE WHEN users.role = excluded.role THEN users.link_hash END,
+				link_role = CASE WHEN users.role = excluded.role THEN users.link_role END,
 				link_expires_at = CASE WHEN users.role = excluded.role THEN users.link_expires_at END,
 				email = CASE WHEN EXISTS (SELECT FROM users o WHERE o.tenant_id = $2 AND o.email = $3) THEN users.email ELSE excluded.email END`,
 			id, e.Tenant, e.Email, e.Name, e.Role, e.Issuer, e.Subject)

@@ -60,24 +60,24 @@ func TestUsers_Life(t *testing.T) {
 	// A change changes what it names.
 	name, role := "Ada", user.Sender
 	bea, _ := b.newUser(t, "bea@x", user.Admin)
-	got, err := b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{Name: &name})
+	got, err := b.ChangeUser(ctx, nil, b.tenant, bea.ID, user.Change{Name: &name})
 	if err != nil || got.Name != "Ada" || got.Role != user.Admin || got.LinkEndsAt == nil {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err = b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{Role: &role}); err != nil || got.Role != user.Sender || got.Name != "Ada" {
+	if got, err = b.ChangeUser(ctx, nil, b.tenant, bea.ID, user.Change{Role: &role}); err != nil || got.Role != user.Sender || got.Name != "Ada" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	all, err := b.Users(ctx, b.tenant)
 	if err != nil || len(all) != 2 || all[0].ID != ada.ID || all[1].ID != bea.ID {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if err := b.DeleteUser(ctx, b.tenant, bea.ID); err != nil {
+	if err := b.DeleteUser(ctx, nil, b.tenant, bea.ID); err != nil {
 		t.Error(err)
 	}
 	if log := ask[string](t, b.db, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change user.create user.change user.change user.delete" {
 		t.Errorf("the audit log has %s", log)
 	}
-	for _, err := range []error{b.DeleteUser(ctx, b.tenant, bea.ID), second(b.User(ctx, b.tenant, bea.ID)), second(b.ChangeUser(ctx, b.tenant, bea.ID, user.Change{})), second(b.LinkUser(ctx, b.tenant, bea.ID, link))} {
+	for _, err := range []error{b.DeleteUser(ctx, nil, b.tenant, bea.ID), second(b.User(ctx, b.tenant, bea.ID)), second(b.ChangeUser(ctx, nil, b.tenant, bea.ID, user.Change{})), second(b.LinkUser(ctx, nil, b.tenant, bea.ID, link))} {
 		if !errors.Is(err, push.ErrNotFound) {
 			t.Errorf("%v", err)
 		}
@@ -93,7 +93,7 @@ func TestUsers_Links(t *testing.T) {
 	ctx := t.Context()
 	ada, first := b.newUser(t, "ada@x", user.Viewer)
 	_, next := user.NewLink()
-	if _, err := b.LinkUser(ctx, uuid.Nil, ada.ID, next); err != nil {
+	if _, err := b.LinkUser(ctx, nil, uuid.Nil, ada.ID, next); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.UserByLink(ctx, first); !errors.Is(err, push.ErrNotFound) {
@@ -105,20 +105,20 @@ func TestUsers_Links(t *testing.T) {
 			t.Errorf("a link that is over: %v", err)
 		}
 	}
-	if _, err := b.LinkUser(ctx, b.tenant, ada.ID, next); err != nil {
+	if _, err := b.LinkUser(ctx, nil, b.tenant, ada.ID, next); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.UserByLink(ctx, next); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a link of a disabled user: %v", err)
 	}
-	if _, err := b.LinkUser(ctx, b.tenant, ada.ID, next); !errors.Is(err, user.ErrDisabled) {
+	if _, err := b.LinkUser(ctx, nil, b.tenant, ada.ID, next); !errors.Is(err, user.ErrDisabled) {
 		t.Errorf("%v", err)
 	}
 	// Enabled again, the old link stays over.
-	if u, err := b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Disabled: new(false)}); err != nil || u.DisabledAt != nil || u.LinkEndsAt != nil {
+	if u, err := b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Disabled: new(false)}); err != nil || u.DisabledAt != nil || u.LinkEndsAt != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
 }
@@ -161,9 +161,9 @@ func TestUsers_LastAdmin(t *testing.T) {
 	ada, _ := b.newUser(t, "ada@x", user.Admin)
 	b.newUser(t, "eve@x", user.Editor)
 	for name, err := range map[string]error{
-		"delete":  b.DeleteUser(ctx, b.tenant, ada.ID),
-		"lower":   second(b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Role: &viewer})),
-		"disable": second(b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Disabled: new(true)})),
+		"delete":  b.DeleteUser(ctx, nil, b.tenant, ada.ID),
+		"lower":   second(b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Role: &viewer})),
+		"disable": second(b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Disabled: new(true)})),
 	} {
 		if !errors.Is(err, user.ErrLastAdmin) {
 			t.Errorf("%s: %v", name, err)
@@ -181,11 +181,11 @@ func TestUsers_LastAdmin(t *testing.T) {
 				var err error
 				switch i % 3 {
 				case 0:
-					err = b.DeleteUser(ctx, b.tenant, u.ID)
+					err = b.DeleteUser(ctx, nil, b.tenant, u.ID)
 				case 1:
-					_, err = b.ChangeUser(ctx, b.tenant, u.ID, user.Change{Role: &viewer})
+					_, err = b.ChangeUser(ctx, nil, b.tenant, u.ID, user.Change{Role: &viewer})
 				case 2:
-					_, err = b.ChangeUser(ctx, b.tenant, u.ID, user.Change{Disabled: new(true)})
+					_, err = b.ChangeUser(ctx, nil, b.tenant, u.ID, user.Change{Disabled: new(true)})
 				}
 				if err != nil && !errors.Is(err, user.ErrLastAdmin) {
 					t.Error(err)
@@ -219,7 +219,7 @@ func TestUsers_LastAdminOfTwo(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, u := range all {
 			wg.Go(func() {
-				if err := b.DeleteUser(t.Context(), b.tenant, u.ID); err != nil && !errors.Is(err, user.ErrLastAdmin) {
+				if err := b.DeleteUser(t.Context(), nil, b.tenant, u.ID); err != nil && !errors.Is(err, user.ErrLastAdmin) {
 					t.Error(err)
 				}
 			})
@@ -274,7 +274,7 @@ func TestCredential_SeveralTenants(t *testing.T) {
 			t.Errorf("%q: %v, %v", tenant, u.ID, err)
 		}
 	}
-	if _, err := b.ChangeUser(ctx, other, theirs.ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.ChangeUser(ctx, nil, other, theirs.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if u, _, err := b.Credential(ctx, "ada@x", ""); u.ID != ada.ID || err != nil {
@@ -283,8 +283,8 @@ func TestCredential_SeveralTenants(t *testing.T) {
 	// Another tenant's user is nobody.
 	_, link := user.NewLink()
 	for _, err := range []error{
-		second(b.User(ctx, b.tenant, theirs.ID)), second(b.ChangeUser(ctx, b.tenant, theirs.ID, user.Change{})), second(b.LinkUser(ctx, b.tenant, theirs.ID, link)),
-		b.DeleteUser(ctx, b.tenant, theirs.ID), second(b.Sessions(ctx, b.tenant, theirs.ID)), second(b.EndSessions(ctx, b.tenant, theirs.ID, uuid.Nil)),
+		second(b.User(ctx, b.tenant, theirs.ID)), second(b.ChangeUser(ctx, nil, b.tenant, theirs.ID, user.Change{})), second(b.LinkUser(ctx, nil, b.tenant, theirs.ID, link)),
+		b.DeleteUser(ctx, nil, b.tenant, theirs.ID), second(b.Sessions(ctx, nil, b.tenant, theirs.ID)), second(b.EndSessions(ctx, nil, b.tenant, theirs.ID, uuid.Nil)),
 	} {
 		if !errors.Is(err, push.ErrNotFound) {
 			t.Errorf("%v", err)
@@ -369,7 +369,7 @@ func TestExternalUser(t *testing.T) {
 	if _, err := b.ExternalUser(ctx, user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s4", Email: "d@x", Role: user.Viewer, Most: 3}); !errors.Is(err, user.ErrTooMany) {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.ChangeUser(ctx, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
+	if _, err := b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.ExternalUser(ctx, e); !errors.Is(err, user.ErrDisabled) {
@@ -402,7 +402,7 @@ func TestUsers_CommitUnknown(t *testing.T) {
 		t.Error(err)
 	}
 	w.loseNext("COMMIT")
-	err = b.DeleteUser(ctx, b.tenant, u.ID)
+	err = b.DeleteUser(ctx, nil, b.tenant, u.ID)
 	w.wantLost(t, 4)
 	if err != nil {
 		t.Error(err)

@@ -37,8 +37,9 @@ type New struct {
 	Email  string // as [CleanEmail] returns it
 	Name   string
 	Role   Role
-	Link   [32]byte // of the link with which the user sets a password; see [NewLink]
-	Most   int      // users that the tenant may have; 0: any number
+	Link   [32]byte     // of the link with which the user sets a password; see [NewLink]
+	Most   int          // users that the tenant may have; 0: any number
+	By     *push.Caller // makes the user; nil: the operator
 }
 
 // Change is what is to be different in a user. What is nil stays.
