@@ -1461,7 +1461,8 @@ func (a UsersAPI) Change(ctx context.Context, id string, body UserChange) (User,
 //
 // The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The
 // password and the sessions of the user stay until it is used. Whoever has the link has the account. The caller needs
-// every scope of the role that the user has now.
+// every scope of the role that the user has now. A user of the OIDC provider has no links, unless the operator allows
+// them (`console.external_passwords`).
 //
 // Refusals of its own: [Forbidden].
 //

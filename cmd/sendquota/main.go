@@ -115,7 +115,7 @@ func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4, Timeout: patience})
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4, Timeout: patience, ExternalPasswords: cfg.Console.ExternalPasswords})
 	if err != nil {
 		return err
 	}

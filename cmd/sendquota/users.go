@@ -121,6 +121,8 @@ func (c linkUser) Run() error {
 		switch {
 		case errors.Is(err, user.ErrDisabled):
 			return fmt.Errorf("the user %s is disabled; see: sendquota users disable --enable", c.ID)
+		case errors.Is(err, user.ErrExternal):
+			return fmt.Errorf("%w: %s; the setting console.external_passwords allows them", user.ErrExternal, c.ID)
 		case err != nil:
 			return about("user", c.ID, err)
 		}

@@ -87,7 +87,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
 		Log: log, Observe: metrics.Grouped, Channels: a.channels.Names(),
-		Computing: a.computing, Lanes: cfg.Delivery.Lanes,
+		Computing: a.computing, Lanes: cfg.Delivery.Lanes, ExternalPasswords: cfg.Console.ExternalPasswords,
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {
 		return nil, errors.Join(err, a.redis.close())

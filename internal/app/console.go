@@ -69,5 +69,5 @@ func openOIDC(o config.OIDC) (console.OIDC, error) {
 	for group, role := range o.Roles {
 		roles[group] = user.Role(role)
 	}
-	return console.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, GroupsClaim: o.GroupsClaim, Roles: roles, Tenant: o.Tenant}, nil
+	return console.OIDC{Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: secret, GroupsClaim: o.GroupsClaim, Roles: roles, Tenant: o.Tenant, TrustEmail: o.TrustEmail}, nil
 }

@@ -18,6 +18,7 @@ type Console struct {
 	SessionLifetime   time.Duration // after which one has to sign in again
 	SessionIdle       time.Duration // after which one has to, if nothing was done meanwhile
 	MaxUsersPerTenant int
+	ExternalPasswords bool // users of the OIDC provider may have links and passwords too
 	OIDC              OIDC
 }
 
@@ -29,6 +30,7 @@ type OIDC struct {
 	GroupsClaim      string
 	Roles            map[string]string // by group; of several, the mightiest counts
 	Tenant           string            // the name of the tenant whose users these are
+	TrustEmail       bool              // an address without email_verified counts as verified
 }
 
 func (c *Console) settings(t *strictyaml.Table) {
@@ -38,6 +40,7 @@ func (c *Console) settings(t *strictyaml.Table) {
 	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1m to 8760h", &c.SessionLifetime, time.Minute, 8760*time.Hour)
 	t.Duration("session_idle", "2h", "after how long without a page being opened, 1m to 8760h, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
 	t.Int("max_users_per_tenant", "100", "users with which a tenant cannot make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
+	t.Bool("external_passwords", "false", "whether users of the OIDC provider may have links and sign in with a password too", &c.ExternalPasswords)
 	t.Section("oidc", "{}", "an OpenID Connect provider at which users sign in; without it, all have passwords", c.OIDC.settings)
 	t.Check(func(p strictyaml.Place) {
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
@@ -62,10 +65,11 @@ func (o *OIDC) settings(t *strictyaml.Table) {
 	t.String("groups_claim", "groups", "the claim of the id token that lists the groups of a user", &o.GroupsClaim, checkNotEmpty)
 	t.Words("roles", optional, "which role the members of a group have: viewer, editor, sender or admin; of several, the mightiest; members of none may not sign in", &o.Roles, "viewer", "editor", "sender", "admin")
 	t.String("tenant", optional, "the name of the tenant whose users these are", &o.Tenant, checkNotEmpty)
+	t.Bool("trust_email", "false", "whether an address counts as verified if the id token has no email_verified, as of Entra ID; only where users cannot choose their address", &o.TrustEmail)
 	for _, also := range []string{"client_id", "roles", "tenant"} {
 		t.Needs("issuer", also)
 	}
-	for _, name := range []string{"client_id", "client_secret", "client_secret_file", "groups_claim", "roles", "tenant"} {
+	for _, name := range []string{"client_id", "client_secret", "client_secret_file", "groups_claim", "roles", "tenant", "trust_email"} {
 		t.Needs(name, "issuer")
 	}
 	t.Check(func(p strictyaml.Place) {

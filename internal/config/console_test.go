@@ -28,7 +28,7 @@ func TestConsole_EveryFaultAtOnce(t *testing.T) {
 			`4: console.public_url: "https://host/path": must have no path`,
 			`6: console.session_idle: "2h": must be at most session_lifetime, which is 1h`,
 			`7: console.max_users_per_tenant: 0: must be a whole number from 1 to 10000`,
-			`8: console.password: is not a setting; allowed: enabled, addr, public_url, session_lifetime, session_idle, max_users_per_tenant, oidc`,
+			`8: console.password: is not a setting; allowed: enabled, addr, public_url, session_lifetime, session_idle, max_users_per_tenant, external_passwords, oidc`,
 		}},
 		"provider": {`console:
   oidc:

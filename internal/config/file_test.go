@@ -48,7 +48,8 @@ console:
   session_lifetime: 1h
   session_idle: 1m
   max_users_per_tenant: 3
-  oidc: {issuer: "https://id.example.com/realm", client_id: sq, client_secret: "${PUSH_SECRET}", groups_claim: roles, roles: {Marketing Team: editor, "0": admin}, tenant: acme}
+  external_passwords: true
+  oidc: {issuer: "https://id.example.com/realm", client_id: sq, client_secret: "${PUSH_SECRET}", groups_claim: roles, roles: {Marketing Team: editor, "0": admin}, tenant: acme, trust_email: true}
 database: {max_connections: 1000, read_connections: 1, read_timeout: 100ms}
 redis: {max_connections: 8}
 delivery:
@@ -94,10 +95,10 @@ func TestFile(t *testing.T) {
 		TenantCaps: TenantCaps{1_000_000_000, 1, 2},
 		HTTP:       HTTP{1, 0},
 		Console: Console{
-			Enabled: true, Addr: ":9", PublicURL: "https://console.example.com", SessionLifetime: time.Hour, SessionIdle: time.Minute, MaxUsersPerTenant: 3,
+			Enabled: true, Addr: ":9", PublicURL: "https://console.example.com", SessionLifetime: time.Hour, SessionIdle: time.Minute, MaxUsersPerTenant: 3, ExternalPasswords: true,
 			OIDC: OIDC{
 				Issuer: "https://id.example.com/realm", ClientID: "sq", ClientSecret: "not/base64 but long enough", GroupsClaim: "roles",
-				Roles: map[string]string{"Marketing Team": "editor", "0": "admin"}, Tenant: "acme",
+				Roles: map[string]string{"Marketing Team": "editor", "0": "admin"}, Tenant: "acme", TrustEmail: true,
 			},
 		},
 		Database: Database{1000, 1, 100 * time.Millisecond},

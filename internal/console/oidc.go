@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +29,7 @@ type OIDC struct {
 	GroupsClaim      string               // of the id token; "": groups
 	Roles            map[string]user.Role // by group; of several, the mightiest counts
 	Tenant           string               // the name of the tenant whose users these are
+	TrustEmail       bool                 // an address without email_verified counts as verified
 	HTTP             *http.Client         // nil: one that waits for 10 s
 }
 
@@ -188,6 +188,8 @@ func (s *SignIn) notExternal(p *page, err error) error {
 		detail = "You may not sign in here. Ask an admin of your team"
 	case errors.Is(err, user.ErrEmailTaken):
 		detail = "Another user of your team has your e-mail address. Ask an admin of your team"
+	case errors.Is(err, user.ErrUnverified):
+		detail = "Your company's sign-in does not say that your e-mail address is verified. Ask its admin"
 	case errors.Is(err, user.ErrTooMany):
 		detail = "Your team has as many users as it may. Ask an admin of your team to delete one"
 	case errors.Is(err, push.ErrUnavailable):
@@ -195,73 +197,4 @@ func (s *SignIn) notExternal(p *page, err error) error {
 	}
 	s.cfg.Log.WarnContext(p.ctx(), "a sign-in at the OIDC provider was refused", "error", err)
 	return refusedAtProvider(detail)
-}
-
-// claims are what an id token tells.
-type claims struct {
-	Email     string `json:"email"`
-	Verified  any    `json:"email_verified"` // some providers write it as a text
-	Name      string `json:"name"`
-	Preferred string `json:"preferred_username"`
-}
-
-// whoIs gets and checks the id token for a code.
-func (v *provider) whoIs(ctx context.Context, code string, a away) (e user.External, err error) {
-	config, known, err := v.client(ctx)
-	if err != nil {
-		return e, err
-	}
-	token, err := config.Exchange(v.context(ctx), code, oauth2.VerifierOption(a.Verifier))
-	if err != nil {
-		var refused *oauth2.RetrieveError
-		if errors.As(err, &refused) {
-			return e, fmt.Errorf("exchange the code: status %d, %s", refused.Response.StatusCode, user.TrimName(refused.ErrorCode)) // its body may have anything
-		}
-		return e, fmt.Errorf("exchange the code: %w", err)
-	}
-	raw, _ := token.Extra("id_token").(string)
-	id, err := known.Verifier(&oidc.Config{ClientID: v.cfg.ClientID}).Verify(v.context(ctx), raw)
-	if err != nil {
-		return e, fmt.Errorf("verify the id token: %w", err)
-	}
-	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
-		return e, errors.New("the id token was made for another sign-in")
-	}
-	var (
-		c   claims
-		all map[string]any
-	)
-	if err := errors.Join(id.Claims(&c), id.Claims(&all)); err != nil {
-		return e, fmt.Errorf("read the id token: %w", err)
-	}
-	return v.external(id, c, all[v.cfg.GroupsClaim])
-}
-
-// external is the user whom an id token means.
-func (v *provider) external(id *oidc.IDToken, c claims, groups any) (e user.External, err error) {
-	email, wrong := user.CleanEmail(c.Email)
-	if wrong != "" {
-		return e, unfitError("Your company's sign-in does not tell your e-mail address")
-	}
-	role := v.role(groups)
-	if role == "" {
-		return e, unfitError("None of your groups may sign in here. Ask an admin of your team")
-	}
-	return user.External{
-		Issuer: id.Issuer, Subject: id.Subject, Email: email, EmailVerified: c.Verified == true || c.Verified == "true", Name: user.TrimName(cmp.Or(c.Name, c.Preferred)), Role: role,
-	}, nil
-}
-
-// role is the mightiest role of a user's groups: a list of names, or one name.
-func (v *provider) role(groups any) (role user.Role) {
-	list, ok := groups.([]any)
-	if !ok {
-		list = []any{groups}
-	}
-	for group, its := range v.cfg.Roles {
-		if slices.Contains(list, any(group)) {
-			role = user.Mightier(role, its)
-		}
-	}
-	return role
 }

@@ -58,6 +58,7 @@ var (
 	emailTaken       = kind{"email-taken", 409, "Email taken", "Another user of the tenant signs in with this email."}
 	lastAdmin        = kind{"last-admin", 409, "Last admin", "Nobody but this user is an admin who is not disabled; make another admin first."}
 	userDisabled     = kind{"user-disabled", 409, "User disabled", "The user is disabled; enable the user first."}
+	userExternal     = kind{"user-external", 409, "User external", "The user signs in at the OIDC provider, and has neither links nor a password, unless the operator allows them."}
 	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer cannot be of a media type that Accept names."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
 	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json, or has a Content-Encoding; Accept-Encoding then says which one would be accepted."}
@@ -70,7 +71,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, userExternal, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 

@@ -57,8 +57,8 @@ func (a *api) userRoutes(s *spec) []operation {
 		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.linkUser,
 		summary: "Make a link to set a password",
 		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
-			"Whoever has the link has the account. " + having,
-		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled},
+			"Whoever has the link has the account. " + having + " A user of the OIDC provider has no links, unless the operator allows them (`console.external_passwords`).",
+		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled, userExternal},
 	}, {
 		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.listSessions,
 		summary: "List where a user is signed in", description: fmt.Sprintf(others, "see"),

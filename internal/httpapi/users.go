@@ -158,6 +158,7 @@ func userProblem(err error) *Problem {
 		{user.ErrTooMany, tooManyUsers, "the tenant has the maximum number of users; delete one first"},
 		{user.ErrEmailTaken, emailTaken, user.ErrEmailTaken.Error()},
 		{user.ErrLastAdmin, lastAdmin, user.ErrLastAdmin.Error() + "; make another admin first"},
+		{user.ErrExternal, userExternal, user.ErrExternal.Error()},
 		{user.ErrDisabled, userDisabled, "the user is disabled; enable the user first"},
 	} {
 		if errors.Is(err, known.err) {

@@ -73,6 +73,9 @@ type Config struct {
 	// Computing has turns at deciding orders of one tenant; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]
 
+	// ExternalPasswords lets users of the OIDC provider have links and passwords too.
+	ExternalPasswords bool
+
 	// Log is told when the database cannot be connected to, and why, and when it can be again; nil: it is not logged.
 	Log *slog.Logger
 

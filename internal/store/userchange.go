@@ -143,16 +143,18 @@ func (s *Store) DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid
 
 // LinkUser gives a user another link to set a password with, for [user.LinkLifetime]; an earlier one ends. The caller by, nil for the
 // operator, needs every scope of the user's role, or it is a [*push.ScopeError]. There may be no such user, [push.ErrNotFound], or the
-// user is disabled, [user.ErrDisabled]. The tenant [uuid.Nil] is any.
+// user is disabled, [user.ErrDisabled], or belongs to the OIDC provider, [user.ErrExternal]. The tenant [uuid.Nil] is any.
 func (s *Store) LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, link [32]byte) (u user.User, err error) {
 	err = s.change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			before, err := lockUser(ctx, tx, tenant, id, by)
-			if err == nil && before.DisabledAt != nil {
-				err = user.ErrDisabled
-			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return err
+			case before.External && !s.cfg.ExternalPasswords:
+				return user.ErrExternal
+			case before.DisabledAt != nil:
+				return user.ErrDisabled
 			}
 			if _, err := tx.Exec(ctx, `UPDATE users SET link_hash = $2, link_role = $3, link_expires_at = clock_timestamp() + $4::interval WHERE id = $1`,
 				id, link[:], user.MaxRole(by), user.LinkLifetime); err != nil {

@@ -320,7 +320,7 @@ func TestExternalUser(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	ctx := t.Context()
-	e := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s1", Email: "ada@x", Name: "Ada", Role: user.Admin, Most: 3}
+	e := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s1", Email: "ada@x", EmailVerified: true, Name: "Ada", Role: user.Admin, Most: 3}
 	ada, err := b.ExternalUser(ctx, e)
 	if err != nil || !ada.External || ada.Role != user.Admin || ada.Email != "ada@x" || ada.HasPassword {
 		t.Fatalf("%+v, %v", ada, err)
@@ -343,7 +343,7 @@ func TestExternalUser(t *testing.T) {
 	// A user who is there already is taken over with a verified address only.
 	bea, link := b.newUser(t, "bea@x", user.Editor)
 	e2 := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s2", Email: "bea@x", Role: user.Sender, Most: 3}
-	if _, err := b.ExternalUser(ctx, e2); !errors.Is(err, user.ErrEmailTaken) {
+	if _, err := b.ExternalUser(ctx, e2); !errors.Is(err, user.ErrUnverified) {
 		t.Errorf("%v", err)
 	}
 	e2.EmailVerified = true
@@ -366,7 +366,7 @@ func TestExternalUser(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	b.newUser(t, "carl@x", user.Viewer)
-	if _, err := b.ExternalUser(ctx, user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s4", Email: "d@x", Role: user.Viewer, Most: 3}); !errors.Is(err, user.ErrTooMany) {
+	if _, err := b.ExternalUser(ctx, user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s4", Email: "d@x", EmailVerified: true, Role: user.Viewer, Most: 3}); !errors.Is(err, user.ErrTooMany) {
 		t.Errorf("%v", err)
 	}
 	if _, err := b.ChangeUser(ctx, nil, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {

@@ -54,7 +54,7 @@ type External struct {
 	Tenant          uuid.UUID
 	Issuer, Subject string
 	Email           string // as [CleanEmail] returns it
-	EmailVerified   bool   // the provider says that the address is the user's
+	EmailVerified   bool   // the provider says that the address is the user's; else it names no user
 	Name            string
 	Role            Role
 	Most            int // users that the tenant may have; 0: any number
@@ -81,4 +81,8 @@ var (
 	ErrLastAdmin = errors.New("this is the last admin of the tenant that is not disabled")
 	// ErrDisabled: the user may not sign in.
 	ErrDisabled = errors.New("the user is disabled")
+	// ErrExternal: the user signs in at the OIDC provider alone.
+	ErrExternal = errors.New("the user signs in at the OIDC provider, and has neither links nor a password")
+	// ErrUnverified: a new user of the OIDC provider has no address that the provider has verified.
+	ErrUnverified = errors.New("the OIDC provider has not verified the email")
 )
