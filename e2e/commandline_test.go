@@ -91,6 +91,11 @@ channels:
 api_limits: {per_key: [{algorithm: token_bucket, limit: 5, per: 1s}, {algorithm: token_bucket, limit: 5, per: 1s}]}
 `)
 	fine := []string{"DATABASE_URL=postgres://127.0.0.1:1/none", "REDIS_URL=redis://127.0.0.1:1", "HOST=example.com", "SENDQUOTA_CONFIG=" + good}
+	shared := filepath.Join(t.TempDir(), "shared.yaml")
+	write(t, shared, `console: {enabled: true, public_url: "https://console.example.com"}`)
+	if got := run(t, fine, "sendquota", "config", "check", shared); got.Status != 0 || !strings.Contains(got.Out, "no faults") || !strings.Contains(got.Err, "warning: console.public_url is https, and api_limits.trusted_proxies is empty") {
+		t.Errorf("%+v", got)
+	}
 	for _, row := range []struct {
 		env  []string
 		args []string

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -52,5 +53,12 @@ func (c checkConfig) Run() error {
 		err = app.CheckServers(ctx, cfg)
 		from += ", and none in Postgres and Redis"
 	}
-	return c.printFaults(map[string]any{"file": cfg.File}, err, "no faults in the settings %s\n", from)
+	warnings := []string{}
+	if err == nil {
+		warnings = append(warnings, cfg.Warnings()...)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintln(os.Stderr, "warning:", warning)
+	}
+	return c.printFaults(map[string]any{"file": cfg.File, "warnings": warnings}, err, "no faults in the settings %s\n", from)
 }

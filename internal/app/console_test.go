@@ -50,6 +50,22 @@ func TestHandlers_Console(t *testing.T) {
 	}
 }
 
+// TestWarn_SharedAddress: the log warns of settings with which all people share one address.
+func TestWarn_SharedAddress(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sendquota.yaml")
+	testenv.Check(t, os.WriteFile(file, []byte(`console: {enabled: true, public_url: "https://c"}`), 0o600))
+	cfg, err := Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file})
+	testenv.Check(t, err)
+	var log testenv.Buffer
+	a, err := Open(t.Context(), cfg, slog.New(slog.NewTextHandler(&log, nil)))
+	testenv.Check(t, err)
+	a.warn(t.Context())
+	testenv.Check(t, a.Close())
+	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), "api_limits.trusted_proxies is empty") {
+		t.Errorf("%s", log.String())
+	}
+}
+
 // TestLoad_OIDCSecretFile: a file that cannot be read is told at the start, and white space around the secret is not part of it.
 func TestLoad_OIDCSecretFile(t *testing.T) {
 	dir := t.TempDir()

@@ -45,8 +45,12 @@ func UntilSignal() (context.Context, context.CancelFunc) {
 	return ctx, stop
 }
 
-// warn says at the start what does not answer. The services start all the same, and carry on when servers come back.
+// warn logs at the start what the settings hardly mean, and what does not answer. The services start all the same, and carry on when servers
+// come back.
 func (a *App) warn(ctx context.Context) {
+	for _, warning := range a.cfg.Warnings() {
+		a.log.Warn(warning)
+	}
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {

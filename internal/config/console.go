@@ -82,6 +82,15 @@ func (o *OIDC) settings(t *strictyaml.Table) {
 	})
 }
 
+// Warnings returns what is allowed in the settings, and is probably not meant.
+func (c *Config) Warnings() (all []string) {
+	if strings.HasPrefix(c.Console.PublicURL, "https://") && len(c.APILimits.TrustedProxies) == 0 {
+		all = append(all, "console.public_url is https, and api_limits.trusted_proxies is empty: all people who come through the proxy share its address, "+
+			"and so ten failed sign-ins a minute; list the addresses of the proxy")
+	}
+	return all
+}
+
 // ConsoleURL is where browsers find the console, without a path.
 func (c *Config) ConsoleURL() string {
 	if c.Console.PublicURL != "" {

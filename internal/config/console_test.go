@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,20 @@ func TestConfig_ShownAPIURL(t *testing.T) {
 	} {
 		if got := c.ShownAPIURL(); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// TestConfig_Warnings: behind a proxy that is not trusted, all people share one address, and so the limits of sign-ins.
+func TestConfig_Warnings(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{
+		"{}": 0, `console: {public_url: "http://console.example.com"}`: 0, `console: {public_url: "https://console.example.com"}`: 1,
+		`{console: {public_url: "https://console.example.com"}, api_limits: {trusted_proxies: [10.0.0.0/8]}}`: 0,
+	} {
+		c, errs := read(text)
+		if got := c.Warnings(); len(got) != want || errs != nil || want > 0 && !strings.Contains(got[0], "api_limits.trusted_proxies") {
+			t.Errorf("%s: %v, %v", text, got, errs)
 		}
 	}
 }
