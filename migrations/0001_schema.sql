@@ -22,9 +22,11 @@ CREATE TABLE tenants (
     deleting_at    timestamptz                        -- its deletion began: nothing is accepted or sent for it any more
 );
 
--- The one row names this database among those whose programs share a Redis.
+-- The one row names this database among those whose programs share a Redis. The secret keys hashes of sign-in names, and salts of
+-- passwords.
 CREATE TABLE installation (
     id      uuid NOT NULL DEFAULT gen_random_uuid(),
+    secret  bytea NOT NULL DEFAULT uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()),
     one_row boolean PRIMARY KEY DEFAULT true CHECK (one_row)
 );
 INSERT INTO installation DEFAULT VALUES;
@@ -52,6 +54,7 @@ CREATE TABLE users (
     name            text NOT NULL DEFAULT '',
     role            text NOT NULL CHECK (role IN ('viewer', 'editor', 'sender', 'admin')),
     password_hash   text,                             -- argon2id, as a PHC string
+    password_set_at timestamptz,
     password_role   text,                             -- link_role of the link that set the password; a mightier role ends the password
     issuer          text,                             -- the OIDC provider that knows the user as subject
     subject         text,
@@ -64,7 +67,7 @@ CREATE TABLE users (
     UNIQUE (tenant_id, email),
     UNIQUE (tenant_id, issuer, subject),
     CHECK ((issuer IS NULL) = (subject IS NULL)),
-    CHECK ((password_hash IS NULL) = (password_role IS NULL)),
+    CHECK ((password_hash IS NULL) = (password_role IS NULL) AND (password_hash IS NULL) = (password_set_at IS NULL)),
     CHECK ((link_hash IS NULL) = (link_expires_at IS NULL) AND (link_hash IS NULL) = (link_role IS NULL))
 );
 -- A tenant's list.

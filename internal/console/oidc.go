@@ -134,9 +134,6 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	if s.provider == nil {
 		return noProvider
 	}
-	if tooMany := s.tooMany(p, ""); tooMany != nil {
-		return tooMany
-	}
 	var a away
 	if cookie, err := p.r.Cookie(s.cookieName(awayCookie)); err == nil {
 		text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
@@ -149,6 +146,10 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	if reason := p.query("error"); reason != "" {
 		s.cfg.Log.InfoContext(p.ctx(), "the OIDC provider refused a sign-in", "reason", user.TrimName(reason))
 		return refusedAtProvider("Your company's sign-in refused it. Begin again, or ask its admin")
+	}
+	try, err := s.chargeAddress(p, "callbacks of address", callbackLimit) // any browser can make a state up, and has the provider asked
+	if err != nil {
+		return err
 	}
 	external, err := s.provider.whoIs(p.ctx(), p.query("code"), a)
 	if err != nil {
@@ -169,6 +170,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	if err != nil {
 		return s.notExternal(p, err)
 	}
+	s.giveBack(p, try)
 	return p.redirect(safePath(a.To))
 }
 

@@ -20,13 +20,15 @@ var deadLink = &client.Problem{Title: "This link does not work any more", Status
 
 // linkOf reads the token of the path, and whose it is. It does not use the link up.
 func (s *SignIn) linkOf(p *page) (link [32]byte, u user.User, err error) {
-	if tooMany := s.tooMany(p, ""); tooMany != nil {
-		return link, u, tooMany
+	look, err := s.chargeAddress(p, "links of address", linkLimit)
+	if err != nil {
+		return link, u, err
 	}
 	link = user.HashLink(p.param("token"))
 	if u, err = s.store.UserByLink(p.ctx(), link); errors.Is(err, push.ErrNotFound) {
-		err = deadLink
+		return link, u, deadLink
 	}
+	s.giveBack(p, look)
 	return link, u, err
 }
 
@@ -56,7 +58,11 @@ func (s *SignIn) setPassword(p *page) error {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx(), patience)
 	defer cancel()
-	phc, err := s.passwords.Hash(ctx, s.cfg.Address(p.r), password)
+	secret, err := s.store.Secret(ctx)
+	if err != nil {
+		return err
+	}
+	phc, err := s.passwords.Hash(ctx, s.cfg.Address(p.r), user.SaltOf(secret, u.Email), password)
 	if err != nil {
 		return err
 	}

@@ -3,14 +3,11 @@ package console
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -22,23 +19,18 @@ import (
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
 // signInStore knows who may sign in. Who may not is [push.ErrNotFound].
 type signInStore interface {
 	sessionStore
-	Credential(ctx context.Context, email, tenantName string) (u user.User, phc string, err error)
+	Credentials(ctx context.Context, email, tenantName string) ([]user.Credential, error)
+	Secret(ctx context.Context) ([]byte, error)
 	UserByLink(ctx context.Context, link [32]byte) (user.User, error)
 	SetPassword(ctx context.Context, link [32]byte, phc string) (user.User, error)
 	ExternalUser(ctx context.Context, e user.External) (user.User, error)
 	Tenant(ctx context.Context, name string) (uuid.UUID, error)
-}
-
-// limiter decides about speed limits.
-type limiter interface {
-	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
 
 // SignInConfig is what signing in may be told. The zero value is useful.
@@ -57,8 +49,8 @@ type SignInConfig struct {
 
 // passwords hashes passwords, and compares them with hashes.
 type passwords interface {
-	Hash(ctx context.Context, address, password string) (phc string, err error)
-	Matches(ctx context.Context, address, phc, password string) (bool, error)
+	Hash(ctx context.Context, address string, salt user.Salt, password string) (phc string, err error)
+	Match(ctx context.Context, address string, salt user.Salt, hashes []string, password string) (int, error)
 }
 
 // SignIn has users sign in and out, and knows who has. It is what [New] wants to know.
@@ -156,38 +148,29 @@ func (s *SignIn) signInForm(p *page) error {
 	return p.show("signin", "Sign in", s.view(p))
 }
 
-// wrongCredentials does not tell a name that nobody has from a wrong password.
+// wrongCredentials does not tell which part is wrong.
 var wrongCredentials = &client.Problem{Title: "You are not signed in", Status: http.StatusUnauthorized,
-	Detail: "The e-mail address or the password is wrong, or the address belongs to users of several teams: name the team then"}
+	Detail: "The e-mail address or the password is wrong, or there is no such user in the team"}
 
-// signIn takes as long for a name that nobody has as for a wrong password.
+// signIn charges the failures: a try is charged before, so that many at a time are no way around, and given back unless the password
+// was wrong.
 func (s *SignIn) signIn(p *page) error {
-	password := p.r.PostForm.Get("password")
 	email, wrong := user.CleanEmail(p.form("email"))
-	if tooMany := s.tooMany(p, email); tooMany != nil {
-		return p.again(tooMany, "signin", "Sign in", s.view(p))
-	}
-	team := p.form("team")
-	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
-		team, wrong = "", "no name of a team"
-	}
-	u, phc, err := s.store.Credential(p.ctx(), email, team)
-	if err != nil && !errors.Is(err, push.ErrNotFound) {
-		return err
-	}
-	if len(password) > user.MaxPassword {
-		password, wrong = "", "too long"
-	}
-	ok, err := s.matches(p, phc, password)
+	secret, err := s.store.Secret(p.ctx())
 	if err != nil {
 		return err
 	}
-	if !ok || wrong != "" {
-		s.cfg.Log.InfoContext(p.ctx(), "a sign-in was refused", "user", u.ID)
-		return p.again(wrongCredentials, "signin", "Sign in", s.view(p))
+	try, err := s.charge(p, s.signInRules(p, secret, email))
+	if err != nil {
+		return p.again(err, "signin", "Sign in", s.view(p))
 	}
-	if err := s.begin(p.r, u, phc); err != nil {
-		return orWrong(err)
+	err = s.enter(p, user.SaltOf(secret, email), email, wrong)
+	if errors.Is(err, wrongCredentials) {
+		return p.again(err, "signin", "Sign in", s.view(p))
+	}
+	s.giveBack(p, try)
+	if err != nil {
+		return err
 	}
 	if p.form("lost") != "" {
 		p.Notice = "You are signed in again. What you typed before was not saved."
@@ -195,60 +178,44 @@ func (s *SignIn) signIn(p *page) error {
 	return p.redirect(safePath(p.form("to")))
 }
 
-// orWrong is for a user who was disabled or deleted meanwhile.
-func orWrong(err error) error {
-	if errors.Is(err, push.ErrNotFound) {
-		return wrongCredentials
+// enter begins a session of the user whose password it is: of several tenants' users with one address, of the user whose password fits, and
+// was set last. It takes as long for a name that no user has as for a wrong password.
+func (s *SignIn) enter(p *page, salt user.Salt, email, wrong string) error {
+	password, team := p.r.PostForm.Get("password"), p.form("team")
+	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
+		team, wrong = "", "no name of a team"
 	}
-	return err
+	found, err := s.store.Credentials(p.ctx(), email, team)
+	if err != nil {
+		return err
+	}
+	if len(password) > user.MaxPassword {
+		password, wrong = "", "too long"
+	}
+	hashes, ids := make([]string, len(found)), make([]uuid.UUID, len(found))
+	for i, c := range found {
+		hashes[i], ids[i] = c.Hash, c.ID
+	}
+	i, err := s.match(p, salt, hashes, password)
+	if err != nil {
+		return err
+	}
+	if i >= 0 && wrong == "" {
+		if err = s.begin(p.r, found[i].User, found[i].Hash); !errors.Is(err, push.ErrNotFound) { // disabled or deleted meanwhile
+			return err
+		}
+	}
+	s.cfg.Log.InfoContext(p.ctx(), "a sign-in was refused", "users", ids)
+	return wrongCredentials
 }
 
 // patience is how long somebody waits for a turn to have a password hashed.
 const patience = 5 * time.Second
 
-func (s *SignIn) matches(p *page, phc, password string) (bool, error) {
+func (s *SignIn) match(p *page, salt user.Salt, hashes []string, password string) (int, error) {
 	ctx, cancel := context.WithTimeout(p.ctx(), patience)
 	defer cancel()
-	return s.passwords.Matches(ctx, s.cfg.Address(p.r), phc, password)
-}
-
-// The speed limits of sign-ins, from one address and of one name.
-var (
-	addressLimit = ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 10, Per: time.Minute}
-	nameLimits   = []ratelimit.Limit{{Algorithm: ratelimit.SlidingWindow, Limit: 5, Per: time.Minute}, {Algorithm: ratelimit.SlidingWindow, Limit: 30, Per: time.Hour}}
-)
-
-// signInOwner is the owner of these limits.
-const signInOwner = "sign-in"
-
-// tooMany counts a sign-in, and says if there were too many before it; nil: there were not, or Redis does not answer, which
-// keeps nobody out. An empty name is not counted by itself.
-func (s *SignIn) tooMany(p *page, name string) error {
-	if s.cfg.Limiter == nil {
-		return nil
-	}
-	rules := []ratelimit.Rule{{Subject: "address " + s.cfg.Address(p.r), Limit: addressLimit, Tag: signInOwner}}
-	if name != "" {
-		hash := sha256.Sum256([]byte(name)) // Redis has no personal data
-		for _, limit := range nameLimits {
-			rules = append(rules, ratelimit.Rule{Subject: "name " + hex.EncodeToString(hash[:]), Limit: limit, Tag: signInOwner})
-		}
-	}
-	d, err := s.cfg.Limiter.Take(p.ctx(), signInOwner, 1, rules...)
-	if err != nil {
-		s.cfg.Log.WarnContext(p.ctx(), "a sign-in is not limited", "error", err)
-		return nil
-	}
-	if d.Allowed {
-		return nil
-	}
-	var wait time.Duration
-	for _, r := range d.Results {
-		wait = max(wait, r.RetryAfter)
-	}
-	seconds := int((wait + time.Second - 1) / time.Second)
-	p.w.Header().Set("Retry-After", strconv.Itoa(max(1, seconds)))
-	return &client.Problem{Title: "Too many tries", Status: http.StatusTooManyRequests, Detail: "Try again in " + span(time.Duration(max(1, seconds))*time.Second)}
+	return s.passwords.Match(ctx, s.cfg.Address(p.r), salt, hashes, password)
 }
 
 func (s *SignIn) signOut(p *page) error {

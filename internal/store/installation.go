@@ -8,13 +8,15 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// installation is the name of the database.
+// installation is the name of the database, and its secret.
 type installation struct {
 	name   atomic.Pointer[string]
+	secret atomic.Pointer[[]byte]
 	asking atomic.Bool
 }
 
@@ -46,6 +48,25 @@ func (s *Store) Identify(ctx context.Context) error {
 		}
 		return err
 	}))
+}
+
+// Secret returns random bytes that every program of this database has, and no other. It asks Postgres once.
+func (s *Store) Secret(ctx context.Context) ([]byte, error) {
+	if known := s.installation.secret.Load(); known != nil {
+		return *known, nil
+	}
+	var secret []byte
+	err := s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
+		rows, _ := c.Query(ctx, `SELECT secret FROM installation`)
+		var err error
+		secret, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[[]byte])
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.installation.secret.Store(&secret)
+	return secret, nil
 }
 
 // InstallationName is the name of a database, as [Store.Installation] has it. A copy has the row of the original, but

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/google/uuid"
@@ -13,27 +12,17 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// Credential returns the user who signs in by an email, and what is kept of the password: "" if there is none. tenantName
-// tells which one is meant where users of several tenants have this email; "" if that was not said. There may be no such
-// user, or one who is disabled, or several: [push.ErrNotFound].
-func (s *Store) Credential(ctx context.Context, email, tenantName string) (u user.User, phc string, err error) {
+// Credentials returns the users who can sign in by an email, and the hashes of their passwords, the password that was set last first. They
+// are users of several tenants, unless tenantName names one: "" is all.
+func (s *Store) Credentials(ctx context.Context, email, tenantName string) (all []user.Credential, err error) {
 	err = s.read(ctx, uuid.Nil, func(ctx context.Context, c reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, coalesce(u.password_hash, '')`+usersAndTenants+`
-			WHERE u.email = $1 AND ($2 = '' OR t.name = $2) AND u.disabled_at IS NULL AND t.deleting_at IS NULL AND (u.issuer IS NULL OR $3) LIMIT 2`, email, tenantName, s.cfg.ExternalPasswords)
-		found, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[struct {
-			user.User
-			PHC string
-		}])
-		if errors.Is(err, pgx.ErrTooManyRows) {
-			return pgx.ErrNoRows
-		}
-		u, phc = found.User, found.PHC
+		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, u.password_hash`+usersAndTenants+`
+			WHERE u.email = $1 AND ($2 = '' OR t.name = $2) AND u.disabled_at IS NULL AND t.deleting_at IS NULL AND u.password_hash IS NOT NULL AND (u.issuer IS NULL OR $3)
+			ORDER BY u.password_set_at DESC, u.id`, email, tenantName, s.cfg.ExternalPasswords)
+		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[user.Credential])
 		return err
 	})
-	if err != nil {
-		return user.User{}, "", err
-	}
-	return u, phc, nil
+	return all, err
 }
 
 // linkOpens are the users of a link that can still be used. The second argument is whether users of the OIDC provider have links.
@@ -60,7 +49,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorUser, ID: owner.ID}) // for whom the link was made
 	err = s.change(ctx, owner.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $3, password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], s.cfg.ExternalPasswords, phc)
+			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $3, password_set_at = clock_timestamp(), password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], s.cfg.ExternalPasswords, phc)
 			if err != nil {
 				return err
 			}

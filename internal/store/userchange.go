@@ -84,7 +84,7 @@ func endWays(ctx context.Context, tx pgx.Tx, id uuid.UUID, unless []user.Role) e
 	if err := endLink(ctx, tx, id); err != nil {
 		return err
 	}
-	tag, err := tx.Exec(ctx, `UPDATE users SET password_hash = NULL, password_role = NULL WHERE id = $1 AND password_role <> ALL ($2::text[])`, id, unless)
+	tag, err := tx.Exec(ctx, `UPDATE users SET password_hash = NULL, password_set_at = NULL, password_role = NULL WHERE id = $1 AND password_role <> ALL ($2::text[])`, id, unless)
 	if err == nil && tag.RowsAffected() > 0 {
 		_, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, id)
 	}

@@ -53,8 +53,8 @@ func TestUsers_Life(t *testing.T) {
 	if _, err := b.SetPassword(ctx, link, "$b"); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a used link: %v", err)
 	}
-	if u, phc, err := b.Credential(ctx, "ada@x", ""); err != nil || u.ID != ada.ID || phc != "$a" {
-		t.Errorf("%+v, %q, %v", u, phc, err)
+	if found, err := b.Credentials(ctx, "ada@x", ""); err != nil || len(found) != 1 || found[0].ID != ada.ID || found[0].Hash != "$a" {
+		t.Errorf("%+v, %v", found, err)
 	}
 
 	// A change changes what it names.
@@ -147,8 +147,8 @@ func TestSetPassword_Concurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if _, phc, err := b.Credential(t.Context(), "ada@x", ""); len(used) != 1 || phc != used[0] {
-		t.Errorf("%v set a password, %q is kept (%v)", used, phc, err)
+	if found, err := b.Credentials(t.Context(), "ada@x", ""); len(used) != 1 || len(found) != 1 || found[0].Hash != used[0] {
+		t.Errorf("%v set a password, %+v is kept (%v)", used, found, err)
 	}
 }
 
@@ -255,31 +255,47 @@ func TestCreateUser_Most(t *testing.T) {
 	}
 }
 
-// TestCredential_SeveralTenants: the same email may belong to users of several tenants, and then the tenant is to be named.
-func TestCredential_SeveralTenants(t *testing.T) {
+// TestCredentials_SeveralTenants: the same email may belong to users of several tenants. The password that was set last is the first.
+func TestCredentials_SeveralTenants(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	ctx := t.Context()
-	ada, _ := b.newUser(t, "ada@x", user.Admin)
+	ada, first := b.newUser(t, "ada@x", user.Admin)
 	other, _, err := b.CreateTenant(ctx, "other")
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := b.CreateUser(ctx, user.New{Tenant: other, Email: "ada@x", Role: user.Viewer})
+	theirs, err := b.CreateUser(ctx, user.New{Tenant: other, Email: "ada@x", Role: user.Viewer, Link: [32]byte{9}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tenant, want := range map[string]uuid.UUID{"": uuid.Nil, "other": theirs.ID, b.tenant.String(): ada.ID, "third": uuid.Nil} {
-		if u, _, err := b.Credential(ctx, "ada@x", tenant); u.ID != want || (want == uuid.Nil) != errors.Is(err, push.ErrNotFound) {
-			t.Errorf("%q: %v, %v", tenant, u.ID, err)
+	credentials := func(tenant string, want ...uuid.UUID) {
+		t.Helper()
+		var got []uuid.UUID
+		found, err := b.Credentials(ctx, "ada@x", tenant)
+		for _, c := range found {
+			got = append(got, c.ID)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%q: %s, %v", tenant, diff, err)
 		}
 	}
+	for _, row := range []struct {
+		link [32]byte
+		phc  string
+	}{{[32]byte{9}, "$b"}, {first, "$a"}} {
+		if _, err := b.SetPassword(ctx, row.link, row.phc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	credentials("", ada.ID, theirs.ID)
+	credentials("other", theirs.ID)
+	credentials(b.tenant.String(), ada.ID)
+	credentials("third")
 	if _, err := b.ChangeUser(ctx, nil, other, theirs.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
-	if u, _, err := b.Credential(ctx, "ada@x", ""); u.ID != ada.ID || err != nil {
-		t.Errorf("one is disabled: %v, %v", u.ID, err)
-	}
+	credentials("", ada.ID)
 	// Another tenant's user is nobody.
 	_, link := user.NewLink()
 	for _, err := range []error{

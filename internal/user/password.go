@@ -2,10 +2,13 @@ package user
 
 import (
 	"context"
-	"crypto/rand"
+	"crypto/hmac"
+	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -66,48 +69,72 @@ const (
 // use.
 type Passwords struct {
 	turns *bulkhead.Bulkhead[string]
-	dummy string // the hash of a password that nobody knows
 
 	compare func(phc, password string) (bool, error)
 }
 
 // NewPasswords returns the passwords of a program.
 func NewPasswords() *Passwords {
-	var unknown [32]byte
-	_, _ = rand.Read(unknown[:])
-	return &Passwords{turns: bulkhead.New[string](hashesAtATime, hashesOfOne), dummy: hash(string(unknown[:])), compare: compare}
+	return &Passwords{turns: bulkhead.New[string](hashesAtATime, hashesOfOne), compare: compare}
 }
 
-// Hash returns what is kept of a password, in the PHC string format. address is whom it is done for. It fails only if ctx
+// Salt is the salt of the hashes of passwords of one sign-in name.
+type Salt [saltBytes]byte
+
+// SaltOf returns the salt of a sign-in name: an HMAC by a secret of the installation. So one hash is compared with the passwords of all
+// tenants that have the name, and its time does not tell how many they are.
+func SaltOf(secret []byte, email string) (salt Salt) {
+	copy(salt[:], Keyed(secret, "salt", email))
+	return salt
+}
+
+// Keyed returns an HMAC of a text, for one purpose, by a secret of the installation.
+func Keyed(secret []byte, purpose, text string) []byte {
+	h := hmac.New(sha256.New, secret)
+	_, _ = io.WriteString(h, purpose+"\x00"+text)
+	return h.Sum(nil)
+}
+
+// Hash returns what is kept of a password, in the PHC string format. address is the client that it is done for. It fails only if ctx
 // ends before there is a turn, with a [*bulkhead.FullError].
-func (p *Passwords) Hash(ctx context.Context, address, password string) (phc string, err error) {
+func (p *Passwords) Hash(ctx context.Context, address string, salt Salt, password string) (phc string, err error) {
 	turn, err := p.turns.Acquire(ctx, address, 1)
 	if err != nil {
 		return "", err
 	}
 	defer turn.Release()
-	return hash(password), nil
+	return hash(salt, password), nil
 }
 
-// Matches reports whether a password is the one of which this is kept. Where nothing is kept, because there is no such
-// user or the user has no password, it takes as long, and is false. It fails as Hash does.
-func (p *Passwords) Matches(ctx context.Context, address, phc, password string) (bool, error) {
+// Match returns the place of the first of the hashes that is of this password; -1: none is. It computes one hash, also where there is
+// nothing to compare it with; a hash with another salt or other parameters, as of another release, takes one more. It fails as Hash
+// does, or if no hash fits and one is not of argon2id.
+func (p *Passwords) Match(ctx context.Context, address string, salt Salt, hashes []string, password string) (int, error) {
 	turn, err := p.turns.Acquire(ctx, address, 1)
 	if err != nil {
-		return false, err
+		return -1, err
 	}
 	defer turn.Release()
-	kept := phc
-	if kept == "" {
-		kept = p.dummy
+	own, fits := hash(salt, password), -1
+	usual := own[:strings.LastIndexByte(own, '$')+1]
+	var wrong []error
+	for i, phc := range hashes {
+		same := subtle.ConstantTimeCompare([]byte(phc), []byte(own)) == 1
+		if !strings.HasPrefix(phc, usual) {
+			same, err = p.compare(phc, password)
+			wrong = append(wrong, err)
+		}
+		if same && fits < 0 {
+			fits = i
+		}
 	}
-	same, err := p.compare(kept, password)
-	return same && phc != "", err
+	if fits < 0 {
+		return -1, errors.Join(wrong...)
+	}
+	return fits, nil
 }
 
-func hash(password string) string {
-	var salt [saltBytes]byte
-	_, _ = rand.Read(salt[:]) // never fails
+func hash(salt Salt, password string) string {
 	sum := argon2.IDKey([]byte(password), salt[:], current.passes, current.memory, current.lanes, hashBytes)
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, current.memory, current.passes, current.lanes,
 		base64.RawStdEncoding.EncodeToString(salt[:]), base64.RawStdEncoding.EncodeToString(sum))

@@ -36,45 +36,58 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-func TestPasswords_Matches(t *testing.T) {
-	ctx, p := t.Context(), NewPasswords()
-	kept, err := p.Hash(ctx, "a", "correct horse")
+func TestPasswords_Match(t *testing.T) {
+	ctx, p, salt := t.Context(), NewPasswords(), SaltOf([]byte("secret"), "ada@x")
+	kept, err := p.Hash(ctx, "a", salt, "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !regexp.MustCompile(`^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`).MatchString(kept) {
 		t.Errorf("%s", kept)
 	}
-	if again, _ := p.Hash(ctx, "a", "correct horse"); again == kept {
-		t.Error("two hashes have the same salt")
+	other, err := p.Hash(ctx, "a", salt, "battery staple")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, row := range []struct {
-		kept, password string
-		want           bool
-	}{{kept, "correct horse", true}, {kept, "correct hors", false}, {kept, "", false}, {"", "correct horse", false}, {"", "", false}} {
-		if got, err := p.Matches(ctx, "a", row.kept, row.password); got != row.want || err != nil {
+		kept     []string
+		password string
+		want     int
+	}{
+		{[]string{kept}, "correct horse", 0}, {[]string{kept}, "correct hors", -1}, {[]string{kept}, "", -1}, {nil, "correct horse", -1}, {nil, "", -1},
+		{[]string{other, kept, kept}, "correct horse", 1}, {[]string{"plain", kept}, "correct horse", 1},
+	} {
+		if got, err := p.Match(ctx, "a", salt, row.kept, row.password); got != row.want || err != nil {
 			t.Errorf("%q: %v, %v", row.password, got, err)
 		}
 	}
 }
 
-// TestPasswords_NothingKept: a comparison with nothing is one with a hash of the usual parameters.
-func TestPasswords_NothingKept(t *testing.T) {
-	t.Parallel()
-	p := NewPasswords()
-	kept := hash("correct horse battery")
-	var compared []string
+// TestSaltOf: the salts of two sign-in names differ, and so do those of two installations.
+func TestSaltOf(t *testing.T) {
+	one := SaltOf([]byte("secret"), "ada@x")
+	if one != SaltOf([]byte("secret"), "ada@x") || one == SaltOf([]byte("secret"), "bea@x") || one == SaltOf([]byte("other"), "ada@x") {
+		t.Errorf("%x", one)
+	}
+}
+
+// TestPasswords_OneHash: a comparison takes one hash, however many tenants have the sign-in name.
+func TestPasswords_OneHash(t *testing.T) {
+	p, salt := NewPasswords(), SaltOf([]byte("secret"), "ada@x")
+	more := 0
 	p.compare = func(phc, password string) (bool, error) {
-		compared = append(compared, phc[:strings.LastIndex(phc, "$")-22]) // without the salt and the sum
+		more++
 		return compare(phc, password)
 	}
-	for _, phc := range []string{kept, ""} {
-		if same, err := p.Matches(t.Context(), "192.0.2.1", phc, "wrong"); same || err != nil {
-			t.Errorf("%q: %v, %v", phc, same, err)
+	for n, hashes := range [][]string{nil, {hash(salt, "one")}, {hash(salt, "one"), hash(salt, "two"), hash(salt, "three")}} {
+		for _, password := range []string{"wrong", "one", "three"} {
+			if _, err := p.Match(t.Context(), "192.0.2.1", salt, hashes, password); err != nil || more != 0 {
+				t.Errorf("%d: %d more hashes, %v", n, more, err)
+			}
 		}
 	}
-	if len(compared) != 2 || compared[0] != compared[1] || compared[0] != kept[:len(compared[0])] {
-		t.Errorf("%q", compared)
+	if _, err := p.Match(t.Context(), "192.0.2.1", salt, []string{hash(Salt{1}, "one")}, "one"); err != nil || more != 1 {
+		t.Errorf("another salt: %d more hashes, %v", more, err)
 	}
 }
 
@@ -83,8 +96,8 @@ func TestPasswords_OtherParams(t *testing.T) {
 	salt := []byte("0123456789abcdef")
 	sum := argon2.IDKey([]byte("correct horse"), salt, 1, 64, 2, 24)
 	kept := "$argon2id$v=19$m=64,t=1,p=2$" + base64.RawStdEncoding.EncodeToString(salt) + "$" + base64.RawStdEncoding.EncodeToString(sum)
-	if ok, err := NewPasswords().Matches(t.Context(), "a", kept, "correct horse"); !ok || err != nil {
-		t.Error(ok, err)
+	if i, err := NewPasswords().Match(t.Context(), "a", Salt{}, []string{kept}, "correct horse"); i != 0 || err != nil {
+		t.Error(i, err)
 	}
 }
 
@@ -97,8 +110,8 @@ func TestPasswords_Foreign(t *testing.T) {
 		"$argon2id$v=19$m=4294967295,t=2,p=1$" + salt + "$" + sum, "$argon2id$v=19$m=19456,t=99999,p=1$" + salt + "$" + sum, "$argon2id$v=19$m=19456,t=0,p=1$" + salt + "$" + sum,
 		"$argon2id$v=19$m=19456,t=2,p=0$" + salt + "$" + sum, "$argon2id$v=19$m=19456,t=2,p=1$$" + sum, "$argon2id$v=19$m=19456,t=2,p=1$" + salt + "$", "$argon2id$v=19$m=x$" + salt + "$" + sum,
 	} {
-		if ok, err := p.Matches(t.Context(), "a", kept, ""); ok || err == nil || strings.Contains(err.Error(), "$") {
-			t.Errorf("%s: %v, %v", kept, ok, err)
+		if i, err := p.Match(t.Context(), "a", Salt{1}, []string{kept}, ""); i != -1 || err == nil || strings.Contains(err.Error(), "$") {
+			t.Errorf("%s: %v, %v", kept, i, err)
 		}
 	}
 }
@@ -114,8 +127,8 @@ func TestPasswords_Turns(t *testing.T) {
 		}
 		for address, want := range map[string]bool{"a": false, "c": true} {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, hashed := p.Hash(ctx, address, "correct horse")
-			_, compared := p.Matches(ctx, address, "", "correct horse")
+			_, hashed := p.Hash(ctx, address, Salt{}, "correct horse")
+			_, compared := p.Match(ctx, address, Salt{}, nil, "correct horse")
 			cancel()
 			for _, err := range []error{hashed, compared} {
 				if full := (*bulkhead.FullError)(nil); errors.As(err, &full) == want {

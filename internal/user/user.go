@@ -60,6 +60,12 @@ type External struct {
 	Most            int // users that the tenant may have; 0: any number
 }
 
+// Credential is a user who can sign in with a password.
+type Credential struct {
+	User
+	Hash string // of the password, as [Passwords.Hash] returns it
+}
+
 // Page is a page of users, and the last of them if there are more.
 type Page struct {
 	Users []User

@@ -1,0 +1,89 @@
+package console
+
+import (
+	"context"
+	"encoding/hex"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/user"
+)
+
+// limiter decides about speed limits.
+type limiter interface {
+	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+}
+
+// The speed limits of failures: of sign-ins, from one address and of one name; and of links and of ways back from the provider, from one
+// address. Each has a budget of its own.
+var (
+	addressLimit  = ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 10, Per: time.Minute}
+	nameLimits    = []ratelimit.Limit{{Algorithm: ratelimit.SlidingWindow, Limit: 5, Per: time.Minute}, {Algorithm: ratelimit.SlidingWindow, Limit: 30, Per: time.Hour}}
+	linkLimit     = ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 30, Per: time.Minute}
+	callbackLimit = ratelimit.Limit{Algorithm: ratelimit.SlidingWindow, Limit: 30, Per: time.Minute}
+)
+
+// signInOwner is the owner of these limits.
+const signInOwner = "sign-in"
+
+// limitOf is a limit of a subject, which Redis gets as an HMAC: addresses and names can be guessed from their hashes.
+func limitOf(secret []byte, purpose, subject string, limit ratelimit.Limit) ratelimit.Rule {
+	return ratelimit.Rule{Subject: hex.EncodeToString(user.Keyed(secret, purpose, subject)), Limit: limit, Tag: signInOwner}
+}
+
+// signInRules are the limits of a sign-in. An empty name has none of its own.
+func (s *SignIn) signInRules(p *page, secret []byte, name string) []ratelimit.Rule {
+	rules := []ratelimit.Rule{limitOf(secret, "sign-ins of address", s.cfg.Address(p.r), addressLimit)}
+	if name != "" {
+		for _, limit := range nameLimits {
+			rules = append(rules, limitOf(secret, "sign-ins of name", name, limit))
+		}
+	}
+	return rules
+}
+
+// chargeAddress charges what an address does otherwise, by one limit.
+func (s *SignIn) chargeAddress(p *page, purpose string, limit ratelimit.Limit) (charged []ratelimit.Rule, err error) {
+	secret, err := s.store.Secret(p.ctx())
+	if err != nil {
+		return nil, err
+	}
+	return s.charge(p, []ratelimit.Rule{limitOf(secret, purpose, s.cfg.Address(p.r), limit)})
+}
+
+// charge charges a try, and returns what it has charged. It fails if there were too many tries before it. While Redis does not answer,
+// nothing is charged, and every try passes.
+func (s *SignIn) charge(p *page, rules []ratelimit.Rule) (charged []ratelimit.Rule, err error) {
+	if s.cfg.Limiter == nil {
+		return nil, nil
+	}
+	d, err := s.cfg.Limiter.Take(p.ctx(), signInOwner, 1, rules...)
+	if err != nil {
+		s.cfg.Log.WarnContext(p.ctx(), "a sign-in is not limited", "error", err)
+		return nil, nil
+	}
+	if d.Allowed {
+		return rules, nil
+	}
+	var wait time.Duration
+	for _, r := range d.Results {
+		wait = max(wait, r.RetryAfter)
+	}
+	seconds := max(1, int((wait+time.Second-1)/time.Second))
+	p.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return nil, &client.Problem{Title: "Too many tries", Status: http.StatusTooManyRequests, Detail: "Try again in " + span(time.Duration(seconds)*time.Second)}
+}
+
+// giveBack gives a try back that has not failed.
+func (s *SignIn) giveBack(p *page, charged []ratelimit.Rule) {
+	if len(charged) == 0 {
+		return
+	}
+	if _, err := s.cfg.Limiter.Refund(context.WithoutCancel(p.ctx()), signInOwner, 1, charged...); err != nil {
+		s.cfg.Log.WarnContext(p.ctx(), "a sign-in is counted as a failure", "error", err)
+	}
+}
