@@ -57,7 +57,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 				if earlier == 0 {
 					return pgx.ErrNoRows
 				}
-				// An earlier run may have used the link: the hash has a salt of its own.
+				// An earlier run may have used the link.
 				return tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND password_hash = $2`, owner.ID, phc).Scan()
 			}
 			if _, err = tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, owner.ID); err != nil {
