@@ -896,7 +896,7 @@ type RecordsAPI struct{ c *Client }
 
 // AuditLogOptions are the optional parameters of a call. A zero value is left out.
 type AuditLogOptions struct {
-	// Only what this user, or the holder of this API key, did.
+	// Only what this user, or the holder of this API key or link, did.
 	Actor string
 
 	// Only what actors of this type did.
@@ -917,7 +917,7 @@ type AuditLogOptions struct {
 
 // ExportAuditLogOptions are the optional parameters of a call. A zero value is left out.
 type ExportAuditLogOptions struct {
-	// Only what this user, or the holder of this API key, did.
+	// Only what this user, or the holder of this API key or link, did.
 	Actor string
 
 	// Only what actors of this type did.

@@ -11,6 +11,7 @@ import (
 // Defines values for ActorType.
 const (
 	ActorTypeKey    ActorType = "key"
+	ActorTypeLink   ActorType = "link"
 	ActorTypeSystem ActorType = "system"
 	ActorTypeUser   ActorType = "user"
 )
@@ -453,11 +454,11 @@ type Actor struct {
 	// Name Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read.
 	Name string `json:"name"`
 
-	// Type system: a worker, or the operator's tool.
+	// Type link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool.
 	Type ActorType `json:"type"`
 }
 
-// ActorType system: a worker, or the operator's tool.
+// ActorType link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool.
 type ActorType string
 
 // Ahead defines model for Ahead.

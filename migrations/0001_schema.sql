@@ -737,8 +737,8 @@ CREATE TABLE audit_log (
     id         uuid NOT NULL DEFAULT gen_random_uuid(),
     tenant_id  uuid NOT NULL,
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    actor      text NOT NULL CONSTRAINT audit_log_actor CHECK (actor IN ('user', 'key', 'system')),
-    actor_id   uuid,                                  -- of the user or the API key; null: of the system
+    actor      text NOT NULL CONSTRAINT audit_log_actor CHECK (actor IN ('user', 'key', 'link', 'system')),
+    actor_id   uuid,                                  -- of the user, the API key or the link; null: of the system
     actor_name text NOT NULL DEFAULT '',              -- of an operator with the command-line tool, as user@host; '': of all others
     action     text NOT NULL,                         -- such as key.create: the type of the target, and what was done
     target     text NOT NULL,                         -- its id; '': of a recipient who was erased, or of none

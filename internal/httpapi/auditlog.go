@@ -26,7 +26,7 @@ type logEntryView struct {
 }
 
 type actorView struct {
-	Type push.ActorType `json:"type" enum:"user,key,system" doc:"system: a worker, or the operator's tool."`
+	Type push.ActorType `json:"type" enum:"user,key,link,system" doc:"link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool."`
 	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"Of the user or the API key; null: of the system."`
 	Name *string        `json:"name" nullable:"true" doc:"Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read."`
 }
@@ -78,7 +78,7 @@ type logFilter struct {
 }
 
 var logFields = []field[logFilter]{
-	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only what this user, or the holder of this API key, did.", exampleID},
+	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only what this user, or the holder of this API key or link, did.", exampleID},
 	{"actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only what actors of this type did.", nil},
 	{"action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this.", nil},
 	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only what was done to this: an id.", exampleOtherID},

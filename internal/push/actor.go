@@ -9,7 +9,7 @@ import (
 // Actor is who changes something: the zero one is the system. It travels in the context, so that the audit log can name it.
 type Actor struct {
 	Type ActorType
-	ID   uuid.UUID // of the user or the API key; Nil: of the system
+	ID   uuid.UUID // of the user, the API key or the link; Nil: of the system
 	Name string    // of an operator with the command-line tool; "": of all others
 }
 
@@ -20,11 +20,12 @@ type ActorType string
 const (
 	ActorUser   ActorType = "user"   // of the console
 	ActorKey    ActorType = "key"    // whoever has an API key
+	ActorLink   ActorType = "link"   // whoever has a link to set a password, maybe not the user
 	ActorSystem ActorType = "system" // a worker, or the operator's tool
 )
 
 // ActorTypes lists all of them.
-var ActorTypes = []ActorType{ActorUser, ActorKey, ActorSystem}
+var ActorTypes = []ActorType{ActorUser, ActorKey, ActorLink, ActorSystem}
 
 // Actor returns who the caller is.
 func (c *Caller) Actor() Actor {

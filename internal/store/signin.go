@@ -39,14 +39,14 @@ func (s *Store) UserByLink(ctx context.Context, link [32]byte) (u user.User, err
 	return u, err
 }
 
-// SetPassword uses a link to keep the hash of a new password, and ends the user's sessions. A link that was used, or cannot
+// SetPassword uses a link to keep the hash of a new password, and ends the user's sessions. The audit log names the link. A link that was used, or cannot
 // be used any more, is [push.ErrNotFound].
 func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u user.User, err error) {
 	owner, err := s.UserByLink(ctx, link)
 	if err != nil {
 		return user.User{}, err
 	}
-	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorUser, ID: owner.ID}) // for whom the link was made
+	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorLink, ID: user.LinkID(link)})
 	err = s.change(ctx, owner.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $3, password_set_at = clock_timestamp(), password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], s.cfg.ExternalPasswords, phc)

@@ -163,7 +163,9 @@ func (s *Store) LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.U
 			if u, err = readUser(ctx, tx, tenant, id); err != nil {
 				return err
 			}
-			return record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), nil)
+			d := difference{}
+			d.show("link", nil, user.LinkID(link))
+			return record(ctx, tx, u.Tenant, push.ActUserLink, id.String(), d)
 		})
 	})
 	if err != nil {

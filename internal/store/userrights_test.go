@@ -70,6 +70,33 @@ func TestUsers_RoleUnderTheLock(t *testing.T) {
 	}
 }
 
+// TestSetPassword_LinkActs: the audit log names the link through which a password was set, and the entry of its maker has the same id.
+func TestSetPassword_LinkActs(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	ctx := t.Context()
+	ada, link := b.newUser(t, "ada@x", user.Viewer)
+	for _, action := range []push.Action{push.ActUserCreate, push.ActUserLink} {
+		if action == push.ActUserLink {
+			_, link = user.NewLink()
+			if _, err := b.LinkUser(ctx, writerWith(user.Viewer), b.tenant, ada.ID, link); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := b.SetPassword(ctx, link, "$a"); err != nil {
+			t.Fatal(err)
+		}
+		set := b.entries(t, push.LogFilter{ActorType: push.ActorLink, Actor: user.LinkID(link)})
+		if len(set) != 1 || set[0].Action != push.ActUserChange || set[0].Target != ada.ID.String() || set[0].ActorName != "" {
+			t.Fatalf("%s: %+v", action, set)
+		}
+		made := b.entries(t, push.LogFilter{Action: action})
+		if len(made) != 1 || !strings.Contains(string(made[0].Difference), set[0].Actor.ID.String()) {
+			t.Errorf("%+v", made)
+		}
+	}
+}
+
 // TestSessions_RoleNow: the sessions of others need the scopes of their role, and the own ones do not.
 func TestSessions_RoleNow(t *testing.T) {
 	t.Parallel()

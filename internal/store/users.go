@@ -75,7 +75,9 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		if u, err = readUser(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 { // an earlier run has made the user
 			return err
 		}
-		return record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), userDifference(user.User{}, u))
+		d := userDifference(user.User{}, u)
+		d.show("link", nil, user.LinkID(n.Link))
+		return record(ctx, tx, n.Tenant, push.ActUserCreate, id.String(), d)
 	})
 	if err != nil {
 		return user.User{}, fmt.Errorf("create user: %w", err)
