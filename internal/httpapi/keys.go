@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -126,15 +125,6 @@ func keyError(err error) error {
 		return wrong
 	}
 	return noSuch("key", err)
-}
-
-// mayGive refuses to hand on what the key of the request does not allow itself.
-func (c *call) mayGive(scopes []string) error {
-	missing := c.caller.Lacks(scopes)
-	if len(missing) == 0 {
-		return nil
-	}
-	return &push.ScopeError{Scope: missing[0], Detail: "the API key cannot give what it does not have: it lacks the scopes " + strings.Join(missing, ", ")}
 }
 
 // answerKey answers with a new key, and its secret this once.
