@@ -848,3 +848,4 @@ DROP FUNCTION push_event(text, pushes), utc(timestamptz), make_partitions(text, 
 DROP TABLE partitioning, audit_log, audit_findings, audits, audited, audit_pass, unhealthy_channels, channel_outcomes, channel_views, lanes, recounts, ahead, stats, stat_deltas,
     bulk_change_pushes, bulk_changes, schedule_runs, schedules, campaign_uploads, campaign_recipients, campaigns, webhook_deliveries, webhooks,
     idempotency, sends, live, pushes, policy_shadows, policy_operations, policies, crowds, recipients, sessions, users, api_keys, installation, tenants;
+DROP FUNCTION address_list(jsonb);

@@ -43,6 +43,7 @@ var commandRows = []commandRow{
 	{"migrate", "", "", ofStore},
 	{"tenants create", "acme", "", ofStore},
 	{"tenants list", "", "", ofStore},
+	{"tenants top", "", "", ofStore},
 	{"tenants cap", "acme --pending 5000", "none --pending 5000", ofStore},
 	{"tenants rename", "{fresh} {email}", "none {email}", ofStore},
 	{"tenants delete", "--yes {doomed}", "--yes none", ofStore},
@@ -78,7 +79,7 @@ var commandRows = []commandRow{
 }
 
 // withoutData are the commands that print no data.
-var withoutData = []string{"dev"}
+var withoutData = []string{"dev", "completion"}
 
 // leaves lists the commands of the tool by their paths.
 func leaves(t *testing.T) map[string]*kong.Node {

@@ -77,7 +77,8 @@ var commands struct {
 		Resume resumeCampaign `cmd:"" help:"Have a campaign go on that is paused."`
 		Cancel cancelCampaign `cmd:"" help:"End a campaign, and give back the places of what was not sent."`
 	} `cmd:"" help:"Campaigns: one message for everybody in a file, through the API. Exit status: 0 done, 1 some were not sent it, 2 usage, 3 refused."`
-	Audit audit `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
+	Completion completion `cmd:"" help:"Print the lines with which bash, zsh or fish completes the words of this command."`
+	Audit      audit      `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit could not be made."`
 	devCommands
 }
 

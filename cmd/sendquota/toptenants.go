@@ -13,8 +13,8 @@ import (
 )
 
 type topTenants struct {
-	Limit int  `default:"10" help:"Print so many tenants at most."`
-	JSON  bool `name:"json" help:"Print one JSON object."`
+	jsonFlag
+	Limit int `default:"10" help:"Print so many tenants at most."`
 }
 
 // Validate is called by kong.

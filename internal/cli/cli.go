@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/sendquota/sendquota/internal/build"
 )
@@ -24,6 +25,7 @@ const usage = 2
 // status of its own. Options are more of kong's.
 func Main(commands any, name, description string, options ...kong.Option) {
 	parser := kong.Must(commands, append(options, kong.Name(name), kong.Description(description), kong.Vars{"version": name + " " + build.Read().String()})...)
+	kongcompletion.Register(parser) // which answers a shell that completes a line, and ends the process
 	program, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; see %s --help\n", name, err, name)

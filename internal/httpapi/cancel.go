@@ -8,7 +8,7 @@ import (
 func (a *api) cancel(c *call) error {
 	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
-		return &aboutPush{error: err, push: p}
+		return c.about(err, p)
 	}
 	c.showMessage(&p)
 	return a.answer(c.w, http.StatusOK, viewOf(p))

@@ -162,6 +162,12 @@ type aboutPush struct {
 
 func (e *aboutPush) Unwrap() error { return e.error }
 
+// about is an error about a push, whose message the answer shows as others do.
+func (c *call) about(err error, p push.Push) error {
+	c.showMessage(&p)
+	return &aboutPush{err, p}
+}
+
 // problemOf turns an error into an answer. It is false if nobody foresaw the error: then its text is for the log only.
 func problemOf(err error) (p problemer, foreseen bool) {
 	if noPlace, ok := errors.AsType[*schedule.Refusal](err); ok { // the usual one

@@ -48,7 +48,7 @@ func (a *api) reschedule(c *call) error {
 	}
 	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, c.id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
-		return &aboutPush{error: f.explain("body", err), push: res.Push}
+		return c.about(f.explain("body", err), res.Push)
 	}
 	c.showMessage(&res.Push)
 	return a.answer(c.w, http.StatusOK, bookedView(res))

@@ -43,7 +43,7 @@ func (a *api) retry(c *call) error {
 	}
 	res, err := a.svc.Retry(c.r.Context(), c.caller.Tenant, c.id, f.Request, o)
 	if err != nil {
-		return &aboutPush{error: f.explainRetry(err), push: res.Push}
+		return c.about(f.explainRetry(err), res.Push)
 	}
 	c.showMessage(&res.Push)
 	view, status := bookedView(res), http.StatusCreated
