@@ -84,7 +84,7 @@ func TestPush_TemplateNow(t *testing.T) {
 	shows(b.send("POST", "/v1/pushes", body("b", `"send_at":"`+at(day)+`"`)).must(t, 201), day.Format(form))
 	shows(b.send("POST", "/v1/pushes", body("c", `"local_time":"`+day.Add(9*time.Hour).Format("2006-01-02T15:04:05")+`","time_zone":"Asia/Tokyo"`)).must(t, 201), day.Format(form))
 	b.exec(`UPDATE pushes SET status = 'sent', updated_at = '2020-01-02 03:04:05Z' WHERE id = $1`, id)
-	for _, answer := range []reply{b.send("DELETE", "/v1/pushes/"+id, "").must(t, 409, "not-cancelable"),
+	for _, answer := range []reply{b.send("POST", "/v1/pushes/"+id+"/cancel", "").must(t, 409, "not-cancelable"),
 		b.send("PATCH", "/v1/pushes/"+id, `{"send_at":"`+at(day)+`"}`).must(t, 409, "not-reschedulable"),
 		b.send("POST", "/v1/pushes/"+id+"/retry", "").must(t, 409, "not-retryable")} {
 		if got := answer.at(t, "push", "message", "body"); got != "2020-01-02 17:04" {

@@ -117,11 +117,12 @@ func (m *termsModel) wantRefusal(t *rapid.T, at time.Time, err error) {
 	if !errors.As(err, &refusal) || !refusal.SendAt.Equal(at) {
 		t.Fatalf("%v of %v at %s: %v, though the oracle finds %v in the way", m, m.Kind, at.In(m.Zone), err, m.InTheWay(at, false))
 	}
-	m.wantDecision(t, at, refusal.Decision)
+	m.wantDecision(t, at, refusal.Decision, true)
 	m.seen["refused"]++
 }
 
-func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision) {
+// wantDecision holds a decision to the oracle. offers is whether it has other times: none is free for one who opted out.
+func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision, offers bool) {
 	t.Helper()
 	var broken []string
 	for _, v := range d.Violations {
@@ -140,6 +141,12 @@ func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision) {
 	}
 	if want := m.InTheWay(at, false); !slices.Equal(broken, want) {
 		t.Fatalf("%v of %v at %s: %v is in the way, the oracle says %v", m, m.Kind, at.In(m.Zone), broken, want)
+	}
+	if !offers {
+		if !d.Next.IsZero() || !d.Previous.IsZero() {
+			t.Fatalf("%v of %v at %s: %s and %s are offered to one who opted out", m, m.Kind, at.In(m.Zone), d.Previous, d.Next)
+		}
+		return
 	}
 	if next, ok := m.Next(at); ok && !d.Next.Equal(next) {
 		t.Fatalf("%v of %v at %s: next %s, want %s", m, m.Kind, at.In(m.Zone), d.Next.In(m.Zone), next.In(m.Zone))
@@ -316,7 +323,7 @@ func (m *termsModel) look(t *rapid.T) {
 	if err != nil || checked.OptedOut.Any() != against {
 		t.Fatal(checked, err)
 	}
-	m.wantDecision(t, r.SendAt, checked.Decision)
+	m.wantDecision(t, r.SendAt, checked.Decision, !against)
 
 	until := r.SendAt.Add(30 * time.Hour)
 	slots, err := m.service(t).Slots(context.Background(), anna, m.Kind, r.SendAt, until)
