@@ -383,7 +383,8 @@ func (a PolicyAPI) Get(ctx context.Context) (Policy, error) {
 //
 // Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes.
 // What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy. Due
-// pushes that a rule of the old policy has put off are decided anew at once; rechecked counts them.
+// pushes that a rule of the old policy has put off are due again at once, and the new one decides; rechecked counts
+// them.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) Put(ctx context.Context, body NewPolicy, o PolicyOptions) (Policy, error) {
@@ -398,8 +399,8 @@ func (a PolicyAPI) ForecastPut(ctx context.Context, body NewPolicy) (PolicyChang
 
 // GetOperation is GET /v1/policy/operations/{id}: see how far a change has been carried on.
 //
-// Tells of a change with apply=reslot or apply=cancel, or one that decides anew about pushes that were put off. Another
-// change of the policy replaces it.
+// Tells of a change with apply=reslot or apply=cancel, or of one that makes pushes due again that a rule had put off.
+// Another change of the policy replaces it.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) GetOperation(ctx context.Context, id string) (Operation, error) {

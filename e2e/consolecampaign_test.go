@@ -96,7 +96,7 @@ func TestConsole_Campaign(t *testing.T) {
 	w.fill("#f-recipients", "30")
 	w.press(kb.Enter)
 	w.said("The campaign is started")
-	w.until(`document.querySelector("#progress .status")?.innerText === "sent"`) // no page was loaded anew
+	w.until(`document.querySelector("#progress .status")?.innerText === "sent"`) // without loading the page again
 	w.said("30 of 30 were sent it")
 	w.until(`!(` + find("button", "Pause") + `)`)
 	w.screen("campaign")

@@ -18,7 +18,7 @@ CREATE TABLE tenants (
     recipients_cap int CHECK (recipients_cap >= 0),   -- recipients a day; 0 and null as above
     audience_cap   bigint CHECK (audience_cap >= 0),  -- bytes of audiences; 0 and null as above
     policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had one of its own
-    described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; else nobody reads that table for it
+    described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; otherwise no statement reads that table for it
     deleting_at    timestamptz                        -- its deletion began: nothing is accepted or sent for it any more
 );
 

@@ -22,7 +22,7 @@ func TestNotices(t *testing.T) {
 		}
 		text[title] += len(line)
 	}
-	for _, name := range []string{"github.com/jackc/pgx/v5", "github.com/hibiken/asynq", "golang.org/x/crypto", "htmx", "uPlot", "scalar", "Go"} {
+	for _, name := range []string{"github.com/redis/go-redis/v9", "github.com/go-chi/chi/v5", "golang.org/x/crypto", "htmx", "uPlot", "scalar", "Go"} {
 		if text[name] < 500 {
 			t.Errorf("%s: %d bytes of a license", name, text[name])
 		}

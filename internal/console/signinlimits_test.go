@@ -122,7 +122,7 @@ func (brokenLimiter) Refund(context.Context, string, int, ...ratelimit.Rule) (ra
 	return ratelimit.Decision{}, ratelimit.ErrUnavailable
 }
 
-// TestSignIn_WithoutRedis keeps nobody out.
+// TestSignIn_WithoutRedis signs users in while Redis is away.
 func TestSignIn_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})

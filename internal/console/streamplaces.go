@@ -7,7 +7,7 @@ import (
 )
 
 // streamPlaces are the places for streams. A tenant has a part of them that shrinks as others come: when all are taken, a tenant that has
-// fewer than another one gets a place of the one that has most. So nobody holds places for long that others need, however many tenants
+// fewer than another one gets a place of the one that has most. So no tenant keeps places that others need, however many tenants
 // take all that they can get. It is safe for concurrent use.
 type streamPlaces struct {
 	total, each int

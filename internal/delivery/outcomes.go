@@ -45,7 +45,7 @@ func (o *outcomes) add(counts ...push.ChannelOutcomes) {
 	}
 }
 
-// take returns all counts, and begins anew.
+// take returns all counts, and resets them.
 func (o *outcomes) take() (counts []push.ChannelOutcomes) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -35,7 +35,7 @@ func (a *api) policyRoutes(s *spec) []operation {
 		summary: "Change the policy",
 		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
 			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy. " +
-			"Due pushes that a rule of the old policy has put off are decided anew at once; rechecked counts them.",
+			"Due pushes that a rule of the old policy has put off are due again at once, and the new one decides; rechecked counts them.",
 		query: &changeFields, headers: match, body: policyFields.body(s, document),
 		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: changes, problems: []kind{stalePolicy}, finish: changed,
 	}, {
@@ -51,7 +51,7 @@ func (a *api) policyRoutes(s *spec) []operation {
 		}},
 	}, {
 		id: "get-policy-operation", method: http.MethodGet, path: policyPath + "/operations/{id}", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getOperation,
-		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel, or one that decides anew about pushes that were put off. Another change of the policy replaces it.",
+		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel, or of one that makes pushes due again that a rule had put off. Another change of the policy replaces it.",
 		status: http.StatusOK, answer: "The operation.", example: operationViewOf(policy.Operation{
 			ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
 		}), problems: []kind{notFound},

@@ -29,7 +29,7 @@ func mayRule(by *push.Caller, scopes []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &push.ScopeError{Scope: missing[0], Detail: "nobody makes, rotates or revokes an API key with scopes that they lack: " + strings.Join(missing, ", ")}
+	return &push.ScopeError{Scope: missing[0], Detail: "a caller makes, rotates and revokes only API keys whose scopes it has; it lacks " + strings.Join(missing, ", ")}
 }
 
 // lockKeys locks API keys in one order, so that two that rotate each other do not wait for each other.

@@ -12,7 +12,7 @@ import (
 )
 
 // A rule puts a push off when it is due and the recipient's actual sends leave no place for it. When the rules change, the push
-// is due again, and the next claim decides anew: else a rule that was wrong for some seconds would hold it for the rule's window.
+// is due again, and the next claim decides again: otherwise a rule that was wrong for some seconds would hold it for the rule's window.
 
 // recheckPage is how many pushes one transaction makes due again.
 const recheckPage = 500
