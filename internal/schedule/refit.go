@@ -45,6 +45,8 @@ type refitter struct {
 	worker uuid.UUID
 	turns  loop.Turns[uuid.UUID, booking.Refitting]
 
+	began bool // and had what the operator's file put off looked at again: it may have changed since
+
 	of     uuid.UUID // an operation
 	looked map[string]bool
 }
@@ -55,6 +57,7 @@ type refitStore interface {
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
 	RecheckPutOff(ctx context.Context, r *booking.Refitting) (booking.Rechecked, error)
+	RecheckFile(ctx context.Context) error
 	RefitPage(ctx context.Context, r *booking.Refitting) (booking.RefitPage, error)
 	Refit(ctx context.Context, r *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (booking.Refitted, error)
 	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
@@ -74,6 +77,12 @@ func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logge
 
 // pass is a page of an operation.
 func (r *refitter) pass(ctx context.Context) (full bool, err error) {
+	if !r.began {
+		if err := r.store.RecheckFile(ctx); err != nil {
+			return false, err
+		}
+		r.began = true
+	}
 	op, err := r.turns.Next(ctx)
 	if err != nil || op == nil {
 		return false, err

@@ -105,6 +105,20 @@ func (s *Store) RecheckPutOff(ctx context.Context, op *booking.Refitting) (done 
 	return done, nil
 }
 
+// RecheckFile begins an operation for each tenant that a rule of the operator's file has put pushes off for, and that has none running:
+// the file may be another one now. Pushes that the present file puts off are put off again.
+func (s *Store) RecheckFile(ctx context.Context) error {
+	return s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `
+			INSERT INTO policy_operations (id, tenant_id, version, apply)
+			SELECT gen_random_uuid(), t.id, t.policy_version, 'new_only' FROM tenants t
+			JOIN (SELECT DISTINCT tenant_id FROM live WHERE put_off_at IS NOT NULL AND token IS NULL) l ON l.tenant_id = t.id
+			WHERE NOT EXISTS (SELECT FROM policies p WHERE p.tenant_id = t.id AND p.version = t.policy_version AND p.document IS NOT NULL)
+			ORDER BY t.id ON CONFLICT DO NOTHING`)
+		return err
+	})
+}
+
 // queuePutOff locks what a rule put off of recipients, and reads it.
 func (s *Store) queuePutOff(b *pgx.Batch, tenant uuid.UUID, keys []int64, found *[]liveRow) {
 	b.Queue(s.joining(`SELECT recipient_key, send_at, push_id, plan FROM live

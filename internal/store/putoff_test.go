@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -87,6 +88,41 @@ func TestChangePolicy_PutOff(t *testing.T) {
 	if f, err := b.Flow(t.Context(), b.tenant); err != nil || f.PutOff != 0 {
 		t.Errorf("%+v, %v", f, err)
 	}
+}
+
+// TestRecheckFile: a worker that starts makes due again what the operator's file put off, as it may be another file, and leaves tenants
+// with a policy of their own.
+func TestRecheckFile(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	never := quota.Policy{{Name: "never", Limit: 0, Window: time.Minute}}
+	p := b.booked(t, "anna", -time.Second)
+	for _, own := range []bool{true, false} {
+		if c := b.claim(t, "anna", never); c.Outcome != booking.PutOff {
+			t.Fatalf("%+v", c)
+		}
+		if own {
+			b.change(t, &policy.Document{})
+			b.recheck(t)
+			b.exec(t, `UPDATE live SET put_off_at = clock_timestamp()`)
+		}
+		for range 2 { // as several workers do
+			if err := b.RecheckFile(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := ask[int](t, b.db, `SELECT count(*) FROM policy_operations WHERE status = 'running'`); n != map[bool]int{false: 1}[own] {
+			t.Errorf("own policy: %t, %d operations run", own, n)
+		}
+		if own {
+			b.change(t, nil)
+			b.recheck(t)
+		}
+	}
+	if keys := b.recheck(t); len(keys) != 1 {
+		t.Errorf("due again: %v", keys)
+	}
+	b.claimed(t, p)
 }
 
 // TestChangePolicy_PutOffMany: all are due again, in steps. What the new policy puts off stays so, and what waits for a retry is not
