@@ -115,9 +115,9 @@ func TestWorker_ChannelGone(t *testing.T) {
 	if got := d.read(t, other.ID); got.Status != push.Sent || len(d.all()) != 1 {
 		t.Errorf("%+v; %d were sent", got, len(d.all()))
 	}
-	ahead, err := d.store.Ahead(t.Context(), all, time.Time{}, time.Minute)
+	ahead, err := d.store.Ahead(t.Context(), []push.CountedLane{{Lane: all}}, time.Minute)
 	overdue, overdueErr := d.store.Overdue(t.Context())
-	if err := errors.Join(err, overdueErr); err != nil || len(ahead.Oldest) != 0 || overdue != 0 || len(ahead.Moments) != 0 {
+	if err := errors.Join(err, overdueErr); err != nil || len(ahead[0].Oldest) != 0 || overdue != 0 || len(ahead[0].Moments) != 0 {
 		t.Errorf("%+v, overdue for %s, %v", ahead, overdue, err)
 	}
 	late := p

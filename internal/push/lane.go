@@ -34,6 +34,12 @@ func LaneOf(lanes []Lane, recipientKey int64) Lane {
 // String returns the shards, as in 64-127.
 func (l Lane) String() string { return fmt.Sprintf("%d-%d", l.First, l.Last) }
 
+// CountedLane is a lane, and until when what becomes due there was counted; zero: it was not.
+type CountedLane struct {
+	Lane
+	Until time.Time
+}
+
 // Ahead is what will be due in a lane.
 type Ahead struct {
 	Now     time.Time            // by Postgres' clock, as all times here

@@ -21,9 +21,10 @@ const (
 	overdue  = time.Second
 )
 
-// aheadStore counts what becomes due in a lane from a time on, within the horizon, and says what is due already.
+// aheadStore counts what becomes due in each of some lanes within the horizon, and says what is due already. With an error, it
+// may have answered for some.
 type aheadStore interface {
-	Ahead(ctx context.Context, lane push.Lane, from time.Time, horizon time.Duration) (push.Ahead, error)
+	Ahead(ctx context.Context, lanes []push.CountedLane, horizon time.Duration) ([]push.Ahead, error)
 }
 
 // armer puts wake-ups into the queue.
@@ -88,16 +89,20 @@ func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 		p.failed = false
 		clear(p.counted)
 	}
-	var errs []error
-	for _, l := range lanes {
-		errs = append(errs, p.promote(ctx, l))
+	counted := make([]push.CountedLane, len(lanes))
+	for i, l := range lanes {
+		counted[i] = push.CountedLane{Lane: l, Until: p.counted[l]}
+	}
+	ahead, err := p.store.Ahead(ctx, counted, p.cfg.Horizon)
+	errs := []error{err}
+	for i, a := range ahead {
+		errs = append(errs, p.promote(ctx, lanes[i], a, err == nil))
 	}
 	return false, errors.Join(errs...)
 }
 
-// promote arms what becomes due in a lane. What could not be armed is counted again in the next pass.
-func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
-	ahead, err := p.store.Ahead(ctx, l, p.counted[l], p.cfg.Horizon)
+// promote arms what becomes due in a lane, if all of that was counted. What could not be armed is counted again in the next pass.
+func (p *Promoter) promote(ctx context.Context, l push.Lane, ahead push.Ahead, counted bool) error {
 	if late := p.late(ahead); late > p.cfg.ArmLease {
 		p.look(ctx, l, late)
 	}
@@ -109,8 +114,8 @@ func (p *Promoter) promote(ctx context.Context, l push.Lane) error {
 		}
 		failpoint.Hit(failpoint.PromoteArmed)
 	}
-	if err != nil {
-		return err
+	if !counted {
+		return nil
 	}
 	p.counted[l] = ahead.Until
 	if len(wakeUps) > 0 {

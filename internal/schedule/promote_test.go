@@ -20,9 +20,11 @@ type ahead struct {
 	from   []time.Time
 }
 
-func (a *ahead) Ahead(_ context.Context, _ push.Lane, from time.Time, _ time.Duration) (push.Ahead, error) {
-	a.from = append(a.from, from)
-	return a.answer, a.err
+func (a *ahead) Ahead(_ context.Context, lanes []push.CountedLane, _ time.Duration) (answers []push.Ahead, err error) {
+	for _, l := range lanes {
+		a.from, answers = append(a.from, l.Until), append(answers, a.answer)
+	}
+	return answers, a.err
 }
 
 // TestPromoter_Parts: a lane is armed once for each moment and 256 pushes, and what was armed is not counted again,

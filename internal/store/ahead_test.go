@@ -15,10 +15,11 @@ import (
 
 func (b *bundle) ahead(t testing.TB, lane push.Lane, from time.Time, horizon time.Duration) push.Ahead {
 	t.Helper()
-	a, err := b.Ahead(t.Context(), lane, from, horizon)
+	all, err := b.Ahead(t.Context(), []push.CountedLane{{Lane: lane, Until: from}}, horizon)
 	if err != nil {
 		t.Fatal(err)
 	}
+	a := all[0]
 	if a.Until.Sub(a.Now) != horizon || a.Now.Location() != time.UTC {
 		t.Errorf("from %s until %s, with a horizon of %s", a.Now, a.Until, horizon)
 	}
@@ -141,5 +142,42 @@ func TestAhead_CountedOnce(t *testing.T) {
 	}
 	if n != 1000 {
 		t.Errorf("%d were counted, want 1000", n)
+	}
+}
+
+// TestAhead_AllLanes: what is asked for several lanes in one call, each counted until a time of its own, is what is asked for
+// each alone.
+func TestAhead_AllLanes(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	b.forge(t, 500, "log", false, 0)
+	b.forge(t, 500, "sms", true, 0)
+	b.plan(t, `recipient_key % 6 <> 0`, 30*time.Minute, 31*time.Minute)
+	b.plan(t, `recipient_key % 6 = 0`, -20*time.Second, -time.Second)
+	var counted []push.CountedLane
+	for i, lane := range push.Lanes(8) {
+		if i == 3 {
+			continue // another worker's
+		}
+		l := push.CountedLane{Lane: lane}
+		if i > 0 {
+			l.Until = time.Now().Add(30*time.Minute + time.Duration(rand.N(40_000))*time.Millisecond)
+		}
+		counted = append(counted, l)
+	}
+	all, err := b.Ahead(t.Context(), counted, time.Hour)
+	if err != nil || len(all) != len(counted) {
+		t.Fatal(len(all), err)
+	}
+	moments := 0
+	for i, l := range counted {
+		alone := b.ahead(t, l.Lane, l.Until, time.Hour)
+		if diff := cmp.Diff(alone.Moments, all[i].Moments) + cmp.Diff(alone.Oldest, all[i].Oldest); diff != "" || len(alone.Oldest) != 2 {
+			t.Errorf("lane %s, counted until %s: %s", l, l.Until, diff)
+		}
+		moments += len(all[i].Moments)
+	}
+	if moments < 100 {
+		t.Errorf("%d moments", moments)
 	}
 }

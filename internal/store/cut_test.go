@@ -199,7 +199,7 @@ func TestStore_WithoutPostgres(t *testing.T) {
 		"claim all": func(ctx context.Context) error { _, err := st.ClaimAll(ctx, make([]booking.ClaimOrder, 1)); return err },
 		"due":       func(ctx context.Context) error { _, _, err := st.Due(ctx, everyDue(1)); return err },
 		"ahead": func(ctx context.Context) error {
-			_, err := st.Ahead(ctx, push.Lanes(1)[0], time.Time{}, time.Minute)
+			_, err := st.Ahead(ctx, make([]push.CountedLane, 1), time.Minute)
 			return err
 		},
 		"own": func(ctx context.Context) error {

@@ -133,7 +133,7 @@ func (p *pooled) look(ctx context.Context, done push.Push) error {
 	}
 	lane := push.Lanes(1)[0]
 	_, err1 := p.Pending(ctx, p.tenant, 100)
-	_, err2 := p.Ahead(ctx, lane, time.Time{}, time.Hour)
+	_, err2 := p.Ahead(ctx, []push.CountedLane{{Lane: lane}}, time.Hour)
 	_, _, err3 := p.Due(ctx, everyDue(5))
 	_, err4 := p.Lost(ctx, []push.Lane{lane}, 5)
 	_, err5 := p.Expire(ctx, []push.Lane{lane}, 0)
