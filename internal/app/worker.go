@@ -9,18 +9,27 @@ import (
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/delivery"
+	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
 // wakeUpHandlers handle wake-ups at the same time in a worker, and two for each lane at least: one at a time works on a
 // lane, as long as something is due there.
 const wakeUpHandlers = 16
+
+// How often a worker asks Postgres for work, and a worker that had none for a while. What becomes due does not wait for that: the
+// queue wakes workers.
+const (
+	lookEvery = 250 * time.Millisecond
+	lookIdle  = time.Second
+)
 
 // worker builds everything that a worker runs, and its gauges. runAll starts the loops.
 func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Gauges) {
@@ -29,8 +38,12 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
 		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
+	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Look: func(ctx context.Context) ([]store.Work, error) {
+		return a.store.Agenda(ctx, owner.Lanes())
+	}}
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{
 		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing,
+		Due: func() bool { return agenda.Waits(store.PushesDue) },
 	})
 	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
 	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
@@ -38,6 +51,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	poller := schedule.NewPoller(owner, a.queue.Works, deliverer, a.log, time.Now, schedule.PollerConfig{Patience: d.RedisPatience, ArmLease: d.ArmLease})
 	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
+		Watched: func(l loop.Loop) loop.Loop { return agenda.Add(store.SendEvents, l) },
 	})
 	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends, audits.Kept.Log = a.cfg.Retention.Pushes, a.cfg.Retention.Sends, a.cfg.Retention.Log
@@ -48,12 +62,20 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	serveQueue := func(ctx context.Context) error {
 		return a.queue.Serve(ctx, queue.ServerConfig{
 			Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Workers: owner.Workers, Log: a.log,
-		}, deliverer.Handle)
+		}, func(ctx context.Context, wake push.WakeUp) error {
+			agenda.Expect() // events, and the ends of campaigns
+			return deliverer.Handle(ctx, wake)
+		})
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, expirer.Run, reaper.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, refitter.Run, serveQueue,
-		runner.Run, campaigns.Run, bulk.NewRunner(a.store, a.pushes, a.log).Run,
-		a.shadows.Run, a.refusals.Run, schedule.NewFolder(a.store, a.log).Run, schedule.NewRecounter(a.store, a.log).Run,
+		owner.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
+		a.shadows.Run, a.refusals.Run, schedule.NewRecounter(a.store, a.log).Run, agenda.Run,
+	}
+	for work, l := range map[store.Work]loop.Loop{
+		store.PushesDue: expirer, store.AttemptsLost: reaper, store.RunOperations: refitter, store.RunSchedules: runner, store.RunCampaigns: campaigns,
+		store.RunBulkChanges: bulk.NewRunner(a.store, a.pushes, a.log), store.FoldStats: schedule.NewFolder(a.store, a.log),
+	} {
+		loops = append(loops, agenda.Add(work, l).Run)
 	}
 	for _, r := range a.retention() {
 		loops = append(loops, schedule.NewSweeper(r, a.log).Run)

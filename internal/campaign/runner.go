@@ -122,8 +122,9 @@ func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
 
 // look looks at campaigns that wait for their pushes, for as long as its part of the time is.
 func (r *runner) look(ctx context.Context) error {
+	last := r.looked
 	r.looked = time.Now()
-	for time.Since(r.looked) < interval/restShare {
+	for part := min(r.looked.Sub(last), time.Second) / restShare; time.Since(r.looked) < part; {
 		c, err := r.waits.Next(ctx)
 		if err != nil || c == nil {
 			return err

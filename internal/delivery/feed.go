@@ -35,6 +35,9 @@ type feeding struct {
 
 // feed reads one page of each lane that this worker owns. It is never full: the next pass comes soon.
 func (w *Worker) feed(ctx context.Context) (full bool, err error) {
+	if w.cfg.Due != nil && !w.cfg.Due() {
+		return false, nil
+	}
 	for _, l := range w.cfg.Lanes() {
 		if err := w.feedFrom(ctx, l); err != nil {
 			return false, err

@@ -1,6 +1,8 @@
 package delivery
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,4 +84,35 @@ func TestChannelQueue_FeedRarely(t *testing.T) {
 			time.Sleep(row.next)
 		}
 	})
+}
+
+// asked counts the questions for what is due.
+type asked struct {
+	attempts
+	times int
+}
+
+func (a *asked) Due(context.Context, booking.DueOrder) (due []booking.Due, now time.Time, err error) {
+	a.times++
+	return nil, now, nil
+}
+
+// TestWorker_FeedsWhatIsDue: the lanes are read only where something may be due in them.
+func TestWorker_FeedsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	e := channel.Entry{Name: "sms", Channel: struct{ channel.Channel }{}, Speed: pace.PerSpan(1, time.Second, 1), Retry: push.Retry{MaxAttempts: 1, First: time.Second, Max: time.Second}}
+	channels, err := channel.NewSet(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, due := &asked{}, false
+	w := New(st, nil, channels, nil, slog.New(slog.DiscardHandler), nil, Config{
+		Concurrency: 10, Pacer: pace.New(nil, nil, "", nil), Lanes: func() []push.Lane { return push.Lanes(2) }, Due: func() bool { return due },
+	})
+	for _, want := range []int{0, 2} {
+		if _, err := w.feed(t.Context()); err != nil || st.times != want {
+			t.Errorf("due: %v: asked %d times, want %d; %v", due, st.times, want, err)
+		}
+		due = true
+	}
 }

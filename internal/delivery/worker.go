@@ -59,6 +59,10 @@ type Config struct {
 	Pacer       pacer              // nil: this is the only worker, and no channel's speed is limited
 	Lanes       func() []push.Lane // that this worker owns, whose recipients wait in its channels' queues; nil: none
 
+	// Due reports whether something may be due in the lanes that this worker owns; nil: it may. While nothing is, the queues are not
+	// fed.
+	Due func() bool
+
 	// Computing has turns at making messages that have the time of their sending in them; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]
 }

@@ -15,9 +15,9 @@ type Loop struct {
 	Log      *slog.Logger
 	Pass     func(ctx context.Context) (full bool, err error)
 
-	Delay time.Duration   // before the first pass
-	Retry time.Duration   // after a pass that failed; zero: until the next tick
-	Wake  <-chan struct{} // begins a pass before the next tick, unless the last one failed and Retry is set
+	Delay time.Duration // before the first pass
+	Retry time.Duration // after a pass that failed; zero: until the next tick
+	Wake  chan struct{} // begins a pass before the next tick, unless the last one failed and Retry is set
 }
 
 // Run repeats passes until ctx ends. It always returns nil.

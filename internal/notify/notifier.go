@@ -30,6 +30,8 @@ type Config struct {
 	AllowPrivateAddresses bool
 	DisableAfter          time.Duration   // an endpoint that has failed for so long is switched off
 	Backoff               []time.Duration // the pauses between attempts; nil: those of backoff
+
+	Watched func(loop.Loop) loop.Loop // has passes begin when something is due; nil: the notifier looks for itself
 }
 
 // outbox is the part of the store that holds the events.
@@ -55,6 +57,8 @@ type Notifier struct {
 	settleGroup *groupcommit.Group[store.Settlement, struct{}]
 	wake        chan struct{} // something ended: there may be more to do
 	running     atomic.Int64
+	attempts    sync.WaitGroup
+	loop        loop.Loop
 }
 
 // New returns a notifier on top of its parts. now is the clock, usually time.Now.
@@ -62,25 +66,27 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff()
 	}
+	if cfg.Watched == nil {
+		cfg.Watched = func(l loop.Loop) loop.Loop { return l }
+	}
 	n := &Notifier{
 		outbox: box, log: log, metrics: metrics, now: now, cfg: cfg, wake: make(chan struct{}, 1),
 		client: outbound.New(outbound.Config{Timeout: cfg.Timeout, AllowPrivateAddresses: cfg.AllowPrivateAddresses}),
 	}
+	n.loop = cfg.Watched(loop.Loop{Name: "looking for events", Interval: interval, Log: n.log, Pass: n.pass, Retry: time.Second, Wake: n.wake})
 	n.settleGroup = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
 	return n
 }
 
 // Run delivers events until ctx ends; attempts under way are carried to their end.
 func (n *Notifier) Run(ctx context.Context) error {
-	var attempts sync.WaitGroup
 	defer n.client.Close()
-	defer attempts.Wait()
-	pass := func(ctx context.Context) (more bool, err error) { return n.pass(ctx, &attempts) }
-	return loop.Loop{Name: "looking for events", Interval: interval, Log: n.log, Pass: pass, Retry: time.Second, Wake: n.wake}.Run(ctx)
+	defer n.attempts.Wait()
+	return n.loop.Run(ctx)
 }
 
 // pass begins the attempts that are due, as far as there is room.
-func (n *Notifier) pass(ctx context.Context, attempts *sync.WaitGroup) (more bool, err error) {
+func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 	room := (atOnce - int(n.running.Load())) / perWebhook
 	if room <= 0 || ctx.Err() != nil {
 		return false, nil
@@ -89,7 +95,7 @@ func (n *Notifier) pass(ctx context.Context, attempts *sync.WaitGroup) (more boo
 	claimed, more, err := n.outbox.ClaimDeliveries(ctx, store.OutboxOrder{Webhooks: room, PerWebhook: perWebhook, Lease: 3 * n.cfg.Timeout})
 	for _, d := range claimed {
 		n.running.Add(1)
-		attempts.Go(func() { n.deliver(context.WithoutCancel(ctx), d, began) })
+		n.attempts.Go(func() { n.deliver(context.WithoutCancel(ctx), d, began) })
 	}
 	return more, err
 }

@@ -17,7 +17,8 @@ import (
 // armed, may be.
 const (
 	laneLease   = 3 * time.Second
-	renewPeriod = 500 * time.Millisecond
+	renewPeriod = time.Second
+	renewRetry  = 250 * time.Millisecond // where that failed
 )
 
 // leavePatience is how long a worker that stops waits for Postgres.
@@ -73,7 +74,7 @@ func (o *Owner) Workers() int {
 
 // Run renews the ownership until ctx ends, and then leaves the lanes to other workers.
 func (o *Owner) Run(ctx context.Context) error {
-	_ = loop.Loop{Name: "own lanes", Interval: renewPeriod, Log: o.log, Pass: o.Pass}.Run(ctx) // it never fails
+	_ = loop.Loop{Name: "own lanes", Interval: renewPeriod, Retry: renewRetry, Log: o.log, Pass: o.Pass}.Run(ctx) // it never fails
 	o.set(nil, time.Time{})
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
 	defer cancel()

@@ -101,7 +101,10 @@ func BenchmarkUpkeep(b *testing.B) {
 		ask  func() error
 	}{
 		{"count what becomes due, for the first time", func() error { _, err := s.Ahead(b.Context(), []push.CountedLane{{Lane: all[0]}}, horizon); return err }},
-		{"count what becomes due, every second", func() error { _, err := s.Ahead(b.Context(), []push.CountedLane{{Lane: all[0], Until: counted.Until}}, horizon); return err }},
+		{"count what becomes due, every second", func() error {
+			_, err := s.Ahead(b.Context(), []push.CountedLane{{Lane: all[0], Until: counted.Until}}, horizon)
+			return err
+		}},
 		{"look when what is due expires", func() error { _, _, err := s.NextExpiry(b.Context(), all, time.Time{}); return err }},
 		{"look for what has expired", func() error { _, err := s.Expire(b.Context(), all, 500); return err }},
 		{"look for lapsed leases", func() error { _, err := s.Lost(b.Context(), all, 500); return err }},

@@ -31,17 +31,20 @@ type OutboxOrder struct {
 	Lease      time.Duration // how long an attempt may take before it counts as lost
 }
 
-// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. It
-// skips webhooks that another worker has locked. It steps from webhook to webhook along the index, so that a long
-// backlog costs no more than a short one.
-const dueWebhooksSQL = `
-	WITH RECURSIVE open (webhook_id, next_at) AS (
+// openWebhooksSQL is the table open, for WITH RECURSIVE: when the first delivery that has not ended of each webhook is to be
+// tried. It steps from webhook to webhook along the index, so that a long backlog costs no more than a short one.
+const openWebhooksSQL = `open (webhook_id, next_at) AS (
 		(SELECT webhook_id, next_at FROM webhook_deliveries WHERE status IN ('waiting', 'sending') ORDER BY webhook_id, next_at LIMIT 1)
 		UNION ALL
 		SELECT n.webhook_id, n.next_at FROM open o CROSS JOIN LATERAL (
 			SELECT d.webhook_id, d.next_at FROM webhook_deliveries d
 			WHERE d.status IN ('waiting', 'sending') AND d.webhook_id > o.webhook_id ORDER BY d.webhook_id, d.next_at LIMIT 1) n
-	)
+	)`
+
+// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. It
+// skips webhooks that another worker has locked.
+const dueWebhooksSQL = `
+	WITH RECURSIVE ` + openWebhooksSQL + `
 	SELECT w.id FROM open o JOIN webhooks w ON w.id = o.webhook_id
 	WHERE o.next_at <= statement_timestamp() AND coalesce(w.disabled_at, w.deleted_at) IS NULL
 		AND (SELECT count(*) FILTER (WHERE d.next_at > statement_timestamp()) FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.status || '' = 'sending')
