@@ -68,14 +68,10 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		})
 	}
 	loops = []func(context.Context) error{
-		owner.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
-		a.shadows.Run, a.refusals.Run, schedule.NewRecounter(a.store, a.log).Run, agenda.Run,
-	}
-	for work, l := range map[store.Work]loop.Loop{
-		store.PushesDue: expirer, store.AttemptsLost: reaper, store.RunOperations: refitter, store.RunSchedules: runner, store.RunCampaigns: campaigns,
-		store.RunBulkChanges: bulk.NewRunner(a.store, a.pushes, a.log), store.FoldStats: schedule.NewFolder(a.store, a.log),
-	} {
-		loops = append(loops, agenda.Add(work, l).Run)
+		owner.Run, agenda.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
+		agenda.Add(store.PushesDue, expirer).Run, agenda.Add(store.AttemptsLost, reaper).Run, agenda.Add(store.RunOperations, refitter).Run,
+		agenda.Add(store.RunSchedules, runner).Run, agenda.Add(store.RunCampaigns, campaigns).Run, agenda.Add(store.RunBulkChanges, bulk.NewRunner(a.store, a.pushes, a.log)).Run,
+		agenda.Add(store.FoldStats, schedule.NewFolder(a.store, a.log)).Run, schedule.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run,
 	}
 	for _, r := range a.retention() {
 		loops = append(loops, schedule.NewSweeper(r, a.log).Run)

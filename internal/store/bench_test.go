@@ -105,6 +105,7 @@ func BenchmarkUpkeep(b *testing.B) {
 			_, err := s.Ahead(b.Context(), []push.CountedLane{{Lane: all[0], Until: counted.Until}}, horizon)
 			return err
 		}},
+		{"look for work", func() error { _, err := s.Agenda(b.Context(), all); return err }},
 		{"look when what is due expires", func() error { _, _, err := s.NextExpiry(b.Context(), all, time.Time{}); return err }},
 		{"look for what has expired", func() error { _, err := s.Expire(b.Context(), all, 500); return err }},
 		{"look for lapsed leases", func() error { _, err := s.Lost(b.Context(), all, 500); return err }},
