@@ -89,16 +89,33 @@ func (p *Promoter) Pass(ctx context.Context) (full bool, err error) {
 		p.failed = false
 		clear(p.counted)
 	}
-	counted := make([]push.CountedLane, len(lanes))
-	for i, l := range lanes {
-		counted[i] = push.CountedLane{Lane: l, Until: p.counted[l]}
-	}
-	ahead, err := p.store.Ahead(ctx, counted, p.cfg.Horizon)
-	errs := []error{err}
-	for i, a := range ahead {
-		errs = append(errs, p.promote(ctx, lanes[i], a, err == nil))
+	var errs []error
+	for _, counted := range p.together(lanes) {
+		ahead, err := p.store.Ahead(ctx, counted, p.cfg.Horizon)
+		errs = append(errs, err)
+		for i, a := range ahead {
+			errs = append(errs, p.promote(ctx, counted[i].Lane, a, err == nil))
+		}
 	}
 	return false, errors.Join(errs...)
+}
+
+// together divides lanes into those that are counted in one question. One of which much is left to count has a question of its own:
+// that may take long.
+func (p *Promoter) together(lanes []push.Lane) (questions [][]push.CountedLane) {
+	var nearly []push.CountedLane
+	for _, l := range lanes {
+		counted := push.CountedLane{Lane: l, Until: p.counted[l]}
+		if time.Until(counted.Until) < p.cfg.Horizon/2 {
+			questions = append(questions, []push.CountedLane{counted})
+		} else {
+			nearly = append(nearly, counted)
+		}
+	}
+	if len(nearly) > 0 {
+		questions = append(questions, nearly)
+	}
+	return questions
 }
 
 // promote arms what becomes due in a lane, if all of that was counted. What could not be armed is counted again in the next pass.

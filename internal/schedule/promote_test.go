@@ -18,9 +18,11 @@ type ahead struct {
 	answer push.Ahead
 	err    error
 	from   []time.Time
+	times  int
 }
 
 func (a *ahead) Ahead(_ context.Context, lanes []push.CountedLane, _ time.Duration) (answers []push.Ahead, err error) {
+	a.times++
 	for _, l := range lanes {
 		a.from, answers = append(a.from, l.Until), append(answers, a.answer)
 	}
@@ -78,6 +80,20 @@ func TestPromoter_LaneComesAndGoes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]time.Time{{}, st.answer.Until, {}}, st.from); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestPromoter_Questions: lanes are asked for together once each of them has been counted alone.
+func TestPromoter_Questions(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	st := &ahead{answer: push.Ahead{Now: now, Until: now.Add(time.Minute)}}
+	p := schedule.NewPromoter(st, &queue{}, lanes(push.Lanes(4)), handler(nil), quiet, nil, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+	for _, want := range []int{4, 1, 1} {
+		st.times, st.from = 0, nil
+		if _, err := p.Pass(t.Context()); err != nil || st.times != want || len(st.from) != 4 {
+			t.Errorf("%d questions for %d lanes, want %d; %v", st.times, len(st.from), want, err)
+		}
 	}
 }
 
