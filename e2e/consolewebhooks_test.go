@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp/kb"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
@@ -180,11 +179,10 @@ func (w *window) never(text string) {
 func (w *window) reload(js string) {
 	w.t.Helper()
 	path := eval[string](w, "location.pathname + location.search")
-	deadline := time.Now().Add(patience)
-	for w.visit(path); !eval[bool](w, "!!("+js+")"); w.visit(path) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("waited in vain: in the page: %s\n%s", js, w.shownNow())
+	testenv.UntilWhole(w.t, 10*pollInterval, func() string {
+		if w.visit(path); eval[bool](w, "!!("+js+")") {
+			return ""
 		}
-		testenv.Sleep(w.t, 10*pollInterval)
-	}
+		return "in the page: " + js + "\n" + w.shownNow()
+	})
 }

@@ -143,22 +143,16 @@ func TestWebhooks(t *testing.T) {
 		submit("push.scheduled push.sent", object{"recipient": fmt.Sprint("sent", i), "message": object{}})
 	}
 	b.Start("worker")
-	missing := func() []string {
+	missing := func() string {
 		var ids []string
 		for id, events := range want {
 			if l.of(id) != events {
 				ids = append(ids, fmt.Sprintf("%s: %q, want %q", id, l.of(id), events))
 			}
 		}
-		return ids
+		return strings.Join(ids, "\n")
 	}
-	// Unlike until, this says what is missing in the end.
-	for deadline := time.Now().Add(3 * time.Minute); len(missing()) > 0 && time.Now().Before(deadline); {
-		testenv.Sleep(t, 50*time.Millisecond)
-	}
-	if rest := missing(); len(rest) > 0 {
-		t.Errorf("not told as it was: %s", strings.Join(rest, "\n"))
-	}
+	testenv.UntilWhole(t, 50*time.Millisecond, missing)
 	b.until("all of them are known to be delivered", func() bool {
 		_, list := b.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=waiting", nil)
 		_, more := b.call("GET", "/v1/webhooks/"+hook["id"].(string)+"/deliveries?status=sending", nil)

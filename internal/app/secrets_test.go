@@ -239,20 +239,21 @@ func (c caller) ask(method, path, body string) map[string]any {
 // why.
 func (c caller) failure(id string) string {
 	c.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	var reasons string
+	testenv.Until(c.t, 50*time.Millisecond, "push "+id+" fails", func() bool {
 		p := c.ask("GET", "/v1/pushes/"+id, "")
 		if p["status"] == "sent" {
 			c.t.Fatalf("push %s was sent", id)
 		}
-		if p["status"] == "failed" {
-			reasons := fmt.Sprintln(p["channel"], p["last_error"])
-			sends, _ := p["sends"].([]any)
-			for _, s := range sends {
-				reasons += fmt.Sprintln(s.(map[string]any)["error"], s.(map[string]any)["provider_message_id"])
-			}
-			return reasons
+		if p["status"] != "failed" {
+			return false
 		}
-	}
-	c.t.Fatalf("push %s did not fail", id)
-	return ""
+		reasons = fmt.Sprintln(p["channel"], p["last_error"])
+		sends, _ := p["sends"].([]any)
+		for _, s := range sends {
+			reasons += fmt.Sprintln(s.(map[string]any)["error"], s.(map[string]any)["provider_message_id"])
+		}
+		return true
+	})
+	return reasons
 }

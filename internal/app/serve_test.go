@@ -172,11 +172,7 @@ func (h *bundle) post(path, more string) string {
 // await waits for a fact.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
-		}
-	}
+	testenv.Until(t, time.Millisecond, what, is)
 }
 
 // calm are time-outs that no client reaches, however busy the machine is.

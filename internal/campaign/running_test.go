@@ -130,18 +130,17 @@ func (b *running) exec(sql string, args ...any) {
 // until has a worker carry campaigns on until one of them has a state.
 func (b *running) until(w loop.Loop, c push.Campaign, status push.CampaignStatus) push.Campaign {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; {
+	testenv.UntilWhole(b.t, 0, func() string {
 		if c = b.read(c); c.Status == status {
-			return c
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("it is %s, want %s: %+v", c.Status, status, c.Progress)
+			return ""
 		}
 		b.hurry()
 		if _, err := w.Pass(b.t.Context()); err != nil {
 			b.t.Fatal(err)
 		}
-	}
+		return fmt.Sprintf("it is %s, want %s: %+v", c.Status, status, c.Progress)
+	})
+	return c
 }
 
 // hurry has campaigns looked at at once for which nothing was to be done a moment ago.

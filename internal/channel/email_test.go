@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 const testMailbox = markTo + "@example.net"
@@ -260,8 +261,7 @@ func TestEmail_Quit(t *testing.T) {
 	for _, step := range []string{"AUTH", "MAIL", "RCPT", "DATA"} {
 		server := newMailServer(t, mailSetup{script: mailScript{step: "550 no"}})
 		newTestEmail(t, server, EmailConfig{Connection: testConnection(ample)}).Send(t.Context(), emailPush(`{"body":"x"}`), 1)
-		for deadline := time.Now().Add(2 * time.Minute); len(server.all()) == 0 && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		}
+		testenv.Until(t, time.Millisecond, "the conversation ends", func() bool { return len(server.all()) > 0 })
 		if all := server.all(); len(all) != 1 || !all[0].quit {
 			t.Errorf("refused at %s: %+v", step, all)
 		}

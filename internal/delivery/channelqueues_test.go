@@ -146,11 +146,7 @@ func (f *workersBundle) holds(worker int) bool {
 // eventually waits for a fact.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
-		}
-	}
+	testenv.Until(t, 2*time.Millisecond, what, is)
 }
 
 // times are when attempts were made, in their order.

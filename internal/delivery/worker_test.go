@@ -3,6 +3,7 @@ package delivery_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -27,11 +28,7 @@ func (d *bundle) run(t *testing.T) (stop func()) {
 
 func (d *bundle) sentEventually(t *testing.T, n int) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); len(d.all()) < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d were sent", len(d.all()), n)
-		}
-	}
+	eventually(t, fmt.Sprint(n, " are sent"), func() bool { return len(d.all()) >= n })
 }
 
 // Forty recipients have three pushes each that are due, a second apart. If they held the

@@ -9,23 +9,23 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // kinds lists the kinds of a timeline's entries, when there are so many.
 func (b *bundle) kinds(recipient, query string, n int) (kinds string, r reply) {
 	b.t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	var entries []any
+	testenv.Until(b.t, time.Millisecond, fmt.Sprint("the timeline has ", n, " entries"), func() bool { // refusals are kept behind the caller's back
 		r = b.send("GET", "/v1/recipients/"+recipient+"/timeline"+query, "").must(b.t, 200)
-		entries := r.at(b.t, "entries").([]any)
-		if len(entries) < n && time.Now().Before(deadline) {
-			continue // refusals are kept behind the caller's back
-		}
-		var all []string
-		for _, e := range entries {
-			all = append(all, e.(map[string]any)["kind"].(string))
-		}
-		return strings.Join(all, " "), r
+		entries = r.at(b.t, "entries").([]any)
+		return len(entries) >= n
+	})
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.(map[string]any)["kind"].(string))
 	}
+	return strings.Join(all, " "), r
 }
 
 // TestTimeline: it tells in order what has happened, what was refused as well, and nothing of others.

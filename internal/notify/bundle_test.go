@@ -128,11 +128,12 @@ func (b *bundle) only(hook push.Webhook) push.Delivery {
 // eventually waits for a fact.
 func (b *bundle) eventually(what string, fact func() bool) {
 	b.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.t.Fatalf("never came true: %s\n%s", what, b.log.String())
+	testenv.UntilWhole(b.t, 5*time.Millisecond, func() string {
+		if fact() {
+			return ""
 		}
-	}
+		return what + "\n" + b.log.String()
+	})
 }
 
 // delivery is a request that an endpoint got.

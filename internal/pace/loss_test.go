@@ -74,15 +74,13 @@ func setup(t *testing.T, workers int, watch bool, speed pace.Speed) *bundle {
 func (f *bundle) acquaint(workers int) {
 	f.t.Helper()
 	rdb, looks, latest := client(f.t, f.redis.URL), 0, 0.0
-	for deadline := time.Now().Add(2 * time.Minute); looks < 3; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.t.Fatal("the workers do not find each other")
-		}
+	testenv.Until(f.t, time.Millisecond, "the workers find each other", func() bool {
 		all := rdb.ZRangeWithScores(context.Background(), "sq:pace:workers", 0, -1).Val() // the oldest look first
 		if len(all) == workers && all[0].Score > latest {
 			looks, latest = looks+1, all[workers-1].Score
 		}
-	}
+		return looks == 3
+	})
 }
 
 func (f *bundle) end() {
@@ -106,28 +104,18 @@ func (f *bundle) since(t time.Time) (after []slot) {
 // await waits until so many slots were taken that lie after a time.
 func (f *bundle) await(t time.Time, slots int) {
 	f.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); len(f.since(t)) < slots; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("%d slots after %s, want %d", len(f.since(t)), time.Since(t), slots)
-		}
-	}
+	testenv.Until(f.t, 10*time.Millisecond, fmt.Sprint(slots, " slots are taken"), func() bool { return len(f.since(t)) >= slots })
 }
 
 // awaitSpeed waits for a second after a time in which as many slots were taken as can be: a busy machine lets some go
 // by.
 func (f *bundle) awaitSpeed(t time.Time, rate int) {
 	f.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	testenv.Until(f.t, 100*time.Millisecond, "all slots of a second are taken after all is well again", func() bool {
 		all := f.since(t)
 		most, _ := fullest(all[max(0, len(all)-2*rate):])
-		if most >= rate-1 {
-			return
-		}
-		if time.Now().After(deadline) {
-			f.t.Errorf("%d slots in a full second after all is well again", most)
-			return
-		}
-	}
+		return most >= rate-1
+	})
 }
 
 // fullest is the most slots that surely lie within some second.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,11 +141,7 @@ func TestKeys_Expire(t *testing.T) {
 	rdb := client(t, testenv.Redis(t))
 	p := worker(t, rdb, "a")
 	send(t, p, pace.PerSpan(20, time.Second, 1), 2)
-	for deadline := time.Now().Add(2 * time.Minute); len(rdb.Keys(t.Context(), "*").Val()) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("keys stay: %v", rdb.Keys(t.Context(), "*").Val())
-		}
-	}
+	testenv.UntilWhole(t, time.Millisecond, func() string { return strings.Join(rdb.Keys(t.Context(), "*").Val(), " ") })
 }
 
 // TestPause_RedisIsLost: a pause that begins while Redis does not answer is told when it does, for as long as is left of it.

@@ -125,9 +125,5 @@ func empty(t testing.TB, q *queue.Queue) {
 // eventually waits for a fact.
 func eventually(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
-		}
-	}
+	testenv.Until(t, 2*time.Millisecond, what, fact)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // register keeps who owns the lanes, and may fail.
@@ -105,25 +106,14 @@ func TestOwner_Shares(t *testing.T) {
 		}
 		return len(seen) == laneCount
 	}
-	deadline := time.Now().Add(time.Minute)
-	for !shared(owners...) {
-		if time.Now().After(deadline) {
-			t.Fatalf("shared as %v, %v and %v", owners[0].Lanes(), owners[1].Lanes(), owners[2].Lanes())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testenv.Until(t, 50*time.Millisecond, "three workers share the lanes", func() bool { return shared(owners...) })
 	for i, o := range owners {
 		if n := o.Workers(); n < 2 || n > 3 {
 			t.Errorf("worker %d takes itself for one of %d", i, n)
 		}
 	}
 	stops[1]()
-	for !shared(owners[0], owners[2]) {
-		if time.Now().After(deadline) {
-			t.Fatalf("shared as %v and %v", owners[0].Lanes(), owners[2].Lanes())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	testenv.Until(t, 50*time.Millisecond, "two workers share the lanes", func() bool { return shared(owners[0], owners[2]) })
 }
 
 // TestOwner_Workers: a worker estimates by its part of the lanes how many workers there are.

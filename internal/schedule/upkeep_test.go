@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // claim claims anna's due push for a moment.
@@ -119,13 +120,12 @@ func TestLoops_EndWithContext(t *testing.T) {
 	look := func() error {
 		return goleak.Find(before, goleak.IgnoreTopFunction("github.com/redis/go-redis/v9/maintnotifications.(*CircuitBreakerManager).cleanupLoop"))
 	}
-	left := look() // waits for less than a second
-	for deadline := time.Now().Add(time.Minute); left != nil && time.Now().Before(deadline); {
-		left = look()
-	}
-	if left != nil {
-		t.Error(left)
-	}
+	testenv.UntilWhole(t, 0, func() string { // a look waits for less than a second
+		if left := look(); left != nil {
+			return left.Error()
+		}
+		return ""
+	})
 }
 
 // signal is a queue that tells that it was used.

@@ -91,11 +91,7 @@ func ask[T any](t testing.TB, db *pgx.Conn, sql string, args ...any) T {
 // eventually waits for a fact.
 func eventually(t testing.TB, what string, fact func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !fact(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never came true: %s", what)
-		}
-	}
+	testenv.Until(t, time.Millisecond, what, fact)
 }
 
 // waiting waits until so many of the store's connections wait for a lock that the test has, or for each other behind it.

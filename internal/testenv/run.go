@@ -123,11 +123,25 @@ func Finally(t T, f func() error) {
 // after each interval.
 func Until(t T, interval time.Duration, fact string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !holds(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", fact)
+	UntilWhole(t, interval, func() string {
+		if holds() {
+			return ""
 		}
-		Sleep(t, interval)
+		return fact
+	})
+}
+
+// UntilWhole waits until nothing is missing: missing says what is, and "" at the end.
+func UntilWhole(t T, interval time.Duration, missing func() string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); ; Sleep(t, interval) {
+		what := missing()
+		if what == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
 	}
 }
 
