@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -38,6 +39,8 @@ type Config struct {
 	MetricsAddr string     // where the worker serves its metrics, host:port; empty: nowhere
 	LogLevel    slog.Level // what is less important is not logged
 	File        string     // path of the YAML file; empty: none, all defaults
+
+	SealKey, PreviousSealKey Secret // in base64; may be empty; see [Config.Sealer]
 
 	// From the file.
 	Policy     Policy    // of every tenant without one of its own
@@ -77,6 +80,9 @@ func load(environ []string, needed ...string) (Config, error) {
 	var c Config
 	env := strictyaml.NewEnvironment(environ)
 	wrong := env.Read(c.variables, needed...)
+	if c.PreviousSealKey != "" && c.SealKey == "" && !wrong.Concern(seal.KeyVariable) {
+		wrong = append(wrong, strictyaml.Error{FieldError: invalid.FieldError{Field: seal.KeyVariable, Message: "is required beside " + seal.PreviousVariable}})
+	}
 	c.DatabaseURL = plainDatabaseURL(c.DatabaseURL)
 	wrong = append(wrong, c.readFile(env)...)
 	wrong = append(wrong, env.Unknown(ownPrefix, c.variables, isServiceLink)...)
@@ -148,6 +154,11 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 // checkPolicy says what is wrong with the policy as a whole, by the channels that there are.
 func (c *Config) checkPolicy(p strictyaml.Place) {
 	c.Policy.compile(p.Child("policy"), c.ChannelNames())
+}
+
+// Sealer returns what seals secrets in Postgres, by the keys of the environment; nil: there is none.
+func (c *Config) Sealer() (*seal.Sealer, error) {
+	return seal.New(string(c.SealKey), string(c.PreviousSealKey))
 }
 
 // ChannelNames lists the names of the channels.

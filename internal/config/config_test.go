@@ -113,7 +113,7 @@ func TestLoad_AllErrorsAtOnce(t *testing.T) {
 	want := `SENDQUOTA_LOG_LEVEL: "verbos": must be one of debug, info, warn, error
 ` + path + `:2: delivery.queues: 0: must be a whole number from 1 to 64
 ` + path + `:3: polcy: is not a setting; allowed: policy, channels, api_limits, api_keys, tenant_caps, http, console, database, redis, delivery, webhooks, schedules, campaigns, retention (did you mean policy?)
-SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_API, SENDQUOTA_API_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR (did you mean SENDQUOTA_ADDR?)`
+SENDQUOTA_ADRR: is not a setting; allowed: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_API, SENDQUOTA_API_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR, SENDQUOTA_SEAL_KEY, SENDQUOTA_SEAL_KEY_PREVIOUS (did you mean SENDQUOTA_ADDR?)`
 	if err == nil {
 		t.Fatal("no error found")
 	}

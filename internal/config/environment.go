@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -32,6 +33,8 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
 	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics and profiles, host:port, for operators only; without it, nowhere", &c.MetricsAddr, checkAddress)
+	t.Secret(seal.KeyVariable, optional, "the key that seals the secrets of webhooks in Postgres, 32 bytes in base64, as `openssl rand -base64 32` makes them: the same for api, worker and `sendquota seal rotate`; without it no webhook can be made; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
+	t.Secret(seal.PreviousVariable, optional, "the key before it, while keys are changed: it opens, and seals nothing", &c.PreviousSealKey, checkSealKey)
 }
 
 // Kubernetes gives every container variables for each Service of its namespace: those of sendquota and sendquota-api begin

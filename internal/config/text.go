@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/seal"
 )
 
 // The functions below check texts. They return what is wrong, without quoting the text, or "".
@@ -84,6 +86,13 @@ func checkWebhookURL(s string) string {
 		return "must have no user and password; use secret to prove who calls"
 	}
 	return wrong
+}
+
+func checkSealKey(s string) string {
+	if _, err := seal.New(s); err != nil {
+		return err.Error()
+	}
+	return ""
 }
 
 // checkSigningSecret takes what Standard Webhooks can sign with.
