@@ -39,7 +39,7 @@ func serve(t testenv.T) {
 	file := filepath.Join(t.TempDir(), "sendquota.yaml")
 	testenv.Check(t, os.WriteFile(file, []byte(settings), 0o600))
 	ctx, stop := context.WithCancel(context.Background())
-	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file, "SENDQUOTA_ADDR=127.0.0.1:0"})
+	cfg, err := config.Load([]string{"DATABASE_URL=" + testenv.Postgres(t), "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_CONFIG=" + file, "SENDQUOTA_ADDR=127.0.0.1:0", "SENDQUOTA_SEAL_KEY=" + testenv.SealKey})
 	testenv.Check(t, err)
 	server.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
 	testenv.Check(t, err)

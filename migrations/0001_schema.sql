@@ -328,8 +328,8 @@ CREATE TABLE webhooks (
     tenant_id        uuid NOT NULL REFERENCES tenants,
     url              text NOT NULL,
     events           text[] NOT NULL,
-    secret           text NOT NULL,                   -- in plain text, because it signs
-    old_secret       text NOT NULL DEFAULT '',
+    secret           bytea NOT NULL,                  -- sealed (internal/seal), because programs must read it to sign; empty: lost or wiped
+    old_secret       bytea NOT NULL DEFAULT '',       -- sealed; empty: none
     old_secret_until timestamptz,                     -- until then, both sign
     created_at       timestamptz NOT NULL DEFAULT clock_timestamp(),
     failures         int NOT NULL DEFAULT 0,          -- since the last success

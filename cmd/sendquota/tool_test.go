@@ -58,7 +58,7 @@ func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{T: t, dir: t.TempDir()}
 	database := testenv.Postgres(t)
-	env := []string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_ADDR=127.0.0.1:0"}
+	env := []string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_ADDR=127.0.0.1:0", "SENDQUOTA_SEAL_KEY=" + testenv.SealKey}
 	cfg, err := config.Load(env)
 	testenv.Check(t, err)
 	cfg.HTTP.Drain = 0
@@ -73,7 +73,7 @@ func setup(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
-	b.st, err = store.Open(t.Context(), database, store.Config{MaxConns: 4})
+	b.st, err = store.Open(t.Context(), database, store.Config{MaxConns: 4, Sealer: testenv.Sealer()})
 	testenv.Check(t, err)
 	t.Cleanup(b.st.Close)
 	b.tenant, _, err = b.st.CreateTenant(t.Context(), "acme")

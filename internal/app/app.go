@@ -68,8 +68,8 @@ const (
 	oneTenantWork    = time.Millisecond
 )
 
-// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. Close
-// the App after everything has stopped.
+// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. It fails if the database has
+// sealed secrets and the key opens none. Close the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	metrics := telemetry.NewMetrics()
 	a := &App{cfg: cfg, log: log, metrics: metrics, neighbours: &bulkhead.Neighbours[uuid.UUID]{}}
@@ -81,18 +81,26 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if a.oidc, err = openOIDC(cfg.Console.OIDC); err != nil {
 		return nil, err
 	}
+	sealer, err := cfg.Sealer()
+	if err != nil {
+		return nil, err
+	}
 	redis.SetLogger(redisLog{log}) // it is one for the whole process
 	if a.redis, err = openRedis(cfg.RedisURL, cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
 	if a.store, err = store.Open(ctx, string(cfg.DatabaseURL), store.Config{
 		Log: log, Observe: metrics.Grouped, Channels: a.channels.Names(),
-		Computing: a.computing, Lanes: cfg.Delivery.Lanes, ExternalPasswords: cfg.Console.ExternalPasswords,
+		Computing: a.computing, Lanes: cfg.Delivery.Lanes, ExternalPasswords: cfg.Console.ExternalPasswords, Sealer: sealer,
 		MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, ReadTimeout: cfg.Database.ReadTimeout,
 	}); err != nil {
 		return nil, errors.Join(err, a.redis.close())
 	}
 	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
+	if err := a.checkSeals(ctx); err != nil {
+		a.store.Close()
+		return nil, errors.Join(err, a.redis.close())
+	}
 	// runner is how a part asks Redis. The label is that of the metrics: dashboards know it.
 	runner := func(label string, failed func(error)) redisscript.Config {
 		return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(label, calls) }}
@@ -131,6 +139,21 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
+}
+
+// checkSeals returns an error if the key opens none of the sealed secrets of the database, and logs if it opens some only.
+func (a *App) checkSeals(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTime)
+	defer cancel()
+	unopened, is := errors.AsType[*store.SealsError](a.store.CheckSeals(ctx))
+	switch {
+	case !is: // all open, or Postgres does not answer
+		return nil
+	case unopened.Opened == 0:
+		return unopened
+	}
+	a.log.Error(unopened.Error())
+	return nil
 }
 
 // Close arms what was not armed yet, if the queue takes it, tells the cache what it was not told yet, and closes the

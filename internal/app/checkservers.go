@@ -23,8 +23,12 @@ const checkTime = 10 * time.Second
 func CheckServers(ctx context.Context, cfg config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
+	sealer, err := cfg.Sealer()
+	if err != nil {
+		return err
+	}
 	return errors.Join(
-		named("Postgres", store.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections})),
+		named("Postgres", store.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
 		named("Redis", checkRedis(ctx, cfg)),
 	)
 }

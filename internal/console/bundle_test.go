@@ -93,7 +93,7 @@ func setup(t testing.TB) *bundle {
 func setupAlone(t testing.TB) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	st, err := store.Open(t.Context(), url, store.Config{Timeout: longest, ReadTimeout: longest})
+	st, err := store.Open(t.Context(), url, store.Config{Timeout: longest, ReadTimeout: longest, Sealer: testenv.Sealer()})
 	if err != nil {
 		t.Fatal(err)
 	}

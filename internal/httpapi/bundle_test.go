@@ -114,7 +114,9 @@ func (s *submits) of(outcome string) int {
 // needs.
 const patience = time.Minute
 
-func patientStore() store.Config { return store.Config{Timeout: patience, ReadTimeout: patience} }
+func patientStore() store.Config {
+	return store.Config{Timeout: patience, ReadTimeout: patience, Sealer: testenv.Sealer()}
+}
 
 func patientRedis() redisscript.Config { return redisscript.Config{Timeout: patience} }
 

@@ -18,7 +18,7 @@ const sealSize = 16
 // sealToken writes a position.
 func sealToken[P any](position P, tenant uuid.UUID, list string) string {
 	b, _ := json.Marshal(position) // times, ids, numbers and texts
-	return base64.RawURLEncoding.EncodeToString(append(seal(b, tenant, list), b...))
+	return base64.RawURLEncoding.EncodeToString(append(tokenMAC(b, tenant, list), b...))
 }
 
 // readPageToken reads a position, unless there is no token. A token must be made for the tenant and the list.
@@ -28,14 +28,14 @@ func readPageToken[P any](token string, tenant uuid.UUID, list string, position 
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	switch {
-	case err == nil && len(b) > sealSize && hmac.Equal(b[:sealSize], seal(b[sealSize:], tenant, list)):
+	case err == nil && len(b) > sealSize && hmac.Equal(b[:sealSize], tokenMAC(b[sealSize:], tenant, list)):
 		_ = json.Unmarshal(b[sealSize:], position) // it was sealed here
 	case len(bad.list) == 0: // else other errors have changed the filter
 		badParameter(bad, "page_token", "is not a token of this list, with these filters", token)
 	}
 }
 
-func seal(position []byte, tenant uuid.UUID, list string) []byte {
+func tokenMAC(position []byte, tenant uuid.UUID, list string) []byte {
 	h := hmac.New(sha256.New, tenant[:])
 	h.Write(position)
 	_, _ = io.WriteString(h, list)

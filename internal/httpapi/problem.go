@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/seal"
 )
 
 // kind is one type of problem, as the documentation lists it.
@@ -45,6 +46,7 @@ var (
 	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push found a place, but another one did not."}
 	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
+	notConfigured    = kind{"not-configured", 422, "Not configured", "The installation lacks a setting that this needs, which detail names; only its operator can set it. Repeating the request does not help until then."}
 	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
 	staleVersion     = kind{"stale-version", 412, "Stale version", "Somebody else has changed what If-Match was said for; detail says when. Nothing was changed."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
@@ -71,7 +73,7 @@ var (
 func kinds() []kind {
 	return []kind{
 		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, userExternal, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, notConfigured, tooManySchedules, tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled, userExternal, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
 	}
 }
 
@@ -266,6 +268,8 @@ func plainProblemOf(err error) (problemer, bool) {
 		{push.ErrTooManyKeys, tooManyKeys, "the tenant has the maximum number of live API keys; revoke one first"},
 		{push.ErrKeyOver, notRotatable, push.ErrKeyOver.Error()},
 		{push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"},
+		{seal.ErrNoKey, notConfigured, "secrets of webhooks cannot be sealed; the operator of this installation has to set " + seal.KeyVariable},
+		{seal.ErrOtherKey, notConfigured, "the secret of this webhook is sealed with another key; the operator of this installation has to set " + seal.PreviousVariable},
 		{schedule.ErrOthersRefused, batchRefused, schedule.ErrOthersRefused.Error()},
 		{push.ErrUnavailable, unavailable, "the database did not answer in time; " + repeatable},
 		{ratelimit.ErrBusy, rateLimited, "the tenant has too many requests below /v1/limits under way; nothing was charged; try again with fewer requests at the same time"},

@@ -209,7 +209,7 @@ func (a *api) webhookRoutes(s *spec) []operation {
 		description: "From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks, at least once, in order for each push, " +
 			"and repeated over a day until the endpoint answers 2xx. The answer has the secret that verifies the signatures. It is shown only once.",
 		body:   webhookFields.body(s, map[string]any{"url": "https://example.com/hooks/sendquota", "events": []string{"push.sent", "push.failed"}}),
-		status: http.StatusCreated, answer: "The webhook is enabled.", example: made, problems: []kind{tooManyWebhooks},
+		status: http.StatusCreated, answer: "The webhook is enabled.", example: made, problems: []kind{tooManyWebhooks, notConfigured},
 		finish: func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the webhook.") },
 	}, {
 		id: "list-webhooks", method: http.MethodGet, path: webhooksPath, tag: tagWebhooks, scope: push.ScopeHooks, serve: a.listWebhooks,
@@ -236,7 +236,7 @@ func (a *api) webhookRoutes(s *spec) []operation {
 		summary: "Replace a webhook's secret",
 		description: "For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over. " +
 			"Another rotation within that time ends the oldest secret at once.",
-		status: http.StatusOK, answer: "The webhook with its new secret.", example: made, problems: []kind{notFound},
+		status: http.StatusOK, answer: "The webhook with its new secret.", example: made, problems: []kind{notFound, notConfigured},
 	}, {
 		id: "enable-webhook", method: http.MethodPost, path: webhooksPath + "/{id}/enable", tag: tagWebhooks, scope: push.ScopeHooks, serve: a.enableWebhook,
 		summary: "Enable a webhook",

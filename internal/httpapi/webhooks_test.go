@@ -1,6 +1,8 @@
 package httpapi
 
 import (
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestWebhooks goes the way of a tenant with its webhook.
@@ -159,6 +163,67 @@ func TestWebhooks_OfOtherTenants(t *testing.T) {
 }
 
 // TestWebhooks_FieldErrors: every fault at once, with its place, and nothing is made.
+// TestWebhooks_SecretsSealed: a secret that was made over REST, or replaced, stands nowhere in the database, neither as text nor as bytes; nor
+// does it in Redis or the log.
+func TestWebhooks_SecretsSealed(t *testing.T) {
+	b := setupAlone(t)
+	created := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201)
+	rotated := b.send("POST", created.header.Get("Location")+"/rotate-secret", "").must(t, 200)
+	b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201)
+	var marks []string
+	for _, r := range []reply{created, rotated} {
+		secret := r.at(t, "secret").(string)
+		encoded := strings.TrimPrefix(secret, "whsec_")
+		bytes, err := base64.StdEncoding.DecodeString(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks = append(marks, encoded, hex.EncodeToString([]byte(encoded)), hex.EncodeToString(bytes))
+	}
+	if n := query[int](b, `SELECT count(*) FROM webhooks WHERE secret <> '' AND old_secret <> ''`); n != 1 {
+		t.Fatalf("%d webhooks with two secrets", n)
+	}
+	if found := tracesOf(t, b, marks...); len(found) > 0 {
+		t.Errorf("in the clear: %v", found)
+	}
+	for _, mark := range marks {
+		if strings.Contains(b.log.String(), mark) {
+			t.Error("the log has a secret")
+		}
+	}
+	b.exec(`UPDATE webhooks SET secret = convert_to($1, 'UTF8')`, marks[0]) // the search finds what is there
+	if found := tracesOf(t, b, marks...); len(found) == 0 {
+		t.Error("a secret in the clear is not found")
+	}
+}
+
+// TestWebhooks_NoKey: without a key no secret is made that would stand in the clear; the answer names the setting.
+func TestWebhooks_NoKey(t *testing.T) {
+	b := setup(t)
+	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")
+	st, err := store.Open(t.Context(), b.url, store.Config{Timeout: patience, ReadTimeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(st.Close)
+	h := New(b.service(st, testPolicy()), st, Config{Now: b.now, RequestTimeout: patience, Webhooks: notify.NewWebhooks(st, notify.WebhooksConfig{MaxPerTenant: 20})})
+	before := query[int](b, `SELECT count(*) FROM webhooks`)
+	for _, target := range []string{"/v1/webhooks", path + "/rotate-secret"} {
+		body := ""
+		if target == "/v1/webhooks" {
+			body = `{"url":"https://example.com/two"}`
+		}
+		r := ask(t, h, "POST", target, body, "Authorization", "Bearer "+b.key).must(t, 422, "not-configured")
+		if !strings.Contains(r.text, "SENDQUOTA_SEAL_KEY") || strings.Contains(r.text, "whsec_") {
+			t.Errorf("%s: %s", target, r.text)
+		}
+	}
+	ask(t, h, "GET", path, "", "Authorization", "Bearer "+b.key).must(t, 200)
+	if after := query[int](b, `SELECT count(*) FROM webhooks`); after != before {
+		t.Errorf("%d webhooks, want %d", after, before)
+	}
+}
+
 func TestWebhooks_FieldErrors(t *testing.T) {
 	b := setup(t)
 	path := b.send("POST", "/v1/webhooks", `{"url":"https://example.com/hook"}`).must(t, 201).header.Get("Location")

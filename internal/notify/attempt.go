@@ -60,6 +60,9 @@ func (n *Notifier) failed(err error) string {
 
 // request builds the request of Standard Webhooks. While a secret is being replaced, the old one signs as well.
 func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
+	if d.Unsigned != nil {
+		return nil, errors.New("the request could not be signed: the secret of the webhook cannot be read; rotate it, or ask the operator")
+	}
 	u, err := url.Parse(d.URL)
 	if err != nil {
 		return nil, errors.New("the webhook's URL cannot be read") // the parser's text would quote it

@@ -105,6 +105,9 @@ func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
+	if d.Unsigned != nil {
+		n.log.ErrorContext(ctx, "an event could not be signed; it is tried again", "delivery", d.ID, "webhook", d.Webhook, "tenant", d.Tenant, "error", d.Unsigned)
+	}
 	s := n.attempt(ctx, d)
 	_, err := n.settleGroup.Do(s)
 	n.running.Add(-1)

@@ -165,6 +165,34 @@ func TestNotifier_SwitchesOff(t *testing.T) {
 	}
 }
 
+// An event whose signature cannot be made is not sent without one: it is tried again, and the log names the webhook.
+func TestNotifier_Unsigned(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	e := newEndpoint(t, always(200))
+	hook, secret := b.hook(b.tenant, e.URL)
+	sealed := testenv.Query[[]byte](t, b.url, `SELECT secret FROM webhooks WHERE id = $1`, hook.ID)
+	testenv.Exec(t, b.url, fmt.Sprintf(`UPDATE webhooks SET secret = set_byte(secret, 40, get_byte(secret, 40) # 1) WHERE id = '%s'`, hook.ID))
+	cfg := quick()
+	cfg.Backoff = slices.Repeat(cfg.Backoff, 10_000) // it is not given up
+	b.run(b.Store, cfg)
+	b.book(b.tenant, "a")
+	b.eventually("it fails", func() bool { return strings.Contains(b.only(hook).LastError, "the request could not be signed") })
+	b.eventually("the log says so", func() bool { return strings.Contains(b.log.String(), "an event could not be signed") })
+	if log := b.log.String(); !strings.Contains(log, hook.ID.String()) || strings.Contains(log, secret) || len(e.requests()) > 0 {
+		t.Errorf("%d requests; the log: %s", len(e.requests()), log)
+	}
+	testenv.Exec(t, b.url, fmt.Sprintf(`UPDATE webhooks SET secret = '\x%x' WHERE id = '%s'`, sealed, hook.ID))
+	b.eventually("it is delivered", func() bool { return len(e.requests()) > 0 })
+	verifier, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.requests()[0]; verifier.Verify(got.body, got.header) != nil {
+		t.Errorf("the signature of %v", got.header)
+	}
+}
+
 // An endpoint that answers 410 is not asked again.
 func TestNotifier_Gone(t *testing.T) {
 	t.Parallel()

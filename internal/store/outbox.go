@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -20,9 +21,41 @@ type Outgoing struct {
 	Attempt   int // 1, 2, …
 	Payload   []byte
 	URL       string
-	Secret    string
-	OldSecret string // signs as well; empty: there is none
+	Secret    string `db:"-"`
+	OldSecret string `db:"-"` // signs as well; empty: there is none
+	Unsigned  error  `db:"-"` // why the secrets could not be opened; nil: they were
 }
+
+// sealedOutgoing is an [Outgoing] as it is read. Old is empty if there is no old secret, or it signs no more.
+type sealedOutgoing struct {
+	Outgoing
+	Sealed, Old []byte
+}
+
+// open returns the delivery with its secrets.
+func (s *Store) open(d sealedOutgoing) Outgoing {
+	for _, one := range []struct {
+		column string
+		sealed []byte
+		to     *string
+	}{{"secret", d.Sealed, &d.Secret}, {"old_secret", d.Old, &d.OldSecret}} {
+		if len(one.sealed) == 0 {
+			continue
+		}
+		plain, err := s.cfg.Sealer.Open(one.sealed, placeOfSecret(one.column, d.Tenant, d.Webhook))
+		if err != nil {
+			d.Unsigned = err
+		}
+		*one.to = string(plain)
+	}
+	if len(d.Sealed) == 0 {
+		d.Unsigned = errNoSecret
+	}
+	return d.Outgoing
+}
+
+// errNoSecret reports that the secret was given up: see [Store.ForgetSecrets].
+var errNoSecret = errors.New("the webhook has no secret")
 
 // OutboxOrder asks for deliveries that are due.
 type OutboxOrder struct {
@@ -98,7 +131,10 @@ func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []O
 			}
 			more = true
 			rows, _ = tx.Query(ctx, claimDeliveriesSQL, hooks, o.PerWebhook, o.Lease)
-			claimed, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Outgoing])
+			sealed, err := pgx.CollectRows(rows, pgx.RowToStructByPos[sealedOutgoing])
+			for _, d := range sealed {
+				claimed = append(claimed, s.open(d))
+			}
 			return err
 		})
 	})

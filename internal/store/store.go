@@ -18,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/seal"
 )
 
 // The pauses make groups larger. Measured with `make bench`: a quarter more deliveries and submits per second, for this
@@ -72,6 +73,9 @@ type Config struct {
 
 	// Computing has turns at deciding orders of one tenant; nil: there is always one.
 	Computing *bulkhead.Computing[uuid.UUID]
+
+	// Sealer seals and opens secrets of webhooks; nil: none can be made, and none signs.
+	Sealer *seal.Sealer
 
 	// ExternalPasswords lets users of the OIDC provider have links and passwords too.
 	ExternalPasswords bool

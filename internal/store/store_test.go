@@ -38,6 +38,7 @@ func openURL(t testenv.T, url string, cfg store.Config) *store.Store {
 	t.Helper()
 	cfg.Lanes = cmp.Or(cfg.Lanes, *lanes)
 	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
+	cfg.Sealer = cmp.Or(cfg.Sealer, testenv.Sealer())
 	st, err := store.Open(t.Context(), url, cfg)
 	if err != nil {
 		t.Fatal(err)

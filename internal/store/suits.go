@@ -23,8 +23,8 @@ func (s *Store) Suits(ctx context.Context) error {
 	return onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return suits(ctx, c.Conn(), s.cfg, s.route.pooled.Load()) })
 }
 
-// CheckServer connects to a database as the services would, and returns everything that is wrong with it, as [Store.Ready] and
-// [Store.Suits] do. It changes nothing.
+// CheckServer connects to a database as the services would, and returns everything that is wrong with it, as [Store.Ready],
+// [Store.CheckSeals] and [Store.Suits] do. It changes nothing.
 func CheckServer(ctx context.Context, databaseURL string, cfg Config) error {
 	pc, err := parseURL(databaseURL)
 	if err != nil {
@@ -39,7 +39,11 @@ func CheckServer(ctx context.Context, databaseURL string, cfg Config) error {
 		return fmt.Errorf("connect to Postgres: %w", err)
 	}
 	defer c.Close(ctx)
-	return errors.Join(checkEncoding(c), ready(ctx, c), suits(ctx, c, cfg.withDefaults(), pooled))
+	unready := ready(ctx, c)
+	if unready == nil {
+		unready = checkSeals(ctx, c, cfg.Sealer)
+	}
+	return errors.Join(checkEncoding(c), unready, suits(ctx, c, cfg.withDefaults(), pooled))
 }
 
 // facts are the settings of a Postgres on which sendquota depends. Zero: the server does not report it.

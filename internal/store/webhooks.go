@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"time"
 
@@ -10,14 +11,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/seal"
 )
 
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + noTime + `), coalesce(disabled_at, ` + noTime + `), disabled_reason`
 
 // CreateWebhook makes a webhook, whose requests the secret signs, unless its tenant has as many as it may:
-// [push.ErrTooManyWebhooks].
+// [push.ErrTooManyWebhooks]. The secret is sealed; without a key, the error is [seal.ErrNoKey].
 func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
-	err := s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	sealed, err := s.cfg.Sealer.Seal([]byte(secret), placeOfSecret("secret", w.Tenant, w.ID))
+	if err != nil {
+		return push.Webhook{}, err
+	}
+	err = s.change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var others int
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, w.Tenant); err != nil { // one at a time
@@ -32,7 +38,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 				return push.ErrTooManyWebhooks
 			}
 			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
-				w.ID, w.Tenant, w.URL, w.Events, secret)
+				w.ID, w.Tenant, w.URL, w.Events, sealed)
 			if err != nil || tag.RowsAffected() == 0 {
 				return err // an earlier run has made it
 			}
@@ -46,6 +52,11 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 		return push.Webhook{}, err
 	}
 	return s.Webhook(ctx, w.Tenant, w.ID)
+}
+
+// placeOfSecret is where a secret of a webhook stands.
+func placeOfSecret(column string, tenant, id uuid.UUID) seal.Place {
+	return seal.Place{Table: "webhooks", Column: column, Row: id, Tenant: tenant}
 }
 
 // hostOf is where a webhook leads: the rest of its URL may be a secret.
@@ -105,13 +116,35 @@ func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.W
 }
 
 // RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
-// well.
-func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error) {
+// well. Without the key of the old one, the error wraps [seal.ErrOtherKey].
+func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (w push.Webhook, err error) {
+	place, oldPlace := placeOfSecret("secret", tenant, id), placeOfSecret("old_secret", tenant, id)
+	sealed, err := s.cfg.Sealer.Seal([]byte(secret), place)
+	if err != nil {
+		return w, err
+	}
 	d := difference{}
 	d.show("overlap", nil, overlap.String())
-	return recordOnce(ctx, s, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookRotateSecret, d), `
-		UPDATE webhooks SET old_secret = secret, old_secret_until = clock_timestamp() + $4, secret = $3
-		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant, secret, overlap)
+	rotated := func(ctx context.Context, tx pgx.Tx, was []byte) error {
+		var old []byte // a sealed value is bound to its column
+		if plain, err := s.cfg.Sealer.Open(was, place); err == nil {
+			old, _ = s.cfg.Sealer.Seal(plain, oldPlace)
+		} else if errors.Is(err, seal.ErrOtherKey) {
+			return err // else the old one would be lost
+		} else {
+			overlap = 0 // it is damaged, or was given up
+		}
+		rows, _ := tx.Query(ctx, `
+			UPDATE webhooks SET old_secret = coalesce($3, ''::bytea), old_secret_until = clock_timestamp() + $4, secret = $2 WHERE id = $1
+			RETURNING `+webhookColumns, id, sealed, old, overlap)
+		if w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook]); err != nil {
+			return err
+		}
+		return recordWebhook(push.ActWebhookRotateSecret, d)(ctx, tx, w)
+	}
+	_, err = recordOnce(ctx, s, tenant, pgx.RowTo[[]byte], rotated,
+		`SELECT secret FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
+	return w, err
 }
 
 // WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/process"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -70,7 +71,7 @@ func Install(t T, c Config) *Installation {
 	settings, addr := filepath.Join(c.Dir, "sendquota.yaml"), FreeAddr(t)
 	Check(t, os.MkdirAll(c.Dir, 0o700))
 	Check(t, os.WriteFile(settings, []byte(c.Settings), 0o600))
-	c.Env = append([]string{"DATABASE_URL=" + c.Database, "REDIS_URL=" + c.Redis, "SENDQUOTA_ADDR=" + addr, "SENDQUOTA_CONFIG=" + settings}, c.Env...)
+	c.Env = append([]string{"DATABASE_URL=" + c.Database, "REDIS_URL=" + c.Redis, "SENDQUOTA_ADDR=" + addr, "SENDQUOTA_CONFIG=" + settings, seal.KeyVariable + "=" + SealKey}, c.Env...)
 	i := &Installation{T: t, Config: c, Addr: addr, started: new(atomic.Int64)}
 	if !c.Migrated {
 		i.Tool("migrate")

@@ -143,7 +143,7 @@ func (p *postgres) open(c store.Config) (d sharedDatabase, err error) {
 	p.mu.Lock()
 	p.dropped = append(p.dropped, name)
 	p.mu.Unlock()
-	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, Patience), cmp.Or(c.ReadTimeout, Patience)
+	c.Timeout, c.ReadTimeout, c.Sealer = cmp.Or(c.Timeout, Patience), cmp.Or(c.ReadTimeout, Patience), cmp.Or(c.Sealer, Sealer())
 	d.store, err = store.Open(context.Background(), d.url, c)
 	return d, err
 }
