@@ -28,6 +28,9 @@ func TestReadme_Walk(t *testing.T) {
 	if n := strings.Count(dev.Log(), "ignoring DATABASE_URL and REDIS_URL"); n != 1 {
 		t.Errorf("dev said %d times that it ignores the servers of the shell:\n%s", n, dev.Log())
 	}
+	if key, err := os.Stat(filepath.Join(dir, ".local", "seal-key")); err != nil || key.Mode() != 0o600 {
+		t.Errorf("the key that seals secrets: %v, %v", key, err)
+	}
 	script, wanted := walk(t, strings.NewReplacer("bin/sendquota", path).Replace(string(readme)))
 	bash := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", script)
 	bash.Dir = dir

@@ -59,6 +59,11 @@ func (c dev) Run() error {
 	defer func() { _ = release() }()
 	_ = os.Remove(c.addressPath()) // of a run that was killed
 	defer os.Remove(c.addressPath())
+	if cfg.SealKey == "" {
+		if cfg.SealKey, err = c.sealKey(); err != nil {
+			return err
+		}
+	}
 	stack, err := devstack.Start(ctx, devstack.Config{
 		Dir: c.Dir, DatabaseURL: string(cfg.DatabaseURL), RedisURL: string(cfg.RedisURL), AllowMiniredis: true, Progress: os.Stderr,
 	})

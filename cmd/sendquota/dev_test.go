@@ -41,6 +41,35 @@ func TestDev_IgnoresServersOfEnvironment(t *testing.T) {
 	}
 }
 
+// TestDev_SealKey: the first run makes a key beside the data, which only its user reads, and later ones take it, whatever key the shell has;
+// beside a database that is named, the shell's is taken.
+func TestDev_SealKey(t *testing.T) {
+	t.Parallel()
+	c := dev{Dir: t.TempDir()}
+	first, err := c.sealKey()
+	testenv.Check(t, err)
+	second, err := c.sealKey()
+	testenv.Check(t, err)
+	path := filepath.Join(c.Dir, "seal-key")
+	info, err := os.Stat(path)
+	testenv.Check(t, err)
+	if first == "" || first != second || info.Mode() != 0o600 {
+		t.Errorf("two keys, or their mode is %s", info.Mode())
+	}
+	shell := []string{"SENDQUOTA_SEAL_KEY=" + testenv.SealKey, "SENDQUOTA_SEAL_KEY_PREVIOUS=" + testenv.SealKey}
+	if cfg, err := c.settings(shell); err != nil || cfg.SealKey+cfg.PreviousSealKey != "" {
+		t.Errorf("dev seals its own data with the key of the shell: %v", err)
+	}
+	c.DatabaseURL = "postgres://here/db"
+	if cfg, err := c.settings(shell); err != nil || cfg.SealKey != testenv.SealKey {
+		t.Errorf("dev does not take the key of a database that is named: %v", err)
+	}
+	testenv.Check(t, os.WriteFile(path, []byte("half a key"), 0o600))
+	if _, err := c.sealKey(); err == nil || !strings.Contains(err.Error(), path+": must be 32 bytes") || strings.Contains(err.Error(), "half") {
+		t.Errorf("a broken file: %v", err)
+	}
+}
+
 // TestDev_RefusesTenants: dev changes nothing in a database that has a tenant besides demo, and makes no folder.
 func TestDev_RefusesTenants(t *testing.T) {
 	t.Parallel()

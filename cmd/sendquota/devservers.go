@@ -6,20 +6,28 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/devstack"
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
 // demoTenant is the only tenant of a database that dev takes.
 const demoTenant = "demo"
 
-// settings reads the settings. Only the flags name servers: the variables of the shell may name those of production.
+// settings reads the settings. Only the flags name servers: the variables of the shell may name those of production, and hold their key.
 func (c dev) settings(environ []string) (config.Config, error) {
 	rest, left := devstack.WithoutServices(environ)
+	if c.DatabaseURL == "" { // its secrets are sealed by the key of the folder
+		var keys []string
+		rest, keys = devstack.Without(rest, seal.KeyVariable, seal.PreviousVariable)
+		left = append(left, keys...)
+	}
 	if len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "ignoring %s: dev uses servers of its own; --database-url and --redis-url name others\n", strings.Join(left, " and "))
 	}
@@ -35,6 +43,26 @@ func (c dev) settings(environ []string) (config.Config, error) {
 		}
 	}
 	return cfg, err
+}
+
+// sealKey returns the key that is kept in the folder, beside the data that it seals. The first run makes it.
+func (c dev) sealKey() (config.Secret, error) {
+	path := filepath.Join(c.Dir, "seal-key")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		text = []byte(seal.NewKey())
+		if err = os.WriteFile(path+".new", text, 0o600); err == nil {
+			err = os.Rename(path+".new", path) // a run that is killed leaves no half of a key
+		}
+	}
+	if err != nil {
+		return "", err
+	}
+	key := strings.TrimSpace(string(text))
+	if _, err := seal.New(key); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return config.Secret(key), nil
 }
 
 // refuseTenants rejects a named database that others work with, before anything is changed in it: dev contracts the schema,

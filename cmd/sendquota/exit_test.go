@@ -41,6 +41,7 @@ type commandRow struct {
 var commandRows = []commandRow{
 	{"config check", "", "/no/such/file", faultStatuses{1, -1, 1}},
 	{"migrate", "", "", ofStore},
+	{"seal rotate", "", "", ofStore},
 	{"tenants create", "acme", "", ofStore},
 	{"tenants list", "", "", ofStore},
 	{"tenants top", "", "", ofStore},

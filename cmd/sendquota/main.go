@@ -27,6 +27,9 @@ var commands struct {
 		Check checkConfig `cmd:"" help:"Check the settings of the environment and of a YAML file as the services would at their start, and say all that is wrong at once. Exit status: 0 nothing, 1 something."`
 	} `cmd:"" help:"The settings of the services."`
 	Migrate migrate `cmd:"" help:"Apply the migrations that the database lacks. Safe to run from several places at once. DATABASE_URL must lead to Postgres itself, not to a pooler."`
+	Seal    struct {
+		Rotate rotateSeal `cmd:"" help:"Seal again, with SENDQUOTA_SEAL_KEY, the secrets in Postgres that SENDQUOTA_SEAL_KEY_PREVIOUS has sealed. Exit status: 0 all are sealed with the key, 1 some are not."`
+	} `cmd:"" help:"The key that seals secrets in Postgres."`
 	Tenants struct {
 		Create createTenant `cmd:"" help:"Make a tenant; succeeds if it exists."`
 		List   listTenants  `cmd:"" help:"List the tenants and their caps."`
@@ -116,7 +119,11 @@ func withStore(work func(ctx context.Context, cfg config.Config, st *store.Store
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4, Timeout: patience, ExternalPasswords: cfg.Console.ExternalPasswords})
+	sealer, err := cfg.Sealer()
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4, Timeout: patience, ExternalPasswords: cfg.Console.ExternalPasswords, Sealer: sealer})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/seal"
+	"github.com/sendquota/sendquota/internal/store"
+)
+
+type rotateSeal struct {
+	jsonFlag
+	Forget int `placeholder:"N" help:"Give up N secrets that neither key opens, if there are exactly so many: their webhooks are disabled until they get other secrets. Nothing brings them back."`
+}
+
+// Validate is called by kong.
+func (c rotateSeal) Validate() error {
+	if c.Forget < 0 {
+		return fmt.Errorf("--forget %d: must be the number of secrets that neither key opens", c.Forget)
+	}
+	return nil
+}
+
+// Help tells how keys are changed.
+func (rotateSeal) Help() string {
+	return `Set SENDQUOTA_SEAL_KEY to the new key and SENDQUOTA_SEAL_KEY_PREVIOUS to the old one, everywhere: the API and the workers read with both and write with the new one. Then run this command. If it breaks off, run it again: it goes on with what is left. After it SENDQUOTA_SEAL_KEY_PREVIOUS can go.
+
+A new key: openssl rand -base64 32. See docs/operations.md.`
+}
+
+func (c rotateSeal) Run() error {
+	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
+		began, resealed, told := time.Now(), 0, time.Now()
+		lost, err := st.Reseal(ctx, func(n int) {
+			resealed += n
+			if time.Since(told) >= time.Second {
+				told = time.Now()
+				fmt.Fprintf(os.Stderr, "resealed %d secrets in %s\n", resealed, config.Spoken(time.Since(began).Round(time.Second)))
+			}
+		})
+		if errors.Is(err, seal.ErrNoKey) {
+			return fmt.Errorf("%s is not set: set it to the new key", seal.KeyVariable)
+		}
+		if err != nil {
+			return fmt.Errorf("resealed %d secrets, and then failed; run it again to go on: %w", resealed, err)
+		}
+		forgotten := 0
+		if c.Forget > 0 && c.Forget == len(lost) {
+			if err := st.ForgetSecrets(ctx, lost); err != nil {
+				return err
+			}
+			forgotten, lost = len(lost), nil
+		}
+		return errors.Join(c.report(resealed, forgotten, lost), c.fault(lost))
+	})
+}
+
+// report prints what was done.
+func (c rotateSeal) report(resealed, forgotten int, lost []store.LostSecret) error {
+	left := make([]string, len(lost))
+	for i, l := range lost {
+		left[i] = l.Err.Error()
+	}
+	text := fmt.Sprintf("resealed %d secrets\n", resealed)
+	if forgotten > 0 {
+		text += fmt.Sprintf("gave up %d secrets\n", forgotten)
+	}
+	for _, line := range left {
+		text += "cannot " + line + "\n"
+	}
+	return c.print(map[string]any{"resealed": resealed, "forgotten": forgotten, "unopened": left}, "%s", text)
+}
+
+// fault is an error if secrets are left that no key opens.
+func (c rotateSeal) fault(lost []store.LostSecret) error {
+	switch {
+	case len(lost) == 0:
+		return nil
+	case c.Forget > 0:
+		return fmt.Errorf("neither key opens %d secrets, not %d: nothing was given up", len(lost), c.Forget)
+	}
+	return fmt.Errorf("neither key opens %d secrets: set %s to the key that sealed them; if it is lost, give them up with --forget %[1]d", len(lost), seal.PreviousVariable)
+}
