@@ -91,7 +91,7 @@ func main() {
 		return
 	}
 	cli.Main(&commands, "sendquota",
-		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services; recipients import and campaign need an API key instead, and dev nothing.", durations)
+		"The operator's tool of sendquota. It needs DATABASE_URL, and for the audit, policies and users the SENDQUOTA_CONFIG of the services, and for seal rotate their keys; recipients import and campaign need an API key instead, and dev nothing.", durations)
 }
 
 // durations reads flags that are durations as the settings are read, also in days.

@@ -19,7 +19,7 @@ type composeService struct {
 }
 
 // TestCompose: one service builds the image, what runs on tells how it is and has bounds, servers are not published, and no
-// password stands in the file.
+// password and no key stands in the file.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../docker-compose.yml")
 	if err != nil {
@@ -50,6 +50,9 @@ func TestCompose(t *testing.T) {
 			if !strings.HasPrefix(port, "127.0.0.1:") {
 				t.Errorf("%s is open to others: %s", name, port)
 			}
+		}
+		if (name == "api" || name == "worker") && !strings.HasPrefix(s.Environment["SENDQUOTA_SEAL_KEY"], "${SENDQUOTA_SEAL_KEY:?") {
+			t.Errorf("%s: the key that seals secrets is %s", name, s.Environment["SENDQUOTA_SEAL_KEY"])
 		}
 		for variable, value := range s.Environment {
 			if strings.HasSuffix(variable, "PASSWORD") && !strings.HasPrefix(value, "${POSTGRES_PASSWORD:?") {

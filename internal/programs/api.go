@@ -16,7 +16,7 @@ func API() {
 		Healthcheck apiHealth `cmd:"" help:"Ask the API on this machine whether it is alive; for containers."`
 	}
 	cli.Main(&commands, "api",
-		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see docs/settings.md.")
+		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_SEAL_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see docs/settings.md.")
 }
 
 type serve struct{}

@@ -17,7 +17,7 @@ func Worker() {
 	}
 	cli.Main(&commands, "worker",
 		"sendquota's worker: puts pushes into the queue when their time comes near, delivers them, and cleans up after the lost and the late. It runs until SIGTERM. "+
-			"Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR; see docs/settings.md.")
+			"Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_SEAL_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL, SENDQUOTA_METRICS_ADDR; see docs/settings.md.")
 }
 
 type work struct{}
