@@ -124,8 +124,8 @@ func (s *Store) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID
 	limit := resealedAtOnce
 	swap := fmt.Sprintf(`UPDATE %[1]s SET %[2]s = $3 WHERE id = $1 AND %[2]s = $2`, of.table, of.column)
 	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		p = resealed{changed: p.changed} // of an earlier run that was committed after all
-		b := &pgx.Batch{}
+		p = resealed{}
+		b, changed := &pgx.Batch{}, 0
 		err := of.each(ctx, c.Conn(), s.cfg.Sealer.Prefix(), after, &limit, func(sealed []byte, at seal.Place) {
 			p.last = at.Row
 			plain, err := s.cfg.Sealer.Open(sealed, at)
@@ -136,14 +136,15 @@ func (s *Store) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID
 			p.opened++
 			fresh, _ := s.cfg.Sealer.Seal(plain, at) // there is a key
 			b.Queue(swap, at.Row, sealed, fresh).Exec(func(tag pgconn.CommandTag) error {
-				p.changed += int(tag.RowsAffected())
+				changed += int(tag.RowsAffected())
 				return nil
 			})
 		})
-		if err != nil || b.Len() == 0 {
-			return err
+		if err == nil && b.Len() > 0 {
+			err = c.SendBatch(ctx, b).Close()
+			p.changed = changed
 		}
-		return c.SendBatch(ctx, b).Close()
+		return err
 	})
 	return p, err
 }
