@@ -8,9 +8,7 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
-	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
@@ -117,81 +115,6 @@ func TestUsers_Life(t *testing.T) {
 	for _, err := range []error{linkUser{ID: tenant}.Run(), disableUser{ID: tenant}.Run()} {
 		if err == nil || !strings.Contains(err.Error(), "there is no user") {
 			t.Errorf("%v", err)
-		}
-	}
-}
-
-// TestDemoAdmin: each run of the demo has a link until somebody has used one.
-func TestDemoAdmin(t *testing.T) {
-	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	tenant, _, err := st.CreateTenant(t.Context(), "demo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	invited := func(want string) invitation {
-		t.Helper()
-		got, err := demoAdmin(t.Context(), st, tenant)
-		if err != nil || got.email != want || (got.token == "") != (want == "") {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		return got
-	}
-	first, last := invited(demoEmail), invited(demoEmail)
-	if first == last {
-		t.Errorf("%+v", last)
-	}
-	// Another admin can sign in, so nobody needs a link, whoever else has not used one.
-	token, link := user.NewLink()
-	bea, err := st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "bea@x", Role: user.Admin, Link: link})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := st.SetPassword(t.Context(), user.HashLink(token), "$a"); err != nil {
-		t.Fatal(err)
-	}
-	invited("")
-	change := func(id uuid.UUID, c user.Change) {
-		t.Helper()
-		if _, err := st.ChangeUser(t.Context(), nil, tenant, id, c); err != nil {
-			t.Fatal(err)
-		}
-	}
-	change(bea.ID, user.Change{Disabled: new(true)})
-	last = invited(demoEmail)
-	ada, err := st.UserByLink(t.Context(), user.HashLink(last.token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The link is told to be that of the admin whose it is.
-	if _, err = st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "cy@x", Role: user.Admin}); err != nil {
-		t.Fatal(err)
-	}
-	change(ada.ID, user.Change{Role: new(user.Viewer)})
-	invited("cy@x")
-}
-
-// TestInvite: the link leads to where the console is served.
-func TestInvite(t *testing.T) {
-	for _, row := range []struct{ public, addr, want string }{
-		{"", "", "http://127.0.0.1:4711"},
-		{"", "127.0.0.1:4712", "http://127.0.0.1:4712"},
-		{"https://c.example.com", "127.0.0.1:4712", "https://c.example.com"},
-	} {
-		var (
-			cfg config.Config
-			out strings.Builder
-		)
-		cfg.Addr, cfg.Console.PublicURL, cfg.Console.Addr = "127.0.0.1:0", row.public, row.addr
-		invite(&out, cfg, "127.0.0.1:4711", invitation{"ada@x", "token"})
-		invite(&out, cfg, "127.0.0.1:4711", invitation{})
-		for _, want := range []string{"for ada@x\n", row.want + "/console/set-password/token\n", "is at " + row.want + "/console\n"} {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%+v: %s", row, out.String())
-			}
 		}
 	}
 }
