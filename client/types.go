@@ -705,11 +705,7 @@ type BulkEstimate struct {
 	More bool `json:"more"`
 
 	// Sample Of a move: the first pushes, each tried alone; null for a cancel.
-	Sample struct {
-		Accepted int64 `json:"accepted"`
-		Pushes   int64 `json:"pushes"`
-		Refused  int64 `json:"refused"`
-	} `json:"sample"`
+	Sample BulkSample `json:"sample"`
 }
 
 // BulkFilter defines model for BulkFilter.

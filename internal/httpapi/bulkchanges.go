@@ -55,12 +55,9 @@ type bulkEstimateView struct {
 	Sample *bulkSampleView `json:"sample" doc:"Of a move: the first pushes, each tried alone; null for a cancel."`
 }
 
-// TransformSchema says that sample can be null, which a reference cannot say.
-func (bulkEstimateView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	sample := *r.SchemaFromRef(s.Properties["sample"].Ref)
-	sample.Nullable, sample.Description = true, s.Properties["sample"].Description
-	s.Properties["sample"] = &sample
-	return s
+// TransformSchema allows sample to be null.
+func (bulkEstimateView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return withNull(s, "sample")
 }
 
 type bulkSampleView struct {

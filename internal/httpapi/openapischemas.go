@@ -34,6 +34,13 @@ func withMembersOf[E any](r huma.Registry, s *huma.Schema) *huma.Schema {
 	return s
 }
 
+// withNull allows a member that refers to a schema to be null, too. The schema keeps its name, after which clients name a type.
+func withNull(s *huma.Schema, member string) *huma.Schema {
+	p := s.Properties[member]
+	s.Properties[member] = &huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+	return s
+}
+
 // ofRequests names the schemas that bodies of requests are made of.
 func (s *spec) ofRequests(doc *huma.OpenAPI) map[string]bool {
 	names := map[string]bool{}

@@ -31,12 +31,9 @@ type scheduleView struct {
 	UpdatedAt string       `json:"updated_at" format:"date-time"`
 }
 
-// TransformSchema says that push can be null, which a reference cannot say.
-func (*scheduleView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema {
-	pattern := *r.SchemaFromRef(s.Properties["push"].Ref)
-	pattern.Nullable, pattern.Description = true, s.Properties["push"].Description
-	s.Properties["push"] = &pattern
-	return s
+// TransformSchema allows push to be null.
+func (*scheduleView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return withNull(s, "push")
 }
 
 // patternView is what each push of a schedule is like. What is absent is as in a submit.
