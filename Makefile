@@ -4,6 +4,8 @@
 GO ?= go
 # Without the folder's name in what it makes, Go builds once for all clones.
 export GOFLAGS := $(strip -trimpath $(GOFLAGS))
+# Programs are static, and are tested as they are built. Only the race detector needs cgo.
+export CGO_ENABLED := 0
 # The Go after the one of go.mod, for test-next.
 NEXT_GO ?= go1.27.2
 GOLANGCI := v2.12.2
@@ -16,6 +18,7 @@ REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 BUILD := github.com/sendquota/sendquota/internal/build
 # The race detector needs a C compiler; a machine without one tests without it.
 RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
+test-race test-all: export CGO_ENABLED := $(if $(RACE),1,0)
 
 .PHONY: help
 help: ## List the targets
@@ -25,10 +28,13 @@ help: ## List the targets
 run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept)
 	@exec bin/sendquota dev
 
+# Where `make build` puts the programs.
+BIN ?= bin
+
 .PHONY: build
-build: ## Build bin/api, bin/worker and bin/sendquota
-	@test -x bin/sendquota || echo "building; the first time takes a minute"
-	@$(GO) build -ldflags "-X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o bin/ ./cmd/...
+build: ## Build bin/api, bin/worker and bin/sendquota: static, without the symbols of a debugger
+	@test -x $(BIN)/sendquota || echo "building; the first time takes a minute"
+	@$(GO) build -ldflags "-s -w -X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o $(BIN)/ ./cmd/...
 
 .PHONY: generate
 generate: ## Make the types and the methods of client/ from the API's document
@@ -80,6 +86,7 @@ lint: ## Run the linters of .golangci.yml: gofmt, go vet, staticcheck and a few 
 	@test -x $(LINTER) || { echo "building golangci-lint $(GOLANGCI), once"; \
 		GOBIN=$(dir $(LINTER)) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI); }
 	$(LINTER) run --timeout 30m ./...
+	$(GO) vet -tags nodev ./cmd/sendquota # as the image has it
 
 .PHONY: vuln
 vuln: ## Ask the Go vulnerability database about what is really called
