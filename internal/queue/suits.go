@@ -38,12 +38,14 @@ func suits(ctx context.Context, c redis.Cmdable) error {
 	return lacks.Err()
 }
 
-// inspect adds what the answer to INFO shows to be lacking. A server that does not report something has it.
+// inspect adds what the answer to INFO shows to be lacking. A server that does not report something has it. Valkey began as
+// Redis 7.2: the version of Redis that it reports for old programs is not its own.
 func inspect(info string, lacks *health.Unsuited) {
+	valkey := strings.Contains(info, "\nvalkey_version:")
 	for line := range strings.Lines(info) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch {
-		case name == "redis_version" && tooOld(value):
+		case name == "redis_version" && !valkey && tooOld(value):
 			lacks.Lacks("old_version", "Redis has the version %s, and sendquota needs 6.2 or later; upgrade it", value)
 		case name == "maxmemory_policy" && value != "noeviction":
 			lacks.Lacks("evicts", "Redis has the maxmemory-policy %s, and may drop wake-ups and what is used of speed limits; set it to noeviction", value)
