@@ -38,7 +38,7 @@ build: ## Build bin/api, bin/worker and bin/sendquota: static, without the symbo
 
 .PHONY: generate
 generate: ## Make the types and the methods of client/ from the API's document
-	$(GO) generate ./client
+	$(GO) generate -C client .
 
 .PHONY: assets
 assets: ## Fetch the files of others that the locks name, with npm
@@ -48,6 +48,8 @@ assets: ## Fetch the files of others that the locks name, with npm
 PACKAGES := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 # Tests share one Postgres and one Redis. `make lint` has vetted the code, and nothing reads debug information.
 TESTS := bin/testservers $(GO) test -p $(PACKAGES) -vet=off -ldflags=-w -timeout 30m
+# A module of its own, which ./... leaves out.
+CLIENT := github.com/sendquota/sendquota/client/...
 # In the second run of the store's tests each shard is a lane: the shape of a database that is spread over servers.
 LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
 
@@ -60,7 +62,7 @@ FORCE:
 
 .PHONY: test
 test: bin/testservers ## Run the tests of every guarantee, on real Postgres and Redis of their own
-	$(TESTS) -short ./e2e ./internal/store ./... # what takes longest comes first
+	$(TESTS) -short ./e2e ./internal/store ./... $(CLIENT) # what takes longest comes first
 
 .PHONY: test-race
 test-race: bin/testservers ## Run the tests of what works concurrently under the race detector, and some of the store's with 256 lanes
@@ -69,7 +71,7 @@ test-race: bin/testservers ## Run the tests of what works concurrently under the
 
 .PHONY: test-all
 test-all: bin/testservers ## Run everything under the race detector: every story in a browser at every width, all seeds, 256 lanes
-	$(TESTS) $(RACE) ./...
+	$(TESTS) $(RACE) ./... $(CLIENT)
 	$(TESTS) $(RACE) $(LANES)
 
 .PHONY: test-next
@@ -91,6 +93,7 @@ lint: ## Run the linters of .golangci.yml: gofmt, go vet, staticcheck and a few 
 	@test -x $(LINTER) || { echo "building golangci-lint $(GOLANGCI), once"; \
 		GOBIN=$(dir $(LINTER)) $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI); }
 	$(LINTER) run --timeout 30m ./...
+	cd client && $(LINTER) run --timeout 30m ./...
 	$(GO) vet -tags nodev ./cmd/sendquota # as the image has it
 
 .PHONY: vuln

@@ -29,6 +29,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/robfig/cron/v3 v3.0.1
 	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/sendquota/sendquota/client v0.0.0
 	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 	github.com/throttled/throttled/v2 v2.15.0
 	github.com/vgarvardt/pgx-google-uuid/v5 v5.6.0
@@ -69,3 +70,6 @@ require (
 	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+// A release names the tagged version instead: see CONTRIBUTING.md.
+replace github.com/sendquota/sendquota/client => ./client

@@ -22,11 +22,11 @@
 // is zero here, as is a text that is null. In requests, what is zero is left out. Fields that can be changed to their zero
 // value are pointers; [Null] removes a member that can be null.
 //
-// The calls are in groups, as in the API's OpenAPI document: c.Pushes.Submit, c.Campaigns.Start. `go generate ./client` (or
-// `make generate`) makes them, in methods.go, and the types, in types.go, from that document after it has changed: the methods
-// with the template in client/generate, the types with oapi-codegen, which reads OpenAPI 3.1 as it is. overlay.yaml says in
-// what the types differ: it leaves out the paths, and gives some types a name that says more. The problems are written by
-// hand, as are the few calls in byhand.go. The package needs nothing but the standard library.
+// The calls are in groups, as in the API's OpenAPI document: c.Pushes.Submit, c.Campaigns.Start. `make generate` makes them, in
+// methods.go, and the types, in types.go, from that document after it has changed: the methods with the template in
+// client/generate, the types with oapi-codegen, which reads OpenAPI 3.1 as it is. overlay.yaml says in what the types differ: it
+// leaves out the paths, and gives some types a name that says more. The problems are written by hand, as are the few calls in
+// byhand.go. The package is a module of its own, and needs nothing but the standard library.
 package client
 
 import "encoding/json"

@@ -3,11 +3,33 @@ package client_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"testing"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
 )
+
+// TestMain runs the examples on the API that SENDQUOTA_API names, if there is one: internal/clienttest starts one for them.
+func TestMain(m *testing.M) {
+	if os.Getenv("SENDQUOTA_API") == "" {
+		if err := flag.Set("test.skip", "^Example"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// newClient returns a client of that API.
+func newClient() *client.Client {
+	c, err := client.New(os.Getenv("SENDQUOTA_API"), os.Getenv("SENDQUOTA_API_KEY"), client.Config{})
+	if err != nil {
+		panic(err)
+	}
+	return c
+}
 
 // inDays is noon, so many days from now.
 func inDays(n int) time.Time {

@@ -23,7 +23,7 @@ func TestMethods_Current(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile("../methods.go"); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("methods.go is not what the document yields: go generate ./client (%v)", err)
+		t.Errorf("methods.go is not what the document yields: make generate (%v)", err)
 	}
 }
 
@@ -87,11 +87,11 @@ func TestTypes_Complete(t *testing.T) {
 		}
 		got, known := types[typeName]
 		if !known {
-			t.Errorf("there is no %s for the schema %s: go generate ./client", typeName, name)
+			t.Errorf("there is no %s for the schema %s: make generate", typeName, name)
 			continue
 		}
 		if want := slices.Sorted(maps.Keys(s.Properties)); got != nil && !slices.Equal(got, want) {
-			t.Errorf("%s has %v, and the schema %s %v: go generate ./client", typeName, got, name, want)
+			t.Errorf("%s has %v, and the schema %s %v: make generate", typeName, got, name, want)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Command generate writes the methods of package client from the API's document: a method for each operation, in a group for
-// each tag, with the documentation of the document. `go generate ./client` runs it.
+// each tag, with the documentation of the document. `make generate` runs it.
 //
 // A method has the name of its operation, without the words of its group: submit-push of Pushes is Pushes.Submit. Its
 // parameters are the Idempotency-Key, the places of the path, the body, and the options of a query. Lists with pages are

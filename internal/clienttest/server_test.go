@@ -1,4 +1,6 @@
-package client_test
+// Package clienttest has the tests of the client that need a server. They are not in the client's module, because it would have the
+// requirements of the server then.
+package clienttest
 
 import (
 	"context"
@@ -7,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,7 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// server is the sendquota that the tests and the examples share: API and worker, in this process.
+// server is the sendquota that the tests share: API and worker, in this process.
 var server struct {
 	address string
 	store   *store.Store
@@ -64,8 +67,8 @@ func serve(t testenv.T) {
 	}
 }
 
-// newClient returns a client of the server with the key of a new tenant.
-func newClient() *client.Client {
+// newKey returns an API key of a new tenant.
+func newKey() string {
 	ctx := context.Background()
 	tenant, _, err := server.store.CreateTenant(ctx, uuid.NewString())
 	if err != nil {
@@ -75,9 +78,19 @@ func newClient() *client.Client {
 	if err != nil {
 		panic(err)
 	}
-	c, err := client.New(server.address, key, client.Config{})
+	return key
+}
+
+// newClient returns a client of the server with the key of a new tenant.
+func newClient() *client.Client {
+	c, err := client.New(server.address, newKey(), client.Config{})
 	if err != nil {
 		panic(err)
 	}
 	return c
+}
+
+// inDays is noon, so many days from now.
+func inDays(n int) time.Time {
+	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, n).Add(12 * time.Hour)
 }

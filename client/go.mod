@@ -1,0 +1,3 @@
+module github.com/sendquota/sendquota/client
+
+go 1.26.0
