@@ -841,7 +841,7 @@ type CampaignChange struct {
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt interface{} `json:"send_at,omitempty,omitzero"`
 
-	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most 24h. Default: 0s, all at once.
+	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.
 	//
 	// Examples: 30m
 	Spread interface{} `json:"spread,omitempty,omitzero"`
@@ -1204,7 +1204,7 @@ type Failures struct {
 
 // Fault defines model for Fault.
 type Fault struct {
-	// Limit The time or the time span in message that the value must not go beyond, such as 2026-12-01T09:00:00Z or 24h0m0s; absent if there is none.
+	// Limit The time or the time span that message says the value must not go beyond, such as 2026-12-01T09:00:00Z, or 24h0m0s for 1 day; absent if there is none.
 	Limit string `json:"limit,omitempty,omitzero"`
 
 	// Location A path into the body, the query, the headers or the path.
@@ -1446,7 +1446,7 @@ type NewBulkChange struct {
 	// SendAt When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Shift How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to 8760h. For move, which needs either shift or send_at.
+	// Shift How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.
 	//
 	// Examples: 1h30m
 	Shift string `json:"shift,omitempty,omitzero"`
@@ -1543,7 +1543,7 @@ type NewCampaign struct {
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most 24h. Default: 0s, all at once.
+	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.
 	//
 	// Examples: 30m
 	Spread string `json:"spread,omitempty,omitzero"`
@@ -1610,7 +1610,7 @@ type NewLimit struct {
 	// Examples: 100
 	Limit int64 `json:"limit"`
 
-	// Per The time span of the limit: whole milliseconds, from 1ms to 8760h.
+	// Per The time span of the limit: whole milliseconds, from 1 millisecond to 1 year.
 	//
 	// Examples: 1h
 	Per string `json:"per"`
@@ -1884,7 +1884,7 @@ type NewRule struct {
 	// Examples: monday
 	WeekStart string `json:"week_start,omitempty,omitzero"`
 
-	// Window The length of a rolling rule's window, 1ms to 8760h. A rule has window or per.
+	// Window The length of a rolling rule's window, from 1 millisecond to 1 year. A rule has window or per.
 	//
 	// Examples: 24h
 	Window string `json:"window,omitempty,omitzero"`

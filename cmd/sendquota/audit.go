@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -146,6 +147,6 @@ func (p *progress) done(share float64) {
 	tenths, took := int(10*share), time.Since(p.began)
 	if tenths > p.tenths && (p.watched || took >= long) {
 		p.tenths = tenths
-		fmt.Fprintf(p.to, "checked %d %% in %s\n", 10*tenths, config.Spoken(took.Round(time.Second)))
+		fmt.Fprintf(p.to, "checked %d %% in %s\n", 10*tenths, duration.Words(took.Round(time.Second)))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/user"
@@ -67,7 +68,7 @@ func checkName(name string) error {
 
 func checkExpires(expires *time.Duration) error {
 	if expires != nil && *expires < time.Second {
-		return fmt.Errorf("--expires %s: must be positive, and a second at least", *expires)
+		return fmt.Errorf("--expires %s: must be positive, and a second at least", duration.Words(*expires))
 	}
 	return nil
 }
@@ -198,7 +199,7 @@ type rotateKey struct {
 func (c rotateKey) Validate() error {
 	var overlap error
 	if c.Overlap < 0 {
-		overlap = fmt.Errorf("--overlap %s: must not be negative", c.Overlap)
+		overlap = fmt.Errorf("--overlap %s: must not be negative", duration.Words(c.Overlap))
 	}
 	return errors.Join(overlap, checkExpires(c.Expires))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/cli"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/programs"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -100,7 +101,7 @@ var durations = kong.TypeMapper(reflect.TypeFor[time.Duration](), kong.MapperFun
 	if err := c.Scan.PopValueInto("duration", &text); err != nil {
 		return err
 	}
-	d, err := config.ParseDuration(text)
+	d, err := duration.Parse(text)
 	if err != nil {
 		return fmt.Errorf("%s: must be a duration, such as 90s, 24h or 30d", brief(text))
 	}

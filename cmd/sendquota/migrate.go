@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -25,7 +26,7 @@ type migrate struct {
 // Validate is called by kong.
 func (c migrate) Validate() error {
 	if c.Wait < time.Second {
-		return fmt.Errorf("--wait %s: must be a second at least", c.Wait)
+		return fmt.Errorf("--wait %s: must be a second at least", duration.Words(c.Wait))
 	}
 	return nil
 }

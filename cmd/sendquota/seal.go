@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -39,7 +40,7 @@ func (c rotateSeal) Run() error {
 			resealed += n
 			if time.Since(told) >= time.Second {
 				told = time.Now()
-				fmt.Fprintf(os.Stderr, "resealed %d secrets in %s\n", resealed, config.Spoken(time.Since(began).Round(time.Second)))
+				fmt.Fprintf(os.Stderr, "resealed %d secrets in %s\n", resealed, duration.Words(time.Since(began).Round(time.Second)))
 			}
 		})
 		if errors.Is(err, seal.ErrNoKey) {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -61,7 +62,7 @@ func (f jsonFlag) showLink(cfg config.Config, u user.User, token string) error {
 	if err := f.print(shown, "%s\n", shown.Link); err != nil {
 		return fmt.Errorf("the link of user %s could not be printed; make another one: sendquota users link %[1]s: %w", u.ID, err)
 	}
-	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, config.Spoken(user.LinkLifetime))
+	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, duration.Words(user.LinkLifetime))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
@@ -110,7 +111,7 @@ func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	}
 	s.checkTimes(c, &p, &bad)
 	if c.Spread != nil && (p.Spread < 0 || p.Spread > MaxSpread || p.Spread%quota.Second != 0) {
-		bad.Add("spread", push.Span(p.Spread).String(), "must be a time span of whole seconds from 0s to %gh, written like 90s or 30m", MaxSpread.Hours())
+		bad.Add("spread", push.Span(p.Spread).String(), "must be a time span of whole seconds, from 0 seconds to %s, written like 90s or 30m", duration.Words(MaxSpread))
 	}
 	if c.Metadata != nil && len(p.Metadata) > MaxMetadata {
 		bad.Add("metadata", nil, "must have at most %d bytes, has %d", MaxMetadata, len(p.Metadata))

@@ -184,7 +184,7 @@ func TestPlanner_Invalid(t *testing.T) {
 		"behind latest": {push.Campaign{OnConflict: "defer", Latest: noon.Add(-time.Second)}, plain{}, push.CampaignLine{To: "1"}, "latest must not be before send_at, 2026-11-02T12:00:00Z"},
 		"too far": {
 			push.Campaign{SendAt: noon.Add(30*24*time.Hour - time.Second), Spread: 100 * time.Hour}, plain{}, push.CampaignLine{To: "1", Recipient: "anna"},
-			"send_at is 2026-12-03T21:20:11Z, and must not be more than 720h0m0s ahead; it is now 2026-11-02T12:00:00Z",
+			"send_at is 2026-12-03T21:20:11Z, and must not be more than 30 days ahead; it is now 2026-11-02T12:00:00Z",
 		},
 	} {
 		_, err := campaign.NewPlanner(pushes(check), tt.c, tt.template, noon).Plan(tt.line, in(t, "UTC"), nil)

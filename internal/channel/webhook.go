@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
@@ -62,7 +62,7 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 		w.signers = append(w.signers, signer)
 	}
 	if cfg.Timeout < 0 {
-		return nil, cfg.fault("timeout", fmt.Sprintf("is %s, must be positive", cfg.Timeout))
+		return nil, cfg.fault("timeout", "is " + duration.Words(cfg.Timeout) + ", must be positive")
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return w, nil

@@ -50,7 +50,7 @@ func checkLimits(p strictyaml.Place, name string, limits []ratelimit.Limit) {
 func limitSettings(l *ratelimit.Limit, t *strictyaml.Table) {
 	t.OneOf("algorithm", required, "fixed_window, sliding_log, sliding_window, token_bucket or leaky_bucket", (*string)(&l.Algorithm), "fixed_window", "sliding_log", "sliding_window", "token_bucket", "leaky_bucket")
 	t.Int("limit", required, "requests per time span; of sliding_log at most 10000", &l.Limit, 1, ratelimit.MaxLimit)
-	t.Duration("per", required, "the time span, 1ms to 8760h", &l.Per, ratelimit.MinPer, ratelimit.MaxPer)
+	t.Duration("per", required, "the time span, 1 millisecond to 1 year", &l.Per, ratelimit.MinPer, ratelimit.MaxPer)
 	t.Int("burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", &l.Burst, 1, ratelimit.MaxLimit)
 	t.Duration("precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", &l.Precision, ratelimit.MinPer, ratelimit.MaxPer)
 	t.Bool("aligned", "false", "for fixed_window: whether its windows begin at the multiples of per since 1970, and not with a first request", &l.Aligned)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -76,7 +77,7 @@ func (b *Backoff) settings(t *strictyaml.Table) {
 
 func (s *Throughput) settings(t *strictyaml.Table) {
 	t.Int("rate", required, "attempts per time span, at most 1000000 a second", &s.Rate, 1, manyPerSpan)
-	t.Duration("per", "1s", "the time span, 1µs at least", &s.Per, time.Microsecond, forever)
+	t.Duration("per", "1s", "the time span, at least 1 microsecond", &s.Per, time.Microsecond, forever)
 	t.Int("burst", "1", "attempts at once after a rest; otherwise they are evenly spaced", &s.Burst, 1, manyPerSpan)
 	t.Check(s.check)
 }
@@ -84,7 +85,7 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 // check refuses what the pacer cannot keep, which counts in microseconds.
 func (s *Throughput) check(p strictyaml.Place) {
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
-		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, strictyaml.Short(s.Per))
+		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, duration.Each(s.Per))
 	}
 }
 
@@ -102,8 +103,8 @@ func (b *Backoff) check(p strictyaml.Place) {
 		return
 	}
 	if first := p.Child("first"); first.Given() {
-		first.BadValue("must be at most backoff.max, which is %s", strictyaml.Short(b.Max))
+		first.BadValue("must be at most backoff.max, which is %s", duration.Words(b.Max))
 		return
 	}
-	p.Child("max").BadValue("must be at least backoff.first, which is %s", strictyaml.Short(b.First))
+	p.Child("max").BadValue("must be at least backoff.first, which is %s", duration.Words(b.First))
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/strictyaml"
@@ -144,7 +145,7 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 		switch {
 		case half == 0 || channel.Timeout <= half: // half is 0 when the lease itself is wrong
 		case timeout.Given():
-			timeout.BadValue("must be at most half of delivery.lease, which is %s", strictyaml.Short(c.Delivery.Lease))
+			timeout.BadValue("must be at most half of delivery.lease, which is %s", duration.Words(c.Delivery.Lease))
 		default:
 			channel.Timeout = half
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -37,8 +38,8 @@ func (c *Console) settings(t *strictyaml.Table) {
 	t.Bool("enabled", "false", "whether the API serves the console, the pages for people, at /console; `sendquota dev` always does so", &c.Enabled)
 	t.String("addr", optional, "where the console listens alone, host:port; without it, where the API does", &c.Addr, checkAddress)
 	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the calls that pages show, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
-	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1m to 8760h", &c.SessionLifetime, time.Minute, 8760*time.Hour)
-	t.Duration("session_idle", "2h", "after how long without a page being opened, 1m to 8760h, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
+	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1 minute to 1 year", &c.SessionLifetime, time.Minute, 8760*time.Hour)
+	t.Duration("session_idle", "2h", "after how long without a page being opened, 1 minute to 1 year, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
 	t.Int("max_users_per_tenant", "100", "users with which a tenant cannot make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
 	t.Bool("external_passwords", "false", "whether users of the OIDC provider may have links and sign in with a password too", &c.ExternalPasswords)
 	t.Section("oidc", "{}", "an OpenID Connect provider at which users sign in; without it, all have passwords", c.OIDC.settings)
@@ -46,7 +47,7 @@ func (c *Console) settings(t *strictyaml.Table) {
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 		if idle := p.Child("session_idle"); c.SessionLifetime > 0 && c.SessionIdle > c.SessionLifetime {
 			if idle.Given() {
-				idle.BadValue("must be at most session_lifetime, which is %s", strictyaml.Short(c.SessionLifetime))
+				idle.BadValue("must be at most session_lifetime, which is %s", duration.Words(c.SessionLifetime))
 			} else {
 				c.SessionIdle = c.SessionLifetime
 			}

@@ -27,7 +27,7 @@ func TestConsole_EveryFaultAtOnce(t *testing.T) {
 			`2: console.enabled: "yes please": must be true or false`,
 			`3: console.addr: "here": must be host:port, such as 127.0.0.1:8080 or :8080`,
 			`4: console.public_url: "https://host/path": must have no path`,
-			`6: console.session_idle: "2h": must be at most session_lifetime, which is 1h`,
+			`6: console.session_idle: "2h": must be at most session_lifetime, which is 1 hour`,
 			`7: console.max_users_per_tenant: 0: must be a whole number from 1 to 10000`,
 			`8: console.password: is not a setting; allowed: enabled, addr, public_url, session_lifetime, session_idle, max_users_per_tenant, external_passwords, oidc`,
 		}},

@@ -24,7 +24,7 @@ type Delivery struct {
 
 func (d *Delivery) settings(t *strictyaml.Table) {
 	t.Int("concurrency", "256", "pushes that one worker delivers at the same time, 1 to 10000", &d.Concurrency, 1, 10_000)
-	t.Duration("lease", "60s", "after which an attempt that did not end is given up for lost, 100ms or more", &d.Lease, 100*time.Millisecond, forever)
+	t.Duration("lease", "60s", "after which an attempt that did not end is given up for lost, 100 milliseconds or more", &d.Lease, 100*time.Millisecond, forever)
 	t.Duration("default_ttl", "24h", "how long after its send time a push expires, if it does not say", &d.DefaultTTL, 1, forever)
 	t.Duration("max_horizon", "8760h", "how far ahead a send may be scheduled", &d.MaxHorizon, 1, forever)
 	t.Int("lanes", "4", "parts into which all recipients are divided, each with its own transactions and looked after by one worker at a time; a power of two, 1 to 256; 256 is for a database spread over servers", &d.Lanes, 1, 256)
@@ -34,8 +34,8 @@ func (d *Delivery) settings(t *strictyaml.Table) {
 		}
 	})
 	t.Int("queues", "1", "queues over which the lanes' wake-ups are spread, each in one slot of a Redis cluster, 1 to 64", &d.Queues, 1, 64)
-	t.Duration("horizon", "90s", "how long before its time a wake-up for a push is put into a queue, 1s or more", &d.Horizon, time.Second, forever)
-	t.Duration("arm_lease", "60s", "how long a push may be due before a worker looks for it without a wake-up, 1s or more", &d.ArmLease, time.Second, forever)
-	t.Duration("redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1s or more", &d.RedisPatience, time.Second, forever)
+	t.Duration("horizon", "90s", "how long before its time a wake-up for a push is put into a queue, 1 second or more", &d.Horizon, time.Second, forever)
+	t.Duration("arm_lease", "60s", "how long a push may be due before a worker looks for it without a wake-up, 1 second or more", &d.ArmLease, time.Second, forever)
+	t.Duration("redis_patience", "15s", "how long Redis may be away before workers ask Postgres what is due, 1 second or more", &d.RedisPatience, time.Second, forever)
 	t.Duration("audit_interval", "15m", "how often the workers, all together, audit what was sent recently; 0s: never", &d.AuditInterval, 0, forever)
 }

@@ -150,14 +150,14 @@ delivery:
 `, []string{
 			`3: policy.rules[0].limit: -1: must be a whole number from 0 to 100000`,
 			`4: policy.rules[1].limit: "five": must be a whole number from 0 to 100000`,
-			`4: policy.rules[1].window: 60: must be a duration from 1ms to 8760h, written like 500ms, 90s, 24h or 30d`,
+			`4: policy.rules[1].window: 60: must be a duration from 1 millisecond to 1 year, written like 500ms, 90s, 24h or 30d`,
 			`4: policy.rules[1].name: "a": must be unique; rules[0] has it already`,
 			`6: policy.rules[2].name: is required (appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _)`,
 			`6: policy.rules[2].limit: 100001: must be a whole number from 0 to 100000`,
-			`7: policy.rules[2].window: "8761h": must be a duration from 1ms to 8760h, written like 500ms, 90s, 24h or 30d`,
+			`7: policy.rules[2].window: "8761h": must be a duration from 1 millisecond to 1 year, written like 500ms, 90s, 24h or 30d`,
 			`9: channels.Push: the name of a channel must be 1 to 64 of a-z, 0-9, - and _`,
 			`11: delivery.concurency: is not a setting; allowed: concurrency, lease, default_ttl, max_horizon, lanes, queues, horizon, arm_lease, redis_patience, audit_interval (did you mean concurrency?)`,
-			`12: delivery.lease: "1ms": must be a duration of at least 100ms, written like 500ms, 90s, 24h or 30d`,
+			`12: delivery.lease: "1ms": must be a duration of at least 100 milliseconds, written like 500ms, 90s, 24h or 30d`,
 		}},
 		{"policy of null", "\npolicy:\n", []string{`2: policy: null: must be a mapping with the keys rules, categories, quiet_hours, default_zone; leave the key out for the default`}},
 		{"limit left out", "policy: {rules: [{name: a, window: 1s}]}", []string{`1: policy.rules[0].limit: is required (sends allowed within the window, to 100000; 0 blocks all)`}},
@@ -176,7 +176,7 @@ delivery:
 		{"delivery", "delivery:\n  default_ttl: 0s\n  max_horizon: 1x\n  horizon: 999ms\n", []string{
 			`2: delivery.default_ttl: "0s": must be a duration above 0, written like 500ms, 90s, 24h or 30d`,
 			`3: delivery.max_horizon: "1x": must be a duration above 0, written like 500ms, 90s, 24h or 30d`,
-			`4: delivery.horizon: "999ms": must be a duration of at least 1s, written like 500ms, 90s, 24h or 30d`,
+			`4: delivery.horizon: "999ms": must be a duration of at least 1 second, written like 500ms, 90s, 24h or 30d`,
 		}},
 		{"no channels", "channels: {}", []string{`1: channels: a mapping: must have at least one channel; leave the key out for the default`}},
 		{"channels as a list", "channels: [log]", []string{`1: channels: a list: must be a mapping from names to channels`}},
@@ -226,13 +226,13 @@ delivery:
 			`5: channels.log.on_unknown: "Retry": must be one of retry, fail`,
 			`6: channels.log.max_attempts: 101: must be a whole number from 1 to 100`,
 			`7: channels.log.timeout: "0s": must be a duration above 0, written like 500ms, 90s, 24h or 30d`,
-			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15m`,
+			`8: channels.log.backoff.first: "20m": must be at most backoff.max, which is 15 minutes`,
 			`9: channels.log.throughput.rate: is required (attempts per time span, at most 1000000 a second)`,
-			`9: channels.log.throughput.per: "0s": must be a duration of at least 1µs, written like 500ms, 90s, 24h or 30d`,
+			`9: channels.log.throughput.per: "0s": must be a duration of at least 1 microsecond, written like 500ms, 90s, 24h or 30d`,
 			`9: channels.log.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
-			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1s`,
+			`10: channels.b.backoff.first: "2s": must be at most backoff.max, which is 1 second`,
 			`10: channels.b.throughput: must be a mapping with the keys rate, per, burst`,
-			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5s`,
+			`11: channels.c.backoff.max: "1s": must be at least backoff.first, which is 5 seconds`,
 		}},
 		{"speeds that cannot be kept", `channels:
   a: {type: log, throughput: {rate: 1000000}}
@@ -242,32 +242,32 @@ delivery:
   e: {type: log, throughput: {rate: 1000000000, per: 999s, burst: 0}}
   f: {type: log, throughput: {rate: 1, per: 999ns}}
 `, []string{
-			`3: channels.b.throughput.rate: 1000001: must be at most 1000000 a second, which is 1000000 per 1s`,
-			`5: channels.d.throughput.rate: 3: must be at most 1000000 a second, which is 2 per 2.5µs`,
+			`3: channels.b.throughput.rate: 1000001: must be at most 1000000 a second, which is 1000000 per second`,
+			`5: channels.d.throughput.rate: 3: must be at most 1000000 a second, which is 2 per 2 microseconds and 500 nanoseconds`,
 			`6: channels.e.throughput.burst: 0: must be a whole number from 1 to 1000000000`,
-			`6: channels.e.throughput.rate: 1000000000: must be at most 1000000 a second, which is 999000000 per 16m39s`,
-			`7: channels.f.throughput.per: "999ns": must be a duration of at least 1µs, written like 500ms, 90s, 24h or 30d`,
+			`6: channels.e.throughput.rate: 1000000000: must be at most 1000000 a second, which is 999000000 per 16 minutes and 39 seconds`,
+			`7: channels.f.throughput.per: "999ns": must be a duration of at least 1 microsecond, written like 500ms, 90s, 24h or 30d`,
 		}},
 		{"timeout beyond half a lease", "delivery: {lease: 1m1s}\nchannels:\n  a: {type: log, timeout: 30.5s}\n  b: {type: log,\n      timeout: 31s}\n", []string{
-			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1m1s`,
+			`5: channels.b.timeout: "31s": must be at most half of delivery.lease, which is 1 minute and 1 second`,
 		}},
 		{"retention below the longest window", "policy: {rules: [{name: a, limit: 1, window: 1h}, {name: b, limit: 1, window: 24h}]}\nretention: {pushes: 23h59m, sends: 1ns}\n", []string{
-			`2: retention.pushes: "23h59m": must be at least the longest window of the policy, which is 24h, or 0`,
-			`2: retention.sends: "1ns": must be at least the longest window of the policy, which is 24h, or 0`,
+			`2: retention.pushes: "23h59m": must be at least the longest window of the policy, which is 1 day, or 0`,
+			`2: retention.sends: "1ns": must be at least the longest window of the policy, which is 1 day, or 0`,
 		}},
 		{"retention below a month of the calendar", "policy: {rules: [{name: m, limit: 1, per: month}]}\nretention: {pushes: 744h, sends: 0}\n", []string{
-			`2: retention.pushes: "744h": must be at least the longest window of the policy, which is 770h, or 0`,
+			`2: retention.pushes: "744h": must be at least the longest window of the policy, which is 32 days and 2 hours, or 0`,
 		}},
 		{"retention in nonsense", "retention: {pushes: -1h, sends: forever, audit_log: 30, events: 1h}\n", []string{
-			`1: retention.pushes: "-1h": must be a duration of at least 0s, written like 500ms, 90s, 24h or 30d`,
-			`1: retention.sends: "forever": must be a duration of at least 0s, written like 500ms, 90s, 24h or 30d`,
-			`1: retention.audit_log: 30: must be a duration of at least 0s, written like 500ms, 90s, 24h or 30d`,
+			`1: retention.pushes: "-1h": must be a duration of at least 0 seconds, written like 500ms, 90s, 24h or 30d`,
+			`1: retention.sends: "forever": must be a duration of at least 0 seconds, written like 500ms, 90s, 24h or 30d`,
+			`1: retention.audit_log: 30: must be a duration of at least 0 seconds, written like 500ms, 90s, 24h or 30d`,
 			`1: retention.events: is not a setting; allowed: pushes, sends, audit_log`,
 		}},
 		{"pools in nonsense", "database: {max_connections: 7, read_connections: 0, read_timeout: 1ms}\nredis: {max_connections: many}\n", []string{
 			`1: database.max_connections: 7: must be a whole number from 8 to 1000`,
 			`1: database.read_connections: 0: must be a whole number from 1 to 1000`,
-			`1: database.read_timeout: "1ms": must be a duration from 100ms to 1m, written like 500ms, 90s, 24h or 30d`,
+			`1: database.read_timeout: "1ms": must be a duration from 100 milliseconds to 1 minute, written like 500ms, 90s, 24h or 30d`,
 			`2: redis.max_connections: "many": must be a whole number from 8 to 10000`,
 		}},
 		{"API limits that cannot be kept, or are there twice", `api_limits:
@@ -276,7 +276,7 @@ delivery:
     {algorithm: token_bucket, limit: 90000380, per: 7884h2m17.065s, burst: 999999393}]
 `, []string{
 			`2: api_limits.per_key[1]: is the same limit as per_key[0]`,
-			`4: api_limits.per_ip[1].burst: 999999393: must be so small that it fills again within 87600h, at 90000380 per 7884h2m17.065s`,
+			`4: api_limits.per_ip[1].burst: 999999393: must be so small that it fills again within 10 years, at 90000380 per 328 days, 12 hours, 2 minutes, 17 seconds and 65 milliseconds`,
 		}},
 		{"API limits", `api_limits:
   per_key:
@@ -292,7 +292,7 @@ delivery:
 			`3: api_limits.per_key[0].algorithm: "gcra": must be one of fixed_window, sliding_log, sliding_window, token_bucket, leaky_bucket`,
 			`3: api_limits.per_key[0].limit: 0: must be a whole number from 1 to 1000000000`,
 			`4: api_limits.per_key[1].burst: is for token_bucket and leaky_bucket only`,
-			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1s`,
+			`5: api_limits.per_key[2].precision: "2s": must be at most per, which is 1 second`,
 			`6: api_limits.per_key[3].precision: is for sliding_window only`,
 			`6: api_limits.per_key[3].aligned: is for fixed_window only`,
 			`6: api_limits.per_key[3].refill: is for token_bucket only`,

@@ -14,5 +14,5 @@ type HTTP struct {
 
 func (h *HTTP) settings(t *strictyaml.Table) {
 	t.Int("max_connections", "10000", "connections at a time, 1 to 1000000; beyond it those that are idle longest are closed, and newcomers wait", &h.MaxConnections, 1, 1_000_000)
-	t.Duration("drain", "5s", "for how long the API still takes requests after SIGTERM, with /readyz 503 and Connection: close in its answers, at most 10m; 0s: it stops at once", &h.Drain, 0, 10*time.Minute)
+	t.Duration("drain", "5s", "for how long the API still takes requests after SIGTERM, with /readyz 503 and Connection: close in its answers, at most 10 minutes; 0s: it stops at once", &h.Drain, 0, 10*time.Minute)
 }

@@ -53,7 +53,7 @@ func (p *Policy) settings(t *strictyaml.Table, rules string) {
 func ruleSettings(r *policy.Rule, t *strictyaml.Table) {
 	t.String("name", required, "appears in refusals; unique, 1 to 64 of a-z, 0-9, - and _", &r.Name, shaped(nameShape, nameForm))
 	t.OptionalInt("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, policy.MaxLimit)
-	t.DurationText("window", optional, "length of the rolling window, 1ms to 8760h", &r.Window, policy.MinWindow, policy.MaxWindow)
+	t.DurationText("window", optional, "length of the rolling window, 1 millisecond to 1 year", &r.Window, policy.MinWindow, policy.MaxWindow)
 	t.String("per", optional, "instead of window, for a rule of a calendar: hour, day, week or month", &r.Per, nil)
 	t.String("week_start", optional, "the day on which the weeks of a rule per week begin; monday if it is not set", &r.WeekStart, nil)
 	t.String("zone", optional, "of a rule of a calendar: an IANA name, or recipient for each recipient's own; default_zone if it is not set", &r.Zone, nil)

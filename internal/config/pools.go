@@ -16,7 +16,7 @@ type Database struct {
 func (d *Database) settings(t *strictyaml.Table) {
 	t.Int("max_connections", "16", "connections of each program to Postgres, for what changes something, 8 to 1000", &d.MaxConnections, 8, 1000)
 	t.Int("read_connections", "8", "and for what tenants read; one tenant has a quarter of them at a time, 1 to 1000", &d.ReadConnections, 1, 1000)
-	t.Duration("read_timeout", "3s", "for how long Postgres may work on one statement that reads, 100ms to 1m", &d.ReadTimeout, 100*time.Millisecond, time.Minute)
+	t.Duration("read_timeout", "3s", "for how long Postgres may work on one statement that reads, 100 milliseconds to 1 minute", &d.ReadTimeout, 100*time.Millisecond, time.Minute)
 }
 
 // Redis is how many connections each program has to Redis, or to each node of a cluster.

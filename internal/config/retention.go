@@ -3,6 +3,7 @@ package config
 import (
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
@@ -30,7 +31,7 @@ func (c *Config) checkRetention(p strictyaml.Place) {
 		switch {
 		case *kept == 0 || *kept >= longest:
 		case at.Given():
-			at.BadValue("must be at least the longest window of the policy, which is %s, or 0", strictyaml.Short(longest))
+			at.BadValue("must be at least the longest window of the policy, which is %s, or 0", duration.Words(longest))
 		default:
 			*kept = longest
 		}

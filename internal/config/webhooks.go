@@ -17,8 +17,8 @@ type Webhooks struct {
 
 func (w *Webhooks) settings(t *strictyaml.Table) {
 	t.Int("max_per_tenant", "20", "webhooks that a tenant may have, 0 to 1000", &w.MaxPerTenant, 0, 1000)
-	t.Duration("timeout", "10s", "of one attempt to tell a webhook, 100ms to 1m", &w.Timeout, 100*time.Millisecond, time.Minute)
+	t.Duration("timeout", "10s", "of one attempt to tell a webhook, 100 milliseconds to 1 minute", &w.Timeout, 100*time.Millisecond, time.Minute)
 	t.Duration("disable_after", "72h", "an endpoint that has failed for so long, ten times at least, is switched off", &w.DisableAfter, 1, forever)
-	t.Duration("retention", "168h", "how long deliveries to webhooks are kept, to be looked at and replayed, 48h or more", &w.Retention, 48*time.Hour, forever)
+	t.Duration("retention", "168h", "how long deliveries to webhooks are kept, to be looked at and replayed, 2 days or more", &w.Retention, 48*time.Hour, forever)
 	t.Bool("allow_private_addresses", "false", "whether webhooks may go to loopback and private networks", &w.AllowPrivateAddresses)
 }

@@ -94,10 +94,10 @@ func (p *page) Changes(difference map[string]any) []change {
 		c := change{Name: name}
 		became, _ := difference[name].(map[string]any)
 		if from, has := became["from"]; has {
-			c.From = p.logged(from)
+			c.From = p.logged(name, from)
 		}
 		if to, has := became["to"]; has {
-			c.To = p.logged(to)
+			c.To = p.logged(name, to)
 		}
 		switch what := became["changed"].(type) {
 		case bool:
@@ -110,12 +110,18 @@ func (p *page) Changes(difference map[string]any) []change {
 	return all
 }
 
-// logged is a value of a difference: a moment as all moments, texts as they are, and all else as JSON.
-func (p *page) logged(value any) template.HTML {
+// loggedSpans are the names of what is a time span.
+var loggedSpans = []string{"overlap", "shift", "spread", "expires_after"}
+
+// logged is a value of a difference: a moment as all moments, a time span in words, texts as they are, and all else as JSON.
+func (p *page) logged(name string, value any) template.HTML {
 	if at, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
 		return p.Time(at)
 	}
 	if text := textOf(value); text != "" {
+		if slices.Contains(loggedSpans, name) {
+			text = spoken(text)
+		}
 		return template.HTML(template.HTMLEscapeString(text))
 	}
 	text, err := json.Marshal(value)

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -70,9 +70,9 @@ func (p *page) createKey() error {
 
 // rotateKey makes the successor of a key.
 func (p *page) rotateKey() error {
-	hours, err := time.ParseDuration(p.form("overlap"))
+	hours, err := duration.Parse(p.form("overlap"))
 	if err != nil {
-		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is no time: write it as 24h", p.form("overlap"))))
+		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is no time: write it as 24h or 7d", p.form("overlap"))))
 	}
 	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
 	return p.withKey(key, err)

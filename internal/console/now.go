@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -107,7 +108,7 @@ func (v *nowView) Late(ms float64) string {
 	if d >= time.Second && d < 10*time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
-	return span(d)
+	return duration.Words(d)
 }
 
 // Latest are the minutes with attempts, the latest first, for the table.
@@ -216,13 +217,7 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 }
 
 // Per is the time span of a channel's throughput in words.
-func (p *page) Per(c client.Channel) string {
-	d, err := time.ParseDuration(c.Throughput.Per)
-	if err != nil {
-		return c.Throughput.Per
-	}
-	return span(d)
-}
+func (p *page) Per(c client.Channel) string { return spoken(c.Throughput.Per) }
 
 var channelWords = map[client.ChannelState]string{
 	client.ChannelStateWorking: "Messages go out.",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -22,8 +23,7 @@ var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at",
 // Said is a text of the API for people: its fields are called what they are.
 func (p *page) Said(text string) string { return machineNames.Replace(text) }
 
-// saidFault is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows, and
-// a time span has words for its units.
+// saidFault is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows.
 func (p *page) saidFault(f client.Fault) string {
 	text := f.Message
 	value, _ := f.Value.(string)
@@ -31,9 +31,6 @@ func (p *page) saidFault(f client.Fault) string {
 		if at, err := time.Parse(time.RFC3339Nano, machine); err == nil {
 			text = strings.Replace(text, ", "+machine, ", "+p.plainTime(at), 1)
 		}
-	}
-	if span, err := time.ParseDuration(f.Limit); err == nil {
-		text = strings.Replace(text, f.Limit, exactly(span), 1)
 	}
 	if !f.Now.IsZero() {
 		clocks, zone, _ := written(f.Now, p.Zones.Shown(), p.Now())
@@ -52,24 +49,6 @@ func (p *page) sentence(text string) string {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
 	return text
-}
-
-// exactly is a duration in all its units.
-func exactly(d time.Duration) string {
-	var parts []string
-	for _, unit := range []struct {
-		size time.Duration
-		name string
-	}{{24 * time.Hour, "d"}, {time.Hour, "h"}, {time.Minute, "min"}, {time.Second, "s"}, {time.Millisecond, "ms"}} {
-		if n := d / unit.size; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, unit.name))
-		}
-		d %= unit.size
-	}
-	if len(parts) == 0 {
-		return "0 s"
-	}
-	return strings.Join(parts, " ")
 }
 
 // saidProblem is a problem of the API with its detail for people: of what the quota refuses, from what the answer says of the rules.
@@ -135,12 +114,12 @@ func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
 	return strings.Join(all, " ")
 }
 
-// ruleWords is what a rule allows, such as 5 in any 1 h, or 1 in each day.
+// ruleWords is what a rule allows, such as 5 in any 1 hour, or 1 in each day.
 func ruleWords(v client.Violation) string {
 	if v.Per != "" {
 		return fmt.Sprintf("%d in each %s", v.Limit, v.Per)
 	}
-	return fmt.Sprintf("%d in any %s", v.Limit, exactly(time.Duration(v.WindowSeconds*float64(time.Second))))
+	return fmt.Sprintf("%d in any %s", v.Limit, duration.Words(time.Duration(v.WindowSeconds*float64(time.Second))))
 }
 
 func optedOutWords(o client.OptOuts) string {

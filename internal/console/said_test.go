@@ -28,11 +28,11 @@ func TestSaid_Words(t *testing.T) {
 	said(client.Fault{Message: "must not be before send_at, 2026-11-24T05:30:00Z", Limit: "2026-11-24T05:30:00Z"}, "must not be before the send time, 2026-11-24 06:30:00 Europe/Berlin (+01:00), in 30 min")
 	said(client.Fault{Message: "must not be more than a minute in the past; it is now 2026-11-24T05:00:01Z", Now: now.Add(time.Second)},
 		"must not be more than a minute in the past; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)")
-	said(client.Fault{Message: "must not be more than 49h30m0s ahead; it is now 2026-11-24T05:00:01Z", Limit: "49h30m0s", Now: now.Add(time.Second)},
-		"must not be more than 2 d 1 h 30 min ahead; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)")
+	said(client.Fault{Message: "must not be more than 2 days, 1 hour and 30 minutes ahead; it is now 2026-11-24T05:00:01Z", Limit: "49h30m0s", Now: now.Add(time.Second)},
+		"must not be more than 2 days, 1 hour and 30 minutes ahead; it is now 2026-11-24 06:00:01 Europe/Berlin (+01:00)")
 	said(client.Fault{Message: "the push's expires_at, 2026-11-24T06:00:00Z, must be after send_at, 2026-11-24T07:00:00Z", Limit: "2026-11-24T06:00:00Z", Value: "2026-11-24T07:00:00Z"},
 		"the push's the time it expires, 2026-11-24 07:00:00 Europe/Berlin (+01:00), in 1 h, must be after the send time, 2026-11-24 08:00:00 Europe/Berlin (+01:00), in 2 h")
-	said(client.Fault{Message: "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h", Value: "24h"}, "must be a time span of whole seconds from 0s to 24h, written like 500ms, 90s or 24h")
+	said(client.Fault{Message: "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h", Value: "24h"}, "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h")
 	said(client.Fault{Message: "needs a time zone, like 2026-12-01T09:00:00Z", Value: "2026-12-01T09:00:00"}, "needs a time zone, like 2026-12-01T09:00:00Z")
 	said(client.Fault{Message: "user-5s has no address"}, "user-5s has no address")
 	if got := p.sentence("this is the last admin of the tenant that is not disabled"); got != "This is the last admin of the team that is not disabled" {
@@ -51,7 +51,7 @@ func TestSaid_Problems(t *testing.T) {
 	clocks := one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02 15:04:05") + " Asia/Tokyo (+09:00), in "
 	b.cookies[zoneCookie] = "Asia/Tokyo"
 	full := b.post("/console/pushes/new", "recipient", "lea", "channel", "push", "send_at", one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02T15:04:05"), "message.title", "Hi")
-	full.has(t, 409, "The rule per-minute is full: 1 in any 1 min, and there are sends already: "+clocks)
+	full.has(t, 409, "The rule per-minute is full: 1 in any 1 minute, and there are sends already: "+clocks)
 	past := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
 	past.has(t, 422, "must not be more than a minute in the past")
 	if _, err := b.api.Recipients.Put(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
@@ -75,7 +75,7 @@ func TestSaid_Rules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for rule, want := range map[string]string{
-		`"window":"24h"`:                    "The rule seldom is full: 1 in any 1 d, ",
+		`"window":"24h"`:                    "The rule seldom is full: 1 in any 1 day, ",
 		`"per":"day"`:                       "The rule seldom is full: 1 in each day, ",
 		`"per":"week","zone":"recipient"`:   "The rule seldom is full: 1 in each week, ",
 		`"per":"month","zone":"Asia/Tokyo"`: "The rule seldom is full: 1 in each month, ",

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/assets"
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 //go:embed templates
@@ -66,6 +67,7 @@ var functions = template.FuncMap{
 	"number":     func(n any) string { return number(n) },
 	"percent":    percent,
 	"span":       func(d time.Duration) string { return span(d) },
+	"spoken":     spoken,
 	"words":      func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
 	"pathpart":   pathPart,
 	"bulkreason": bulkReason,
@@ -75,6 +77,15 @@ var functions = template.FuncMap{
 	"strings":    func(all ...string) []string { return all },
 	"second":     func(t time.Time) time.Time { return t.Truncate(time.Second) },
 	"len64":      func(all []client.LineFault) int64 { return int64(len(all)) },
+}
+
+// spoken is a time span of the API in words.
+func spoken(text string) string {
+	d, err := duration.Parse(text)
+	if err != nil {
+		return text
+	}
+	return duration.Words(d)
 }
 
 // number writes an integer with thin groups of thousands: 1 234 567.

@@ -28,7 +28,7 @@ func TestSettings_Keys(t *testing.T) {
 		t.Error("the list shows the secret again")
 	}
 	id := regexp.MustCompile(`back office <code class="quiet">([0-9a-f-]+)<`).FindStringSubmatch(made.Body)
-	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1d").has(t, 422, `id="fault-overlap">"1d" is no time`, `value="1d"`, `<a href="#o-`+id[1]+`">The old one works for another</a>`, "<details open>")
+	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1 day").has(t, 422, `id="fault-overlap">"1 day" is no time`, `value="1 day"`, `<a href="#o-`+id[1]+`">The old one works for another</a>`, "<details open>")
 	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "9000h").has(t, 422, `id="fault-overlap"`, `value="9000h"`)
 	b.post("/console/settings/keys/"+id[1]+"/rotate", "overlap", "1h").has(t, 200, "This is the new API key")
 	b.follow(b.post("/console/settings/keys/"+id[1]+"/revoke")).has(t, 200, "within a second it opens nothing any more")

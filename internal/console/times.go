@@ -76,7 +76,7 @@ func span(d time.Duration) string {
 func two(d, large time.Duration, largeName string, small time.Duration, smallName string) string {
 	text := fmt.Sprintf("%d %s", d/large, largeName)
 	if rest := d % large / small; rest > 0 && d < 10*large {
-		text += fmt.Sprintf(" %d %s", rest, smallName)
+		text += fmt.Sprintf(" %d %s", int64(rest), smallName)
 	}
 	return text
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 // ErrInUse is returned by a start on a Dir that another process uses.
@@ -104,7 +106,7 @@ func lockWhenFree(path string, try func(string) (*os.File, error), wait time.Dur
 			return f, err
 		}
 		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s is still %w after %s, by process %d or by what that has left running; stop it first", path, ErrInUse, wait, holder(path))
+			return nil, fmt.Errorf("%s is still %w after %s, by process %d or by what that has left running; stop it first", path, ErrInUse, duration.Words(wait), holder(path))
 		}
 		time.Sleep(pollEvery)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -33,20 +34,20 @@ var bulkFields = table[bulkForm]{schemaName: "NewBulkChange", check: (*bulkForm)
 		"Which of the scheduled pushes; what it names are those of the list of pushes, and all must fit. Required, unless all is true.", nil},
 	{"all", optional, boolean(func(f *bulkForm, v bool) { f.all = v }), "All scheduled pushes. It must be true if there is no filter, and only then.", nil},
 	{"shift", optional, shift(func(f *bulkForm, d time.Duration) { f.Shift, f.moved = d, true }),
-		"How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to 8760h. For move, which needs either shift or send_at.", "1h30m"},
+		"How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.", "1h30m"},
 	{"send_at", optional, moment(func(f *bulkForm, t time.Time) { f.SendAt, f.moved = t, true }),
 		"When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.", nil},
 }}
 
-const shiftShape = `^[+-]?([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+const shiftShape = `^[+-]?([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
 
 // shift reads a time span that may be negative, and is none of nothing.
 func shift[T any](set func(*T, time.Duration)) value[T] {
 	shape := regexp.MustCompile(shiftShape)
 	return scalar(set, huma.Schema{Type: huma.TypeString, Pattern: shiftShape}, func(text string) (time.Duration, string) {
-		d, err := time.ParseDuration(text)
+		d, err := duration.Parse(text)
 		if err != nil || !shape.MatchString(text) || d == 0 || d%time.Second != 0 || d.Abs() > maxShift {
-			return 0, "must be a time span of whole seconds, up to 8760h and not 0, written like 90s, 1h30m or -15m"
+			return 0, "must be a time span of whole seconds, up to " + duration.Words(maxShift) + " and not 0, written like 90s, 1h30m, 7d or -15m"
 		}
 		return d, ""
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
@@ -177,7 +178,7 @@ func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error
 	)
 	for i, r := range d.Results {
 		if !r.Allowed {
-			used = append(used, fmt.Sprintf("%s (%d requests per %s)", names[i], rules[i].Limit.Limit, rules[i].Limit.Per))
+			used = append(used, fmt.Sprintf("%s (%d requests per %s)", names[i], rules[i].Limit.Limit, duration.Each(rules[i].Limit.Per)))
 			wait = max(wait, r.RetryAfter)
 		}
 	}

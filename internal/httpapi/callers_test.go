@@ -71,7 +71,7 @@ func TestCallerLimits(t *testing.T) {
 			r := b.from("192.0.2.1:1")
 			after, _ := strconv.Atoi(r.Header().Get("Retry-After"))
 			if r.Code != 429 || after < 1 || after > 15 || !strings.Contains(r.Body.String(), `"type":"urn:sendquota:problem:rate-limited"`) ||
-				!strings.Contains(r.Body.String(), "per-key (2 requests per 10s)") {
+				!strings.Contains(r.Body.String(), "per-key (2 requests per 10 seconds)") {
 				t.Fatalf("%d, Retry-After %d: %s", r.Code, after, r.Body)
 			}
 			if standing := r.Header().Get("RateLimit"); !strings.HasPrefix(standing, `"per-ip";r=98`) {

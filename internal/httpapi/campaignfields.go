@@ -37,7 +37,7 @@ func campaignRows(whole bool) []field[campaign.Change] {
 		{"time_zone", optional, clearable(func(c *campaign.Change) **string { return &c.TimeZone }, texts(maxZone)),
 			"The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.", "Asia/Tokyo"},
 		{"spread", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.Spread }, spans(0, campaign.MaxSpread)),
-			"Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most 24h. Default: 0s, all at once.", "30m"},
+			"Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.", "30m"},
 		{"on_conflict", optional, clearable(func(c *campaign.Change) **string { return &c.OnConflict }, func(set func(*campaign.Change, string)) value[campaign.Change] {
 			return oneOf(set, "reject", "defer")
 		}), "What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.", "defer"},

@@ -48,7 +48,7 @@ var limitFields = table[limitForm]{schemaName: "NewLimit", check: (*limitForm).c
 	{"limit", required, integer(func(f *limitForm, n int) { f.Limit.Limit = n }, 1, ratelimit.MaxLimit),
 		"How much may be used; with sliding_log at most 10000.", 100},
 	{"per", required, span(func(f *limitForm, d time.Duration) { f.Per = d }, ratelimit.MinPer, ratelimit.MaxPer),
-		"The time span of the limit: whole milliseconds, from 1ms to 8760h.", "1h"},
+		"The time span of the limit: whole milliseconds, from 1 millisecond to 1 year.", "1h"},
 	{"burst", optional, integer(func(f *limitForm, n int) { f.Burst = n }, 1, ratelimit.MaxLimit),
 		"How much may be used at once. For token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.", 20},
 	{"precision", optional, span(func(f *limitForm, d time.Duration) { f.Precision = d }, ratelimit.MinPer, ratelimit.MaxPer),

@@ -31,15 +31,15 @@ func TestTake_FieldErrors(t *testing.T) {
 			"body.limits[2].algorithm", "one of: fixed_window", "gcra", "body.limits[2].burst", "whole number", "2", "body.limits[2].limit", "whole number", "1.5",
 			"body.limits[2].per", "string", "60", "body.limits[2].precision", "string", "[]", "body.limits[2].x", "unexpected", "{}"}},
 		"bounds": {takeBody("a", "", "fixed_window 0 0s", "token_bucket 1000000001 8761h "+`"burst":0`, "sliding_log 10001 1us", "sliding_window 1 1m "+`"precision":"0s"`), []string{
-			"body.limits[0].limit", "1 to 1000000000", "0", "body.limits[0].per", "1ms to 8760h", "0s",
-			"body.limits[1].burst", "1 to", "0", "body.limits[1].limit", "1 to", "1.000000001e+09", "body.limits[1].per", "1ms to 8760h", "8761h",
+			"body.limits[0].limit", "1 to 1000000000", "0", "body.limits[0].per", "1 millisecond to 1 year", "0s",
+			"body.limits[1].burst", "1 to", "0", "body.limits[1].limit", "1 to", "1.000000001e+09", "body.limits[1].per", "1 millisecond to 1 year", "8761h",
 			"body.limits[2].limit", "1 to 10000", "10001", "body.limits[2].per", "written like", "1us",
-			"body.limits[3].precision", "1ms to 8760h", "0s"}},
+			"body.limits[3].precision", "1 millisecond to 1 year", "0s"}},
 		"of others": {takeBody("a", "", `fixed_window 1 1s "burst":2,"precision":"1ms"`, `leaky_bucket 1 1s "precision":"1ms"`, `sliding_window 1 1s "burst":2,"precision":"2s"`), []string{
 			"body.limits[0].burst", "token_bucket and leaky_bucket only", "2", "body.limits[0].precision", "sliding_window only", "1ms",
 			"body.limits[1].precision", "sliding_window only", "1ms", "body.limits[2].burst", "only", "2", "body.limits[2].precision", "at most per", "2s"}},
 		"fractions": {takeBody("a", "", "fixed_window 1 1.0005s", `sliding_window 1 1h "precision":"1s"`, `token_bucket 1 8760h "burst":11`), []string{
-			"body.limits[0].per", "whole milliseconds", "1.0005s", "body.limits[1].precision", "thousandth", "1s", "body.limits[2].burst", "87600h", "11"}},
+			"body.limits[0].per", "whole milliseconds", "1.0005s", "body.limits[1].precision", "thousandth", "1s", "body.limits[2].burst", "10 years", "11"}},
 		"forms of others": {takeBody("a", "", `sliding_log 1 1s "aligned":true,"refill":"greedy"`, `fixed_window 1 1s "aligned":1,"refill":"interval"`, `token_bucket 1 1s "aligned":true,"refill":"often"`, `leaky_bucket 1 1s "refill":"interval"`), []string{
 			"body.limits[0].aligned", "fixed_window only", "true", "body.limits[0].refill", "token_bucket only", "greedy",
 			"body.limits[1].aligned", "true or false", "1", "body.limits[1].refill", "token_bucket only", "interval",

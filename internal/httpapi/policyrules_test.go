@@ -241,7 +241,7 @@ func TestPolicy_Forecast(t *testing.T) {
 func TestRefusal_Reserved(t *testing.T) {
 	b := setup(t)
 	for reserved, want := range []string{
-		"already has 2 sends within 24h0m0s", "already has 1 send, and 1 of the 2 places are reserved for another category,", "already has 0 sends, and 2 of the 2 places are reserved",
+		"already has 2 sends within 1 day", "already has 1 send, and 1 of the 2 places are reserved for another category,", "already has 0 sends, and 2 of the 2 places are reserved",
 	} {
 		who := fmt.Sprint("reserved-", reserved)
 		b.put(fmt.Sprintf(`{"rules":[{"name":"per-day","limit":2,"window":"24h"}],"categories":{"receipts":{"reserve":{"per-day":%d}}}}`, reserved))

@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
@@ -137,16 +138,16 @@ func wholeNumber(raw []byte) string {
 // maxDigits is how many digits no integer has.
 const maxDigits = 20
 
-// spanShape is that of the time spans that the document describes.
-const spanShape = `^([0-9]+([.][0-9]+)?(ms|s|m|h))+$`
+// spanShape is that of the time spans that the document describes: days stand first.
+const spanShape = `^([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
 
 // span reads a time span from least to most.
 func span[T any](set func(*T, time.Duration), least, most time.Duration) value[T] {
 	shape := regexp.MustCompile(spanShape)
 	return scalar(set, huma.Schema{Type: huma.TypeString, Pattern: spanShape}, func(text string) (time.Duration, string) {
-		d, err := time.ParseDuration(text)
+		d, err := duration.Parse(text)
 		if err != nil || !shape.MatchString(text) || d < least || d > most {
-			return 0, fmt.Sprintf("must be a time span from %s to %gh, written like 500ms, 90s or 24h", least, most.Hours())
+			return 0, fmt.Sprintf("must be a time span from %s to %s, written like 500ms, 90s, 24h or 30d", duration.Words(least), duration.Words(most))
 		}
 		return d, ""
 	})

@@ -39,7 +39,7 @@ func TestValues_MatchSchema(t *testing.T) {
 	for name := range good {
 		for _, v := range []string{
 			"", good[name], `""`, `"abcd"`, `"ü"`, `"x"`, `0`, `1`, `6`, `-1.5`, `true`, `{}`, `{"title":1}`, `{"body":[]}`, `[]`, `[1]`, `["x",2]`, `["x","y","z"]`,
-			`"2026-12-01T09:00:00"`, `"90s"`, `"90"`,
+			`"2026-12-01T09:00:00"`, `"90s"`, `"90"`, `"0.01d"`, `"0.01d5s"`, `"5s0.01d"`, `"0.01d0.01d"`,
 		} {
 			changed := maps.Clone(good)
 			if changed[name] = v; v == "" {

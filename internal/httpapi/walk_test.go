@@ -51,7 +51,7 @@ func TestWalk(t *testing.T) {
 	if next, previous := no.at(t, "next_available_at"), no.at(t, "previous_available_at"); next != at(time.Minute) || previous != at(-time.Minute) {
 		t.Errorf("next %v, previous %v", next, previous)
 	}
-	if got, want := no.at(t, "detail"), "user-42 already has 1 send within 1m0s of "+at(30*time.Second)+" (rule per-minute)"; got != want {
+	if got, want := no.at(t, "detail"), "user-42 already has 1 send within 1 minute of "+at(30*time.Second)+" (rule per-minute)"; got != want {
 		t.Errorf("detail %q, want %q", got, want)
 	}
 	next := no.at(t, "next_available_at").(string)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 // FieldError is one thing that is wrong with one field of an input.
@@ -17,7 +19,7 @@ type FieldError struct {
 	Field   string `json:"location" doc:"A path into the body, the query, the headers or the path." example:"body.send_at"`
 	Message string `json:"message" doc:"What is wrong with it." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
 	Value   any    `json:"value,omitempty" doc:"The wrong value, shortened if it is long; absent if there was none."`
-	Limit   string `json:"limit,omitempty" doc:"The time or the time span in message that the value must not go beyond, such as 2026-12-01T09:00:00Z or 24h0m0s; absent if there is none."`
+	Limit   string `json:"limit,omitempty" doc:"The time or the time span that message says the value must not go beyond, such as 2026-12-01T09:00:00Z, or 24h0m0s for 1 day; absent if there is none."`
 	Now     string `json:"now,omitempty" format:"date-time" doc:"The time by our clocks that message calls now; absent if there is none."`
 }
 
@@ -42,7 +44,7 @@ type Now time.Time
 func (n Now) String() string { return stamp(time.Time(n).Truncate(time.Second)) }
 
 // Add adds an error. Its message is formatted as by [fmt.Sprintf]. A [time.Time] or a [time.Duration] among its arguments is
-// the limit, and a [Now] the time that it was compared with.
+// the limit, a duration in words, and a [Now] the time that it was compared with.
 func (es *FieldErrors) Add(field string, value any, message string, args ...any) {
 	f := FieldError{Field: field, Value: value}
 	for i, arg := range args {
@@ -51,7 +53,7 @@ func (es *FieldErrors) Add(field string, value any, message string, args ...any)
 			f.Limit = stamp(v)
 			args[i] = f.Limit
 		case time.Duration:
-			f.Limit = v.String()
+			f.Limit, args[i] = v.String(), duration.Words(v)
 		case Now:
 			f.Now = v.String()
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -93,9 +94,9 @@ func (c *compiler) window(at string, r Rule) time.Duration {
 		c.bad.Add(at+".window", nil, "is required, like 1h; or per, for a rule of a calendar")
 		return 0
 	}
-	window, err := time.ParseDuration(r.Window)
+	window, err := duration.Parse(r.Window)
 	if err != nil || window < MinWindow || window > MaxWindow {
-		c.bad.Add(at+".window", r.Window, "must be a duration from 1ms to 8760h, like 90s, 15m or 24h")
+		c.bad.Add(at+".window", r.Window, "must be a duration from %s to %s, like 90s, 15m, 24h or 7d", duration.Words(MinWindow), duration.Words(MaxWindow))
 	}
 	return window
 }

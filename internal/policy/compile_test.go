@@ -273,3 +273,15 @@ func TestTerms_Plain(t *testing.T) {
 		}
 	}
 }
+
+// TestCompile_Days: a window may be written in days.
+func TestCompile_Days(t *testing.T) {
+	t.Parallel()
+	if wrong := faults(t, `{"rules": [{"name": "week", "limit": 3, "window": "7d"}, {"name": "long", "limit": 3, "window": "1d12h"}]}`); wrong != nil {
+		t.Error(wrong)
+	}
+	want := []string{"rules[0].window: 366d: must be a duration from 1 millisecond to 1 year, like 90s, 15m, 24h or 7d"}
+	if wrong := faults(t, `{"rules": [{"name": "year", "limit": 3, "window": "366d"}]}`); !slices.Equal(wrong, want) {
+		t.Errorf("%q, want %q", wrong, want)
+	}
+}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 // Signal sends a signal to the process. One that is gone already is no error.
@@ -33,7 +35,7 @@ func (p *Process) Stop(within time.Duration) error {
 		}
 		return nil
 	case <-time.After(within):
-		return errors.Join(fmt.Errorf("%s did not end within %s and was killed; it said:\n%s", p.Name, within, p.LogTail()), p.Kill())
+		return errors.Join(fmt.Errorf("%s did not end within %s and was killed; it said:\n%s", p.Name, duration.Words(within), p.LogTail()), p.Kill())
 	}
 }
 
@@ -92,7 +94,7 @@ func awaitFrozen(pid int) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d does not stop within %s", pid, patience)
+			return fmt.Errorf("process %d does not stop within %s", pid, duration.Words(patience))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
@@ -110,7 +111,7 @@ func (l Limit) Validate() invalid.FieldErrors {
 	}
 	perOK := l.Per >= MinPer && l.Per <= MaxPer && l.Per%time.Millisecond == 0
 	if !perOK {
-		errs.Add("per", l.Per.String(), "must be whole milliseconds, from 1ms to 8760h")
+		errs.Add("per", l.Per.String(), "must be whole milliseconds, from %s to %s", duration.Words(MinPer), duration.Words(MaxPer))
 	}
 	switch {
 	case l.Burst == 0:
@@ -119,14 +120,14 @@ func (l Limit) Validate() invalid.FieldErrors {
 	case l.Burst < 0 || l.Burst > MaxLimit:
 		errs.Add("burst", l.Burst, "must be a whole number from 1 to %d", MaxLimit)
 	case l.Limit > 0 && perOK && l.refill() > MaxRefill:
-		errs.Add("burst", l.Burst, "must be so small that it fills again within 87600h, at %d per %s", l.Limit, l.Per)
+		errs.Add("burst", l.Burst, "must be so small that it fills again within %s, at %d per %s", duration.Words(MaxRefill), l.Limit, duration.Each(l.Per))
 	}
 	switch {
 	case l.Precision == 0:
 	case known && l.Algorithm != SlidingWindow:
 		errs.Add("precision", l.Precision.String(), "is for %s only", SlidingWindow)
 	case l.Precision < MinPer || l.Precision%time.Millisecond != 0:
-		errs.Add("precision", l.Precision.String(), "must be whole milliseconds, 1ms at least")
+		errs.Add("precision", l.Precision.String(), "must be whole milliseconds, at least %s", duration.Words(MinPer))
 	case perOK && l.Precision > l.Per:
 		errs.Add("precision", l.Precision.String(), "must be at most per, which is %s", l.Per)
 	case perOK && l.Precision < l.Per/MaxPrecisions:

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 // anyValue is the bit that the parser of cron sets in a field that is a star.
@@ -22,7 +24,7 @@ func Words(expression string) string {
 		return ""
 	}
 	if s.spec == nil {
-		return "every " + everyWords(s.every) + ", counted from when it was made"
+		return "every " + duration.Each(s.every) + ", counted from when it was made"
 	}
 	words := clockWords(s.spec)
 	for _, part := range []string{dayWords(s.spec), monthWords(s.spec)} {
@@ -31,16 +33,6 @@ func Words(expression string) string {
 		}
 	}
 	return words
-}
-
-// everyWords is a span of whole seconds without its zero parts: 1h30m.
-func everyWords(d time.Duration) string {
-	text := d.String()
-	text = strings.TrimSuffix(text, "0s")
-	if !strings.HasSuffix(text, "h0m") {
-		return text
-	}
-	return strings.TrimSuffix(text, "0m")
 }
 
 // clockWords says at which times of a day.

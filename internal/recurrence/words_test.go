@@ -19,9 +19,10 @@ func TestWords(t *testing.T) {
 		"0 12 * 6-8 SAT,SUN":    "at 12:00, on Sunday and Saturday, in June to August",
 		"0 12 2-4,22 * *":       "at 12:00, on the 2nd to 4th and 22nd of the month",
 		"@daily":                "at 00:00",
-		"@every 90m":            "every 1h30m, counted from when it was made",
-		"@every 2h":             "every 2h, counted from when it was made",
-		"@every 61s":            "every 1m1s, counted from when it was made",
+		"@every 90m":            "every 1 hour and 30 minutes, counted from when it was made",
+		"@every 2h":             "every 2 hours, counted from when it was made",
+		"@every 61s":            "every 1 minute and 1 second, counted from when it was made",
+		"@every 1h":             "every hour, counted from when it was made",
 		"0 0 30 2 *":            "",
 		"nonsense":              "",
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -52,7 +53,7 @@ func reason(v quota.Violation, at time.Time) string {
 		from, until, _ := v.Rule.Periods.Around(at)
 		return has + " from " + from.Format(time.RFC3339) + " until " + until.Format(time.RFC3339) + rule
 	}
-	return has + " within " + v.Rule.Window.String() + " of " + at.Format(time.RFC3339) + rule
+	return has + " within " + duration.Words(v.Rule.Window) + " of " + at.Format(time.RFC3339) + rule
 }
 
 // OptedOut is a push that its recipient does not want.

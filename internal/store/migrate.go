@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/migrations"
 )
 
@@ -138,7 +139,7 @@ func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (
 			return result, err
 		case time.Since(t.began) >= t.cfg.Wait:
 			return nil, fmt.Errorf("%s cannot have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
-				"and migrate again, with --wait for longer; nothing is half done: %w", t.file, t.cfg.Wait, cmp.Or(t.blockers, "another session"), err)
+				"and migrate again, with --wait for longer; nothing is half done: %w", t.file, duration.Words(t.cfg.Wait), cmp.Or(t.blockers, "another session"), err)
 		}
 		select {
 		case <-ctx.Done():

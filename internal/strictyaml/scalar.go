@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/sendquota/sendquota/internal/duration"
 )
 
 // Forever is the upper bound of a duration that has none.
@@ -137,31 +139,20 @@ func wholeNumber(n ast.Node) (int, bool) {
 
 // Duration adds a time span within bounds, both of which are allowed.
 func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least, most time.Duration) {
-	bounds := fmt.Sprintf("from %s to %s", Short(least), Short(most))
+	bounds := fmt.Sprintf("from %s to %s", duration.Words(least), duration.Words(most))
 	switch {
 	case most == Forever && least == 1:
 		bounds = "above 0"
 	case most == Forever:
-		bounds = "of at least " + Short(least)
+		bounds = "of at least " + duration.Words(least)
 	}
 	scalar(t, name, preset, meaning, to, "a duration "+bounds+", written like 500ms, 90s, 24h or 30d", func(n ast.Node) (time.Duration, bool) {
 		s, _ := textOf(n)
 		if i, ok := wholeNumber(n); ok && i == 0 {
 			s = "0" // needs no unit
 		}
-		d, err := ParseDuration(s)
+		d, err := duration.Parse(s)
 		return d, err == nil && least <= d && d <= most
 	})
 }
 
-// Short writes a duration as a person would: 24h, not 24h0m0s.
-func Short(d time.Duration) string {
-	s := d.String()
-	if strings.HasSuffix(s, "m0s") {
-		s = strings.TrimSuffix(s, "0s")
-	}
-	if strings.HasSuffix(s, "h0m") {
-		s = strings.TrimSuffix(s, "0m")
-	}
-	return s
-}

@@ -118,7 +118,7 @@ func TestReadYAML_Errors(t *testing.T) {
 			`5: "?": is not a setting; allowed: ` + keys,
 		}},
 		{"anchors, aliases and tags", "depth: &x 1m\nname: *x\nbeds: [{rows: !!int 3}]\n", []string{
-			"1: depth: an anchor: must be a duration of at least 1s, written like 500ms, 90s, 24h or 30d",
+			"1: depth: an anchor: must be a duration of at least 1 second, written like 500ms, 90s, 24h or 30d",
 			"2: name: an alias: must be a string; put it in quotes",
 			"3: beds[0].rows: a tag: must be a whole number from 1 to 9",
 		}},
@@ -198,7 +198,7 @@ func TestEnvironment(t *testing.T) {
 	errs := env.Read(g.settings, "name", "beds")
 	errs = append(errs, env.Unknown("garden", g.settings, func(name, value string) bool { return name+value == "gardens2" })...)
 	want := `beds: is required (the beds)
-depth: "0s": must be a duration of at least 1s, written like 500ms, 90s, 24h or 30d
+depth: "0s": must be a duration of at least 1 second, written like 500ms, 90s, 24h or 30d
 garden: is not a setting; allowed: name, depth, beds, pumps
 garden_x: is not a setting; allowed: name, depth, beds, pumps
 garden_y: is not a setting; allowed: name, depth, beds, pumps`
