@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"io"
 	"os"
 	"regexp"
@@ -22,14 +23,24 @@ type faultStatuses struct {
 	setting int // DATABASE_URL, or the API key, is missing
 	away    int // the server does not answer
 	full    int // standard output cannot be written
+
+	means [4]string // what each exit status means
 }
 
+// wrongLine is what the exit status 2 means to all commands.
+const wrongLine = "the command line is wrong"
+
 var (
-	ofStore    = faultStatuses{1, 1, 1}
-	ofAudit    = faultStatuses{2, 2, 2}
-	ofImport   = faultStatuses{2, 2, 2}
-	ofCampaign = faultStatuses{2, 3, 3}
-	local      = faultStatuses{-1, -1, 1}
+	ofStore    = faultStatuses{1, 1, 1, [4]string{"done", "failed", wrongLine, ""}}
+	ofMigrate  = faultStatuses{1, 1, 1, [4]string{"done", "failed, or `--status`: some migrations are missing", wrongLine, ""}}
+	ofSeal     = faultStatuses{1, 1, 1, [4]string{"all secrets are sealed with `SENDQUOTA_SEAL_KEY`", "some are not, or it failed", wrongLine, ""}}
+	ofApply    = faultStatuses{1, 1, 1, [4]string{"done", "failed, or the policy has errors", wrongLine, "`--forecast`: some pushes do not fit"}}
+	ofAudit    = faultStatuses{2, 2, 2, [4]string{"no violation", "violations", "the audit failed, or " + wrongLine, ""}}
+	ofImport   = faultStatuses{2, 2, 2, [4]string{"every line is stored", "some lines were rejected", "the import failed, or " + wrongLine, ""}}
+	ofCampaign = faultStatuses{2, 3, 3, [4]string{"done", "some recipients were not sent it, or the command was interrupted",
+		wrongLine + ", there is no API key, or a file cannot be read", "the API refused it or did not answer, you said no, or the result cannot be printed"}}
+	ofConfig = faultStatuses{1, -1, 1, [4]string{"no error", "errors", wrongLine, ""}}
+	local    = faultStatuses{-1, -1, 1, ofConfig.means}
 )
 
 type commandRow struct {
@@ -39,9 +50,9 @@ type commandRow struct {
 
 // commandRows are all commands, with a command line that succeeds, and one that names something that does not exist.
 var commandRows = []commandRow{
-	{"config check", "", "/no/such/file", faultStatuses{1, -1, 1}},
-	{"migrate", "", "", ofStore},
-	{"seal rotate", "", "", ofStore},
+	{"config check", "", "/no/such/file", ofConfig},
+	{"migrate", "", "", ofMigrate},
+	{"seal rotate", "", "", ofSeal},
 	{"tenants create", "acme", "", ofStore},
 	{"tenants list", "", "", ofStore},
 	{"tenants top", "", "", ofStore},
@@ -59,7 +70,7 @@ var commandRows = []commandRow{
 	{"users disable", "{user}", "{none}", ofStore},
 	{"policy show", "--tenant acme", "--tenant none", ofStore},
 	{"policy check", "{policy}", "/no/such/file", local},
-	{"policy apply", "{policy} --tenant acme", "{policy} --tenant none", ofStore},
+	{"policy apply", "{policy} --tenant acme", "{policy} --tenant none", ofApply},
 	{"status", "", "--tenant none", ofStore},
 	{"channels", "", "--tenant none", ofStore},
 	{"failures", "", "--tenant none", ofStore},
@@ -106,6 +117,50 @@ func TestCommands_Listed(t *testing.T) {
 			t.Errorf("%s prints data without --json, or has --json without data", path)
 		}
 	}
+}
+
+var update = flag.Bool("update", false, "write the exit statuses into docs/operations.md")
+
+// TestExitStatus_Documented: the table in the documents is that of commandRows.
+func TestExitStatus_Documented(t *testing.T) {
+	const path, begin, end = "../../docs/operations.md", "<!-- exit: written by `go test ./cmd/sendquota -run ExitStatus_Documented -update` -->\n", "  <!-- /exit -->"
+	text, err := os.ReadFile(path)
+	testenv.Check(t, err)
+	before, rest, found := strings.Cut(string(text), begin)
+	table, after, foundEnd := strings.Cut(rest, end)
+	if !found || !foundEnd {
+		t.Fatalf("%s has no place for the exit statuses", path)
+	}
+	want := exitTable(t)
+	if *update {
+		testenv.Check(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o644))
+	} else if table != want {
+		t.Errorf("the exit statuses in %s are out of date; run: go test ./cmd/sendquota -run ExitStatus_Documented -update\ngot:\n%s\nwant:\n%s", path, table, want)
+	}
+}
+
+// exitTable has a row for all commands whose exit statuses mean the same.
+func exitTable(t *testing.T) string {
+	t.Helper()
+	var rows [][4]string
+	commands := map[[4]string][]string{}
+	for _, r := range commandRows {
+		for _, status := range []int{r.setting, r.away, r.full} {
+			if status >= 0 && r.means[status] == "" {
+				t.Errorf("%s: it is not said what %d means", r.path, status)
+			}
+		}
+		if commands[r.means] == nil {
+			rows = append(rows, r.means)
+		}
+		commands[r.means] = append(commands[r.means], "`"+r.path+"`")
+	}
+	commands[ofStore.means] = append(commands[ofStore.means], "`"+strings.Join(withoutData, "`, `")+"`, and the programs `api` and `worker`")
+	b := "\n  | command | 0 | 1 | 2 | 3 |\n  |---|---|---|---|---|\n"
+	for _, means := range rows {
+		b += "  " + strings.ReplaceAll("| "+strings.Join(commands[means], ", ")+" | "+strings.Join(means[:], " | ")+" |\n", "  |", " |")
+	}
+	return b + "\n"
 }
 
 // TestCommands_ExitStatus runs every command with every kind of fault.
