@@ -285,8 +285,8 @@ type RecipientSlotsOptions struct {
 // GetCaps is GET /v1/caps: see your caps, and how much of them is used.
 //
 // The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of
-// pushes of one day of UTC. A submit, a batch or a move beyond that is refused with a 409, tenant-cap-exceeded. Up to a
-// million are counted.
+// pushes of one day of UTC, and bytes of audiences. A submit, a batch, a move or an audience beyond that is refused
+// with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) GetCaps(ctx context.Context, o CapsOptions) (Caps, error) {

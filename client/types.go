@@ -915,6 +915,8 @@ type CapacityHour struct {
 
 // Caps defines model for Caps.
 type Caps struct {
+	AudienceBytes Cap `json:"audience_bytes"`
+
 	// Day A day of UTC.
 	Day              string `json:"day"`
 	PendingPushes    Cap    `json:"pending_pushes"`

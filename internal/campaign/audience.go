@@ -52,6 +52,12 @@ func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Up
 	return &Upload{store: s.store, of: of, cfg: s.cfg}, nil
 }
 
+// Bytes returns how many bytes all audiences of a caller's tenant may have together, and how many they have; a limit of 0 is any number.
+func (s *Service) Bytes(ctx context.Context, by push.Caller) (limit, used int, err error) {
+	used, err = s.store.AudienceBytes(ctx, by.Tenant)
+	return by.Caps.Bytes(s.cfg.TenantBytes), used, err
+}
+
 // Add adds a line. Of the lines of one recipient, the first one stays. Its errors are [*TooLargeError], a [*booking.Capped] for all
 // audiences of the tenant together, and [push.ErrNotFound] if the campaign was deleted. Bytes are those that are kept: a line of CSV may have
 // many more than it had in the file, for each of its variables has a name.

@@ -74,7 +74,7 @@ func TestSettings_Caps(t *testing.T) {
 	one := b.submit("anna", 26*time.Hour)
 	day := one.SendAt.UTC().Format(time.DateOnly)
 	b.get("/console/settings/caps?day="+day).has(t, 200, "1; there may be any number", "People with a push on "+day, `value="`+day+`"`, "/v1/caps?day="+day)
-	b.get("/console/settings/caps").has(t, 200, "0; there may be any number")
+	b.get("/console/settings/caps").has(t, 200, "0; there may be any number", "Bytes of the audiences of campaigns")
 	b.get("/console/settings/caps?day=soon").has(t, 422, `id="fault-day">write it as 2026-12-01`, `value="soon"`)
 	pending, people := 4, 1
 	b.who.Caller.Caps = push.OwnCaps{PendingPushes: &pending, RecipientsPerDay: &people}

@@ -46,7 +46,7 @@ type Config struct {
 
 	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
 	Schedules *recurring.Service
-	// Campaigns are those of the tenants; only the paths below /v1/campaigns need them.
+	// Campaigns are those of the tenants; only the paths below /v1/campaigns, and /v1/caps, need them.
 	Campaigns   *campaign.Service
 	BulkChanges *bulk.Service
 	// Simulator simulates them.

@@ -386,6 +386,14 @@ func TestAudience_Bytes(t *testing.T) {
 	if got := b.stored(last); got != "" {
 		t.Error(got)
 	}
+	cap := func() string {
+		r := ask(t, api, "GET", "/v1/caps", "", "Authorization", "Bearer "+b.key).must(t, 200)
+		of := r.body["audience_bytes"].(map[string]any)
+		return fmt.Sprint(of["used"], " of ", of["limit"], " ", of["complete"])
+	}
+	if got := cap(); got != "360 of 400 true" {
+		t.Errorf("GET /v1/caps says %s", got)
+	}
 	put(first, "recipient\nanna\n").must(t, 200) // what it replaces counts until it is removed
 	put(last, fits).must(t, 409, "tenant-cap-exceeded")
 	for range 3 {
@@ -402,6 +410,9 @@ func TestAudience_Bytes(t *testing.T) {
 	b.advance(knownFor)
 	api = New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Campaigns: small, Now: b.now})
 	put(b.campaign(`{"message":{}}`), fits).must(t, 200)
+	if got := cap(); !strings.HasSuffix(got, " of <nil> true") {
+		t.Errorf("GET /v1/caps says %s", got)
+	}
 }
 
 // FuzzAudienceLine: whatever a header and a line are, the line is at fault, or has a recipient within all bounds, and variables that are

@@ -27,19 +27,27 @@ type capView struct {
 type capsView struct {
 	PendingPushes    capView `json:"pending_pushes" doc:"Pushes that are scheduled or being sent."`
 	RecipientsPerDay capView `json:"recipients_per_day" doc:"Recipients of pushes whose send time lies on the day, each counted once."`
+	AudienceBytes    capView `json:"audience_bytes" doc:"Bytes of the audiences that are kept, all of which are counted."`
 	Day              string  `json:"day" format:"date" doc:"A day of UTC."`
 }
 
 func capViewOf(limit, counted int) capView {
-	v := capView{Used: min(counted, mostCapCounted), Complete: counted <= mostCapCounted}
+	v := wholeCapView(limit, min(counted, mostCapCounted))
+	v.Complete = counted <= mostCapCounted
+	return v
+}
+
+func capsViewOf(u booking.CapUsage, day booking.Day, audienceBytes capView) capsView {
+	return capsView{capViewOf(u.PendingPushes, u.Pending), capViewOf(u.RecipientsPerDay, u.Days[day]), audienceBytes, day.Begin().Format(time.DateOnly)}
+}
+
+// wholeCapView is a cap of which all that is used was counted.
+func wholeCapView(limit, used int) capView {
+	v := capView{Used: used, Complete: true}
 	if limit > 0 {
 		v.Limit = &limit
 	}
 	return v
-}
-
-func capsViewOf(u booking.CapUsage, day booking.Day) capsView {
-	return capsView{capViewOf(u.PendingPushes, u.Pending), capViewOf(u.RecipientsPerDay, u.Days[day]), day.Begin().Format(time.DateOnly)}
 }
 
 // capsQuery is the day that is asked about.
@@ -69,7 +77,11 @@ func (a *api) getCaps(c *call) error {
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, capsViewOf(usage, q.day))
+	limit, used, err := a.cfg.Campaigns.Bytes(c.r.Context(), c.caller)
+	if err != nil {
+		return err
+	}
+	return a.answer(c.w, http.StatusOK, capsViewOf(usage, q.day, wholeCapView(limit, used)))
 }
 
 func (a *api) capRoutes(s *spec) []operation {
@@ -78,8 +90,8 @@ func (a *api) capRoutes(s *spec) []operation {
 	return []operation{{
 		id: "get-caps", method: http.MethodGet, path: capsPath, tag: tagQuota, scope: push.ScopeRead, serve: a.getCaps,
 		summary: "See your caps, and how much of them is used",
-		description: "The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of pushes of one day of UTC. " +
-			"A submit, a batch or a move beyond that is refused with a 409, tenant-cap-exceeded. Up to a million are counted.",
-		query: &capsParams, status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day),
+		description: "The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of pushes of one day of UTC, and bytes of audiences. " +
+			"A submit, a batch, a move or an audience beyond that is refused with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.",
+		query: &capsParams, status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day, wholeCapView(10<<30, 73_400_320)),
 	}}
 }

@@ -131,6 +131,14 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	return added, err
 }
 
+const audienceBytesSQL = `SELECT coalesce(sum(bytes), 0)::bigint FROM campaign_uploads WHERE tenant_id = $1`
+
+// AudienceBytes returns how many bytes the audiences of a tenant have, as its cap counts them.
+func (s *Store) AudienceBytes(ctx context.Context, tenant uuid.UUID) (used int, err error) {
+	err = s.readPool.QueryRow(ctx, audienceBytesSQL, tenant).Scan(&used)
+	return used, err
+}
+
 // bytesFit returns a [*booking.Capped] if the audiences of a tenant have more bytes than most, unless that is 0. What is no audience any
 // more counts until it is removed: it still takes the disk.
 func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error {
@@ -138,7 +146,7 @@ func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error 
 		return nil
 	}
 	var used int
-	err := tx.QueryRow(ctx, `SELECT coalesce(sum(bytes), 0)::bigint FROM campaign_uploads WHERE tenant_id = $1`, tenant).Scan(&used)
+	err := tx.QueryRow(ctx, audienceBytesSQL, tenant).Scan(&used)
 	if err == nil && used > most {
 		err = &booking.Capped{Cap: booking.AudienceBytes, Limit: most, Used: used}
 	}
