@@ -27,6 +27,18 @@ func commands(t *testing.T, mark string) string {
 	return block
 }
 
+// shellIn runs commands in a folder, which must succeed, and returns what they print.
+func shellIn(t *testing.T, dir, block string, env ...string) string {
+	t.Helper()
+	cmd := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", block)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
 // TestBackup_Restore does what docs/operations.md says: a dump of a database at
 // work becomes a new database, on which the programs run, and which sends
 // nothing again.
@@ -42,14 +54,7 @@ func TestBackup_Restore(t *testing.T) {
 	dir := t.TempDir()
 	shell := func(block string) string {
 		t.Helper()
-		cmd := exec.Command("bash", "-e", "-u", "-o", "pipefail", "-c", block)
-		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "PATH="+postgres+":"+programs(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
+		return shellIn(t, dir, block, "PATH="+postgres+":"+programs(t)+":"+os.Getenv("PATH"), "DATABASE_URL="+pg.URL, "RESTORED_URL="+u.String())
 	}
 
 	lost := setupWith(t, options{database: pg.URL})
@@ -111,4 +116,88 @@ func TestBackup_Restore(t *testing.T) {
 	}
 	once(t, b.provider.Arrivals(), sent+1)
 	b.wantAudited()
+}
+
+// TestBackup_RolesAsDocumented dumps and restores with the roles of docs/databases.md, none of which may make a database, as
+// docs/operations.md says for them: everything is there again, and the programs run on it.
+func TestBackup_RolesAsDocumented(t *testing.T) {
+	t.Parallel()
+	postgres, err := devstack.PostgresPrograms()
+	testenv.Check(t, err)
+	pg := testenv.OwnPostgres(t)
+	as := func(user, password, database string) string {
+		u, err := url.Parse(pg.URL)
+		testenv.Check(t, err)
+		if u.Path = "/" + database; user != "" {
+			u.User = url.UserPassword(user, password)
+		}
+		return u.String()
+	}
+	const restored = "sendquota_restored"
+	admin, owner, role := as("", "", "postgres"), as("sendquota_owner", "OWNER_PASSWORD", "sendquota"), as("sendquota", "PASSWORD", "sendquota")
+	for _, statement := range []string{"DROP DATABASE sendquota", "CREATE DATABASE sendquota ENCODING 'UTF8' TEMPLATE template0"} {
+		testenv.Exec(t, admin, statement)
+	}
+	page, err := os.ReadFile("../docs/databases.md")
+	testenv.Check(t, err)
+	_, rest, _ := strings.Cut(string(page), "```sql\n")
+	roles, _, _ := strings.Cut(rest, "```")
+	testenv.Exec(t, as("", "", "sendquota"), roles)
+	dir, path := t.TempDir(), "PATH="+postgres+":"+programs(t)+":"+os.Getenv("PATH")
+	shellIn(t, dir, "sendquota migrate", path, "DATABASE_URL="+owner)
+
+	lost := setupWith(t, options{database: role})
+	api, worker := lost.StartAPI(), lost.Start("worker")
+	submit := func(b *bundle, recipient string, in time.Duration) string {
+		t.Helper()
+		status, push := b.call("POST", "/v1/pushes", object{"recipient": recipient, "message": object{"title": "x"}, "send_at": time.Now().Add(in).UTC().Format(time.RFC3339)})
+		if status != http.StatusCreated {
+			t.Fatalf("%d %v", status, push)
+		}
+		return push["id"].(string)
+	}
+	is := func(b *bundle, id, status string) bool {
+		_, got := b.call("GET", "/v1/pushes/"+id, nil)
+		return got["status"] == status
+	}
+	if status, said := lost.call("PUT", "/v1/recipients/anna", object{"attributes": object{"name": "Anna"}}); status != http.StatusCreated {
+		t.Fatalf("%d %v", status, said)
+	}
+	sent, waits := submit(lost, "anna", 0), submit(lost, "bert", time.Hour)
+	lost.until("a push is sent", func() bool { return is(lost, sent, "sent") })
+	lost.stop(worker)
+	lost.stop(api)
+	before := rowsOf(t, owner)
+	shellIn(t, dir, commands(t, "backup"), path, "DATABASE_URL="+role)
+	env := []string{path, "ADMIN_URL=" + admin, "DATABASE_URL=" + owner, "RESTORED_URL=" + as("sendquota_owner", "OWNER_PASSWORD", restored)}
+	_, others, _ := strings.Cut(commands(t, "restore"), "\n")
+	said := shellIn(t, dir, commands(t, "restore without createdb")+others, env...)
+	if !strings.Contains(said, "the database is up to date\n") || !strings.Contains(said, "no violations\n") {
+		t.Errorf("restoring says %q", said)
+	}
+	if after := rowsOf(t, as("sendquota_owner", "OWNER_PASSWORD", restored)); after != before {
+		t.Errorf("the rows of the tables are\n%s\nand were\n%s", after, before)
+	}
+	b := *lost
+	b.Env = append(append([]string{}, lost.Env...), "DATABASE_URL="+as("sendquota", "PASSWORD", restored), "REDIS_URL="+testenv.Redis(t))
+	b.StartAPI()
+	b.Start("worker")
+	fresh := submit(&b, "fresh", 0)
+	b.until("the restored installation sends", func() bool { return is(&b, fresh, "sent") })
+	if !is(&b, sent, "sent") || !is(&b, waits, "scheduled") {
+		t.Error("a push has another status after the restore")
+	}
+	b.wantAudited()
+}
+
+// rowsOf has a line with the number of rows of each table of a database.
+func rowsOf(t *testing.T, database string) string {
+	t.Helper()
+	tables := testenv.Query[string](t, database, `SELECT string_agg(oid::regclass::text, ' ' ORDER BY oid::regclass::text) FROM pg_class
+		WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'sendquota'::regnamespace`)
+	var lines []string
+	for table := range strings.FieldsSeq(tables) {
+		lines = append(lines, table+" "+testenv.Query[string](t, database, "SELECT count(*)::text FROM "+table))
+	}
+	return strings.Join(lines, "\n")
 }
