@@ -32,6 +32,14 @@ func as(t *testing.T, of, user, password string) string {
 	return u.String()
 }
 
+// userOf is the user of a URL.
+func userOf(t *testing.T, of string) string {
+	t.Helper()
+	u, err := url.Parse(of)
+	testenv.Check(t, err)
+	return u.User.Username()
+}
+
 // documentedRoles makes what docs/databases.md says, by other names, and returns the URLs of both roles and of the user of Redis.
 func documentedRoles(t *testing.T) (owner, role, redisURL string) {
 	t.Helper()
@@ -68,6 +76,15 @@ func TestRoles_AsDocumented(t *testing.T) {
 	if applied, err := store.Migrate(t.Context(), owner, store.MigrateConfig{}); err != nil || len(applied) == 0 {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
+	// What the role of the programs has by itself, not as a member of the owner's: by that it drops partitions, and nothing else.
+	member := fmt.Sprintf(`"%s_owner" %%s "%s"`, userOf(t, role), userOf(t, role))
+	testenv.Check(t, devstack.Exec(t.Context(), testenv.Postgres(t), "REVOKE "+fmt.Sprintf(member, "FROM")))
+	lacks := testenv.Query[string](t, role, `SELECT coalesce(string_agg(relname || ' ' || p, ', '), '') FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p
+		WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace AND NOT has_table_privilege(pg_class.oid, p)`)
+	if tables := testenv.Query[int](t, role, `SELECT count(*)::int FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace`); lacks != "" || tables < 40 {
+		t.Errorf("of %d tables, the role lacks %s", tables, lacks)
+	}
+	testenv.Check(t, devstack.Exec(t.Context(), testenv.Postgres(t), "GRANT "+fmt.Sprintf(member, "TO")))
 	cfg, err := config.Load([]string{"DATABASE_URL=" + role, "REDIS_URL=" + redisURL, config.AddrVariable + "=127.0.0.1:0"})
 	testenv.Check(t, err)
 	var log testenv.Buffer

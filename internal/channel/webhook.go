@@ -62,7 +62,7 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 		w.signers = append(w.signers, signer)
 	}
 	if cfg.Timeout < 0 {
-		return nil, cfg.fault("timeout", "is " + duration.Words(cfg.Timeout) + ", must be positive")
+		return nil, cfg.fault("timeout", "is "+duration.Words(cfg.Timeout)+", must be positive")
 	}
 	u.User, u.Fragment, u.RawFragment = nil, "", ""
 	return w, nil

@@ -155,4 +155,3 @@ func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least,
 		return d, err == nil && least <= d && d <= most
 	})
 }
-
