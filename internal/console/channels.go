@@ -20,7 +20,7 @@ func (p *page) ChannelWords(c client.Channel) string {
 	case client.ChannelStateWorking:
 		return "It works."
 	case client.ChannelStateFailing:
-		return "Its provider is down: too many attempts in a row failed, and there are none until the pause is over."
+		return failingWords(c)
 	case client.ChannelStateRejecting:
 		return rejectingWords(c)
 	case client.ChannelStatePaused:
@@ -29,6 +29,14 @@ func (p *page) ChannelWords(c client.Channel) string {
 		return "It comes back: after a pause a few attempts are made at a time."
 	}
 	return "No worker has told of it of late: is one running?"
+}
+
+// failingWords says whether a channel that fails pauses.
+func failingWords(c client.Channel) string {
+	if c.Until.IsZero() {
+		return fmt.Sprintf("Its provider fails now and then: %s of %s attempts in the last five minutes. They are tried again.", number(c.LastFiveMinutes.Failed), number(c.LastFiveMinutes.Attempts))
+	}
+	return "Its provider is down: too many attempts in a row failed, and there are none until the pause is over."
 }
 
 // rejectingWords says how much of what is sent a channel's provider refuses.

@@ -141,12 +141,14 @@ func (v *nowView) Summary() summary {
 	case v.Redis != client.StatusRedisOk:
 		return summary{"paused", "Everything is sent, though a little slower: " + about("Redis", redisWords[v.Redis])}
 	}
-	var down, rejecting []string
+	var down, rejecting, failing []string
 	for _, c := range v.Channels {
-		switch c.State {
-		case client.ChannelStateFailing, client.ChannelStatePaused:
+		switch {
+		case c.State == client.ChannelStateFailing && c.Until.IsZero():
+			failing = append(failing, c.Name)
+		case c.State == client.ChannelStateFailing || c.State == client.ChannelStatePaused:
 			down = append(down, c.Name)
-		case client.ChannelStateRejecting:
+		case c.State == client.ChannelStateRejecting:
 			rejecting = append(rejecting, c.Name)
 		}
 	}
@@ -154,6 +156,8 @@ func (v *nowView) Summary() summary {
 		return summary{"open", "Messages through " + strings.Join(rejecting, ", ") + " are refused permanently and fail: the failed pushes name the reason."}
 	}
 	switch n := len(down); {
+	case n == 0 && len(failing) > 0:
+		return summary{"paused", "Many attempts through " + strings.Join(failing, ", ") + " fail, and are made again: messages may be late."}
 	case n == 1:
 		return summary{"paused", "The channel " + down[0] + " takes no messages at the moment; everything else works."}
 	case n > 1:
@@ -210,8 +214,11 @@ var queueWords = map[client.StatusQueue]string{
 
 // ChannelWords says in words what is done with a channel at the moment.
 func (v *nowView) ChannelWords(c client.Channel) string {
-	if c.State == client.ChannelStateRejecting {
+	switch {
+	case c.State == client.ChannelStateRejecting:
 		return rejectingWords(c)
+	case c.State == client.ChannelStateFailing && c.Until.IsZero():
+		return failingWords(c)
 	}
 	return channelWords[c.State]
 }

@@ -113,7 +113,10 @@ func TestNow_Words(t *testing.T) {
 		"no worker":                     func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
 		"due for too long":              func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
 		"sms takes no messages": func(v *nowView) {
-			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing}}
+			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing, Until: time.Now()}}
+		},
+		"through sms fail, and are made again": func(v *nowView) {
+			v.Channels = []client.Channel{{Name: "sms", State: client.ChannelStateFailing}}
 		},
 		"through sms are refused permanently": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateFailing}, {Name: "sms", State: client.ChannelStateRejecting}}

@@ -27,6 +27,9 @@ func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) 
 	if r.Outcome == push.Refused && r.Final && !r.OneAddress {
 		one.Rejected = 1
 	}
+	if r.Down || r.Outcome == push.Unknown {
+		one.Failed = 1
+	}
 	o.add(one)
 }
 
@@ -40,7 +43,7 @@ func (o *outcomes) add(counts ...push.ChannelOutcomes) {
 	for _, c := range counts {
 		key := outcomeKey{c.Tenant, c.Channel}
 		known := o.counts[key]
-		c.Attempts, c.Rejected = c.Attempts+known.Attempts, c.Rejected+known.Rejected
+		c.Attempts, c.Rejected, c.Failed = c.Attempts+known.Attempts, c.Rejected+known.Rejected, c.Failed+known.Failed
 		o.counts[key] = c
 	}
 }

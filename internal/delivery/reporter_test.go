@@ -125,6 +125,7 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Unknown})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, Down: true})
 		}
 		r.told, r.toldAt = []push.ChannelView{}, time.Now() // the channels are told
 		st.fail = 1
@@ -133,7 +134,7 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 		w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
 		time.Sleep(countAgain - time.Nanosecond)
 		pass(false)
-		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 15, Rejected: 3}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
+		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 18, Rejected: 3, Failed: 6}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
 			t.Errorf("%v, asked %d times; want %v", st.counts, st.asked, want)
 		}
 		time.Sleep(time.Nanosecond)

@@ -36,7 +36,7 @@ type channelView struct {
 	Name       string            `json:"name"`
 	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool              `json:"default" doc:"It is that of pushes that name none."`
-	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over; rejecting, attempts are made, and more than a fifth of at least twenty of yours in the last five minutes were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
 	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"When the pause ends; null: there is none."`
 	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last saw it so; null: unknown."`
 	Throughput *throughputView   `json:"throughput,omitempty" doc:"How many attempts may begin, of all tenants together; absent: any number."`
@@ -58,10 +58,11 @@ type lastMinuteView struct {
 	Unknown   int `json:"unknown"`
 }
 
-// lastFiveView counts the attempts by which a channel is rejecting.
+// lastFiveView counts the attempts by which a channel is rejecting or failing.
 type lastFiveView struct {
 	Attempts int `json:"attempts" doc:"Your attempts that ended, over all workers. The last few seconds may be missing."`
 	Rejected int `json:"rejected" doc:"How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here."`
+	Failed   int `json:"failed" doc:"How many of them found the provider down, or got no answer."`
 }
 
 type channelsView struct {
@@ -76,7 +77,7 @@ func channelViewOf(c Channel, h push.ChannelHealth) channelView {
 	v := channelView{
 		Name: c.Name, Type: c.Type, State: h.State, Until: maybe(h.Until), AsOf: maybe(h.AsOf), Waiting: h.Waiting,
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
-		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected},
+		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected, h.Recent.Failed},
 	}
 	if v.State == "" {
 		v.State = stateUnknown
@@ -115,7 +116,7 @@ func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
 func (a *api) channelRoutes(*spec) []operation {
 	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
 		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
-		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1},
+		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1, Failed: 30},
 	})
 	failing.Default = true
 	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})

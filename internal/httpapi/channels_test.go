@@ -17,8 +17,8 @@ func TestChannels(t *testing.T) {
 	nothing := map[string]any{"delivered": 0.0, "refused": 0.0, "unknown": 0.0}
 	unknown := func() []any {
 		return []any{
-			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0}},
-			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0}},
+			map[string]any{"name": "push", "type": "webhook", "default": true, "state": "unknown", "until": nil, "as_of": nil, "throughput": map[string]any{"rate": 90.0, "per": "1m0s", "burst": 1.0}, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
+			map[string]any{"name": "sms", "type": "sms", "default": false, "state": "unknown", "until": nil, "as_of": nil, "waiting": 0.0, "last_minute": nothing, "last_five_minutes": map[string]any{"attempts": 0.0, "rejected": 0.0, "failed": 0.0}},
 		}
 	}
 	got := b.send("GET", "/v1/channels", "").must(t, 200)
@@ -59,6 +59,14 @@ func TestChannels(t *testing.T) {
 		if got.at(t, "channels", 0, "state") != want || (got.at(t, "channels", 0, "last_five_minutes", "rejected") == 360.0) != (want == "rejecting") {
 			t.Errorf("want %s: %s", want, got.text)
 		}
+	}
+
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 100, Failed: 100}}); err != nil {
+		t.Fatal(err)
+	}
+	b.advance(time.Second)
+	if got = b.send("GET", "/v1/channels", "").must(t, 200); got.at(t, "channels", 0, "state") != "failing" || got.at(t, "channels", 0, "last_five_minutes", "failed") != 100.0 {
+		t.Errorf("%s", got.text)
 	}
 
 	b.send("GET", "/v1/channels?name=push&x=1", "").must(t, 422, "invalid-request")

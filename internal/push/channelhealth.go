@@ -15,7 +15,7 @@ const (
 	ChannelWorking   ChannelState = "working"
 	ChannelTrying    ChannelState = "trying"    // a few at a time, after a pause
 	ChannelPaused    ChannelState = "paused"    // not now, because the provider asked for a pause
-	ChannelRejecting ChannelState = "rejecting" // they are made, and too many are refused permanently: see ChannelOutcomes.Rejecting
+	ChannelRejecting ChannelState = "rejecting" // they are made, and too many are refused permanently: see ChannelOutcomes.State
 	ChannelFailing   ChannelState = "failing"   // not now, because too many in a row have found the provider down
 )
 
@@ -35,11 +35,11 @@ type ChannelView struct {
 	Held    time.Duration // how much longer it pauses
 }
 
-// The rule of [ChannelOutcomes.Rejecting].
+// The rule by which outcomes are judged.
 const (
-	OutcomesSpan  = 5 * time.Minute // in which outcomes count
-	FewestJudged  = 20              // outcomes; of fewer nothing is said
-	RejectedShare = 5               // one in so many may be refused permanently
+	OutcomesSpan = 5 * time.Minute // in which outcomes count
+	FewestJudged = 20              // outcomes; of fewer nothing is said
+	PoorShare    = 5               // one in so many may be refused permanently, or fail
 )
 
 // ChannelOutcomes counts how attempts of a tenant through a channel ended.
@@ -48,11 +48,20 @@ type ChannelOutcomes struct {
 	Channel  string
 	Attempts int
 	Rejected int // refused permanently, not because of one address alone
+	Failed   int // that found the provider down, or got no answer
 }
 
-// Rejecting reports whether more than a fifth of at least twenty attempts were refused permanently.
-func (o ChannelOutcomes) Rejecting() bool {
-	return o.Attempts >= FewestJudged && o.Rejected*RejectedShare > o.Attempts
+// State is what the outcomes say of a channel: [ChannelFailing] if more than a fifth of at least twenty attempts failed,
+// [ChannelRejecting] if so many were refused permanently, and else [ChannelWorking].
+func (o ChannelOutcomes) State() ChannelState {
+	switch {
+	case o.Attempts < FewestJudged:
+	case o.Failed*PoorShare > o.Attempts:
+		return ChannelFailing
+	case o.Rejected*PoorShare > o.Attempts:
+		return ChannelRejecting
+	}
+	return ChannelWorking
 }
 
 // UnhealthyChannel is a channel that has become unhealthy for a tenant.

@@ -59,6 +59,12 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	}
 
 	sees(push.ChannelWorking)
+	more := []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "sms", Attempts: 90, Failed: 90}}
+	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
+	wants(push.ChannelRejecting, 450, 320) // a fifth is not more than a fifth
+	more[0].Attempts, more[0].Failed = 1, 1
+	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
+	wants(push.ChannelFailing, 451, 320)
 	b.exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
 	wants(push.ChannelWorking, 0, 0)
 	b.exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
@@ -103,7 +109,7 @@ func TestTellUnhealthy(t *testing.T) {
 		Data map[string]any
 	}
 	testenv.Check(t, json.Unmarshal([]byte(payload), &event))
-	if diff := cmp.Diff(map[string]any{"channel": "sms", "state": "rejecting", "attempts": 360.0, "rejected": 360.0, "window_seconds": 300.0}, event.Data); event.Type != "channel.unhealthy" || diff != "" {
+	if diff := cmp.Diff(map[string]any{"channel": "sms", "state": "rejecting", "attempts": 360.0, "rejected": 360.0, "failed": 0.0, "window_seconds": 300.0}, event.Data); event.Type != "channel.unhealthy" || diff != "" {
 		t.Errorf("%s: %s", payload, diff)
 	}
 
