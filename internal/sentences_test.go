@@ -33,7 +33,7 @@ var forPrograms = map[string]string{
 // TestSentences_Durations: a duration in a sentence is written by [duration.Words], as in "within 1 minute". Go's own text, 1m0s, is in
 // log lines and in what programs read.
 func TestSentences_Durations(t *testing.T) {
-	w := durationsSaid{set: token.NewFileSet(), packages: map[string]*types.Package{}}
+	w := durationsSaid{t: t, set: token.NewFileSet(), packages: map[string]*types.Package{}}
 	said, left := 0, map[string]string{}
 	for file, what := range forPrograms {
 		left[file] = what
@@ -114,6 +114,7 @@ func filesOf(t *testing.T, set *token.FileSet, folder string) (files []*ast.File
 
 // durationsSaid finds durations that become text. It knows the types of our packages and of package time; what others declare has no type.
 type durationsSaid struct {
+	t        *testing.T
 	set      *token.FileSet
 	packages map[string]*types.Package
 }
@@ -155,17 +156,7 @@ func (w *durationsSaid) Import(path string) (*types.Package, error) {
 		w.packages[path], _ = w.check(path, []*ast.File{file}, nil)
 	}
 	if of, is := strings.CutPrefix(path, module); is && w.packages[path] == nil {
-		files, err := parser.ParseDir(w.set, "../"+of, func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }, 0)
-		if err != nil {
-			return nil, err
-		}
-		for _, parsed := range files {
-			var all []*ast.File
-			for _, file := range parsed.Files {
-				all = append(all, file)
-			}
-			w.packages[path], _ = w.check(path, all, nil)
-		}
+		w.packages[path], _ = w.check(path, filesOf(w.t, w.set, "../"+of), nil)
 	}
 	if w.packages[path] == nil {
 		w.packages[path] = types.NewPackage(path, filepath.Base(path))
