@@ -185,3 +185,15 @@ func (b *bundle) ask(method, path string, body any, headers ...string) (answer, 
 	}
 	return a, nil
 }
+
+// repeat repeats a request that Postgres was too late for, as on a busy machine.
+func (b *bundle) repeat(method, path string, body any, headers ...string) (a answer) {
+	b.t.Helper()
+	b.until(fmt.Sprint(method, " ", path, " is answered"), func() bool {
+		var err error
+		a, err = b.ask(method, path, body, headers...)
+		testenv.Check(b.t, err)
+		return a.status != http.StatusServiceUnavailable || !strings.Contains(fmt.Sprint(a.body["detail"]), lateDatabase)
+	})
+	return a
+}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/devstack"
@@ -207,11 +208,11 @@ func (b *bundle) accept(name string, in time.Duration, message object) map[strin
 		if in > 0 {
 			body["send_at"] = time.Now().Add(in).Format(time.RFC3339)
 		}
-		status, a := b.call("POST", "/v1/pushes", body)
-		if status != http.StatusCreated {
-			b.t.Fatalf("%s: %d %v", name, status, a)
+		a := b.repeat("POST", "/v1/pushes", body, "Idempotency-Key", uuid.NewString())
+		if a.status != http.StatusCreated {
+			b.t.Fatalf("%s: %v", name, a)
 		}
-		due[a["id"].(string)], _ = time.Parse(time.RFC3339, a["send_at"].(string))
+		due[a.body["id"].(string)], _ = time.Parse(time.RFC3339, a.body["send_at"].(string))
 	}
 	return due
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // rescheduled is a recipient whose only push is moved or canceled while Redis is
@@ -31,11 +33,12 @@ func newReschedules(name string, b, other *bundle) *reschedules {
 
 func (m *reschedules) submit(b *bundle, one *rescheduled, at time.Time, want int) object {
 	b.t.Helper()
-	status, a := b.call("POST", "/v1/pushes", object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}})
-	if status != want {
-		b.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), status, a, want)
+	push := object{"recipient": one.name, "send_at": at.Format(time.RFC3339), "message": object{}}
+	a := b.repeat("POST", "/v1/pushes", push, "Idempotency-Key", uuid.NewString())
+	if a.status != want {
+		b.t.Errorf("%s at %s: %d %v, want %d", one.name, at.Format(time.TimeOnly), a.status, a.body, want)
 	}
-	return a
+	return a.body
 }
 
 // settle books, and lets both APIs refuse the same place: the cache knows it.
@@ -56,8 +59,8 @@ func (m *reschedules) change() {
 		if i%2 == 1 {
 			method, path, body = "PATCH", "/v1/pushes/"+one.push, object{"send_at": one.to.Format(time.RFC3339)}
 		}
-		if status, a := m.w.call(method, path, body); status != http.StatusOK {
-			m.w.t.Errorf("%s %s: %d %v", method, path, status, a)
+		if a := m.w.repeat(method, path, body); a.status != http.StatusOK {
+			m.w.t.Errorf("%s %s: %d %v", method, path, a.status, a.body)
 		}
 	}
 }
