@@ -967,7 +967,7 @@ type Channel struct {
 	LastMinute      LastMinute `json:"last_minute"`
 	Name            string     `json:"name"`
 
-	// State The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+	// State The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
 	Type       ChannelType  `json:"type"`
@@ -979,7 +979,7 @@ type Channel struct {
 	Waiting int64 `json:"waiting"`
 }
 
-// ChannelState The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+// ChannelState The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
 type ChannelState string
 
 // ChannelType defines model for Channel.Type.
@@ -1362,7 +1362,7 @@ type LastFive struct {
 	// Attempts Your attempts that ended, over all workers. The last few seconds may be missing.
 	Attempts int64 `json:"attempts"`
 
-	// Failed How many of them found the provider down, or got no answer.
+	// Failed How many of them found the provider down, got no answer, or were refused for now, which is not about one address alone and asks for no pause.
 	Failed int64 `json:"failed"`
 
 	// Rejected How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here.

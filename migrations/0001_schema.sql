@@ -681,7 +681,7 @@ CREATE TABLE channel_outcomes (
     worker    uuid NOT NULL,
     attempts  int NOT NULL,                           -- that ended
     rejected  int NOT NULL,                           -- of them: refused permanently, not because of one address alone
-    failed    int NOT NULL,                           -- of them: found the provider down, or got no answer
+    failed    int NOT NULL,                           -- of them: see push.ChannelOutcomes
     PRIMARY KEY (tenant_id, channel, minute, worker)
 ) WITH (fillfactor = 70);
 CREATE INDEX channel_outcomes_minute ON channel_outcomes (minute);

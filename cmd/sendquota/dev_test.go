@@ -30,11 +30,14 @@ func TestWelcome_Inbox(t *testing.T) {
 
 // TestDev_IgnoresServersOfEnvironment: the variables of the shell, which may name servers of production, name none for dev; the flags do.
 func TestDev_IgnoresServersOfEnvironment(t *testing.T) {
-	t.Parallel()
-	shell := []string{"DATABASE_URL=postgres://production/db", "REDIS_URL=redis://production"}
+	t.Setenv("PGOPTIONS", "-c search_path=app")
+	shell := []string{"DATABASE_URL=postgres://production/db", "REDIS_URL=redis://production", "PGOPTIONS=-c search_path=app"}
 	cfg, err := dev{}.settings(shell)
 	if err != nil || cfg.DatabaseURL != "" || cfg.RedisURL != "" {
 		t.Errorf("dev takes the servers of the shell: %v", err)
+	}
+	if _, set := os.LookupEnv("PGOPTIONS"); set {
+		t.Error("its servers are asked with the options of the shell")
 	}
 	cfg, err = dev{DatabaseURL: "postgres://here/db", RedisURL: "redis://here"}.settings(shell)
 	if err != nil || cfg.DatabaseURL != "postgres://here/db" || cfg.RedisURL != "redis://here" {

@@ -20,6 +20,16 @@ import (
 // demoTenant is the only tenant of a database that dev takes.
 const demoTenant = "demo"
 
+// postgresVariables names the variables by which libpq and pgx connect.
+func postgresVariables(environ []string) (names []string) {
+	for _, one := range environ {
+		if name, _, _ := strings.Cut(one, "="); strings.HasPrefix(name, "PG") && name != "PGDATA" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // settings reads the settings. Only the flags name servers: the variables of the shell may name those of production, and hold their key.
 func (c dev) settings(environ []string) (config.Config, error) {
 	rest, left := devstack.WithoutServices(environ)
@@ -27,6 +37,13 @@ func (c dev) settings(environ []string) (config.Config, error) {
 		var keys []string
 		rest, keys = devstack.Without(rest, seal.KeyVariable, seal.PreviousVariable)
 		left = append(left, keys...)
+		for _, name := range postgresVariables(environ) { // they change what every URL means
+			rest, _ = devstack.Without(rest, name)
+			left = append(left, name)
+			if err := os.Unsetenv(name); err != nil {
+				return config.Config{}, err
+			}
+		}
 	}
 	if len(left) > 0 {
 		fmt.Fprintf(os.Stderr, "ignoring %s: dev uses servers of its own; --database-url and --redis-url name others\n", strings.Join(left, " and "))

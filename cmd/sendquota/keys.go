@@ -84,7 +84,7 @@ func orZero(d *time.Duration) time.Duration {
 func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, error) {
 	id, err := st.Tenant(ctx, name)
 	if errors.Is(err, push.ErrNotFound) {
-		return id, fmt.Errorf("there is no tenant %s; make it with: sendquota tenants create %s", brief(name), brief(name))
+		return id, fmt.Errorf("there is no tenant %s, or it is being deleted: see sendquota tenants list, or make it with: sendquota tenants create %s", brief(name), brief(name))
 	}
 	return id, err
 }

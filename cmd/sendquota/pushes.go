@@ -24,7 +24,9 @@ type pushView struct {
 	Channel           string      `json:"channel"`
 	Category          string      `json:"category"`
 	Status            push.Status `json:"status"`
+	RequestedSendAt   time.Time   `json:"requested_send_at"`
 	SendAt            time.Time   `json:"send_at"`
+	Held              *heldView   `json:"held"`            // null: it was not held
 	NextAt            *time.Time  `json:"next_attempt_at"` // null: it has ended
 	ExpiresAt         time.Time   `json:"expires_at"`
 	Attempts          int         `json:"attempts"`
@@ -34,6 +36,13 @@ type pushView struct {
 	RequestID         string      `json:"request_id"`
 	CreatedAt         time.Time   `json:"created_at"`
 	Sends             []sendView  `json:"sends,omitempty"`
+}
+
+// heldView is why a push was last not sent when it was due.
+type heldView struct {
+	By    string     `json:"by"` // a rule, or a pause
+	Since time.Time  `json:"since"`
+	Until *time.Time `json:"until"` // null: not known
 }
 
 // sendView is an attempt.
@@ -47,11 +56,14 @@ type sendView struct {
 
 func pushViewOf(tenant string, p push.Push) pushView {
 	v := pushView{
-		ID: p.ID, Tenant: tenant, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Status: p.Status, SendAt: p.SendAt.UTC(),
+		ID: p.ID, Tenant: tenant, Recipient: p.Recipient, Channel: p.Channel, Category: p.Category, Status: p.Status, RequestedSendAt: p.RequestedSendAt.UTC(), SendAt: p.SendAt.UTC(),
 		ExpiresAt: p.ExpiresAt.UTC(), Attempts: p.Attempts, LastError: p.LastError, PossiblyDelivered: p.PossiblyDelivered, RequestID: p.RequestID, CreatedAt: p.CreatedAt.UTC(),
 	}
 	if p.Status == push.Scheduled {
 		v.NextAt = orNil(p.NextAt.UTC())
+	}
+	if p.Held.By != "" {
+		v.Held = &heldView{p.Held.By, p.Held.Since.UTC(), orNil(p.Held.Until.UTC())}
 	}
 	if p.Campaign != uuid.Nil {
 		v.Campaign = &p.Campaign
@@ -88,6 +100,9 @@ func (c onePush) with(work func(ctx context.Context, st *store.Store, tenant uui
 func (c onePush) show(v pushView) error {
 	text := fmt.Sprintf("push        %s\ntenant      %s\nrecipient   %s\nchannel     %s\nstatus      %s\nsend at     %s\nexpires at  %s\nattempts    %d\nlast error  %s\nrequest     %s\n",
 		v.ID, v.Tenant, v.Recipient, v.Channel, v.Status, timeOrDash(&v.SendAt), timeOrDash(&v.ExpiresAt), v.Attempts, v.LastError, v.RequestID)
+	if v.Held != nil {
+		text += fmt.Sprintf("held by     %s, since %s, until %s\n", v.Held.By, timeOrDash(&v.Held.Since), timeOrDash(v.Held.Until))
+	}
 	for _, s := range v.Sends {
 		text += fmt.Sprintf("attempt %d   %s %s %s\n", s.Attempt, timeOrDash(&s.StartedAt), s.Outcome, s.Error)
 	}

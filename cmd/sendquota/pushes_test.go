@@ -24,6 +24,10 @@ func TestOperators_AllTenants(t *testing.T) {
 	testenv.Check(t, err)
 	theirs := p.ID
 	b.hook()
+	testenv.Exec(t, b.database, `UPDATE pushes SET held_by = 'night', held_since = clock_timestamp() WHERE id = $1`, own)
+	testenv.Exec(t, b.database, `UPDATE live SET put_off_at = clock_timestamp() WHERE push_id = $1`, own)
+	testenv.Check(t, b.st.SeeChannels(t.Context(), b.tenant, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}}))
+	testenv.Check(t, b.st.CountOutcomes(t.Context(), b.tenant, []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "log", Attempts: 20, Rejected: 20}}))
 	for _, row := range []struct {
 		line      string
 		has, lack []string
@@ -36,6 +40,10 @@ func TestOperators_AllTenants(t *testing.T) {
 		{"push cancel " + theirs, []string{"canceled"}, nil},
 		{"push cancel " + theirs, []string{"canceled"}, nil},
 		{"push list --status canceled --json", []string{theirs, `"tenant":"other"`}, []string{own}},
+		{"push get " + own, []string{"held by     night, since"}, nil},
+		{"channels", []string{"rejecting"}, nil}, // the worst of all tenants
+		{"channels --tenant other", []string{"working"}, []string{"rejecting"}},
+		{"status --tenant acme --json", []string{`"put_off":1`}, nil},
 		{"status", []string{"acme", "other"}, nil},
 		{"status --tenant acme --json", []string{`"waiting":1`}, []string{"other"}},
 		{"webhooks", []string{"acme", "https://example.com/hook"}, []string{"secret"}},

@@ -24,6 +24,7 @@ type waitingView struct {
 	Waiting   int        `json:"waiting"`
 	UnderWay  int        `json:"under_way"`
 	Due       int        `json:"due"`
+	PutOff    int        `json:"put_off"` // by a rule, when they were due
 	OldestDue *time.Time `json:"oldest_due"`
 }
 
@@ -35,11 +36,11 @@ func (c showStatus) Run() error {
 		}
 		views := make([]waitingView, len(all))
 		for i, t := range all {
-			views[i] = waitingView{t.Name, t.Waiting, t.UnderWay, t.Due, t.OldestDue}
+			views[i] = waitingView{t.Name, t.Waiting, t.UnderWay, t.Due, t.PutOff, t.OldestDue}
 		}
-		titles := []string{"TENANT", "WAITING", "UNDER WAY", "DUE", "OLDEST DUE"}
+		titles := []string{"TENANT", "WAITING", "UNDER WAY", "DUE", "PUT OFF", "OLDEST DUE"}
 		return printList(os.Stdout, c.JSON, "tenants", views, titles, func(v waitingView) []string {
-			return []string{v.Tenant, strconv.Itoa(v.Waiting), strconv.Itoa(v.UnderWay), strconv.Itoa(v.Due), timeOrDash(v.OldestDue)}
+			return []string{v.Tenant, strconv.Itoa(v.Waiting), strconv.Itoa(v.UnderWay), strconv.Itoa(v.Due), strconv.Itoa(v.PutOff), timeOrDash(v.OldestDue)}
 		})
 	})
 }
@@ -61,7 +62,10 @@ func (c showChannels) Run() error {
 			report, err := st.ChannelHealth(ctx, t.ID)
 			for name, h := range report.Channels {
 				v := found[name]
-				v.Channel, v.State, v.Until, v.Due = name, h.State, orNil(h.Until), v.Due+h.Waiting
+				v.Channel, v.Due = name, v.Due+h.Waiting
+				if h.State.Worse(v.State) { // the worst of all tenants
+					v.State, v.Until = h.State, orNil(h.Until)
+				}
 				if v.Attempts == nil {
 					v.Attempts = map[push.Outcome]int{push.Delivered: 0, push.Refused: 0, push.Unknown: 0}
 				}

@@ -28,6 +28,13 @@ func (exportTenant) Help() string {
 Secrets are left out: API keys, passwords, links, sessions, and the secrets of webhooks. The files name people: only you can read them. The folder appears when it is complete.`
 }
 
+func (c exportTenant) Validate() error {
+	if c.Dir == "" {
+		return errors.New("DIR must name a folder")
+	}
+	return nil
+}
+
 func (c exportTenant) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		tenant, err := tenantNamed(ctx, st, c.Name)
@@ -37,12 +44,17 @@ func (c exportTenant) Run() error {
 		if _, err := os.Lstat(c.Dir); !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("%s exists already; name a folder that does not", brief(c.Dir))
 		}
-		e := &tenantFiles{dir: filepath.Clean(c.Dir) + ".partial", rows: map[string]int64{}, open: map[string]*tenantFile{}}
-		if err := e.write(ctx, st, tenant); err != nil {
-			return errors.Join(err, os.RemoveAll(e.dir))
-		}
-		if err := os.Rename(e.dir, c.Dir); err != nil {
+		target := filepath.Clean(c.Dir)
+		dir, err := os.MkdirTemp(filepath.Dir(target), filepath.Base(target)+".partial-")
+		if err != nil {
 			return err
+		}
+		e := &tenantFiles{dir: dir, rows: map[string]int64{}, open: map[string]*tenantFile{}}
+		if err = e.write(ctx, st, tenant); err == nil {
+			err = os.Rename(dir, target)
+		}
+		if err != nil {
+			return errors.Join(err, os.RemoveAll(dir))
 		}
 		return c.print(map[string]any{"id": tenant, "name": c.Name, "dir": c.Dir, "rows": e.rows}, "tenant %s is exported to %s\n", c.Name, c.Dir)
 	})
@@ -60,11 +72,8 @@ type tenantFile struct {
 	buffer *bufio.Writer
 }
 
-// write writes all files into a new folder.
+// write writes all files.
 func (e *tenantFiles) write(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
-	if err := errors.Join(os.RemoveAll(e.dir), os.Mkdir(e.dir, 0o700)); err != nil {
-		return err
-	}
 	err := st.ExportTenant(ctx, tenant, e.line)
 	for _, f := range e.open {
 		err = errors.Join(err, f.buffer.Flush(), f.Close())

@@ -44,6 +44,7 @@ func tool(t *testing.T, env []string, stdout io.Writer, args ...string) (stderr 
 
 // bench is a sendquota that runs in the test, with a tenant acme.
 type bench struct {
+	database string
 	*testing.T
 	st     *store.Store
 	tenant uuid.UUID
@@ -58,6 +59,7 @@ func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{T: t, dir: t.TempDir()}
 	database := testenv.Postgres(t)
+	b.database = database
 	env := []string{"DATABASE_URL=" + database, "REDIS_URL=" + testenv.Redis(t), "SENDQUOTA_ADDR=127.0.0.1:0", "SENDQUOTA_SEAL_KEY=" + testenv.SealKey}
 	cfg, err := config.Load(env)
 	testenv.Check(t, err)

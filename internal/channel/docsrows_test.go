@@ -178,9 +178,10 @@ func TestDocs_Email(t *testing.T) {
 	cases := map[string][]mailScript{
 		"2xx to the end of the message":        every("dot", "250 2.0.0 Ok", "251 Ok", "200 Ok"),
 		"4xx, at any step":                     every(steps, "421 4.3.2 going", "450 4.1.1 not now", "451 no", "499 no"),
-		"55x to `RCPT`, `DATA` or the message": every("RCPT DATA dot", "550 no", "551 5.7.1 no", "552 no", "554 5.6.0 no", "559 no"),
+		"55x to `RCPT`, `DATA` or the message": every("RCPT DATA dot", "550 no", "551 5.7.1 no", "552 no", "554 5.6.0 no", "559 no", "550 User anna not listed in Domino Directory"),
 		"55x to them that blames the operator: see the next table": append(every("RCPT DATA dot", "550 5.7.64 no", "554 5.7.26 no", "550 5.7.606 no", "550 5.7.649 no"),
-			every("RCPT DATA", "554 Relay access denied", "550 5.7.1 blocked using zen.spamhaus.org", "553 5.7.1 <a@b>: not owned by user", "550 Authentication required")...),
+			every("RCPT DATA", "554 Relay access denied", "550 5.7.1 blocked using zen.spamhaus.org", "553 5.7.1 <a@b>: not owned by user", "550 Authentication required", "553 Relaying disallowed as a@b", "550 5.4.0 relay denied",
+				"554 Message rejected: Email address is not verified.", "550 5.7.1 Client host rejected: cannot find your reverse hostname")...),
 		"any other 5xx; 5xx to the greeting, `STARTTLS`, `AUTH` or `MAIL`": append(
 			every("RCPT DATA dot", "500 no", "503 5.1.1 no", "530 no", "541 no", "571 no"), every("greeting STARTTLS AUTH MAIL", "500 no", "535 5.7.8 no", "550 5.1.1 no", "554 no")...),
 		"no `STARTTLS`, a certificate that is not valid, a broken connection, a time-out, before the end of the message": every("greeting STARTTLS AUTH MAIL RCPT DATA", mailDrops, mailHangs),

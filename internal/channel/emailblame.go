@@ -24,16 +24,16 @@ func mailBlames() []mailBlame {
 		{codes: "5.7.606-5.7.649", text: "the sender's IP address is blocked"},
 		{codes: "5.7.700-5.7.750", text: "the sender's organization may not send"},
 
-		{words: "relay access denied, relay denied, relaying denied, relaying not, relay not permitted, unable to relay", text: "the server does not relay for us"},
-		{words: "blocklist, blacklist, block list, black list, blocked using, listed at, listed by, listed in, spamhaus, spamcop, barracudacentral, dnsbl", text: "the sender's IP address or domain is blocked"},
-		{words: "send as, not allowed to send, not authorized to send, not permitted to send, not owned by user", text: "we may not send as this sender"},
+		{words: "relay access denied, relay denied, relaying denied, relaying disallowed, relaying is, relaying not, relay not, not relay, not allowed to relay, unable to relay, allowed rcpthosts", text: "the server does not relay for us"},
+		{words: "blocklist, blacklist, block list, black list, blocked using, is listed, are listed, been listed, listed at, listed by, our rbl, an rbl, reputation of the sending, spamhaus, spamcop, barracudacentral, dnsbl", text: "the sender's IP address or domain is blocked"},
+		{words: "send as, not allowed to send, not authorized to send, not permitted to send, not owned by user, is not verified, verified sender", text: "we may not send as this sender"},
 		{words: "authentication required, authentication is required, must authenticate, not authenticated", text: "the server wants a sign-in"},
-		{words: "spf, dkim, dmarc, reverse dns, ptr record", text: "DKIM, SPF, DMARC or the reverse DNS of the sender is not valid"},
+		{words: "spf, dkim, dmarc, reverse dns, reverse hostname, ptr record", text: "DKIM, SPF, DMARC or the reverse DNS of the sender is not valid"},
 	}
 }
 
 // mailBlame is one kind of such replies: codes are enhanced status codes and ranges of them, words are looked for in the
-// text of replies without such a code, or with 5.7.0 or 5.7.1, which servers use for anything.
+// text of replies without such a code, or with one that ends in 0 or 5.7.1, which servers use for anything.
 type mailBlame struct{ codes, words, text string }
 
 // blames returns why a 55x reply blames the operator, or nothing.
@@ -42,7 +42,7 @@ func blames(code, text string) string {
 		if b.codes != "" && hasCode(b.codes, code) {
 			return b.text
 		}
-		if b.words != "" && (code == "" || code == "5.7.0" || code == "5.7.1") && hasWords(b.words, text) {
+		if b.words != "" && (code == "" || detail(code) == 0 || code == "5.7.1") && hasWords(b.words, text) {
 			return b.text
 		}
 	}

@@ -68,6 +68,7 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 		return err
 	}
 	recipient, zone := columns.of(asRecipient), columns.of(asZone)
+	file.OneLine(recipient)
 	buffered := bufio.NewWriter(to)
 	cells := httpapi.NewCSVWriter(buffered, httpapi.PlainCSV, "recipient", "time_zone")
 	_ = cells.Flush() // buffered keeps errors

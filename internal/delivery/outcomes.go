@@ -20,14 +20,17 @@ type outcomeKey struct {
 	channel string
 }
 
-// note counts an attempt. A permanent refusal because of one address alone, such as an unregistered one, is no refusal of
-// the channel's.
+// note counts an attempt. A refusal because of one address alone, such as an unregistered one, is no refusal of the channel's, and
+// one that asks for a pause is no failure: the channel is paused.
 func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) {
 	one := push.ChannelOutcomes{Tenant: tenant, Channel: channelName, Attempts: 1}
-	if r.Outcome == push.Refused && r.Final && !r.OneAddress {
+	switch {
+	case r.Down || r.Outcome == push.Unknown:
+		one.Failed = 1
+	case r.Outcome != push.Refused || r.OneAddress:
+	case r.Final:
 		one.Rejected = 1
-	}
-	if r.Down || r.Outcome == push.Unknown {
+	case r.RetryAfter == 0:
 		one.Failed = 1
 	}
 	o.add(one)

@@ -108,7 +108,7 @@ func TestReporter_TellsChanges(t *testing.T) {
 }
 
 // TestReporter_CountsOutcomes: a worker adds what it has seen every five seconds, and keeps what could not be written. A
-// permanent refusal that is about one address counts as an attempt alone.
+// refusal that is about one address, or asks for a pause, counts as an attempt alone.
 func TestReporter_CountsOutcomes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, st, tenant := &Worker{queues: &channelQueues{}}, &told{}, uuid.New()
@@ -126,6 +126,8 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Unknown})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, Down: true})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, RetryAfter: time.Second})
+			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, OneAddress: true})
 		}
 		r.told, r.toldAt = []push.ChannelView{}, time.Now() // the channels are told
 		st.fail = 1
@@ -134,7 +136,7 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 		w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
 		time.Sleep(countAgain - time.Nanosecond)
 		pass(false)
-		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 18, Rejected: 3, Failed: 6}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
+		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 24, Rejected: 3, Failed: 9}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
 			t.Errorf("%v, asked %d times; want %v", st.counts, st.asked, want)
 		}
 		time.Sleep(time.Nanosecond)

@@ -36,7 +36,7 @@ type channelView struct {
 	Name       string            `json:"name"`
 	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
 	Default    bool              `json:"default" doc:"It is that of pushes that name none."`
-	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
 	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"When the pause ends; null: there is none."`
 	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last saw it so; null: unknown."`
 	Throughput *throughputView   `json:"throughput,omitempty" doc:"How many attempts may begin, of all tenants together; absent: any number."`
@@ -62,7 +62,7 @@ type lastMinuteView struct {
 type lastFiveView struct {
 	Attempts int `json:"attempts" doc:"Your attempts that ended, over all workers. The last few seconds may be missing."`
 	Rejected int `json:"rejected" doc:"How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here."`
-	Failed   int `json:"failed" doc:"How many of them found the provider down, or got no answer."`
+	Failed   int `json:"failed" doc:"How many of them found the provider down, got no answer, or were refused for now, which is not about one address alone and asks for no pause."`
 }
 
 type channelsView struct {

@@ -26,6 +26,9 @@ type CSVFile struct {
 	behind int    // the line behind the header
 }
 
+// OneLine says of which column the cells have no line breaks, as the API reads that of recipients.
+func (c *CSVFile) OneLine(column int) { c.file.single[column] = true }
+
 // OpenCSV reads the header of a text. The error says what is wrong with it, in words for people.
 func OpenCSV(text io.Reader) (*CSVFile, error) {
 	f := &lineFile{ctx: context.Background(), lines: newLineReader(text, true), csv: true}

@@ -49,6 +49,7 @@ const dateForms = "a date is written 2026-12-24, 2026-12-24T20:00:00, 2026-12-24
 
 var (
 	errNoDate   = errors.New("it is no date: " + dateForms)
+	errNoZone   = errors.New("its zone is not known: write its offset, as in 2026-12-24T20:00:00-05:00")
 	errTwoDates = errors.New("it may be two dates, as day and month may be either: " + dateForms)
 )
 
@@ -103,9 +104,14 @@ func (m *machine) dateOf(v any) (time.Time, error) {
 		text = fmt.Sprintf("%s-%02d-%02d", found[3], month, day) + text[len(found[0]):]
 	}
 	for _, layout := range layouts {
-		if at, err := time.ParseInLocation(layout, text, m.at().Location()); err == nil {
-			return at, nil
+		at, err := time.ParseInLocation(layout, text, m.at().Location())
+		if err != nil {
+			continue
 		}
+		if name, offset := at.Zone(); strings.Contains(layout, "MST") && offset == 0 && name != "UTC" && name != "GMT" && at.Location() != m.at().Location() {
+			return at, errNoZone // Go takes a name that it does not know for that of UTC
+		}
+		return at, nil
 	}
 	return time.Time{}, errNoDate
 }

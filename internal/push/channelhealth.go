@@ -48,7 +48,7 @@ type ChannelOutcomes struct {
 	Channel  string
 	Attempts int
 	Rejected int // refused permanently, not because of one address alone
-	Failed   int // that found the provider down, or got no answer
+	Failed   int // found the provider down, got no answer, or were refused for now, not because of one address alone or with a pause
 }
 
 // State is what the outcomes say of a channel: [ChannelFailing] if more than a fifth of at least twenty attempts failed,

@@ -16,13 +16,15 @@ type TenantWaiting struct {
 	Waiting   int        // pushes, due or not
 	UnderWay  int        // attempts
 	Due       int        // of the waiting pushes
+	PutOff    int        // of the waiting pushes, by a rule
 	OldestDue *time.Time // nil: none is due
 }
 
 // WaitingByTenant counts what waits of a tenant, or of each for [uuid.Nil], by name. It reads all of these pushes.
 func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]TenantWaiting, error) {
 	return collect(ctx, s, pgx.RowToStructByPos[TenantWaiting], `
-		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due), min(l.next_at) FILTER (WHERE d.due)
+		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due),
+			count(*) FILTER (WHERE l.put_off_at IS NOT NULL AND l.token IS NULL AND NOT d.due), min(l.next_at) FILTER (WHERE d.due)
 		FROM tenants t LEFT JOIN live l ON l.tenant_id = t.id CROSS JOIN LATERAL (SELECT l.token IS NULL AND l.next_at <= statement_timestamp() AS due) d
 		WHERE $1::uuid IS NULL OR t.id = $1 GROUP BY t.id, t.name ORDER BY t.name`, zeronull.UUID(tenant))
 }
