@@ -121,7 +121,7 @@ func TestDemoAdmin(t *testing.T) {
 	if first == last {
 		t.Errorf("%+v", last)
 	}
-	// Another admin can sign in, so nobody needs a link, whoever else has not used one.
+	// Another admin can sign in, so no link is needed, whoever else has not used one.
 	token, link := user.NewLink()
 	bea, err := st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "bea@x", Role: user.Admin, Link: link})
 	if err != nil {

@@ -3,9 +3,7 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -286,20 +284,4 @@ func runAll(ctx context.Context, loops []func(context.Context) error) error {
 		g.Go(func() error { return run(ctx) })
 	}
 	return g.Wait()
-}
-
-func (a *App) metricsOnly() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", a.metrics.Handler())
-	profiles(mux)
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, `{"status":"ok"}`) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		report := a.health.Check(r.Context())
-		w.Header().Set("Content-Type", "application/json")
-		if !report.Serves() {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-		_ = json.NewEncoder(w).Encode(report) // a caller that went away needs no answer
-	})
-	return mux
 }

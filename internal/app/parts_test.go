@@ -113,7 +113,7 @@ func TestRedisOptions_BadURL(t *testing.T) {
 
 // TestRedis_RefusesConnections: the client fails at once, and complains to our log alone.
 func TestRedis_RefusesConnections(t *testing.T) {
-	cfg, err := config.Load([]string{"DATABASE_URL=postgres://nobody@127.0.0.1:1/nothing", "REDIS_URL=redis://127.0.0.1:1"})
+	cfg, err := config.Load([]string{"DATABASE_URL=postgres://user@127.0.0.1:1/nothing", "REDIS_URL=redis://127.0.0.1:1"})
 	if err != nil {
 		t.Fatal(err)
 	}

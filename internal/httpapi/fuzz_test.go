@@ -260,7 +260,7 @@ func nothingBooked(f *testing.F) *schedule.Service {
 }
 
 func noPostgres(f *testing.F) *store.Store {
-	st, err := store.Open(f.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
+	st, err := store.Open(f.Context(), "postgres://user@127.0.0.1:1/nothing", store.Config{Timeout: time.Millisecond})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
 // TestProblem_PostgresDown: without Postgres every operation answers 503, for the key as for the work.
 func TestProblem_PostgresDown(t *testing.T) {
 	b := setup(t)
-	down, err := store.Open(t.Context(), "postgres://nobody@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond, Sealer: testenv.Sealer()})
+	down, err := store.Open(t.Context(), "postgres://user@127.0.0.1:1/nothing", store.Config{Timeout: 300 * time.Millisecond, Sealer: testenv.Sealer()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// same reports whether two values are equal. If counted, a text that is a number equals that number: a cell of a list is a text.
+// same reports whether two values are equal. If counted, a text that is a number equals that number, and
+// another text beside a number is a fault: a cell of a list is a text.
 func (m *machine) same(a, b any, counted bool) (bool, error) {
 	for range 2 {
 		if s, ok := a.(special); ok {
@@ -23,6 +24,9 @@ func (m *machine) same(a, b any, counted bool) (bool, error) {
 	y, countsB := number(b)
 	if countsA && countsB && (!textA && !textB || counted && textA != textB) {
 		return order(x, y) == 0, nil
+	}
+	if counted && (textA && kindOf(b) == 'n' || textB && kindOf(a) == 'n') {
+		return false, errMixed
 	}
 	switch a := a.(type) {
 	case []any:

@@ -33,7 +33,7 @@ func TestMessage_Language(t *testing.T) {
 		{"{{ word | plus: 1 }}", "render: message.body: the filter plus of word: " + noNumber + " does not count"},
 		{"{{ 1 | plus: word }}", "render: message.body: the filter plus: " + noNumber + " does not count"},
 		{"{{ word | times: 2 | plus: nick }}", "render: message.body: the filter times of word: " + noNumber + " does not count"},
-		{"{% if word == 1 %}yes{% else %}no{% endif %}", "no"},
+		{"{% if word == 1 %}yes{% else %}no{% endif %}", "render: message.body: a text that is no number cannot be compared with a number"},
 		{"{% for i in (1..points) limit: points %}{% break %}{% endfor %}", ""},
 
 		// Numbers are counted as they are written.
