@@ -19,7 +19,7 @@ func TestSuits(t *testing.T) {
 	if err := usual.Suits(t.Context()); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
-	if err := store.CheckServer(t.Context(), usual.url, store.Config{}); err != nil {
+	if err := store.CheckServer(t.Context(), usual.url, store.Config{Sealer: testenv.Sealer()}); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
 
