@@ -19,26 +19,19 @@ import (
 // numbers are the parts of documents that give the value of a constant: {store.chunkLines} is the number, in digits or as a word, and
 // {quota.ttl m} is how many minutes the constant is.
 var numbers = map[string][]string{
-	"docs/architecture.md": {
-		"| shard, lane | one of {push.Shards} parts of all recipients",
-		"| bulk | what a tenant has beyond its first {schedule.promptShare} pushes for one second",
-		"around all send times, at most {store.sharedRows} of each recipient.",
-		"or that has more than {store.sharedRows} bookings around,",
-		"A tenant runs {store.ownTenantTurns} of them at a time while it is alone",
+	"docs/architecture/deliver.md": {
 		"All recipients are divided into {push.Shards} shards",
 		"by a lease in the table `lanes`, for {schedule.laneLease s} seconds,",
-		"until then, for {schedule.lookAtAll m} minutes at most,",
-		"arms one wake-up for each moment and {schedule.partSize} pushes.",
+		"Until then, for {schedule.lookAtAll m} minutes at most,",
+		"arms one wake-up for each moment and {schedule.partSize} pushes",
 		"If the delivery gate is shut for less than {booking.Patience s} seconds,",
 		"unless {delivery.mostRecording} times as many as there are slots",
 		"After {delivery.failuresToOpen} attempts in a row",
 		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is marked as bulk",
-		"more rarely, every {delivery.longestFeedPause s} seconds at last,",
-		"A chunk is up to {store.chunkLines} recipients of one lane,",
-		"What was begun more than {recurring.patience m} minutes ago counts as missed",
-		"a pass takes up to {recurring.portion} schedules of up to {store.mostTurns} tenants,",
-		"are recorded in portions of {recurring.mostRuns} for each schedule.",
-		"what Idempotency-Keys have made in the last {store.keyTime d} days |",
+		"more rarely, every {delivery.longestFeedPause s} seconds at last.",
+		"| other workers take them after {schedule.laneLease s} seconds |",
+	},
+	"docs/architecture/limits.md": {
 		"| {store.maxScanned} rows without a match, and about {store.maxPageBytes MiB} MiB |",
 		"| {store.singlesAlone} for one tenant; {store.singlesBeside} while several tenants book |",
 		"| {store.ownTurns}; {store.ownTenantTurns} of one tenant while it is alone.",
@@ -53,7 +46,7 @@ var numbers = map[string][]string{
 		"| simulations of campaigns | {httpapi.simulationsAtOnce} at a time, {httpapi.simulationsPerSelf} of one tenant; {httpapi.simulationBytes MiB} MiB of",
 		"transactions of {store.chunkLines} recipients, which hold no locks.",
 		"slowly has {httpapi.firstBodyTime s} seconds, and one more for each {httpapi.bytesASecond KiB} KiB |",
-		"| audiences that are uploaded | {httpapi.audienceMemory MiB} MiB of the memory of large requests; transactions of {campaign.uploadLines} lines,",
+		"| uploads of audiences | {httpapi.audienceMemory MiB} MiB of the memory of large requests; transactions of {campaign.uploadLines} lines,",
 		"| Redis' time for `/v1/limits` | {app.tenantLimitsWork ms} ms under way,",
 		"| queries for unknown API keys | {httpapi.maxLookups} at a time,",
 		"the last {store.endedKeysKept} that have ended |",
@@ -62,8 +55,23 @@ var numbers = map[string][]string{
 		"| {console.maxStreams}, {console.maxTenantStreams} of one tenant |",
 		"| passwords that are hashed | {user.hashesAtATime} at a time, with 19 MiB each, {user.hashesOfOne} of them for one address |",
 		"| workers | what a tenant has beyond {schedule.promptShare} pushes for one second",
+	},
+	"docs/architecture/submit.md": {
+		"around all send times, at most {store.sharedRows} of each recipient.",
+		"or that has more than {store.sharedRows} bookings around,",
+		"A tenant runs {store.ownTenantTurns} of them at a time while it is alone",
 		"where they expire {quota.ttl m} minutes later,",
-		"| other workers take them after {schedule.laneLease s} seconds |",
+		"what Idempotency-Keys have made in the last {store.keyTime d} days |",
+	},
+	"docs/architecture/teams.md": {
+		"A chunk is up to {store.chunkLines} recipients of one lane,",
+		"was begun more than {recurring.patience m} minutes ago counts as missed",
+		"a pass takes up to {recurring.portion} schedules of up to {store.mostTurns} tenants,",
+		"are recorded in portions of {recurring.mostRuns} for each schedule.",
+	},
+	"docs/architecture/words.md": {
+		"| shard, lane | one of {push.Shards} parts of all recipients",
+		"| bulk | a tenant's pushes beyond its first {schedule.promptShare} for one second",
 	},
 	"docs/console.md": {
 		"A tenant has at most {console.maxTenantStreams} such pages open in one process;",

@@ -155,12 +155,29 @@ func exitTable(t *testing.T) string {
 		}
 		commands[r.means] = append(commands[r.means], "`"+r.path+"`")
 	}
-	commands[ofStore.means] = append(commands[ofStore.means], "`"+strings.Join(withoutData, "`, `")+"`, and the programs `api` and `worker`")
+	for _, path := range withoutData {
+		commands[ofStore.means] = append(commands[ofStore.means], "`"+path+"`")
+	}
+	commands[ofStore.means] = append(commands[ofStore.means], "the programs `api` and `worker`")
 	b := "\n  | command | 0 | 1 | 2 | 3 |\n  |---|---|---|---|---|\n"
 	for _, means := range rows {
-		b += "  " + strings.ReplaceAll("| "+strings.Join(commands[means], ", ")+" | "+strings.Join(means[:], " | ")+" |\n", "  |", " |")
+		for _, cell := range cells(commands[means]) {
+			b += "  " + strings.ReplaceAll("| "+cell+" | "+strings.Join(means[:], " | ")+" |\n", "  |", " |")
+		}
 	}
 	return b + "\n"
+}
+
+// cells joins names to cells of a table, none of which is too long to read.
+func cells(names []string) (all []string) {
+	for _, name := range names {
+		if last := len(all) - 1; last >= 0 && len(all[last])+len(name) < 200 {
+			all[last] += ", " + name
+		} else {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // TestCommands_ExitStatus runs every command with every kind of fault.
