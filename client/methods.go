@@ -37,52 +37,52 @@ type PushesAPI struct{ c *Client }
 
 // PushesOptions are the optional parameters of a call. A zero value is left out.
 type PushesOptions struct {
-	// Only this recipient's.
+	// Only entries of this recipient.
 	Recipient string
 
-	// Only those in this state.
+	// Only pushes with this status.
 	Status PushStatus
 
-	// Only those through this channel.
+	// Only pushes on this channel.
 	Channel string
 
-	// Only those of this category.
+	// Only pushes of this category.
 	Category string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 
-	// Only those with this last_error, word by word.
+	// Only pushes with exactly this last_error.
 	Reason string
 
-	// Only those with a send time not before this. RFC 3339 with a zone.
+	// Only pushes with a send time at or after this. RFC 3339 with a zone.
 	From time.Time
 
-	// Only those with a send time before this. RFC 3339 with a zone.
+	// Only pushes with a send time before this. RFC 3339 with a zone.
 	Until time.Time
 }
 
 // ListBulkChanges is GET /v1/bulk-changes: list bulk changes.
 //
-// Lists those under way, and those that ended in the last 30 days.
+// Lists the bulk changes that are running, and those that ended in the last 30 days.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) ListBulkChanges(ctx context.Context) iter.Seq2[BulkChange, error] {
 	return list(ctx, a.c, path("/v1/bulk-changes"), params{"page_size": 500}, func(p BulkChangesPage) ([]BulkChange, string) { return p.BulkChanges, p.NextPageToken })
 }
 
-// CreateBulkChange is POST /v1/bulk-changes: cancel or move all pushes that fit a filter.
+// CreateBulkChange is POST /v1/bulk-changes: cancel or move all pushes that match a filter.
 //
-// The workers cancel or move the pushes one by one, as the single requests would, through the quota: what is refused
-// keeps its time. The filter is frozen when the request is accepted: it is about the pushes that are scheduled and fit
-// then. A push that is sent before its turn is not changed, and a push that is booked, or moved into the filter,
-// afterwards is not touched. Pushes that move to later times are moved from the last to the first, others from the
-// first to the last, so that those of one recipient are not in each other's way.
+// The workers cancel or move the pushes one by one, as single requests would, through the quota: a refused push keeps
+// its time. The filter selects the pushes that are scheduled and match when the request is accepted. A push that is
+// sent before its turn is not changed, and a push that matches only later, because it was booked or moved, is not
+// changed either. Pushes that move to later times are moved from the last to the first, others from the first to the
+// last, so that pushes of one recipient do not block each other.
 //
-// A tenant may have five under way. They can be read for 30 days after their end. With an Idempotency-Key the request
-// can be repeated safely for as long: the same key and body get the same bulk change. With validate_only nothing is
-// changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would
-// be accepted, each tried alone.
+// A tenant may have five running bulk changes. They can be read for 30 days after their end. With an Idempotency-Key,
+// the request can be repeated safely during that time: the same key and body return the same bulk change. With
+// validate_only, nothing is changed or stored: the answer is a 200 with the number of matching pushes and, for a move,
+// the number of the first 50 that would be accepted, each checked alone.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -91,15 +91,15 @@ func (a PushesAPI) CreateBulkChange(ctx context.Context, key string, body NewBul
 	return ask[BulkChange](ctx, a.c, call{method: "POST", path: path("/v1/bulk-changes"), body: body}.keyed(key))
 }
 
-// ValidateCreateBulkChange is [PushesAPI.CreateBulkChange] with validate_only: answer as the live call would, but book
-// nothing.
+// ValidateCreateBulkChange is [PushesAPI.CreateBulkChange] with validate_only: return the answer of the real request,
+// but book nothing.
 func (a PushesAPI) ValidateCreateBulkChange(ctx context.Context, body NewBulkChange) (BulkEstimate, error) {
 	return ask[BulkEstimate](ctx, a.c, call{method: "POST", path: path("/v1/bulk-changes"), query: params{"validate_only": true}.values(), body: body, repeat: true})
 }
 
-// GetBulkChange is GET /v1/bulk-changes/{id}: see how far a bulk change is.
+// GetBulkChange is GET /v1/bulk-changes/{id}: read a bulk change.
 //
-// Answers with the bulk change, also when it has ended.
+// Returns the bulk change and its progress, also after its end.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) GetBulkChange(ctx context.Context, id string) (BulkChange, error) {
@@ -108,8 +108,8 @@ func (a PushesAPI) GetBulkChange(ctx context.Context, id string) (BulkChange, er
 
 // CancelBulkChange is POST /v1/bulk-changes/{id}/cancel: stop a bulk change.
 //
-// What it has changed stays changed. A step of up to 64 pushes may be under way, and is carried to its end: then it is
-// canceled. One that has ended stays as it is; stopping it again changes nothing.
+// Pushes that were changed stay changed. A running step of up to 64 pushes is finished first; then the status is
+// canceled. A bulk change that has ended stays as it is; stopping it again changes nothing.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) CancelBulkChange(ctx context.Context, id string) (BulkChange, error) {
@@ -118,7 +118,7 @@ func (a PushesAPI) CancelBulkChange(ctx context.Context, id string) (BulkChange,
 
 // ListBulkChangeRefused is GET /v1/bulk-changes/{id}/refused: list the pushes that a bulk change could not change.
 //
-// By the send times that they had when the bulk change found them.
+// Lists the pushes by their send time when the bulk change listed them.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) ListBulkChangeRefused(ctx context.Context, id string) iter.Seq2[BulkRefused, error] {
@@ -127,8 +127,8 @@ func (a PushesAPI) ListBulkChangeRefused(ctx context.Context, id string) iter.Se
 
 // List is GET /v1/pushes: list pushes.
 //
-// By send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB of pushes, and
-// when 10,000 pushes were examined: the list continues while there is a next_page_token.
+// Lists pushes by send time. Filters can be combined; an empty one counts as absent. A page ends early at about 1 MiB
+// of pushes, or after 10,000 pushes were examined: the list continues while there is a next_page_token.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) List(ctx context.Context, o PushesOptions) iter.Seq2[Push, error] {
@@ -137,11 +137,11 @@ func (a PushesAPI) List(ctx context.Context, o PushesOptions) iter.Seq2[Push, er
 
 // Submit is POST /v1/pushes: submit a push.
 //
-// Books a place in the recipient's quota at send_at and schedules the push for then. If there is no place, nothing is
-// booked and the answer says why, and names the next free time; with on_conflict: defer, the push moves there by
-// itself.
+// Books a place in the recipient's quota at send_at, and schedules the push for that time. If there is no place,
+// nothing is booked, and the answer names the rules and the next free time; with on_conflict: defer, the push is booked
+// at that time instead.
 //
-// With an Idempotency-Key the request can be repeated safely for 30 days: the same key and body get the same push.
+// With an Idempotency-Key, the request can be repeated safely for 30 days: the same key and body return the same push.
 //
 // Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [QuietHours], [QuotaExceeded].
 //
@@ -150,15 +150,15 @@ func (a PushesAPI) Submit(ctx context.Context, key string, body NewPush) (Push, 
 	return ask[Push](ctx, a.c, call{method: "POST", path: path("/v1/pushes"), body: body}.keyed(key))
 }
 
-// ValidateSubmit is [PushesAPI.Submit] with validate_only: answer as the live call would, but book nothing.
+// ValidateSubmit is [PushesAPI.Submit] with validate_only: return the answer of the real request, but book nothing.
 func (a PushesAPI) ValidateSubmit(ctx context.Context, body NewPush) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "POST", path: path("/v1/pushes"), query: params{"validate_only": true}.values(), body: body, repeat: true})
 }
 
 // SubmitBatch is POST /v1/pushes/batch: submit up to 1000 pushes.
 //
-// Books many pushes in one transaction. Without atomic, each push is booked if it finds a place, and has its own
-// result. With atomic: true, all are booked or none: a refusal answers 409 with the results, an invalid push 422.
+// Books many pushes in one transaction. Without atomic, each push is booked if it has a place, and has its own result.
+// With atomic: true, all are booked or none: a refusal is a 409 with the results, an invalid push a 422.
 //
 // Refusals of its own: [BatchRefused], [Forbidden], [PushGone].
 //
@@ -167,14 +167,15 @@ func (a PushesAPI) SubmitBatch(ctx context.Context, key string, body NewBatch) (
 	return ask[Batch](ctx, a.c, call{method: "POST", path: path("/v1/pushes/batch"), body: body}.keyed(key))
 }
 
-// ValidateSubmitBatch is [PushesAPI.SubmitBatch] with validate_only: answer as the live call would, but book nothing.
+// ValidateSubmitBatch is [PushesAPI.SubmitBatch] with validate_only: return the answer of the real request, but book
+// nothing.
 func (a PushesAPI) ValidateSubmitBatch(ctx context.Context, body NewBatch) (Batch, error) {
 	return ask[Batch](ctx, a.c, call{method: "POST", path: path("/v1/pushes/batch"), query: params{"validate_only": true}.values(), body: body, repeat: true})
 }
 
 // Get is GET /v1/pushes/{id}: read a push.
 //
-// Answers with the push and all its delivery attempts.
+// Returns the push and all its delivery attempts.
 //
 // Refusals of its own: [Forbidden].
 func (a PushesAPI) Get(ctx context.Context, id string) (Push, error) {
@@ -184,22 +185,23 @@ func (a PushesAPI) Get(ctx context.Context, id string) (Push, error) {
 // Reschedule is PATCH /v1/pushes/{id}: move a push to another send time.
 //
 // The push's own booking does not block its new time. If the new time is refused, the push keeps its old time. An
-// expiry that was not set by the caller moves along. With validate_only, nothing is moved.
+// expiry that was not set by the caller moves by the same amount. With validate_only, nothing is moved.
 //
 // Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushState], [QuietHours], [QuotaExceeded].
 func (a PushesAPI) Reschedule(ctx context.Context, id string, body NewTime) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "PATCH", path: path("/v1/pushes/{id}", id), body: body, repeat: true})
 }
 
-// ValidateReschedule is [PushesAPI.Reschedule] with validate_only: answer as the live call would, but move nothing.
+// ValidateReschedule is [PushesAPI.Reschedule] with validate_only: return the answer of the real request, but move
+// nothing.
 func (a PushesAPI) ValidateReschedule(ctx context.Context, id string, body NewTime) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "PATCH", path: path("/v1/pushes/{id}", id), query: params{"validate_only": true}.values(), body: body, repeat: true})
 }
 
 // Cancel is POST /v1/pushes/{id}/cancel: cancel a push.
 //
-// After an answer of 200 nothing is delivered any more, and the place in the quota is free. If an earlier attempt ended
-// with an unknown outcome, possibly_delivered is true. Canceling again answers the same.
+// After a 200, nothing more is delivered, and the place in the quota is free. If an earlier attempt ended with an
+// unknown outcome, possibly_delivered is true. Canceling again returns the same.
 //
 // Refusals of its own: [Forbidden], [PushState].
 func (a PushesAPI) Cancel(ctx context.Context, id string) (Push, error) {
@@ -208,12 +210,12 @@ func (a PushesAPI) Cancel(ctx context.Context, id string) (Push, error) {
 
 // Retry is POST /v1/pushes/{id}/retry: retry a push that has failed or expired.
 //
-// Books the push again, through the quota, as a new push to the same recipient and with the same content, which names
-// it in retry_of. The push itself is not changed. If it was retried before and that retry was sent or may still be, the
-// answer is a 200 with that one: so repeating the request sends nobody two messages, and a retry that has ended
-// otherwise can be followed by another one. If an attempt of what is retried ended with an unknown outcome,
-// possibly_delivered is true. A retry of a campaign's push names the campaign, and is no part of its progress, its
-// pauses and its cancellation.
+// Books a new push with the same recipient and content, through the quota; its retry_of names the original. The
+// original push is not changed. If it was retried before, and that retry was sent or may still be sent, the answer is a
+// 200 with that retry: repeating the request never sends two messages. A retry that ended otherwise can be followed by
+// another one. If an attempt of the original ended with an unknown outcome, possibly_delivered is true. A retry of a
+// campaign's push names the campaign, but does not count in its progress, and is not affected when the campaign is
+// paused or canceled.
 //
 // Refusals of its own: [CapExceeded], [Forbidden], [OptedOut], [PushGone], [PushState], [QuietHours], [QuotaExceeded].
 //
@@ -222,17 +224,17 @@ func (a PushesAPI) Retry(ctx context.Context, key string, id string, body NewRet
 	return ask[Push](ctx, a.c, call{method: "POST", path: path("/v1/pushes/{id}/retry", id), body: body}.keyed(key))
 }
 
-// ValidateRetry is [PushesAPI.Retry] with validate_only: answer as the live call would, but book nothing.
+// ValidateRetry is [PushesAPI.Retry] with validate_only: return the answer of the real request, but book nothing.
 func (a PushesAPI) ValidateRetry(ctx context.Context, id string, body NewRetry) (Push, error) {
 	return ask[Push](ctx, a.c, call{method: "POST", path: path("/v1/pushes/{id}/retry", id), query: params{"validate_only": true}.values(), body: body, repeat: true})
 }
 
-// QuotaAPI is the group Quota. Read quotas. Nothing here books anything.
+// QuotaAPI is the group Quota. Read quotas. No operation here books anything.
 type QuotaAPI struct{ c *Client }
 
 // CapsOptions are the optional parameters of a call. A zero value is left out.
 type CapsOptions struct {
-	// The day of UTC whose recipients are counted. Default: today.
+	// The day of UTC to count recipients for. Default: today.
 	Day time.Time
 }
 
@@ -250,14 +252,13 @@ type RecipientAvailabilityOptions struct {
 	// The category of the intended send.
 	Category string
 
-	// Answer as if this push of the recipient's were not booked: where it could be moved to, and what is free once it is
-	// canceled.
+	// Answer as if this push of the recipient were not booked: the free times include those that it can be moved to.
 	Without string
 }
 
 // RecipientQuotaOptions are the optional parameters of a call. A zero value is left out.
 type RecipientQuotaOptions struct {
-	// The time of the intended send, rounded up to a second. Default: now. RFC 3339 with a zone.
+	// The intended send time, rounded up to a second. Default: now. RFC 3339 with a zone.
 	At time.Time
 
 	// The channel of the intended send. Default: the first one.
@@ -282,57 +283,55 @@ type RecipientSlotsOptions struct {
 	Category string
 }
 
-// GetCaps is GET /v1/caps: see your caps, and how much of them is used.
+// GetCaps is GET /v1/caps: read your caps and their use.
 //
-// The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of
-// pushes of one day of UTC, and bytes of audiences. A submit, a batch, a move or an audience beyond that is refused
-// with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.
+// The operator's caps limit the pushes that are scheduled or being sent, the recipients of pushes on one day of UTC,
+// and the bytes of audiences. A submit, a batch, a move or an audience beyond a cap is refused with a 409,
+// tenant-cap-exceeded. Up to a million pushes and recipients are counted.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) GetCaps(ctx context.Context, o CapsOptions) (Caps, error) {
 	return ask[Caps](ctx, a.c, call{method: "GET", path: path("/v1/caps"), query: params{"day": dayOf(o.Day)}.values(), repeat: true})
 }
 
-// Check is POST /v1/quota/check: check whether a push would find a place.
+// Check is POST /v1/quota/check: check whether a push has a place.
 //
-// Answers as a submit would be decided now, and books nothing.
+// Returns the decision that a submit would get now, and books nothing.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) Check(ctx context.Context, body NewCheck) (Check, error) {
 	return ask[Check](ctx, a.c, call{method: "POST", path: path("/v1/quota/check"), body: body, repeat: true})
 }
 
-// RecipientAvailability is GET /v1/recipients/{id}/availability: see when a push could be booked for a recipient.
+// RecipientAvailability is GET /v1/recipients/{id}/availability: read when a push could be booked for a recipient.
 //
-// Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a
-// place. All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time
-// from from until until has at most 400 days.
+// Returns the free send times in [from, until), the times that each rule blocks, and the pushes that have a place. All
+// spans are half-open and in whole seconds, the resolution of send times. from and until are at most 400 days apart.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) RecipientAvailability(ctx context.Context, id string, o RecipientAvailabilityOptions) (Availability, error) {
 	return ask[Availability](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/availability", id), query: params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category, "without": o.Without}.values(), repeat: true})
 }
 
-// Recipient is GET /v1/recipients/{id}/quota: see how full a recipient's quota is.
+// Recipient is GET /v1/recipients/{id}/quota: read a recipient's quota.
 //
-// For every rule: the sends in the fullest window that contains the time, and what remains.
+// Returns for every rule the number of sends in the fullest window that contains the time, and the number that remains.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) Recipient(ctx context.Context, id string, o RecipientQuotaOptions) (RecipientQuota, error) {
 	return ask[RecipientQuota](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/quota", id), query: params{"at": o.At, "channel": o.Channel, "category": o.Category}.values(), repeat: true})
 }
 
-// RecipientSlots is GET /v1/recipients/{id}/slots: see a recipient's free and blocked times.
+// RecipientSlots is GET /v1/recipients/{id}/slots: read a recipient's free and blocked times.
 //
-// Answers with the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400
-// days.
+// Returns the bookings in [from, until] and the blocked intervals that overlap it. The interval has at most 400 days.
 //
 // Refusals of its own: [Forbidden].
 func (a QuotaAPI) RecipientSlots(ctx context.Context, id string, o RecipientSlotsOptions) (Slots, error) {
 	return ask[Slots](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/slots", id), query: params{"from": o.From, "until": o.Until, "channel": o.Channel, "category": o.Category}.values(), repeat: true})
 }
 
-// PolicyAPI is the group Policy. Rules, categories and quiet hours of your own.
+// PolicyAPI is the group Policy. Set your own rules, categories and quiet hours.
 type PolicyAPI struct{ c *Client }
 
 // PolicyOptions are the optional parameters of a call. A zero value is left out.
@@ -341,38 +340,38 @@ type PolicyOptions struct {
 	// change is not repeated after a lost answer. nil: any version.
 	IfVersion *int64
 
-	// What becomes of waiting pushes that do not fit: nothing (new_only), each moves to its next free time and without one
-	// is canceled (reslot), or they are canceled (cancel). Both need pushes:write, too.
+	// The effect on waiting pushes that violate the new policy: none (new_only); each moves to its next free time, or is
+	// canceled if there is none (reslot); or all are canceled (cancel). reslot and cancel also need pushes:write.
 	Apply string
 }
 
 // PolicyShadowOptions are the optional parameters of a call. A zero value is left out.
 type PolicyShadowOptions struct {
-	// Only pushes that were submitted in this minute or later. Default: a day before until.
+	// Only pushes submitted in this minute or later. Default: a day before until.
 	From time.Time
 
-	// Only pushes that were submitted in a minute before this. Default: now.
+	// Only pushes submitted before this minute. Default: now.
 	Until time.Time
 }
 
 // Delete is DELETE /v1/policy: go back to the operator's policy.
 //
-// From the answer on the policy of the operator's file is in force. Doing so again changes nothing.
+// After the answer, the policy in the operator's file is in force. Repeating the request changes nothing.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) Delete(ctx context.Context, o PolicyOptions) (Policy, error) {
 	return ask[Policy](ctx, a.c, call{method: "DELETE", path: path("/v1/policy"), query: params{"apply": o.Apply}.values(), repeat: true}.ifVersion(o.IfVersion))
 }
 
-// ForecastDelete is [PolicyAPI.Delete] with forecast: change nothing, and answer with what the policy would do to what
-// is booked.
+// ForecastDelete is [PolicyAPI.Delete] with forecast: change nothing, and return the effect that the policy would have
+// on booked pushes.
 func (a PolicyAPI) ForecastDelete(ctx context.Context) (PolicyChange, error) {
 	return ask[PolicyChange](ctx, a.c, call{method: "DELETE", path: path("/v1/policy"), query: params{"forecast": true}.values(), repeat: true})
 }
 
 // Get is GET /v1/policy: read the policy.
 //
-// Answers with the policy that is in force: the tenant's own, or that of the operator's file.
+// Returns the policy in force: the tenant's own, or the policy in the operator's file.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) Get(ctx context.Context) (Policy, error) {
@@ -381,36 +380,36 @@ func (a PolicyAPI) Get(ctx context.Context) (Policy, error) {
 
 // Put is PUT /v1/policy: change the policy.
 //
-// Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes.
-// What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy. Due
-// pushes that a rule of the old policy has put off are due again at once, and the new one decides; rechecked counts
-// them.
+// Replaces the whole policy. The new one decides about everything that is submitted after the answer, in all processes.
+// Booked pushes keep their times, unless apply changes them; at delivery, the new policy applies to them. Due pushes
+// that a rule of the old policy has postponed become due again immediately, and the new policy decides; rechecked
+// counts them.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) Put(ctx context.Context, body NewPolicy, o PolicyOptions) (Policy, error) {
 	return ask[Policy](ctx, a.c, call{method: "PUT", path: path("/v1/policy"), query: params{"apply": o.Apply}.values(), body: body, repeat: true}.ifVersion(o.IfVersion))
 }
 
-// ForecastPut is [PolicyAPI.Put] with forecast: change nothing, and answer with what the policy would do to what is
-// booked.
+// ForecastPut is [PolicyAPI.Put] with forecast: change nothing, and return the effect that the policy would have on
+// booked pushes.
 func (a PolicyAPI) ForecastPut(ctx context.Context, body NewPolicy) (PolicyChange, error) {
 	return ask[PolicyChange](ctx, a.c, call{method: "PUT", path: path("/v1/policy"), query: params{"forecast": true}.values(), body: body, repeat: true})
 }
 
-// GetOperation is GET /v1/policy/operations/{id}: see how far a change has been carried on.
+// GetOperation is GET /v1/policy/operations/{id}: read the progress of a policy change.
 //
-// Tells of a change with apply=reslot or apply=cancel, or of one that makes pushes due again that a rule had put off.
-// Another change of the policy replaces it.
+// Returns the operation of a change with apply=reslot or apply=cancel, or of a change that makes postponed pushes due
+// again. Another change of the policy replaces it.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) GetOperation(ctx context.Context, id string) (Operation, error) {
 	return ask[Operation](ctx, a.c, call{method: "GET", path: path("/v1/policy/operations/{id}", id), repeat: true})
 }
 
-// Shadow is GET /v1/policy/shadow: see what shadow rules would refuse.
+// Shadow is GET /v1/policy/shadow: count what shadow rules would refuse.
 //
-// Counts accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The counts
-// are at most a minute old.
+// Counts the accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The
+// counts are at most a minute old.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) Shadow(ctx context.Context, o PolicyShadowOptions) (Shadow, error) {
@@ -419,38 +418,37 @@ func (a PolicyAPI) Shadow(ctx context.Context, o PolicyShadowOptions) (Shadow, e
 
 // ListVersions is GET /v1/policy/versions: list the versions of the policy.
 //
-// Lists every policy that the tenant has had, the newest first.
+// Lists all policies that the tenant has had, the newest first.
 //
 // Refusals of its own: [Forbidden].
 func (a PolicyAPI) ListVersions(ctx context.Context) iter.Seq2[PolicyVersion, error] {
 	return list(ctx, a.c, path("/v1/policy/versions"), params{}, func(p PolicyVersionsPage) ([]PolicyVersion, string) { return p.Versions, p.NextPageToken })
 }
 
-// RecipientsAPI is the group Recipients. Say what is known of the people: zones, addresses, opt-outs, limits of their
-// own.
+// RecipientsAPI is the group Recipients. Describe recipients: time zones, addresses, opt-outs, own limits.
 type RecipientsAPI struct{ c *Client }
 
 // RecipientsOptions are the optional parameters of a call. A zero value is left out.
 type RecipientsOptions struct {
-	// Only those who have opted out, in any part.
+	// Only recipients with any opt-out.
 	OptedOut bool
 
-	// Only those who have this address on some channel, in upper or lower case.
+	// Only recipients with this address on some channel, in upper or lower case.
 	Address string
 }
 
 // RecipientTimelineOptions are the optional parameters of a call. A zero value is left out.
 type RecipientTimelineOptions struct {
-	// What has happened from then on. Default: 400 days before until. RFC 3339 with a zone.
+	// Only events at or after this time. Default: 400 days before until. RFC 3339 with a zone.
 	From time.Time
 
-	// What has happened before then. Default: now. RFC 3339 with a zone.
+	// Only events before this time. Default: now. RFC 3339 with a zone.
 	Until time.Time
 }
 
 // List is GET /v1/recipients: list recipients.
 //
-// Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.
+// Lists the described recipients, by id. A page ends early at about 1 MiB.
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[Recipient, error] {
@@ -459,16 +457,17 @@ func (a RecipientsAPI) List(ctx context.Context, o RecipientsOptions) iter.Seq2[
 
 // Import is POST /v1/recipients/import: import recipients.
 //
-// Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members
-// of a description), of any number. What the header, or a line, does not name is left as it was; an empty cell clears.
-// The columns are recipient, time_zone, address.`<channel>`, opt_out_all, opt_out_channels, opt_out_categories,
-// limit.`<rule>`, attribute.`<name>`; several channels or categories in a cell are separated by spaces, commas or
-// semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at
-// most 64 KiB. Columns without a name are left out. In CSV, empty rows are skipped, the apostrophes with which exports
-// guard cells are taken off, and a recipient or an address such as 4.91702E+11, of which a spreadsheet has kept the
-// first digits, is a fault of its line. CSV with a line that is not in UTF-8 is refused as a whole. Good lines are kept
-// whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one
-// who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.
+// Each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description),
+// describes a recipient. There may be any number of lines. Members that the header or the line does not name stay
+// unchanged; an empty cell clears a member. The columns are recipient, time_zone, address.`<channel>`, opt_out_all,
+// opt_out_channels, opt_out_categories, limit.`<rule>`, attribute.`<name>`; several channels or categories in a cell
+// are separated by spaces, commas or semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16
+// with a byte order mark; a line has at most 64 KiB. Columns without a name are ignored. In CSV, empty rows are
+// skipped, and the apostrophes that exports add to guard cells are removed. A recipient or an address such as
+// 4.91702E+11 is an error of its line: a spreadsheet has kept only its first digits. CSV with a line that is not in
+// UTF-8 is rejected as a whole. Valid lines are stored even if others have errors. If a recipient appears twice within
+// 500 lines, only the last line counts; if it appears again later, members that the later line does not name keep the
+// values of the earlier one. The import can be repeated.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -477,11 +476,11 @@ func (a RecipientsAPI) Import(ctx context.Context, lines io.Reader, as Format) (
 	return ask[Import](ctx, a.c, call{method: "POST", path: path("/v1/recipients/import"), upload: lines, media: string(as), repeat: true})
 }
 
-// Erase is DELETE /v1/recipients/{id}: forget a recipient.
+// Erase is DELETE /v1/recipients/{id}: erase a recipient.
 //
 // Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere.
-// The pushes cannot be read any more. What was sent still counts in the quota of a recipient of this id. Repeat the
-// request if it fails: it goes on.
+// The pushes can no longer be read. Sent messages still count in the quota of a recipient with this id. If the request
+// fails, repeat it: it continues.
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Erase(ctx context.Context, id string) (Erased, error) {
@@ -490,7 +489,7 @@ func (a RecipientsAPI) Erase(ctx context.Context, id string) (Erased, error) {
 
 // Get is GET /v1/recipients/{id}: read a recipient.
 //
-// Answers with what is known of a recipient.
+// Returns the description of a recipient.
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Get(ctx context.Context, id string) (Recipient, error) {
@@ -499,35 +498,35 @@ func (a RecipientsAPI) Get(ctx context.Context, id string) (Recipient, error) {
 
 // Put is PUT /v1/recipients/{id}: describe a recipient.
 //
-// Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does
-// not want are canceled in the same transaction, with the last_error opted-out; one that is being sent is canceled if
-// it would be tried again.
+// Replaces the description of a recipient. Describing recipients is optional. Scheduled pushes that the recipient has
+// opted out of are canceled in the same transaction, with the last_error opted-out; a push that is being sent is
+// canceled before a second attempt.
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Put(ctx context.Context, id string, body NewRecipient) (RecipientStored, error) {
 	return ask[RecipientStored](ctx, a.c, call{method: "PUT", path: path("/v1/recipients/{id}", id), body: body, repeat: true})
 }
 
-// Timeline is GET /v1/recipients/{id}/timeline: see what a recipient was and will be sent.
+// Timeline is GET /v1/recipients/{id}/timeline: read a recipient's timeline.
 //
-// Answers with what has happened to the recipient's pushes. Of refusals, the last 20 of a week are kept, as well as
-// that goes: they do not outlive a loss of Redis.
+// Returns the events of the recipient's pushes. Only the last 20 refusals of a week are kept; they are stored in Redis
+// only and are lost with it.
 //
 // Refusals of its own: [Forbidden].
 func (a RecipientsAPI) Timeline(ctx context.Context, id string, o RecipientTimelineOptions) (Timeline, error) {
 	return ask[Timeline](ctx, a.c, call{method: "GET", path: path("/v1/recipients/{id}/timeline", id), query: params{"from": o.From, "until": o.Until}.values(), repeat: true})
 }
 
-// LimitsAPI is the group Limits. Rate limits of your own, for any key.
+// LimitsAPI is the group Limits. Use your own rate limits, for any key.
 type LimitsAPI struct{ c *Client }
 
 // Refund is POST /v1/limits/refund: give back to speed limits.
 //
-// Gives the cost back to each of the limits, at most as much as is used of it: a window loses it from its count, a
-// sliding log or window from its latest uses, a bucket regains its tokens. Send what was sent to a take that was
-// allowed, and soon: a limit does not know who used what, so a refund of what has expired meanwhile gives back another
-// caller's use. A refund cannot be repeated safely. After a 503 it may or may not have been made: a second one may give
-// back twice, and let more than the limit be used.
+// Gives the cost back to each of the limits, at most the amount that is used: a window subtracts it from its count, a
+// sliding log or window removes its latest uses, a bucket regains its tokens. Send the same body as the allowed take,
+// and send it soon: a limit does not record who used it, so the refund of an expired use gives back another caller's
+// use. A refund cannot be repeated safely. After a 503, it may or may not have been made: a second one may give the
+// cost back twice, and so allow more than the limit.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -538,8 +537,8 @@ func (a LimitsAPI) Refund(ctx context.Context, body NewTake) (Taken, error) {
 
 // Reset is POST /v1/limits/reset: reset speed limits.
 //
-// Replenishes the limits fully. Limits with another definition or another key are not touched. It can be repeated
-// safely.
+// Replenishes the limits fully. Limits with another definition or another key stay unchanged. The request can be
+// repeated safely.
 //
 // Refusals of its own: [Forbidden].
 func (a LimitsAPI) Reset(ctx context.Context, body NewTake) (Taken, error) {
@@ -548,9 +547,9 @@ func (a LimitsAPI) Reset(ctx context.Context, body NewTake) (Taken, error) {
 
 // Take is POST /v1/limits/take: take from speed limits.
 //
-// Charges all of the limits, or none: what is refused costs nothing. A refusal is a 200 with `allowed: false`. Limits
-// need no setup: naming one creates it, and an unused one disappears. They use Redis' clock and are exact to the
-// millisecond. Without Redis the answer is a 503; the cost may then have been charged.
+// Charges all of the limits, or none: a refused request costs nothing. A refusal is a 200 with `allowed: false`. Limits
+// need no setup: the first use creates a limit, and an unused one disappears. They use Redis' clock and are exact to
+// the millisecond. Without Redis the answer is a 503; the cost may then have been charged.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -559,52 +558,52 @@ func (a LimitsAPI) Take(ctx context.Context, body NewTake) (Taken, error) {
 	return ask[Taken](ctx, a.c, call{method: "POST", path: path("/v1/limits/take"), body: body, repeat: body.DryRun})
 }
 
-// CampaignsAPI is the group Campaigns. One message for everybody in an audience.
+// CampaignsAPI is the group Campaigns. Send one message to everyone in an audience.
 type CampaignsAPI struct{ c *Client }
 
 // CampaignsOptions are the optional parameters of a call. A zero value is left out.
 type CampaignsOptions struct {
-	// Only those in this state.
+	// Only entries with this status.
 	Status CampaignStatus
 }
 
 // CampaignCapacityOptions are the optional parameters of a call. A zero value is left out.
 type CampaignCapacityOptions struct {
-	// From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.
+	// Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.
 	From time.Time
 
-	// Before this, or the end of the hour of UTC that it is in: at most 62 days after from. Default: 31 days after from.
+	// End with the hour of UTC that contains this time, at most 62 days after from. Default: 31 days after from.
 	Until time.Time
 
-	// Whose days are counted, an IANA name. Default: UTC.
+	// The zone of the days, an IANA name. Default: UTC.
 	TimeZone string
 
-	// How many recipients to look at, at most.
+	// The maximum number of recipients to examine.
 	Sample int
 }
 
 // ExportCampaignRecipientsOptions are the optional parameters of a call. A zero value is left out.
 type ExportCampaignRecipientsOptions struct {
-	// Only those with this outcome.
+	// Only recipients with this outcome.
 	Outcome string
 
-	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
-	// Accept leaves the choice, it asks for CSV.
+	// The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If
+	// Accept allows both, the parameter selects CSV.
 	Dialect string
 }
 
 // CampaignRecipientsOptions are the optional parameters of a call. A zero value is left out.
 type CampaignRecipientsOptions struct {
-	// Only those with this outcome.
+	// Only recipients with this outcome.
 	Outcome string
 
-	// Only this one.
+	// Only this recipient.
 	Recipient string
 }
 
 // List is GET /v1/campaigns: list campaigns.
 //
-// Lists the campaigns of the tenant, the latest first. A page ends early at about 1 MiB, and when 10,000 campaigns were
+// Lists the campaigns of the tenant, the latest first. A page ends early at about 1 MiB, or after 10,000 campaigns were
 // examined: the list continues while there is a next_page_token.
 //
 // Refusals of its own: [Forbidden].
@@ -614,10 +613,11 @@ func (a CampaignsAPI) List(ctx context.Context, o CampaignsOptions) iter.Seq2[Ca
 
 // Create is POST /v1/campaigns: draft a campaign.
 //
-// Makes a draft: one message, for everybody in an audience that is sent next. Nothing is booked before it is started.
+// Creates a draft: one message for everyone in an audience, which is uploaded next. Nothing is booked before the
+// campaign is started.
 //
-// With an Idempotency-Key the request can be repeated safely: the same key and body get the same campaign, for as long
-// as there is one.
+// With an Idempotency-Key, the request can be repeated safely: the same key and body return the same campaign, for as
+// long as it exists.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -628,8 +628,8 @@ func (a CampaignsAPI) Create(ctx context.Context, key string, body NewCampaign) 
 
 // Delete is DELETE /v1/campaigns/{id}: delete a draft.
 //
-// Removes the draft and its audience. Only a draft can be deleted, and none that is the pattern of schedules: detail
-// names them.
+// Removes the draft and its audience. Only a draft can be deleted, and only if it is not the pattern of a schedule:
+// detail names the schedules.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Delete(ctx context.Context, id string) error {
@@ -638,7 +638,7 @@ func (a CampaignsAPI) Delete(ctx context.Context, id string) error {
 
 // Get is GET /v1/campaigns/{id}: read a campaign.
 //
-// Answers with the campaign and its progress.
+// Returns the campaign and its progress.
 //
 // Refusals of its own: [Forbidden].
 func (a CampaignsAPI) Get(ctx context.Context, id string) (Campaign, error) {
@@ -647,8 +647,8 @@ func (a CampaignsAPI) Get(ctx context.Context, id string) (Campaign, error) {
 
 // Change is PATCH /v1/campaigns/{id}: change a draft.
 //
-// What is not sent stays as it is; null is the default. Only a draft can be changed. A draft that is the pattern of a
-// schedule, also of a paused one, is changed with the scope campaigns:write.
+// Members that are not sent stay unchanged; null sets the default. Only a draft can be changed. Changing a draft that
+// is the pattern of a schedule, even of a paused one, needs the scope campaigns:write.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Change(ctx context.Context, id string, body CampaignChange) (Campaign, error) {
@@ -663,17 +663,17 @@ func (a CampaignsAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 
 // PutAudience is PUT /v1/campaigns/{id}/audience: upload the audience of a draft.
 //
-// The body is CSV with a header, or NDJSON (an object for each line), of any number of lines: a recipient in each,
-// perhaps an address as to, and in every other column or member a variable, which in NDJSON is a string, a number,
+// The body is CSV with a header, or NDJSON (one object per line), with any number of lines. Each line has a recipient,
+// optionally an address in to, and a variable in every other column or member, which in NDJSON is a string, a number,
 // true, false or null. Columns are separated by commas, semicolons or tabs; there are at most 500. The text is UTF-8,
-// or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. In CSV, empty rows
-// are skipped, the apostrophes with which exports guard cells are taken off, and a recipient or an address such as
-// 4.91702E+11, of which a spreadsheet has kept the first digits, is a fault of its line. CSV with a line that is not in
-// UTF-8 is refused as a whole.
+// or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are ignored. In CSV, empty rows
+// are skipped, and the apostrophes that exports add to guard cells are removed. A recipient or an address such as
+// 4.91702E+11 is an error of its line: a spreadsheet has kept only its first digits. CSV with a line that is not in
+// UTF-8 is rejected as a whole.
 //
-// Lines with faults are rejected, and the others taken; of the lines of one recipient, the first. The audience takes
-// the place of the former one when it has arrived whole, and else leaves that as it is. A draft that is the pattern of
-// a schedule, also of a paused one, is changed with the scope campaigns:write.
+// Lines with errors are rejected, and the others are accepted; if a recipient has several lines, the first one counts.
+// The audience replaces the previous one only after the upload is complete. Changing a draft that is the pattern of a
+// schedule, even of a paused one, needs the scope campaigns:write.
 //
 // Refusals of its own: [CampaignState], [CapExceeded], [Forbidden].
 //
@@ -684,9 +684,9 @@ func (a CampaignsAPI) PutAudience(ctx context.Context, id string, lines io.Reade
 
 // Cancel is POST /v1/campaigns/{id}/cancel: cancel a campaign.
 //
-// From two seconds after the answer no attempt begins. What waits is canceled and gives its places back, which takes a
-// while: then the campaign is canceled. An attempt under way ends as it will, and is not repeated. A draft cannot be
-// canceled, but deleted.
+// From two seconds after the answer on, no attempt begins. Waiting pushes are canceled and give back their places,
+// which takes a while; then the campaign is canceled. An attempt in progress is finished, and is not repeated. A draft
+// cannot be canceled, but can be deleted.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Cancel(ctx context.Context, id string) (Campaign, error) {
@@ -699,28 +699,27 @@ func (a CampaignsAPI) CancelAsOf(ctx context.Context, id string, updatedAt time.
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/cancel", id), repeat: true}.asOf(updatedAt))
 }
 
-// Capacity is GET /v1/campaigns/{id}/capacity: see when an audience has places.
+// Capacity is GET /v1/campaigns/{id}/capacity: estimate when an audience has places.
 //
-// Says for each hour, and each day, how many of a sample of the recipients of a draft the rules and quiet hours would
-// let have it at their time. Nothing is booked. Caps, latest and on_conflict are not looked at; a simulation does. A
-// tenant's simulations and calls of this take turns.
+// Returns for each hour and each day how many of a sample of the draft's recipients have a place at their time under
+// the rules and quiet hours. Nothing is booked. Caps, latest and on_conflict are not considered; use a simulation for
+// that. A tenant's simulations and estimates run one at a time.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Capacity(ctx context.Context, id string, o CampaignCapacityOptions) (Capacity, error) {
 	return ask[Capacity](ctx, a.c, call{method: "GET", path: path("/v1/campaigns/{id}/capacity", id), query: params{"from": o.From, "until": o.Until, "time_zone": o.TimeZone, "sample": o.Sample}.values(), repeat: true})
 }
 
-// ExportRecipients is GET /v1/campaigns/{id}/export: export what became of a campaign's recipients.
+// ExportRecipients is GET /v1/campaigns/{id}/export: export the recipients of a campaign.
 //
-// Streams the same recipients, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON
-// (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
-// not.
+// Streams all matching recipients as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the
+// default). If the connection breaks off, the list is incomplete.
 //
-// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
-// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
-// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
-// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
-// file by a double click.
+// In CSV, a cell that begins with =, +, -, @ or white space gets an apostrophe in front, so that no spreadsheet reads
+// it as a formula, and a cell that ends with white space gets an apostrophe at its end. Apostrophes at the ends of a
+// text are ignored in this test, so that a reader can always remove the right one; audiences and imports of recipients
+// do so. A page_token, and all NDJSON, is written unchanged. Use dialect=excel for a file that a spreadsheet opens by a
+// double click.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -731,8 +730,8 @@ func (a CampaignsAPI) ExportRecipients(ctx context.Context, id string, o ExportC
 
 // Pause is POST /v1/campaigns/{id}/pause: pause a campaign.
 //
-// From two seconds after the answer no attempt begins, and no recipient is booked. What is booked keeps its places;
-// what expires meanwhile has expired. Its pushes can be canceled and moved one by one.
+// From two seconds after the answer on, no attempt begins, and no recipient is booked. Booked pushes keep their places;
+// they expire at their usual time. Single pushes of the campaign can be canceled and moved.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Pause(ctx context.Context, id string) (Campaign, error) {
@@ -745,22 +744,22 @@ func (a CampaignsAPI) PauseAsOf(ctx context.Context, id string, updatedAt time.T
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/pause", id), repeat: true}.asOf(updatedAt))
 }
 
-// Preview is POST /v1/campaigns/{id}/preview: see messages of a campaign.
+// Preview is POST /v1/campaigns/{id}/preview: preview messages of a campaign.
 //
 // Renders the messages of the first five lines of the audience, of the five longest, or of one recipient in it, with
-// the attributes that the recipients have now. An error is what would make the line invalid. Nothing is booked, and
-// nothing is looked up in quotas.
+// the current attributes of the recipients. An error would make the line invalid. Nothing is booked, and no quota is
+// checked.
 //
 // Refusals of its own: [Forbidden].
 func (a CampaignsAPI) Preview(ctx context.Context, id string, body PreviewForm) (Previews, error) {
 	return ask[Previews](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/preview", id), body: body, repeat: true})
 }
 
-// ListRecipients is GET /v1/campaigns/{id}/recipients: see what became of a campaign's recipients.
+// ListRecipients is GET /v1/campaigns/{id}/recipients: list the recipients of a campaign.
 //
-// Lists the recipients in the order of their lines. A page ends early when 10,000 of them were examined: the list
-// continues while there is a next_page_token. They are kept for as long as pushes that have ended, from the end of the
-// campaign.
+// Lists the recipients and their outcomes, in the order of their lines. A page ends early after 10,000 recipients were
+// examined: the list continues while there is a next_page_token. After the end of the campaign, they are kept for as
+// long as ended pushes.
 //
 // Refusals of its own: [Forbidden].
 func (a CampaignsAPI) ListRecipients(ctx context.Context, id string, o CampaignRecipientsOptions) iter.Seq2[CampaignRecipient, error] {
@@ -769,8 +768,8 @@ func (a CampaignsAPI) ListRecipients(ctx context.Context, id string, o CampaignR
 
 // Resume is POST /v1/campaigns/{id}/resume: resume a campaign.
 //
-// What fell due in the pause is sent now, as the quota allows; the rest at its time. Recipients that were not booked
-// before the pause are booked now.
+// Pushes that became due during the pause are sent now, as the quota allows; the others at their time. Recipients that
+// were not booked before the pause are booked now.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Resume(ctx context.Context, id string) (Campaign, error) {
@@ -785,9 +784,9 @@ func (a CampaignsAPI) ResumeAsOf(ctx context.Context, id string, updatedAt time.
 
 // Start is POST /v1/campaigns/{id}/start: start a campaign.
 //
-// Has the recipients of a draft booked, by workers: its progress says how far they are. Each recipient is decided once,
-// by the quota as it is then. A send_at, local_time or latest that has passed since the draft was made is a 422: change
-// it first. Starting it again changes nothing.
+// Starts the booking of a draft's recipients by the workers; progress counts them. Each recipient is decided once, by
+// the quota at that moment. A send_at, local_time or latest that has passed since the draft was created is a 422:
+// change it first. Starting a campaign again changes nothing.
 //
 // Refusals of its own: [CampaignState], [Forbidden].
 func (a CampaignsAPI) Start(ctx context.Context, id string) (Campaign, error) {
@@ -800,35 +799,35 @@ func (a CampaignsAPI) StartAsOf(ctx context.Context, id string, updatedAt time.T
 	return ask[Campaign](ctx, a.c, call{method: "POST", path: path("/v1/campaigns/{id}/start", id), repeat: true}.asOf(updatedAt))
 }
 
-// SchedulesAPI is the group Schedules. Pushes that are sent again and again.
+// SchedulesAPI is the group Schedules. Send a push or a campaign repeatedly, by cron.
 type SchedulesAPI struct{ c *Client }
 
 // NextTimesOptions are the optional parameters of a call. A zero value is left out.
 type NextTimesOptions struct {
-	// How many.
+	// The number of times to return.
 	N int
 }
 
 // List is GET /v1/schedules: list schedules.
 //
-// Lists the schedules of the tenant, also those that have ended. A page ends early at about 1 MiB: the list continues
-// while there is a next_page_token.
+// Lists the schedules of the tenant, including ended ones. A page ends early at about 1 MiB: the list continues while
+// there is a next_page_token.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) List(ctx context.Context) iter.Seq2[Schedule, error] {
 	return list(ctx, a.c, path("/v1/schedules"), params{"page_size": 500}, func(p SchedulesPage) ([]Schedule, string) { return p.Schedules, p.NextPageToken })
 }
 
-// Create is POST /v1/schedules: send a push again and again.
+// Create is POST /v1/schedules: create a schedule.
 //
-// At each time that cron says on the clocks of time_zone, a push is submitted: then, not ahead, and through the quota
-// like any other. Each occurrence happens once, and has a run.
+// At each time of cron on the clocks of time_zone, a push is submitted: at that moment, not ahead of it, and through
+// the quota like any other push. Each occurrence happens once, and has a run.
 //
-// A time that the clocks leave out in spring is the first instant after the gap; one that comes twice in autumn is the
-// first of the two, and with * for the hour both.
+// A time that the clocks skip in spring means the first instant after the gap; a time that occurs twice in autumn means
+// the first, and with * for the hour both.
 //
-// With an Idempotency-Key the request can be repeated safely for 30 days after the schedule's end: the same key and
-// body get the same schedule.
+// With an Idempotency-Key, the request can be repeated safely for 30 days after the schedule's end: the same key and
+// body return the same schedule.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -839,8 +838,8 @@ func (a SchedulesAPI) Create(ctx context.Context, key string, body NewSchedule) 
 
 // Delete is DELETE /v1/schedules/{id}: delete a schedule.
 //
-// After the answer it submits nothing any more. Pushes that it has submitted stay, and can be canceled; its runs cannot
-// be read any more.
+// After the answer, the schedule submits nothing more. Submitted pushes stay, and can be canceled; the runs can no
+// longer be read.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Delete(ctx context.Context, id string) error {
@@ -849,7 +848,7 @@ func (a SchedulesAPI) Delete(ctx context.Context, id string) error {
 
 // Get is GET /v1/schedules/{id}: read a schedule.
 //
-// Answers with the schedule, also when it has ended.
+// Returns the schedule, also after its end.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Get(ctx context.Context, id string) (Schedule, error) {
@@ -858,9 +857,8 @@ func (a SchedulesAPI) Get(ctx context.Context, id string) (Schedule, error) {
 
 // Change is PATCH /v1/schedules/{id}: change a schedule.
 //
-// What is not sent stays as it is; a push replaces the whole pattern. What was due before the answer happens as the
-// schedule was then; what is submitted after it is as the schedule is now. Occurrences of the time in which it was
-// paused are skipped.
+// Members that are not sent stay unchanged; push replaces the whole pattern. Occurrences that were due before the
+// answer use the old schedule, later ones the new. Occurrences during a pause are skipped.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) Change(ctx context.Context, id string, body ScheduleChange) (Schedule, error) {
@@ -873,218 +871,218 @@ func (a SchedulesAPI) ChangeAsOf(ctx context.Context, id string, updatedAt time.
 	return ask[Schedule](ctx, a.c, call{method: "PATCH", path: path("/v1/schedules/{id}", id), body: body, repeat: true}.asOf(updatedAt))
 }
 
-// NextTimes is GET /v1/schedules/{id}/next: see when a schedule happens next.
+// NextTimes is GET /v1/schedules/{id}/next: list the next occurrences of a schedule.
 //
-// While it is paused, as if it were not.
+// Lists the next times of the schedule. A pause is ignored.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) NextTimes(ctx context.Context, id string, o NextTimesOptions) (Next, error) {
 	return ask[Next](ctx, a.c, call{method: "GET", path: path("/v1/schedules/{id}/next", id), query: params{"n": o.N}.values(), repeat: true})
 }
 
-// ListRuns is GET /v1/schedules/{id}/runs: see what became of a schedule's occurrences.
+// ListRuns is GET /v1/schedules/{id}/runs: list the runs of a schedule.
 //
-// Every occurrence has one run, the skipped ones as well: the latest first. They are kept for as long as pushes that
-// have ended.
+// Lists the runs, the latest first. Every occurrence has one run, including skipped ones. Runs are kept for as long as
+// ended pushes.
 //
 // Refusals of its own: [Forbidden].
 func (a SchedulesAPI) ListRuns(ctx context.Context, id string) iter.Seq2[Run, error] {
 	return list(ctx, a.c, path("/v1/schedules/{id}/runs", id), params{"page_size": 500}, func(p RunsPage) ([]Run, string) { return p.Runs, p.NextPageToken })
 }
 
-// RecordsAPI is the group Records. What was sent and refused, one by one and in numbers.
+// RecordsAPI is the group Records. List and count what was sent and refused.
 type RecordsAPI struct{ c *Client }
 
 // AuditLogOptions are the optional parameters of a call. A zero value is left out.
 type AuditLogOptions struct {
-	// Only what this user, or the holder of this API key or link, did.
+	// Only actions of this user, or of the holder of this API key or link.
 	Actor string
 
-	// Only what actors of this type did.
+	// Only actions of actors of this type.
 	ActorType string
 
-	// Only this.
+	// Only this action.
 	Action string
 
-	// Only what was done to this: an id.
+	// Only actions on the target with this id.
 	Target string
 
-	// Only what was not done before this. RFC 3339 with a zone.
+	// Only actions at or after this time. RFC 3339 with a zone.
 	From time.Time
 
-	// Only what was done before this. RFC 3339 with a zone.
+	// Only actions before this time. RFC 3339 with a zone.
 	Until time.Time
 }
 
 // ExportAuditLogOptions are the optional parameters of a call. A zero value is left out.
 type ExportAuditLogOptions struct {
-	// Only what this user, or the holder of this API key or link, did.
+	// Only actions of this user, or of the holder of this API key or link.
 	Actor string
 
-	// Only what actors of this type did.
+	// Only actions of actors of this type.
 	ActorType string
 
-	// Only this.
+	// Only this action.
 	Action string
 
-	// Only what was done to this: an id.
+	// Only actions on the target with this id.
 	Target string
 
-	// Only what was not done before this. RFC 3339 with a zone.
+	// Only actions at or after this time. RFC 3339 with a zone.
 	From time.Time
 
-	// Only what was done before this. RFC 3339 with a zone.
+	// Only actions before this time. RFC 3339 with a zone.
 	Until time.Time
 
-	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
-	// Accept leaves the choice, it asks for CSV.
+	// The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If
+	// Accept allows both, the parameter selects CSV.
 	Dialect string
 }
 
 // FailuresOptions are the optional parameters of a call. A zero value is left out.
 type FailuresOptions struct {
-	// Only those with a send time not before this. Default: 7 days before until. RFC 3339 with a zone.
+	// Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.
 	From time.Time
 
-	// Only those with a send time before this. Default: now.
+	// Only pushes with a send time before this. Default: now.
 	Until time.Time
 
-	// Only those through this channel.
+	// Only entries of this channel.
 	Channel string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 }
 
 // RefusalsOptions are the optional parameters of a call. A zero value is left out.
 type RefusalsOptions struct {
-	// Only this recipient's, and then the last ones of single pushes, too.
+	// Only refusals of this recipient, including the last ones of single pushes.
 	Recipient string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 
-	// Only those by this rule, these quiet hours or this cap.
+	// Only refusals by this rule, these quiet hours or this cap.
 	Rule string
 
-	// Only those not before this. RFC 3339 with a zone.
+	// Only refusals at or after this time. RFC 3339 with a zone.
 	From time.Time
 
-	// Only those before this. RFC 3339 with a zone.
+	// Only refusals before this time. RFC 3339 with a zone.
 	Until time.Time
 }
 
 // SendsOptions are the optional parameters of a call. A zero value is left out.
 type SendsOptions struct {
-	// Only this recipient's.
+	// Only entries of this recipient.
 	Recipient string
 
-	// Only those through this channel.
+	// Only entries of this channel.
 	Channel string
 
-	// Only those of this category.
+	// Only entries of this category.
 	Category string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 
-	// Only those with this outcome.
+	// Only attempts with this outcome.
 	Outcome string
 
-	// Only those that did not begin before this. RFC 3339 with a zone.
+	// Only attempts that began at or after this. RFC 3339 with a zone.
 	From time.Time
 
-	// Only those that began before this. RFC 3339 with a zone.
+	// Only attempts that began before this. RFC 3339 with a zone.
 	Until time.Time
 }
 
 // ExportSendsOptions are the optional parameters of a call. A zero value is left out.
 type ExportSendsOptions struct {
-	// Only this recipient's.
+	// Only entries of this recipient.
 	Recipient string
 
-	// Only those through this channel.
+	// Only entries of this channel.
 	Channel string
 
-	// Only those of this category.
+	// Only entries of this category.
 	Category string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 
-	// Only those with this outcome.
+	// Only attempts with this outcome.
 	Outcome string
 
-	// Only those that did not begin before this. RFC 3339 with a zone.
+	// Only attempts that began at or after this. RFC 3339 with a zone.
 	From time.Time
 
-	// Only those that began before this. RFC 3339 with a zone.
+	// Only attempts that began before this. RFC 3339 with a zone.
 	Until time.Time
 
-	// How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where
-	// Accept leaves the choice, it asks for CSV.
+	// The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If
+	// Accept allows both, the parameter selects CSV.
 	Dialect string
 }
 
 // StatsOptions are the optional parameters of a call. A zero value is left out.
 type StatsOptions struct {
-	// From the hour of UTC on that this is in. Default: 30 days before until. RFC 3339 with a zone.
+	// Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.
 	From time.Time
 
-	// Before this, or the end of the hour of UTC that it is in. Default: now.
+	// End with the hour of UTC that contains this time. Default: now.
 	Until time.Time
 
-	// What each group is of. By rule, only refusals are counted: for each of the rules that have refused a push.
+	// The grouping. By rule, only refusals are counted: once for each rule that refused a push.
 	GroupBy string
 }
 
 // AheadOptions are the optional parameters of a call. A zero value is left out.
 type AheadOptions struct {
-	// From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.
+	// Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.
 	From time.Time
 
-	// Before this, or the end of the hour of UTC that it is in. Default: 31 days after from.
+	// End with the hour of UTC that contains this time. Default: 31 days after from.
 	Until time.Time
 
-	// What each group is of.
+	// The grouping.
 	GroupBy string
 
-	// Of what the parts of each group are; by hour, in at most 62 days. Default: none are shown.
+	// The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.
 	SplitBy string
 
-	// Only those through this channel.
+	// Only entries of this channel.
 	Channel string
 
-	// Only those of this category.
+	// Only entries of this category.
 	Category string
 
-	// Only those of this campaign.
+	// Only entries of this campaign.
 	Campaign string
 }
 
-// ListAuditLog is GET /v1/audit-log: list who did what.
+// ListAuditLog is GET /v1/audit-log: list the audit log.
 //
-// Lists what users, holders of API keys and the operator have changed, the latest first. Each entry was written by the
-// transaction that made the change. Submits are not among them, nor what is taken from speed limits. Filters can be
-// combined; an empty one counts as absent. A page ends early at about 1 MiB of entries, and when 10,000 entries were
-// examined: the list continues while there is a next_page_token.
+// Lists the changes made by users, holders of API keys and the operator, the latest first. The transaction of a change
+// writes its entry. Submits and uses of speed limits are not recorded. Filters can be combined; an empty one counts as
+// absent. A page ends early at about 1 MiB of entries, or after 10,000 entries were examined: the list continues while
+// there is a next_page_token.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListAuditLog(ctx context.Context, o AuditLogOptions) iter.Seq2[LogEntry, error] {
 	return list(ctx, a.c, path("/v1/audit-log"), params{"actor": o.Actor, "actor_type": o.ActorType, "action": o.Action, "target": o.Target, "from": o.From, "until": o.Until, "page_size": 500}, func(p AuditLogPage) ([]LogEntry, string) { return p.Entries, p.NextPageToken })
 }
 
-// ExportAuditLog is GET /v1/audit-log/export: export who did what.
+// ExportAuditLog is GET /v1/audit-log/export: export the audit log.
 //
-// Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON
-// (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
-// not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.
+// Streams all matching entries as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the
+// default). If the connection breaks off, the list is incomplete. Each line ends with a page_token: an export with that
+// token and the same filters continues after the line.
 //
-// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
-// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
-// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
-// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
-// file by a double click.
+// In CSV, a cell that begins with =, +, -, @ or white space gets an apostrophe in front, so that no spreadsheet reads
+// it as a formula, and a cell that ends with white space gets an apostrophe at its end. Apostrophes at the ends of a
+// text are ignored in this test, so that a reader can always remove the right one; audiences and imports of recipients
+// do so. A page_token, and all NDJSON, is written unchanged. Use dialect=excel for a file that a spreadsheet opens by a
+// double click.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1095,20 +1093,20 @@ func (a RecordsAPI) ExportAuditLog(ctx context.Context, o ExportAuditLogOptions,
 
 // ListAudits is GET /v1/audits: list audits.
 //
-// The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can
-// change, since what earlier ones closed, and all that was found before. Shown is what they found of yours, for 90
-// days.
+// The workers verify the guarantees repeatedly, from the tables alone. Each audit covers everything that earlier audits
+// have not closed, and all violations that were found before. The list shows the violations that concern your pushes,
+// for 90 days.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListAudits(ctx context.Context) iter.Seq2[Audit, error] {
 	return list(ctx, a.c, path("/v1/audits"), params{"page_size": 100}, func(p AuditsPage) ([]Audit, string) { return p.Audits, p.NextPageToken })
 }
 
-// ListFailures is GET /v1/failures: see what has failed, and why.
+// ListFailures is GET /v1/failures: list failures by reason.
 //
-// Groups the pushes that have failed or expired by status, channel and reason. The latest 100,000 of the time that have
-// failed, expired or were canceled are looked at: from says how far that reaches. Each of them can be retried: POST
-// /v1/pushes/{id}/retry.
+// Groups the pushes that have failed or expired by status, channel and reason. Only the latest 100,000 pushes of the
+// time that have failed, expired or were canceled are examined: from is the earliest of them. Each push can be retried:
+// POST /v1/pushes/{id}/retry.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListFailures(ctx context.Context, o FailuresOptions) (Failures, error) {
@@ -1117,9 +1115,9 @@ func (a RecordsAPI) ListFailures(ctx context.Context, o FailuresOptions) (Failur
 
 // ListRefusals is GET /v1/refusals: list refusals.
 //
-// Lists what was refused, the oldest first: of campaigns, all that the quota, a cap or an opt-out has refused. With
-// recipient, also the last 20 single pushes of a week, as well as these are kept: they do not outlive a loss of Redis.
-// A page ends early when 10,000 refusals were examined: the list continues while there is a next_page_token.
+// Lists refusals, the oldest first: for campaigns, all refusals by the quota, a cap or an opt-out. With recipient, the
+// list includes the last 20 refused single pushes of a week; they are stored in Redis only and are lost with it. A page
+// ends early after 10,000 refusals were examined: the list continues while there is a next_page_token.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) ListRefusals(ctx context.Context, o RefusalsOptions) iter.Seq2[Refusal, error] {
@@ -1128,8 +1126,8 @@ func (a RecordsAPI) ListRefusals(ctx context.Context, o RefusalsOptions) iter.Se
 
 // ListSends is GET /v1/sends: list delivery attempts.
 //
-// Lists the attempts of all pushes that have ended, by the time at which they began. Filters can be combined; an empty
-// one counts as absent. A page ends early when 10,000 attempts were examined: the list continues while there is a
+// Lists the finished attempts of all pushes, by the time of their beginning. Filters can be combined; an empty one
+// counts as absent. A page ends early after 10,000 attempts were examined: the list continues while there is a
 // next_page_token.
 //
 // Refusals of its own: [Forbidden].
@@ -1139,18 +1137,18 @@ func (a RecordsAPI) ListSends(ctx context.Context, o SendsOptions) iter.Seq2[Sen
 
 // ExportSends is GET /v1/sends/export: export delivery attempts.
 //
-// Streams the same attempts, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON
-// (application/x-ndjson, the default). The end of the answer is the end of the list; a connection that breaks off is
-// not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.
+// Streams all matching attempts as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the
+// default). If the connection breaks off, the list is incomplete. Each line ends with a page_token: an export with that
+// token and the same filters continues after the line.
 //
-// Without until, it is what had begun when the export did. An attempt that was under way then is not in it, and one
-// that ends later may lie before the last line.
+// Without until, the export has the attempts that began before it. An attempt that was in progress then is missing;
+// when it ends later, its place may be before the last exported line.
 //
-// In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes
-// it for a formula, and a cell that ends with white space has an apostrophe behind it. Apostrophes at the ends of a
-// text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of
-// recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the
-// file by a double click.
+// In CSV, a cell that begins with =, +, -, @ or white space gets an apostrophe in front, so that no spreadsheet reads
+// it as a formula, and a cell that ends with white space gets an apostrophe at its end. Apostrophes at the ends of a
+// text are ignored in this test, so that a reader can always remove the right one; audiences and imports of recipients
+// do so. A page_token, and all NDJSON, is written unchanged. Use dialect=excel for a file that a spreadsheet opens by a
+// double click.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1159,51 +1157,51 @@ func (a RecordsAPI) ExportSends(ctx context.Context, o ExportSendsOptions, as Fo
 	return a.c.stream(ctx, call{method: "GET", path: path("/v1/sends/export"), query: params{"recipient": o.Recipient, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign, "outcome": o.Outcome, "from": o.From, "until": o.Until, "dialect": o.Dialect}.values(), header: http.Header{"Accept": {string(as)}}, repeat: true})
 }
 
-// Stats is GET /v1/stats: see numbers.
+// Stats is GET /v1/stats: count pushes.
 //
-// Counts the tenant's pushes. submitted, accepted, deferred and refused are of the hour or day of the submit; sent,
-// failed, expired and canceled of that of the end. Replays and validate_only do not count. A refusal by two rules
-// counts for each of them by rule, and once in other groups. Hours are kept for 400 days, days for ever. The time has
-// at most 400 days.
+// Counts the tenant's pushes. submitted, accepted, deferred and refused count in the hour or day of the submit; sent,
+// failed, expired and canceled in the hour or day of the end. Replays and validate_only do not count. A refusal by two
+// rules counts for each of them when grouped by rule, and once in other groups. Hours are kept for 400 days, days
+// permanently. The time has at most 400 days.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) Stats(ctx context.Context, o StatsOptions) (Stats, error) {
 	return ask[Stats](ctx, a.c, call{method: "GET", path: path("/v1/stats"), query: params{"from": o.From, "until": o.Until, "group_by": o.GroupBy}.values(), repeat: true})
 }
 
-// Ahead is GET /v1/stats/ahead: see how much is booked ahead.
+// Ahead is GET /v1/stats/ahead: count the pushes booked ahead.
 //
-// Counts the pushes that have not ended by their send times, for a calendar: exactly, at this moment. The time has at
-// most 400 days.
+// Counts the pushes that have not ended by send time, for a calendar. The counts are exact at the moment of the answer.
+// The time has at most 400 days.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) Ahead(ctx context.Context, o AheadOptions) (Ahead, error) {
 	return ask[Ahead](ctx, a.c, call{method: "GET", path: path("/v1/stats/ahead"), query: params{"from": o.From, "until": o.Until, "group_by": o.GroupBy, "split_by": o.SplitBy, "channel": o.Channel, "category": o.Category, "campaign": o.Campaign}.values(), repeat: true})
 }
 
-// Status is GET /v1/status: see how things stand now.
+// Status is GET /v1/status: read the current status.
 //
-// Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your
-// attempts of the last hour ended: by minute, with how late they were, and the state of each channel. How each channel
-// is in detail, /v1/channels tells. Of other tenants nothing is shown.
+// Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and
+// delays of your attempts in the last hour, by minute; and the state of each channel. /v1/channels has the details of
+// each channel. Nothing about other tenants is shown.
 //
 // Refusals of its own: [Forbidden].
 func (a RecordsAPI) Status(ctx context.Context) (Status, error) {
 	return ask[Status](ctx, a.c, call{method: "GET", path: path("/v1/status"), repeat: true})
 }
 
-// WebhooksAPI is the group Webhooks. Receive the events of pushes as signed requests to an endpoint of yours.
+// WebhooksAPI is the group Webhooks. Receive the events of pushes as signed requests to your endpoint.
 type WebhooksAPI struct{ c *Client }
 
 // WebhookDeliveriesOptions are the optional parameters of a call. A zero value is left out.
 type WebhookDeliveriesOptions struct {
-	// Only those in this state.
+	// Only entries with this status.
 	Status DeliveryStatus
 
-	// Only this event.
+	// Only deliveries of this event.
 	Event string
 
-	// Only those about this push.
+	// Only deliveries about this push.
 	Push string
 }
 
@@ -1218,9 +1216,9 @@ func (a WebhooksAPI) List(ctx context.Context) (Webhooks, error) {
 
 // Create is POST /v1/webhooks: create a webhook.
 //
-// From now on, each event that the webhook subscribes to is posted to the URL: signed according to Standard Webhooks,
-// at least once, in order for each push, and repeated over a day until the endpoint answers 2xx. The answer has the
-// secret that verifies the signatures. It is shown only once.
+// From now on, each event that the webhook subscribes to is posted to the URL: signed as in Standard Webhooks, at least
+// once, in order for each push, and repeated for a day until the endpoint answers 2xx. The answer has the secret that
+// verifies the signatures. It is shown only once.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1231,8 +1229,7 @@ func (a WebhooksAPI) Create(ctx context.Context, body NewWebhook) (Webhook, erro
 
 // Delete is DELETE /v1/webhooks/{id}: delete a webhook.
 //
-// No new request is sent; one that is under way may still arrive. The deliveries of the webhook cannot be read any
-// more.
+// No new request is sent; one in progress may still arrive. The deliveries of the webhook can no longer be read.
 //
 // Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Delete(ctx context.Context, id string) error {
@@ -1241,7 +1238,7 @@ func (a WebhooksAPI) Delete(ctx context.Context, id string) error {
 
 // Get is GET /v1/webhooks/{id}: read a webhook.
 //
-// Answers with the webhook, its recent failures, and whether and why it is disabled.
+// Returns the webhook, its recent failures, and whether and why it is disabled.
 //
 // Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Get(ctx context.Context, id string) (Webhook, error) {
@@ -1260,8 +1257,8 @@ func (a WebhooksAPI) ListDeliveries(ctx context.Context, id string, o WebhookDel
 
 // ReplayDelivery is POST /v1/webhooks/{id}/deliveries/{delivery}/replay: send an event again.
 //
-// Sends the event now, under the same webhook-id and with the same body, whatever its status. A delivery that is being
-// sent is not changed.
+// Sends the event now, with the same webhook-id and body, regardless of its status. A delivery that is being sent is
+// not changed.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1272,8 +1269,8 @@ func (a WebhooksAPI) ReplayDelivery(ctx context.Context, id string, delivery str
 
 // Enable is POST /v1/webhooks/{id}/enable: enable a webhook.
 //
-// Events that waited when the webhook was disabled are sent now. Events from the time in which it was disabled are not.
-// Enabling a webhook that is enabled clears its failures.
+// Events that waited when the webhook was disabled are sent now. Events that occurred while it was disabled are not
+// sent. Enabling a webhook that is enabled clears its failures.
 //
 // Refusals of its own: [Forbidden].
 func (a WebhooksAPI) Enable(ctx context.Context, id string) (Webhook, error) {
@@ -1282,7 +1279,7 @@ func (a WebhooksAPI) Enable(ctx context.Context, id string) (Webhook, error) {
 
 // ReplayFailedDeliveries is POST /v1/webhooks/{id}/replay: send failed events again.
 //
-// Sends all events since a time that were given up, oldest first.
+// Sends all events since a time whose delivery has failed, oldest first.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1293,8 +1290,8 @@ func (a WebhooksAPI) ReplayFailedDeliveries(ctx context.Context, id string, body
 
 // RotateSecret is POST /v1/webhooks/{id}/rotate-secret: replace a webhook's secret.
 //
-// For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can change over.
-// Another rotation within that time ends the oldest secret at once.
+// For 24 hours, requests carry signatures of both the old and the new secret, so that the endpoint can switch. Another
+// rotation within that time ends the oldest secret immediately.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1305,8 +1302,8 @@ func (a WebhooksAPI) RotateSecret(ctx context.Context, id string) (Webhook, erro
 
 // Test is POST /v1/webhooks/{id}/test: send a test event.
 //
-// Sends an event of type webhook.test, whatever events the webhook subscribes to. The list of deliveries shows the
-// result.
+// Sends an event of type webhook.test, regardless of the events that the webhook subscribes to. The list of deliveries
+// shows the result.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1315,32 +1312,33 @@ func (a WebhooksAPI) Test(ctx context.Context, id string) (Delivery, error) {
 	return ask[Delivery](ctx, a.c, call{method: "POST", path: path("/v1/webhooks/{id}/test", id)})
 }
 
-// ChannelsAPI is the group Channels. How the ways out are.
+// ChannelsAPI is the group Channels. Read the state of the channels.
 type ChannelsAPI struct{ c *Client }
 
-// List is GET /v1/channels: see how the channels are.
+// List is GET /v1/channels: read the state of the channels.
 //
-// For every channel: whether your attempts are made, as the workers saw it in the last seconds, and are not refused;
-// what of yours waits; and how your attempts ended that began in the last minute. A pause, or failures, that only your
-// pushes met hold your pushes alone. It is counted once a second at most. Of other tenants nothing is shown.
+// Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds;
+// your waiting pushes; and the outcomes of your attempts that began in the last minute. Pauses and failures that only
+// your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other
+// tenants is shown.
 //
 // Refusals of its own: [Forbidden].
 func (a ChannelsAPI) List(ctx context.Context) (ChannelReport, error) {
 	return ask[ChannelReport](ctx, a.c, call{method: "GET", path: path("/v1/channels"), repeat: true})
 }
 
-// KeysAPI is the group Keys. Keys of the tenant's own, with fewer scopes or for a time.
+// KeysAPI is the group Keys. Create API keys for the tenant, with fewer scopes or a limited lifetime.
 type KeysAPI struct{ c *Client }
 
 // RevokeKeyOptions are the optional parameters of a call. A zero value is left out.
 type RevokeKeyOptions struct {
-	// Whether the key of the request may revoke itself.
+	// Allows the caller's key to revoke itself.
 	Self bool
 }
 
 // List is GET /v1/keys: list API keys.
 //
-// All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.
+// Lists the keys of the tenant, the oldest first, including the last thousand that have ended. Secrets are never shown.
 //
 // Refusals of its own: [Forbidden].
 func (a KeysAPI) List(ctx context.Context) iter.Seq2[Key, error] {
@@ -1349,11 +1347,11 @@ func (a KeysAPI) List(ctx context.Context) iter.Seq2[Key, error] {
 
 // Create is POST /v1/keys: create an API key.
 //
-// The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no
-// scope that it does not have itself, and no later end than its own.
+// The answer has the key itself in secret. It is shown only once, and only its hash is stored. The new key can have
+// only scopes that the caller's key has, and cannot end later than it.
 //
-// There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key
-// that the list shows, and make another one.
+// There is no Idempotency-Key, because repeating the answer would need a stored secret. If the answer was lost, revoke
+// the key that the list shows, and create another one.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1364,9 +1362,9 @@ func (a KeysAPI) Create(ctx context.Context, body NewKey) (Key, error) {
 
 // Revoke is DELETE /v1/keys/{id}: revoke an API key.
 //
-// The key is refused everywhere within a second. The caller must have all of its scopes. Revoking again answers the
-// same. The key of the request is revoked only with self=true. Keys that the key has made stay: the audit log names
-// them.
+// The key is rejected everywhere within a second. The caller must have all of its scopes. Revoking again returns the
+// same. The caller's own key is revoked only with self=true. Keys that the key has created stay valid: the audit log
+// names them.
 //
 // Refusals of its own: [Forbidden].
 func (a KeysAPI) Revoke(ctx context.Context, id string, o RevokeKeyOptions) error {
@@ -1375,7 +1373,7 @@ func (a KeysAPI) Revoke(ctx context.Context, id string, o RevokeKeyOptions) erro
 
 // Get is GET /v1/keys/{id}: read an API key.
 //
-// Answers with what is known of the key. Its secret is never shown.
+// Returns the key without its secret.
 //
 // Refusals of its own: [Forbidden].
 func (a KeysAPI) Get(ctx context.Context, id string) (Key, error) {
@@ -1384,12 +1382,11 @@ func (a KeysAPI) Get(ctx context.Context, id string) (Key, error) {
 
 // Rotate is POST /v1/keys/{id}/rotate: replace an API key.
 //
-// Makes another key with the same name and scopes, which lives as long as the old one was made for, but no longer than
-// the key of the request, and lets the old one live for the overlap. The caller must have all of these scopes. While
-// both live, neither can be rotated again.
+// Creates a key with the same name and scopes. It has the lifetime that the old one was created with, but cannot end
+// later than the caller's key. The old key stays valid for the overlap. The caller must have all of these scopes. While
+// both keys are live, neither can be rotated again.
 //
-// There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate
-// again.
+// There is no Idempotency-Key. If the answer was lost, successor names the new key: revoke it, and rotate again.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1398,12 +1395,12 @@ func (a KeysAPI) Rotate(ctx context.Context, id string, body KeyRotation) (Key, 
 	return ask[Key](ctx, a.c, call{method: "POST", path: path("/v1/keys/{id}/rotate", id), body: body})
 }
 
-// UsersAPI is the group Users. People who sign in to the console, and where they are signed in.
+// UsersAPI is the group Users. Manage the users of the console and their sessions.
 type UsersAPI struct{ c *Client }
 
 // List is GET /v1/users: list the users of the console.
 //
-// All of the tenant, the oldest first.
+// Lists the users of the tenant, the oldest first.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) List(ctx context.Context) iter.Seq2[User, error] {
@@ -1412,10 +1409,10 @@ func (a UsersAPI) List(ctx context.Context) iter.Seq2[User, error] {
 
 // Create is POST /v1/users: create a user of the console.
 //
-// The answer has a link, this once, with which the user sets a password within 24 hours. A role gives no scope that the
-// caller does not have.
+// The answer has a link that lets the user set a password within 24 hours. It is shown only once. The caller must have
+// every scope of the new role.
 //
-// There is no Idempotency-Key. If the answer was lost, the list shows the user, and another link can be made.
+// There is no Idempotency-Key. If the answer was lost, the list shows the user, and you can create another link.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1426,8 +1423,8 @@ func (a UsersAPI) Create(ctx context.Context, body NewUser) (User, error) {
 
 // Delete is DELETE /v1/users/{id}: delete a user.
 //
-// The user is signed out everywhere. The caller needs every scope of the role that the user has now. The last admin
-// cannot be deleted.
+// The user is signed out everywhere. The caller must have every scope of the user's current role. The last admin cannot
+// be deleted.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1438,7 +1435,7 @@ func (a UsersAPI) Delete(ctx context.Context, id string) error {
 
 // Get is GET /v1/users/{id}: read a user.
 //
-// Answers with what is known of the user. Passwords and links are never shown.
+// Returns the user. Passwords and links are never shown.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) Get(ctx context.Context, id string) (User, error) {
@@ -1447,10 +1444,10 @@ func (a UsersAPI) Get(ctx context.Context, id string) (User, error) {
 
 // Change is PATCH /v1/users/{id}: change a user.
 //
-// What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is
-// signed out everywhere. Another role ends a link that was not used; one that the maker of the password's link could
-// not give ends the password and the sessions too: make another link then. The caller needs every scope of the role
-// that the user has now. A role gives no scope that the caller does not have. The last admin can be neither lowered nor
+// Members that are not sent stay unchanged. A new role applies immediately, also in open sessions; a disabled user is
+// signed out everywhere. A new role invalidates an unused link. A role that the creator of the password's link could
+// not have given also ends the password and the sessions: create another link then. The caller must have every scope of
+// the user's current role. The caller must have every scope of the new role. The last admin can be neither demoted nor
 // disabled.
 //
 // Refusals of its own: [Forbidden].
@@ -1458,12 +1455,12 @@ func (a UsersAPI) Change(ctx context.Context, id string, body UserChange) (User,
 	return ask[User](ctx, a.c, call{method: "PATCH", path: path("/v1/users/{id}", id), body: body, repeat: true})
 }
 
-// Link is POST /v1/users/{id}/link: make a link to set a password.
+// Link is POST /v1/users/{id}/link: create a link to set a password.
 //
-// The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The
-// password and the sessions of the user stay until it is used. Whoever has the link has the account. The caller needs
-// every scope of the role that the user has now. A user of the OIDC provider has no links, unless the operator allows
-// them (`console.external_passwords`).
+// The answer has the link, which is shown only once. It can be used once, within 24 hours, and replaces the previous
+// link. The password and the sessions of the user stay valid until it is used. A person with the link controls the
+// account. The caller must have every scope of the user's current role. A user of the OIDC provider has no links,
+// unless the operator allows them (`console.external_passwords`).
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1474,18 +1471,18 @@ func (a UsersAPI) Link(ctx context.Context, id string) (User, error) {
 
 // EndSessions is DELETE /v1/users/{id}/sessions: sign a user out everywhere.
 //
-// Users end their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
-// user has now.
+// Users can end their own sessions; the sessions of others need the scope users:write, and every scope of the user's
+// current role.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) EndSessions(ctx context.Context, id string) (Ended, error) {
 	return ask[Ended](ctx, a.c, call{method: "DELETE", path: path("/v1/users/{id}/sessions", id), repeat: true})
 }
 
-// ListSessions is GET /v1/users/{id}/sessions: list where a user is signed in.
+// ListSessions is GET /v1/users/{id}/sessions: list the sessions of a user.
 //
-// Users see their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
-// user has now.
+// Users can see their own sessions; the sessions of others need the scope users:write, and every scope of the user's
+// current role.
 //
 // Refusals of its own: [Forbidden].
 func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, error) {
@@ -1494,8 +1491,8 @@ func (a UsersAPI) ListSessions(ctx context.Context, id string) (SessionsPage, er
 
 // EndSession is DELETE /v1/users/{id}/sessions/{session}: sign a user out in one browser.
 //
-// Users end their own sessions; the sessions of others need the scope users:write, and every scope of the role that the
-// user has now.
+// Users can end their own sessions; the sessions of others need the scope users:write, and every scope of the user's
+// current role.
 //
 // Refusals of its own: [Forbidden].
 //
@@ -1507,12 +1504,12 @@ func (a UsersAPI) EndSession(ctx context.Context, id string, session string) err
 // OperationsAPI is the group Operations. For operators. /metrics is for Prometheus.
 type OperationsAPI struct{ c *Client }
 
-// Health is GET /healthz: is the process alive?
+// Health is GET /healthz: report that the process is alive.
 func (a OperationsAPI) Health(ctx context.Context) (Health, error) {
 	return ask[Health](ctx, a.c, call{method: "GET", path: path("/healthz"), repeat: true})
 }
 
-// Ready is GET /readyz: can it serve requests?
+// Ready is GET /readyz: report whether the process can serve requests.
 func (a OperationsAPI) Ready(ctx context.Context) (Report, error) {
 	return ask[Report](ctx, a.c, call{method: "GET", path: path("/readyz"), repeat: true})
 }

@@ -448,40 +448,40 @@ const (
 
 // Actor defines model for Actor.
 type Actor struct {
-	// ID Of the user or the API key; null: of the system.
+	// ID The id of the user or the API key; null: the system.
 	ID string `json:"id"`
 
-	// Name Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read.
+	// Name The current name of the user (or the e-mail address) or of the API key; for an operator, user@host. null: there is no name, the actor no longer exists, or the caller lacks users:read or keys:read.
 	Name string `json:"name"`
 
-	// Type link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool.
+	// Type link: a person who opened a user's link and set the password; the entry of its creation shows its id as link. system: a worker, or the operator's tool.
 	Type ActorType `json:"type"`
 }
 
-// ActorType link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool.
+// ActorType link: a person who opened a user's link and set the password; the entry of its creation shows its id as link. system: a worker, or the operator's tool.
 type ActorType string
 
 // Ahead defines model for Ahead.
 type Ahead struct {
-	// From What was counted: the hours from here on
+	// From The beginning of the first hour that is counted.
 	From time.Time `json:"from"`
 
-	// Groups In the order of time. One without pushes is left out.
+	// Groups The groups by time. Empty groups are left out.
 	Groups []AheadGroup `json:"groups"`
 
-	// Until until here.
+	// Until The end of the counted time, exclusive.
 	Until time.Time `json:"until"`
 }
 
 // AheadGroup defines model for AheadGroup.
 type AheadGroup struct {
-	// Key When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01.
+	// Key The beginning of the hour, for example 2026-12-01T09:00:00Z, or the day, for example 2026-12-01.
 	Key string `json:"key"`
 
-	// Parts With split_by: the ten largest parts, that first. They may come to less than scheduled.
+	// Parts With split_by: the ten largest parts, the largest first. Their sum may be less than scheduled.
 	Parts []AheadPart `json:"parts,omitempty,omitzero"`
 
-	// Scheduled Pushes with a send time in it that have not ended.
+	// Scheduled Pushes with a send time in the group that have not ended.
 	Scheduled int64 `json:"scheduled"`
 }
 
@@ -497,14 +497,14 @@ type Audience struct {
 	// Accepted Recipients of the campaign.
 	Accepted int64 `json:"accepted"`
 
-	// Duplicates Lines of recipients who came before: the first line stays.
+	// Duplicates Further lines of a recipient: the first line counts.
 	Duplicates int64 `json:"duplicates"`
 
-	// Errors Those of the first hundred rejected lines.
+	// Errors The errors of the first hundred rejected lines.
 	Errors   []LineFault `json:"errors"`
 	Rejected int64       `json:"rejected"`
 
-	// Rows Lines but for the header and empty ones: accepted, duplicates and rejected.
+	// Rows All lines except the header and empty ones: accepted, duplicates and rejected.
 	Rows int64 `json:"rows"`
 }
 
@@ -512,24 +512,24 @@ type Audience struct {
 type Audit struct {
 	BeganAt time.Time `json:"began_at"`
 
-	// Complete false: so many tenants were concerned that what was found of yours may be missing.
+	// Complete false: the audit found violations of too many tenants to store them all, so yours may be missing.
 	Complete bool      `json:"complete"`
 	EndedAt  time.Time `json:"ended_at"`
 
-	// Found What the checks found of yours; those that found nothing are left out.
+	// Found The violations that concern your pushes, by check; checks without violations are left out.
 	Found []AuditFinding `json:"found"`
 
-	// Violations Of all checks; 0: every guarantee was kept.
+	// Violations The sum over all checks; 0: every guarantee was kept.
 	Violations int64 `json:"violations"`
 }
 
 // AuditCheck defines model for AuditCheck.
 type AuditCheck struct {
-	// Guarantee What it would break, as link names it.
+	// Guarantee The guarantee that a violation breaks, as link names it.
 	Guarantee string `json:"guarantee"`
 	Link      string `json:"link"`
 
-	// Meaning What a violation is.
+	// Meaning The meaning of a violation.
 	Meaning string `json:"meaning"`
 	Name    string `json:"name"`
 }
@@ -557,7 +557,7 @@ type AuditsPage struct {
 	// Audits The latest first.
 	Audits []Audit `json:"audits"`
 
-	// Checks Those that each audit makes.
+	// Checks The checks of each audit.
 	Checks []AuditCheck `json:"checks"`
 
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
@@ -566,21 +566,21 @@ type AuditsPage struct {
 
 // Availability defines model for Availability.
 type Availability struct {
-	// AsOf The second in which this was found. Nothing before it is free.
+	// AsOf The second of the answer. No time before it is free.
 	AsOf time.Time `json:"as_of"`
 
-	// Bookings The pushes that hold a place from from on, and before until, by time.
+	// Bookings The pushes with a place at or after from and before until, by time.
 	Bookings []Booking `json:"bookings"`
 
-	// Free The send times that a submit of such a push accepts, if it keeps to the tenant's caps: of each span, the whole seconds from its from on, and before its until.
+	// Free The send times that a submit of such a push accepts within the tenant's caps: in each span, the whole seconds from its from on and before its until.
 	Free []Span    `json:"free"`
 	From time.Time `json:"from"`
 
-	// NextFrom Set if the answer ends early, because it would have more than 5,000 bookings or blocked stretches: ask again with from at this time. null: it is complete.
+	// NextFrom Set if the answer ends early, because it would have more than 5,000 bookings or blocked spans: repeat the request with this time as from. null: the answer is complete.
 	NextFrom time.Time `json:"next_from"`
 	OptedOut OptOuts   `json:"opted_out,omitempty,omitzero"`
 
-	// Rules The rules and quiet hours that hold for such a push, in the policy's order. None: the category bypasses them.
+	// Rules The rules and quiet hours that apply to such a push, in the policy's order. None: the category bypasses them.
 	Rules []RuleBlocks `json:"rules"`
 
 	// TimeZone The recipient's time zone, or else the default zone of the policy.
@@ -604,25 +604,25 @@ type Blocked struct {
 	// From null: without beginning.
 	From time.Time `json:"from"`
 
-	// FromOpen A send exactly at from is allowed by this interval.
+	// FromOpen This interval allows a send exactly at from.
 	FromOpen bool `json:"from_open"`
 
-	// Rules The rules that have no place left.
+	// Rules The rules without a place.
 	Rules []string `json:"rules"`
 
 	// Until null: without end.
 	Until time.Time `json:"until"`
 
-	// UntilOpen A send exactly at until is allowed by this interval. It always is.
+	// UntilOpen This interval allows a send exactly at until: always true.
 	UntilOpen bool `json:"until_open"`
 }
 
 // BlockedSpan defines model for BlockedSpan.
 type BlockedSpan struct {
-	// Conflicts The ids of pushes that fill the rule, by their send times: the first ten. A rule of limit 0, and quiet hours, have none.
+	// Conflicts The ids of the pushes that fill the rule, by send time: the first ten. A rule of limit 0 and quiet hours have none.
 	Conflicts []string `json:"conflicts"`
 
-	// ConflictsOmitted How many more there are.
+	// ConflictsOmitted The number of further conflicts.
 	ConflictsOmitted int64 `json:"conflicts_omitted,omitempty,omitzero"`
 
 	// From null: without beginning.
@@ -646,37 +646,37 @@ type BookingStatus string
 type BulkChange struct {
 	Action BulkChangeAction `json:"action"`
 
-	// Changed Those that were canceled or moved.
+	// Changed Pushes that were canceled or moved.
 	Changed   int64     `json:"changed"`
 	CreatedAt time.Time `json:"created_at"`
 	EndedAt   time.Time `json:"ended_at"`
 
-	// Erased true: the recipient of the filter was erased, and the filter does not name it any more.
+	// Erased true: the recipient of the filter was erased, and the filter no longer names it.
 	Erased bool       `json:"erased"`
 	Filter BulkFilter `json:"filter"`
 
-	// Found The pushes that fit: those changed, refused, pending and gave_up.
+	// Found The matching pushes: changed, refused, pending and gave_up together.
 	Found int64 `json:"found"`
 
-	// GaveUp Those that were not looked at before it was canceled, or whose recipient was erased.
+	// GaveUp Pushes that were not handled before the bulk change was canceled, or that belong to an erased recipient.
 	GaveUp int64  `json:"gave_up"`
 	ID     string `json:"id"`
 
-	// Listed false: found still grows.
+	// Listed false: the pushes are still being listed, and found grows.
 	Listed bool `json:"listed"`
 
-	// Pending Those that come later.
+	// Pending Pushes that are not yet handled.
 	Pending int64 `json:"pending"`
 
-	// Refused Those that were sent or moved before their turn, or had no place at their new time: they are as they were.
+	// Refused Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them.
 	Refused int64 `json:"refused"`
 
-	// RefusedByReason refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal.
+	// RefusedByReason refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal.
 	RefusedByReason map[string]int64 `json:"refused_by_reason"`
 	SendAt          time.Time        `json:"send_at"`
 	Shift           string           `json:"shift"`
 
-	// Status canceling: it was stopped, and its last step may be under way.
+	// Status canceling: the bulk change was stopped, and its last step may still be running.
 	Status    BulkChangeStatus `json:"status"`
 	UpdatedAt time.Time        `json:"updated_at"`
 }
@@ -684,7 +684,7 @@ type BulkChange struct {
 // BulkChangeAction defines model for BulkChange.Action.
 type BulkChangeAction string
 
-// BulkChangeStatus canceling: it was stopped, and its last step may be under way.
+// BulkChangeStatus canceling: the bulk change was stopped, and its last step may still be running.
 type BulkChangeStatus string
 
 // BulkChangesPage defines model for BulkChanges.
@@ -698,13 +698,13 @@ type BulkChangesPage struct {
 
 // BulkEstimate defines model for BulkEstimate.
 type BulkEstimate struct {
-	// Found How many scheduled pushes fit now.
+	// Found The number of scheduled pushes that match now.
 	Found int64 `json:"found"`
 
-	// More true: 100,000 pushes were looked at, and the rest was not counted.
+	// More true: 100,000 pushes were examined, and the rest was not counted.
 	More bool `json:"more"`
 
-	// Sample Of a move: the first pushes, each tried alone; null for a cancel.
+	// Sample For a move, the first pushes, each checked alone; null for a cancel.
 	Sample BulkSample `json:"sample"`
 }
 
@@ -723,10 +723,10 @@ type BulkRefused struct {
 	Push   string `json:"push"`
 	Reason string `json:"reason"`
 
-	// Rules The rules, quiet hours or caps that have refused it.
+	// Rules The rules, quiet hours or caps that refused it.
 	Rules []string `json:"rules"`
 
-	// SendAt When the bulk change found it.
+	// SendAt The send time when the bulk change listed the push.
 	SendAt time.Time `json:"send_at"`
 }
 
@@ -735,7 +735,7 @@ type BulkRefusedPage struct {
 	// NextPageToken The page_token of the next page; empty only at the end of the list.
 	NextPageToken string `json:"next_page_token"`
 
-	// Refused By the send times that they had.
+	// Refused By send time when the bulk change listed them.
 	Refused []BulkRefused `json:"refused"`
 }
 
@@ -748,7 +748,7 @@ type BulkSample struct {
 
 // Campaign defines model for Campaign.
 type Campaign struct {
-	// Audience Recipients in it.
+	// Audience The number of recipients in it.
 	Audience  int64     `json:"audience"`
 	Category  string    `json:"category"`
 	Channel   string    `json:"channel"`
@@ -760,26 +760,26 @@ type Campaign struct {
 	ID           string    `json:"id"`
 	Latest       time.Time `json:"latest"`
 
-	// LocalTime What the clocks of time_zone show when it is sent.
+	// LocalTime The send time on the clocks of time_zone.
 	LocalTime  string                 `json:"local_time"`
 	Message    map[string]interface{} `json:"message"`
 	Metadata   map[string]interface{} `json:"metadata"`
 	Name       string                 `json:"name"`
 	OnConflict CampaignOnConflict     `json:"on_conflict"`
 
-	// Phase How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was.
+	// Phase The progress in everyday words. scheduled: the campaign was started, and no push has been due yet; sending: the first push is due; sent: it was sent to every recipient who has not opted out; sent_with_problems: it was not sent to some; not_sent: it was sent to no recipient.
 	Phase    CampaignPhase `json:"phase"`
 	Progress Progress      `json:"progress"`
 
-	// SendAt null: it has a local_time, or is sent when it is started.
+	// SendAt null: the campaign has a local_time, or is sent when it is started.
 	SendAt    time.Time `json:"send_at"`
 	Spread    string    `json:"spread"`
 	StartedAt time.Time `json:"started_at"`
 
-	// Status starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended.
+	// Status starting: the recipients are being booked; pausing and canceling: nothing more is sent, and the change is in progress; finished: all pushes have ended.
 	Status CampaignStatus `json:"status"`
 
-	// TimeZone null: that of each recipient, and else the default zone of the policy.
+	// TimeZone null: each recipient's own zone, or else the default zone of the policy.
 	TimeZone  string    `json:"time_zone"`
 	UpdatedAt time.Time `json:"updated_at"`
 }
@@ -787,10 +787,10 @@ type Campaign struct {
 // CampaignOnConflict defines model for Campaign.OnConflict.
 type CampaignOnConflict string
 
-// CampaignPhase How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was.
+// CampaignPhase The progress in everyday words. scheduled: the campaign was started, and no push has been due yet; sending: the first push is due; sent: it was sent to every recipient who has not opted out; sent_with_problems: it was not sent to some; not_sent: it was sent to no recipient.
 type CampaignPhase string
 
-// CampaignStatus starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended.
+// CampaignStatus starting: the recipients are being booked; pausing and canceling: nothing more is sent, and the change is in progress; finished: all pushes have ended.
 type CampaignStatus string
 
 // CampaignChange defines model for CampaignChange.
@@ -805,23 +805,23 @@ type CampaignChange struct {
 	// Examples: push
 	Channel interface{} `json:"channel,omitempty,omitzero"`
 
-	// ExpiresAfter How long after its send time each push expires. Default: 24 hours, or as configured.
+	// ExpiresAfter The time span from its send time after which each push expires. Default: 24 hours, or as configured.
 	//
 	// Examples: 4h
 	ExpiresAfter interface{} `json:"expires_after,omitempty,omitzero"`
 
-	// Latest Defer nobody to a time after this.
+	// Latest The latest time to defer to.
 	//
 	// Examples: 2026-12-02T20:00:00Z
 	Latest interface{} `json:"latest,omitempty,omitzero"`
 
-	// LocalTime When to send, by the clocks of time_zone. It takes the place of send_at.
+	// LocalTime The send time on the clocks of time_zone. It replaces send_at.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime interface{} `json:"local_time,omitempty,omitzero"`
 	Message   Message     `json:"message,omitempty,omitzero"`
 
-	// Metadata Anything of your own, at most 16 KiB; it comes back with the campaign, and with each of its pushes.
+	// Metadata Your own data, at most 16 KiB; it is returned with the campaign and with each of its pushes.
 	//
 	// Examples: {"team":"x"}
 	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
@@ -831,22 +831,22 @@ type CampaignChange struct {
 	// Examples: Black Friday
 	Name interface{} `json:"name,omitempty,omitzero"`
 
-	// OnConflict What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.
+	// OnConflict The action for recipients whose quota has no place at that time: reject (the default), or defer to the next free time.
 	//
 	// Examples: defer
 	OnConflict interface{} `json:"on_conflict,omitempty,omitzero"`
 
-	// SendAt When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.
+	// SendAt The send time, with a zone. A fraction of a second is rounded up. It replaces local_time. Default: when the campaign is started.
 	//
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt interface{} `json:"send_at,omitempty,omitzero"`
 
-	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.
+	// Spread The time span over which the recipients are spread. Each recipient has its own second in it, which is the same in every campaign. At most a day. Default: 0s, all at once.
 	//
 	// Examples: 30m
 	Spread interface{} `json:"spread,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: each recipient's own zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone interface{} `json:"time_zone,omitempty,omitzero"`
@@ -862,10 +862,10 @@ type CampaignsPage struct {
 
 // Cap defines model for Cap.
 type Cap struct {
-	// Complete false: more are used; so many were counted.
+	// Complete false: counting stopped at used, and more are used.
 	Complete bool `json:"complete"`
 
-	// Limit null: any number.
+	// Limit null: no limit.
 	Limit int64 `json:"limit"`
 	Used  int64 `json:"used"`
 }
@@ -875,25 +875,25 @@ type Capacity struct {
 	// Days Each day of time_zone, by time.
 	Days []CapacityDay `json:"days"`
 
-	// From The first hour that was looked at: none that has begun.
+	// From The first hour examined, which has not begun yet.
 	From time.Time `json:"from"`
 
 	// Hours Each hour, by time.
 	Hours []CapacityHour `json:"hours"`
 
-	// Invalid Of the sample, those whose lines make no push.
+	// Invalid Recipients in the sample with an invalid line.
 	Invalid int64 `json:"invalid"`
 
-	// OptedOut Of the sample, those who do not want it: they have no place at any time.
+	// OptedOut Recipients in the sample who have opted out: they have no place at any time.
 	OptedOut int64 `json:"opted_out"`
 
-	// Recipients All in the audience.
+	// Recipients All recipients of the audience.
 	Recipients int64 `json:"recipients"`
 
-	// Sample Those that were looked at: all numbers below are of them. It is the same part of an audience each time, by a hash of their ids.
+	// Sample The number of recipients examined; all numbers below count only these. The sample of an audience is always the same, by a hash of the ids.
 	Sample int64 `json:"sample"`
 
-	// Until The end of the last one.
+	// Until The end of the last hour.
 	Until time.Time `json:"until"`
 }
 
@@ -901,7 +901,7 @@ type Capacity struct {
 type CapacityDay struct {
 	Day string `json:"day"`
 
-	// Free How many of the sample have a place if the campaign begins at one of the hours that begin in this day, at least.
+	// Free The number of recipients in the sample with a place in at least one of the hours that begin on this day.
 	Free int64 `json:"free"`
 }
 
@@ -909,7 +909,7 @@ type CapacityDay struct {
 type CapacityHour struct {
 	At time.Time `json:"at"`
 
-	// Free How many of the sample have a place if the campaign begins at this time: each at its own second of the spread.
+	// Free The number of recipients in the sample with a place if the campaign begins at this time: each at its own second of the spread.
 	Free int64 `json:"free"`
 }
 
@@ -932,19 +932,19 @@ type Category struct {
 
 // PolicyChange defines model for Change.
 type PolicyChange struct {
-	// ByRule With forecast: how many of them each rule, or quiet hours, forbid. One that several forbid counts for each.
+	// ByRule With forecast: the number of these pushes by the rule or quiet hours that they violate. A push that violates several counts for each.
 	ByRule     map[string]int64    `json:"by_rule,omitempty,omitzero"`
 	Categories map[string]Category `json:"categories,omitempty,omitzero"`
 
-	// Conflicts With forecast, which has none of the members above: waiting pushes that do not fit.
+	// Conflicts With forecast, instead of the members above: waiting pushes that violate the policy.
 	Conflicts   int64  `json:"conflicts,omitempty,omitzero"`
 	DefaultZone string `json:"default_zone,omitempty,omitzero"`
 
-	// First With forecast: the first hundred by send time.
+	// First With forecast: the first hundred pushes by send time.
 	First      []PolicyConflict   `json:"first,omitempty,omitzero"`
 	QuietHours []PolicyQuietHours `json:"quiet_hours,omitempty,omitzero"`
 
-	// Rechecked Your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides.
+	// Rechecked Your due pushes that a rule had postponed, up to 100,000. Each becomes due again, and the new policy decides.
 	Rechecked int64        `json:"rechecked,omitempty,omitzero"`
 	Rules     []Rule       `json:"rules,omitempty,omitzero"`
 	Source    ChangeSource `json:"source,omitempty,omitzero"`
@@ -958,28 +958,28 @@ type ChangeSource string
 
 // Channel defines model for Channel.
 type Channel struct {
-	// AsOf When a worker last saw it so; null: unknown.
+	// AsOf When a worker last reported the state; null: unknown.
 	AsOf time.Time `json:"as_of"`
 
-	// Default It is that of pushes that name none.
+	// Default true: the channel of pushes that name none.
 	Default         bool       `json:"default"`
 	LastFiveMinutes LastFive   `json:"last_five_minutes"`
 	LastMinute      LastMinute `json:"last_minute"`
 	Name            string     `json:"name"`
 
-	// State The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+	// State The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 	State      ChannelState `json:"state"`
 	Throughput Throughput   `json:"throughput,omitempty,omitzero"`
 	Type       ChannelType  `json:"type"`
 
-	// Until When the pause ends; null: there is none.
+	// Until The end of the pause; null: there is none.
 	Until time.Time `json:"until"`
 
-	// Waiting Pushes of yours that are due, and are not being sent.
+	// Waiting Your pushes that are due and are not being sent.
 	Waiting int64 `json:"waiting"`
 }
 
-// ChannelState The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late.
+// ChannelState The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently.
 type ChannelState string
 
 // ChannelType defines model for Channel.Type.
@@ -999,7 +999,7 @@ type ChannelReport struct {
 	// Channels In the operator's order.
 	Channels []Channel `json:"channels"`
 
-	// Complete false: you have more than 100,000 pushes that wait, or attempts; so many are counted.
+	// Complete false: you have more than 100,000 waiting pushes or attempts; counting stopped there.
 	Complete bool `json:"complete"`
 }
 
@@ -1033,7 +1033,7 @@ type Conflict struct {
 type Delay struct {
 	Recipients int64 `json:"recipients"`
 
-	// UpToSeconds null: longer than all others.
+	// UpToSeconds null: longer than all other delays.
 	UpToSeconds int64 `json:"up_to_seconds"`
 }
 
@@ -1058,10 +1058,10 @@ type Delivery struct {
 	// LastError Why the last attempt failed.
 	LastError string `json:"last_error"`
 
-	// LastStatus The HTTP status of the last answer; null where there was none.
+	// LastStatus The HTTP status of the last answer; null: there was none.
 	LastStatus int64 `json:"last_status"`
 
-	// NextAttemptAt While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled.
+	// NextAttemptAt While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending. null while the webhook is disabled.
 	NextAttemptAt time.Time `json:"next_attempt_at"`
 
 	// Payload The body of its requests.
@@ -1070,11 +1070,11 @@ type Delivery struct {
 	// PushID The push that the event is about; null for a test.
 	PushID string `json:"push_id"`
 
-	// Status failed: given up, after attempts for a day or a 410.
+	// Status failed: sendquota gave up, after attempts for a day or a 410.
 	Status DeliveryStatus `json:"status"`
 }
 
-// DeliveryStatus failed: given up, after attempts for a day or a 410.
+// DeliveryStatus failed: sendquota gave up, after attempts for a day or a 410.
 type DeliveryStatus string
 
 // RecipientStored defines model for Described.
@@ -1082,18 +1082,18 @@ type RecipientStored struct {
 	// Addresses By the name of the channel.
 	Addresses map[string]string `json:"addresses"`
 
-	// Attributes Anything of your own.
+	// Attributes Your own data.
 	Attributes map[string]interface{} `json:"attributes"`
 
-	// Canceled How many scheduled pushes were canceled, because the recipient does not want them.
+	// Canceled The number of scheduled pushes that were canceled, because the recipient has opted out of them.
 	Canceled  int64     `json:"canceled"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Limits In the place of the limits of these rules.
+	// Limits The recipient's own limits, which replace the limits of the named rules.
 	Limits  []OwnLimit `json:"limits"`
 	OptOuts Wants      `json:"opt_outs"`
 
-	// Rechecked The recipient's pushes that were due, and that a rule had put off: each is due again, and the limits and the time zone of now decide.
+	// Rechecked The recipient's due pushes that a rule had postponed: each becomes due again, and the current limits and time zone decide.
 	Rechecked int64  `json:"rechecked"`
 	Recipient string `json:"recipient"`
 
@@ -1107,11 +1107,11 @@ type Recipient struct {
 	// Addresses By the name of the channel.
 	Addresses map[string]string `json:"addresses"`
 
-	// Attributes Anything of your own.
+	// Attributes Your own data.
 	Attributes map[string]interface{} `json:"attributes"`
 	CreatedAt  time.Time              `json:"created_at"`
 
-	// Limits In the place of the limits of these rules.
+	// Limits The recipient's own limits, which replace the limits of the named rules.
 	Limits    []OwnLimit `json:"limits"`
 	OptOuts   Wants      `json:"opt_outs"`
 	Recipient string     `json:"recipient"`
@@ -1130,24 +1130,24 @@ type RecipientsPage struct {
 
 // Ended defines model for Ended.
 type Ended struct {
-	// Ended How many sessions went on until now.
+	// Ended The number of sessions that were ended.
 	Ended int64 `json:"ended"`
 }
 
 // TimelineEntry defines model for Entry.
 type TimelineEntry struct {
-	// At When it happened.
+	// At The time of the event.
 	At       time.Time `json:"at"`
 	Campaign string    `json:"campaign"`
 	Category string    `json:"category"`
 	Channel  string    `json:"channel"`
 	Kind     EntryKind `json:"kind"`
 
-	// Push null: of a refusal, which makes none.
+	// Push null: a refusal, which has no push.
 	Push   string `json:"push"`
 	Reason string `json:"reason"`
 
-	// SendAt Of booked, the send time; of deferred, the new one, as far as it is known; of refused, the one that was asked for.
+	// SendAt For booked, the send time; for deferred, the new send time, if it is known; for refused, the requested one.
 	SendAt time.Time `json:"send_at"`
 }
 
@@ -1156,10 +1156,10 @@ type EntryKind string
 
 // Erased defines model for Erased.
 type Erased struct {
-	// Canceled How many scheduled pushes were canceled.
+	// Canceled The number of scheduled pushes that were canceled.
 	Canceled int64 `json:"canceled"`
 
-	// Erased From how many rows something was erased: the recipient, pushes, attempts and events.
+	// Erased The number of rows with erased data: the recipient, pushes, attempts and events.
 	Erased int64 `json:"erased"`
 }
 
@@ -1167,21 +1167,21 @@ type Erased struct {
 type FailureGroup struct {
 	Channel string `json:"channel"`
 
-	// FirstSendAt The earliest send time of them.
+	// FirstSendAt The earliest send time of the group.
 	FirstSendAt time.Time `json:"first_send_at"`
 	LastSendAt  time.Time `json:"last_send_at"`
 
-	// PossiblyDelivered Of them, those of which an attempt ended with an unknown outcome.
+	// PossiblyDelivered Pushes of the group with an attempt of unknown outcome.
 	PossiblyDelivered int64 `json:"possibly_delivered"`
 	Pushes            int64 `json:"pushes"`
 
-	// Reason Their last_error. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists them with this reason.
+	// Reason The last_error of the pushes. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists the pushes by this reason.
 	Reason string `json:"reason"`
 
-	// Retried Of them, those that were retried, whatever became of it: they stay in the group. A retry that was retried in turn does not count, as the first push of all does.
+	// Retried Pushes of the group that were retried, with any result: they stay in the group. Of a chain of retries, only the first push counts.
 	Retried int64 `json:"retried"`
 
-	// Retries Of them, those that are retries themselves.
+	// Retries Pushes of the group that are retries themselves.
 	Retries int64              `json:"retries"`
 	Status  FailureGroupStatus `json:"status"`
 }
@@ -1191,16 +1191,16 @@ type FailureGroupStatus string
 
 // Failures defines model for Failures.
 type Failures struct {
-	// Complete false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than was asked for. For the earlier ones, ask with until: this from.
+	// Complete false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than requested. For the earlier ones, repeat the request with this from as until.
 	Complete bool `json:"complete"`
 
 	// Failures The groups, the largest first.
 	Failures []FailureGroup `json:"failures"`
 
-	// From All with a send time from here on are counted
+	// From The first send time that is counted.
 	From time.Time `json:"from"`
 
-	// Until until here.
+	// Until The end of the counted time, exclusive.
 	Until time.Time `json:"until"`
 }
 
@@ -1228,14 +1228,14 @@ type Fault struct {
 
 // StatusMinute defines model for FlowMinute.
 type StatusMinute struct {
-	// At When the minute began.
+	// At The beginning of the minute.
 	At        time.Time `json:"at"`
 	Delivered int64     `json:"delivered"`
 
-	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	// LateMsP50 The median delay of the delivered attempts in milliseconds: from the promised send time until the provider had the push. null: none was delivered.
 	LateMsP50 float64 `json:"late_ms_p50"`
 
-	// LateMsP99 The same of 99 % of them.
+	// LateMsP99 The 99th percentile of the same delay.
 	LateMsP99 float64 `json:"late_ms_p99"`
 	Refused   int64   `json:"refused"`
 	Unknown   int64   `json:"unknown"`
@@ -1246,25 +1246,25 @@ type StatsGroup struct {
 	Accepted int64 `json:"accepted"`
 	Canceled int64 `json:"canceled"`
 
-	// Deferred Of the accepted ones, those that were moved to a later time.
+	// Deferred Accepted pushes that were moved to a later time.
 	Deferred int64 `json:"deferred"`
 	Expired  int64 `json:"expired"`
 	Failed   int64 `json:"failed"`
 
-	// Key When the hour began, such as 2026-12-01T09:00:00Z; the day, such as 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one.
+	// Key The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one.
 	Key string `json:"key"`
 
-	// LateMsP50 How late half of the sent ones were at most, in milliseconds, within 2 %: from the promised send time until the provider had it. null: none was sent.
+	// LateMsP50 The median delay of the sent pushes in milliseconds, within 2 %: from the promised send time until the provider had the push. null: none was sent.
 	LateMsP50 float64 `json:"late_ms_p50"`
 
-	// LateMsP99 The same of 99 % of them.
+	// LateMsP99 The 99th percentile of the same delay.
 	LateMsP99 float64 `json:"late_ms_p99"`
 
-	// Refused By the quota, quiet hours, an opt-out or a cap.
+	// Refused Pushes refused by the quota, quiet hours, an opt-out or a cap.
 	Refused int64 `json:"refused"`
 	Sent    int64 `json:"sent"`
 
-	// Submitted accepted and refused.
+	// Submitted accepted and refused together.
 	Submitted int64 `json:"submitted"`
 }
 
@@ -1281,11 +1281,11 @@ type Held struct {
 	// By rule: a rule or quiet hours of the policy; pause: its campaign was paused.
 	By HeldBy `json:"by"`
 
-	// Rule The name of the rule, or of the quiet hours; of several, the one that held it for longest.
+	// Rule The name of the rule or the quiet hours; of several, the one that held the push longest.
 	Rule  string    `json:"rule,omitempty,omitzero"`
 	Since time.Time `json:"since"`
 
-	// Until When it may be sent, as far as that is known now; when the hold ended, if it has. null: not known.
+	// Until The expected end of the hold, or its end. null: not known.
 	Until time.Time `json:"until"`
 }
 
@@ -1294,20 +1294,20 @@ type HeldBy string
 
 // Import defines model for Import.
 type Import struct {
-	// Canceled Scheduled pushes that were canceled, because their recipients do not want them.
+	// Canceled Scheduled pushes that were canceled, because their recipients have opted out of them.
 	Canceled int64 `json:"canceled"`
 
-	// Created Recipients that were not known before.
+	// Created Recipients that did not exist before.
 	Created int64 `json:"created"`
 
-	// Errors Those of the first hundred rejected lines.
+	// Errors The errors of the first hundred rejected lines.
 	Errors   []LineFault `json:"errors"`
 	Rejected int64       `json:"rejected"`
 
 	// Rows Lines but for the header and empty ones: created, updated and rejected.
 	Rows int64 `json:"rows"`
 
-	// Updated Recipients that were known before, from an earlier line too.
+	// Updated Recipients that existed before, including those of an earlier line.
 	Updated int64 `json:"updated"`
 }
 
@@ -1319,30 +1319,30 @@ type Key struct {
 	ExpiresAt time.Time `json:"expires_at"`
 	ID        string    `json:"id"`
 
-	// LastUsedAt To about a minute; null: never.
+	// LastUsedAt Accurate to about a minute; null: never.
 	LastUsedAt time.Time `json:"last_used_at"`
 
-	// Name Empty: it has none.
+	// Name Empty: no name.
 	Name      string    `json:"name"`
 	RevokedAt time.Time `json:"revoked_at"`
 	Scopes    []string  `json:"scopes"`
 
-	// Secret The key itself, for Authorization: Bearer. Only in answers to creating and rotating: store it.
+	// Secret The key itself, for Authorization: Bearer. Returned only when a key is created or rotated: store it.
 	Secret string `json:"secret,omitempty,omitzero"`
 
-	// State Only a live key opens anything.
+	// State Only a live key is accepted.
 	State KeyState `json:"state"`
 
-	// Successor The key that its last rotation made.
+	// Successor The key that the last rotation created.
 	Successor string `json:"successor"`
 }
 
-// KeyState Only a live key opens anything.
+// KeyState Only a live key is accepted.
 type KeyState string
 
 // KeyRotation defines model for KeyRotation.
 type KeyRotation struct {
-	// Overlap How long the old key still lives, unless its own end is nearer; 0s: it ends at once.
+	// Overlap How long the old key stays valid, unless it ends earlier; 0s: it ends immediately.
 	//
 	// Examples: 24h
 	Overlap string `json:"overlap,omitempty,omitzero"`
@@ -1359,13 +1359,13 @@ type KeysPage struct {
 
 // LastFive defines model for LastFive.
 type LastFive struct {
-	// Attempts Your attempts that ended, over all workers. The last few seconds may be missing.
+	// Attempts Your attempts that ended, on all workers. The last few seconds may be missing.
 	Attempts int64 `json:"attempts"`
 
-	// Failed How many of them found the provider down, got no answer, or were refused for now, which is not about one address alone and asks for no pause.
+	// Failed Attempts that found the provider down, got no answer, or were refused temporarily, for other reasons than a single address and without a request for a pause.
 	Failed int64 `json:"failed"`
 
-	// Rejected How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here.
+	// Rejected Attempts that were refused permanently. Refusals of a single address, for example an unregistered one, do not count.
 	Rejected int64 `json:"rejected"`
 }
 
@@ -1384,7 +1384,7 @@ type Limit struct {
 	// Allowed This limit had room for the cost.
 	Allowed bool `json:"allowed"`
 
-	// Key Of the limit, if it has a key of its own.
+	// Key The limit's own key, if it has one.
 	//
 	// Examples: {user-7}:app
 	Key string `json:"key,omitempty,omitzero"`
@@ -1401,25 +1401,25 @@ type Limit struct {
 	// ResetAfterMs Milliseconds until the limit is fully replenished.
 	ResetAfterMs int64 `json:"reset_after_ms"`
 
-	// RetryAfterMs Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit.
+	// RetryAfterMs Milliseconds until the limit has room for the cost, if it is not used in between. null: never, because the cost exceeds the limit.
 	RetryAfterMs *int64 `json:"retry_after_ms"`
 }
 
 // LineFault defines model for LineFault.
 type LineFault struct {
-	// Line Where the line begins; the header is line 1.
+	// Line The number of the line; the header is line 1.
 	Line    int64  `json:"line"`
 	Message string `json:"message"`
 }
 
 // LogEntry defines model for LogEntry.
 type LogEntry struct {
-	// Action What was done, such as key.create.
+	// Action The action, for example key.create.
 	Action string    `json:"action"`
 	Actor  Actor     `json:"actor"`
 	At     time.Time `json:"at"`
 
-	// Difference Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown.
+	// Difference For each changed member, its values as from and to; or changed: true; or the names of its changed members. Texts of messages, addresses, attributes and secrets are never shown.
 	Difference map[string]interface{} `json:"difference"`
 	ID         string                 `json:"id"`
 	Target     Target                 `json:"target"`
@@ -1433,68 +1433,68 @@ type NewBatch struct {
 	// Atomic Book all of them or none.
 	Atomic bool `json:"atomic,omitempty,omitzero"`
 
-	// Pushes They are decided in this order; an earlier push can block a later one.
+	// Pushes The pushes are decided in this order; an earlier one can block a later one.
 	Pushes []NewPush `json:"pushes"`
 }
 
 // NewBulkChange defines model for NewBulkChange.
 type NewBulkChange struct {
-	// Action What becomes of the pushes.
+	// Action The action on the pushes.
 	//
 	// Examples: move
 	Action NewBulkChangeAction `json:"action"`
 
-	// All All scheduled pushes. It must be true if there is no filter, and only then.
+	// All Selects all scheduled pushes. Must be true without a filter, and only then.
 	All    bool          `json:"all,omitempty,omitzero"`
 	Filter NewBulkFilter `json:"filter,omitempty,omitzero"`
 
-	// SendAt When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.
+	// SendAt The new send time of all pushes, with a zone. A fraction of a second is rounded up. For move.
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Shift How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.
+	// Shift The time span by which each push is sent later, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.
 	//
 	// Examples: 1h30m
 	Shift string `json:"shift,omitempty,omitzero"`
 }
 
-// NewBulkChangeAction What becomes of the pushes.
+// NewBulkChangeAction The action on the pushes.
 //
 // Examples: move
 type NewBulkChangeAction string
 
 // NewBulkFilter defines model for NewBulkFilter.
 type NewBulkFilter struct {
-	// Campaign Only those of this campaign.
+	// Campaign Only entries of this campaign.
 	//
 	// Examples: 0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01
 	Campaign string `json:"campaign,omitempty,omitzero"`
 
-	// Category Only those of this category.
+	// Category Only pushes of this category.
 	//
 	// Examples: marketing
 	Category string `json:"category,omitempty,omitzero"`
 
-	// Channel Only those through this channel.
+	// Channel Only pushes on this channel.
 	//
 	// Examples: push
 	Channel string `json:"channel,omitempty,omitzero"`
 
-	// From Only those with a send time not before this. RFC 3339 with a zone.
+	// From Only pushes with a send time at or after this. RFC 3339 with a zone.
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	From time.Time `json:"from,omitempty,omitzero"`
 
-	// Reason Only those with this last_error, word by word.
+	// Reason Only pushes with exactly this last_error.
 	//
 	// Examples: the provider answered 404
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Recipient Only this recipient's.
+	// Recipient Only entries of this recipient.
 	//
 	// Examples: user-42
 	Recipient string `json:"recipient,omitempty,omitzero"`
 
-	// Until Only those with a send time before this. RFC 3339 with a zone.
+	// Until Only pushes with a send time before this. RFC 3339 with a zone.
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	Until time.Time `json:"until,omitempty,omitzero"`
@@ -1512,23 +1512,23 @@ type NewCampaign struct {
 	// Examples: push
 	Channel string `json:"channel,omitempty,omitzero"`
 
-	// ExpiresAfter How long after its send time each push expires. Default: 24 hours, or as configured.
+	// ExpiresAfter The time span from its send time after which each push expires. Default: 24 hours, or as configured.
 	//
 	// Examples: 4h
 	ExpiresAfter string `json:"expires_after,omitempty,omitzero"`
 
-	// Latest Defer nobody to a time after this.
+	// Latest The latest time to defer to.
 	//
 	// Examples: 2026-12-02T20:00:00Z
 	Latest time.Time `json:"latest,omitempty,omitzero"`
 
-	// LocalTime When to send, by the clocks of time_zone. It takes the place of send_at.
+	// LocalTime The send time on the clocks of time_zone. It replaces send_at.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime string  `json:"local_time,omitempty,omitzero"`
 	Message   Message `json:"message"`
 
-	// Metadata Anything of your own, at most 16 KiB; it comes back with the campaign, and with each of its pushes.
+	// Metadata Your own data, at most 16 KiB; it is returned with the campaign and with each of its pushes.
 	//
 	// Examples: {"team":"x"}
 	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
@@ -1538,22 +1538,22 @@ type NewCampaign struct {
 	// Examples: Black Friday
 	Name string `json:"name,omitempty,omitzero"`
 
-	// OnConflict What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.
+	// OnConflict The action for recipients whose quota has no place at that time: reject (the default), or defer to the next free time.
 	//
 	// Examples: defer
 	OnConflict string `json:"on_conflict,omitempty,omitzero"`
 
-	// SendAt When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.
+	// SendAt The send time, with a zone. A fraction of a second is rounded up. It replaces local_time. Default: when the campaign is started.
 	//
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Spread Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.
+	// Spread The time span over which the recipients are spread. Each recipient has its own second in it, which is the same in every campaign. At most a day. Default: 0s, all at once.
 	//
 	// Examples: 30m
 	Spread string `json:"spread,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: each recipient's own zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
@@ -1561,13 +1561,13 @@ type NewCampaign struct {
 
 // NewCategory defines model for NewCategory.
 type NewCategory struct {
-	// Bypass No rule and no quiet hours refuse its pushes.
+	// Bypass No rule and no quiet hours refuse pushes of the category.
 	Bypass bool `json:"bypass,omitempty,omitzero"`
 
-	// Counts false: its pushes take no place from others. Default: true.
+	// Counts false: pushes of the category take no place from others. Default: true.
 	Counts *bool `json:"counts,omitempty"`
 
-	// Reserve By the names of rules, how many of a rule's places are for this category alone.
+	// Reserve The number of a rule's places that only this category can use, by the name of the rule.
 	//
 	// Examples: {"per-day":2}
 	Reserve map[string]int `json:"reserve,omitempty,omitzero"`
@@ -1575,17 +1575,17 @@ type NewCategory struct {
 
 // NewKey defines model for NewKey.
 type NewKey struct {
-	// ExpiresAt When it ends: no later than the key of the request. Default: when that one ends, or never.
+	// ExpiresAt The end of the key, no later than the end of the caller's key. Default: the end of the caller's key, or never.
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 
-	// Name What lists call it. Default: nothing.
+	// Name The name in lists. Default: none.
 	//
 	// Examples: back office
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Scopes What the key allows: nothing that the caller lacks.
+	// Scopes The scopes of the key. The caller must have all of them.
 	Scopes []NewKeyScopes `json:"scopes"`
 }
 
@@ -1597,20 +1597,20 @@ type NewLimit struct {
 	// Algorithm Examples: token_bucket
 	Algorithm NewLimitAlgorithm `json:"algorithm"`
 
-	// Aligned For fixed_window only: windows begin at multiples of per since 1970 by Redis' clock, not with the first use: with 1m at each full minute, with 24h at midnight UTC.
+	// Aligned Only for fixed_window: windows begin at multiples of per since 1970 by Redis' clock, not at the first use: with 1m at each full minute, with 24h at midnight UTC.
 	Aligned bool `json:"aligned,omitempty,omitzero"`
 
-	// Burst How much may be used at once. For token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.
+	// Burst The maximum amount at once. Only for token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly).
 	//
 	// Examples: 20
 	Burst int64 `json:"burst,omitempty,omitzero"`
 
-	// Key Replaces the key of the request for this limit. If Redis is a cluster, all keys of a request must have the same tag, the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.
+	// Key Replaces the request's key for this limit. If Redis is a cluster, all keys of a request must have the same tag: the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.
 	//
 	// Examples: {user-7}:app
 	Key string `json:"key,omitempty,omitzero"`
 
-	// Limit How much may be used; with sliding_log at most 10000.
+	// Limit The maximum amount; with sliding_log at most 10000.
 	//
 	// Examples: 100
 	Limit int64 `json:"limit"`
@@ -1620,19 +1620,19 @@ type NewLimit struct {
 	// Examples: 1h
 	Per string `json:"per"`
 
-	// Precision For sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth.
+	// Precision Only for sliding_window: the length of its counting steps, at most per and at least a thousandth of it. Default: a sixtieth.
 	//
 	// Examples: 1s
 	Precision string `json:"precision,omitempty,omitzero"`
 
-	// Refill For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.
+	// Refill Only for token_bucket: how tokens are refilled. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.
 	Refill NewLimitRefill `json:"refill,omitempty,omitzero"`
 }
 
 // NewLimitAlgorithm Examples: token_bucket
 type NewLimitAlgorithm string
 
-// NewLimitRefill For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.
+// NewLimitRefill Only for token_bucket: how tokens are refilled. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.
 type NewLimitRefill string
 
 // NewOwnLimit defines model for NewOwnLimit.
@@ -1648,24 +1648,24 @@ type NewOwnLimit struct {
 
 // NewPolicy defines model for NewPolicy.
 type NewPolicy struct {
-	// Categories How the pushes of a category differ, by its name.
+	// Categories The exceptions for categories, by name.
 	Categories map[string]NewCategory `json:"categories,omitempty,omitzero"`
 
-	// DefaultZone The IANA zone of rules, quiet hours and recipients that name none. Default: UTC.
+	// DefaultZone The IANA zone for rules, quiet hours and recipients without a zone. Default: UTC.
 	//
 	// Examples: Europe/Berlin
 	DefaultZone string `json:"default_zone,omitempty,omitzero"`
 
-	// QuietHours Hours in which nothing is sent.
+	// QuietHours Hours without sends.
 	QuietHours []NewQuietHours `json:"quiet_hours,omitempty,omitzero"`
 
-	// Rules Each must allow a send. None: there are no limits.
+	// Rules Each rule must allow a send. None: there are no limits.
 	Rules []NewRule `json:"rules,omitempty,omitzero"`
 
 	// Source Ignored, too.
 	Source interface{} `json:"source,omitempty,omitzero"`
 
-	// Version Ignored: what GET answers can be sent back.
+	// Version Ignored, so that the answer of GET can be sent back.
 	Version interface{} `json:"version,omitempty,omitzero"`
 }
 
@@ -1686,23 +1686,23 @@ type NewPush struct {
 	// Examples: 2026-12-01T12:00:00Z
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 
-	// Latest Do not defer to a time after this.
+	// Latest The latest time to defer to.
 	//
 	// Examples: 2026-12-02T09:00:00Z
 	Latest time.Time `json:"latest,omitempty,omitzero"`
 
-	// LocalTime When to send, by the clocks of time_zone, instead of send_at. A time that the clocks leave out in spring is the first instant after the gap; one that comes twice in autumn is the first of the two. Seconds may be left out.
+	// LocalTime The send time on the clocks of time_zone, instead of send_at. A time that the clocks skip in spring means the first instant after the gap; a time that occurs twice in autumn means the first. Seconds are optional.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime string  `json:"local_time,omitempty,omitzero"`
 	Message   Message `json:"message"`
 
-	// Metadata Anything of your own; it comes back with the push.
+	// Metadata Your own data; it is returned with the push.
 	//
 	// Examples: {"campaign":"x"}
 	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
 
-	// OnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+	// OnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 	OnConflict NewPushOnConflict `json:"on_conflict,omitempty,omitzero"`
 
 	// Recipient The person whose quota is used: an id of your choice, 1 to 128 printable bytes.
@@ -1710,15 +1710,15 @@ type NewPush struct {
 	// Examples: user-42
 	Recipient string `json:"recipient"`
 
-	// SendAt When to send, with a zone. A fraction of a second is rounded up. Default: now.
+	// SendAt The send time, with a zone. A fraction of a second is rounded up. Default: now.
 	//
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// Template Every string in message is a template in Liquid, whose variables are recipient and, if it is given, to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	// Template Every string in message is a Liquid template. Its variables are recipient, to if it is given, the members of variables, and the attributes of the recipient. The rendered templates are the message of the push.
 	Template bool `json:"template,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
@@ -1728,75 +1728,75 @@ type NewPush struct {
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`
 
-	// Variables What the templates of message know beside the attributes of the recipient. Only with template.
+	// Variables Further variables for the templates of message, besides the attributes of the recipient. Only with template.
 	//
 	// Examples: {"first_name":"Aiko"}
 	Variables map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
-// NewPushOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+// NewPushOnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 type NewPushOnConflict string
 
 // NewQuietHours defines model for NewQuietHours.
 type NewQuietHours struct {
-	// Action What becomes of a push inside: it is refused, or it moves by itself to the first free time. Default: reject.
+	// Action The action for a push in quiet hours: reject refuses it, defer moves it to the first free time. Default: reject.
 	Action NewQuietHoursAction `json:"action,omitempty,omitzero"`
 
-	// Categories Only pushes of these. Default: all.
+	// Categories Only pushes of these categories. Default: all.
 	Categories []string `json:"categories,omitempty,omitzero"`
 
-	// Channels Only pushes through these. Default: all.
+	// Channels Only pushes on these channels. Default: all.
 	Channels []string `json:"channels,omitempty,omitzero"`
 
-	// Days The days on which they begin: mon, tue, wed, thu, fri, sat, sun. Default: every day.
+	// Days The days of the beginning: mon, tue, wed, thu, fri, sat, sun. Default: every day.
 	Days []string `json:"days,omitempty,omitzero"`
 
-	// From The time of day at which they begin; it is quiet. Where it is later than until, they span midnight.
+	// From The time of day of the beginning, inclusive. If it is later than until, the hours span midnight.
 	//
 	// Examples: 22:00
 	From string `json:"from"`
 
-	// Name Appears in refusals. No rule has the same.
+	// Name Appears in refusals. Must differ from the names of rules.
 	//
 	// Examples: night
 	Name string `json:"name"`
 
-	// Until The time of day at which they end, to 24:00; it is not quiet.
+	// Until The time of day of the end, exclusive; at most 24:00.
 	//
 	// Examples: 08:00
 	Until string `json:"until"`
 
-	// Zone As of a rule.
+	// Zone As for a rule.
 	//
 	// Examples: recipient
 	Zone string `json:"zone,omitempty,omitzero"`
 }
 
-// NewQuietHoursAction What becomes of a push inside: it is refused, or it moves by itself to the first free time. Default: reject.
+// NewQuietHoursAction The action for a push in quiet hours: reject refuses it, defer moves it to the first free time. Default: reject.
 type NewQuietHoursAction string
 
 // NewRecipient defines model for NewRecipient.
 type NewRecipient struct {
-	// Addresses By the name of the channel. A push without `to` is sent to its channel's.
+	// Addresses The recipient's addresses, by the name of the channel. A push without `to` is sent to the address of its channel.
 	//
 	// Examples: {"email":"aiko@example.com","sms":"+819012345678"}
 	Addresses map[string]string `json:"addresses,omitempty,omitzero"`
 
-	// Attributes Anything of your own about the recipient, at most 16 KiB.
+	// Attributes Your own data about the recipient, at most 16 KiB.
 	//
 	// Examples: {"first_name":"Aiko","plan":"gold"}
 	Attributes map[string]interface{} `json:"attributes,omitempty,omitzero"`
 
-	// CreatedAt Ignored: what GET answers can be sent back.
+	// CreatedAt Ignored, so that the answer of GET can be sent back.
 	CreatedAt interface{} `json:"created_at,omitempty,omitzero"`
 
-	// Limits In the place of the limits of these rules. One of a rule that there is not has no effect until there is.
+	// Limits The recipient's own limits, which replace the limits of the named rules. An entry for an unknown rule has no effect until the rule exists.
 	Limits []OwnLimit `json:"limits,omitempty,omitzero"`
 
-	// OptOuts What the recipient does not want to be sent.
+	// OptOuts The recipient's opt-outs.
 	OptOuts *NewOptOuts `json:"opt_outs,omitempty"`
 
-	// Recipient If it is given, that of the path.
+	// Recipient If given, the recipient of the path.
 	//
 	// Examples: user-42
 	Recipient string `json:"recipient,omitempty,omitzero"`
@@ -1810,17 +1810,17 @@ type NewRecipient struct {
 	UpdatedAt interface{} `json:"updated_at,omitempty,omitzero"`
 }
 
-// NewOptOuts What the recipient does not want to be sent.
+// NewOptOuts The recipient's opt-outs.
 type NewOptOuts struct {
-	// All Nothing at all.
+	// All Opts out of everything.
 	All bool `json:"all,omitempty,omitzero"`
 
-	// Categories Nothing of these categories.
+	// Categories Opts out of these categories.
 	//
 	// Examples: ["marketing"]
 	Categories []string `json:"categories,omitempty,omitzero"`
 
-	// Channels Nothing through these channels.
+	// Channels Opts out of these channels.
 	//
 	// Examples: ["sms"]
 	Channels []string `json:"channels,omitempty,omitzero"`
@@ -1828,47 +1828,47 @@ type NewOptOuts struct {
 
 // NewRetry defines model for NewRetry.
 type NewRetry struct {
-	// ExpiresAt The retry is not sent at or after this time. Default: that of the push, if the caller had fixed it and it is after the send time; else as long after the send time as that of the push was.
+	// ExpiresAt The retry is not sent at or after this time. Default: the expires_at of the original push, if the caller set it and it is after the send time; else as long after the send time as for the original push.
 	//
 	// Examples: 2026-12-01T12:00:00Z
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 
-	// Latest Do not defer to a time after this.
+	// Latest The latest time to defer to.
 	//
 	// Examples: 2026-12-02T09:00:00Z
 	Latest time.Time `json:"latest,omitempty,omitzero"`
 
-	// LocalTime When to send, by the clocks of time_zone, instead of send_at. A time that the clocks leave out in spring is the first instant after the gap; one that comes twice in autumn is the first of the two. Seconds may be left out.
+	// LocalTime The send time on the clocks of time_zone, instead of send_at. A time that the clocks skip in spring means the first instant after the gap; a time that occurs twice in autumn means the first. Seconds are optional.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime string `json:"local_time,omitempty,omitzero"`
 
-	// OnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+	// OnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 	OnConflict NewRetryOnConflict `json:"on_conflict,omitempty,omitzero"`
 
-	// SendAt When to send, with a zone. A fraction of a second is rounded up. Default: now.
+	// SendAt The send time, with a zone. A fraction of a second is rounded up. Default: now.
 	//
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 }
 
-// NewRetryOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+// NewRetryOnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 type NewRetryOnConflict string
 
 // NewRule defines model for NewRule.
 type NewRule struct {
-	// Categories The rule judges and counts only pushes of these. Default: all.
+	// Categories The rule applies to and counts only pushes of these categories. Default: all.
 	Categories []string `json:"categories,omitempty,omitzero"`
 
-	// Channels The rule judges and counts only pushes through these. Default: all.
+	// Channels The rule applies to and counts only pushes on these channels. Default: all.
 	Channels []string `json:"channels,omitempty,omitzero"`
 
-	// Limit How many sends are allowed; 0 blocks all.
+	// Limit The number of allowed sends; 0 blocks all.
 	//
 	// Examples: 10
 	Limit int64 `json:"limit"`
@@ -1881,20 +1881,20 @@ type NewRule struct {
 	// Per The bucket of a calendar rule.
 	Per NewRulePer `json:"per,omitempty,omitzero"`
 
-	// Shadow Count and report what the rule would refuse, and refuse nothing.
+	// Shadow Count and report the pushes that the rule would refuse, but refuse none.
 	Shadow bool `json:"shadow,omitempty,omitzero"`
 
-	// WeekStart Of per: week, the day on which a week begins. Default: monday.
+	// WeekStart For per: week, the first day of a week. Default: monday.
 	//
 	// Examples: monday
 	WeekStart string `json:"week_start,omitempty,omitzero"`
 
-	// Window The length of a rolling rule's window, from 1 millisecond to 1 year. A rule has window or per.
+	// Window The length of a rolling rule's window, from 1 millisecond to 1 year. A rule has either window or per.
 	//
 	// Examples: 24h
 	Window string `json:"window,omitempty,omitzero"`
 
-	// Zone Of a calendar rule: an IANA name, or recipient for each recipient's own zone. Default: default_zone.
+	// Zone For a calendar rule: an IANA name, or recipient for each recipient's own zone. Default: default_zone.
 	//
 	// Examples: recipient
 	Zone string `json:"zone,omitempty,omitzero"`
@@ -1905,13 +1905,13 @@ type NewRulePer string
 
 // NewSchedule defines model for NewSchedule.
 type NewSchedule struct {
-	// Campaign The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.
+	// Campaign The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.
 	Campaign string `json:"campaign,omitempty,omitzero"`
 
-	// CatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
+	// CatchUp The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.
 	CatchUp NewScheduleCatchUp `json:"catch_up,omitempty,omitzero"`
 
-	// Cron When: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. Day of month and weekday together mean either.
+	// Cron The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. If both day of month and weekday are given, either may match.
 	//
 	// Examples: 0 9 * * MON
 	Cron string `json:"cron"`
@@ -1921,54 +1921,54 @@ type NewSchedule struct {
 	// Examples: Monday digest
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Paused Occurrences are skipped while it is true.
+	// Paused Occurrences are skipped while this is true.
 	Paused bool        `json:"paused,omitempty,omitzero"`
 	Push   PushPattern `json:"push,omitempty,omitzero"`
 
-	// TimeZone The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.
+	// TimeZone The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.
 	//
 	// Examples: Europe/Berlin
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
 
-	// Until Nothing is sent at or after this time; null: for ever.
+	// Until The end of the schedule, exclusive; null: it has no end.
 	//
 	// Examples: 2027-06-30T00:00:00Z
 	Until time.Time `json:"until,omitempty,omitzero"`
 }
 
-// NewScheduleCatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
+// NewScheduleCatchUp The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.
 type NewScheduleCatchUp string
 
 // NewTake defines model for NewTake.
 type NewTake struct {
-	// Cost How much is used, or given back.
+	// Cost The amount to use or give back.
 	Cost int64 `json:"cost,omitempty,omitzero"`
 
-	// DryRun Answer with the state of the limits, and whether they have room for the cost, but change nothing.
+	// DryRun Return the state of the limits, and whether they have room for the cost, but change nothing.
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 
-	// Key A name of your choice for whoever or whatever is limited, 1 to 256 printable bytes. Other tenants' keys are separate. Required, unless each limit has a key of its own.
+	// Key A name of your choice for the limited person or thing, 1 to 256 printable bytes. Keys of other tenants are separate. Required, unless each limit has its own key.
 	//
 	// Examples: user-7:reply
 	Key string `json:"key,omitempty,omitzero"`
 
-	// Limits All limits must allow the cost, or none is charged. A limit whose definition changes starts afresh.
+	// Limits All limits must allow the cost, or none is charged. A limit with a changed definition starts empty.
 	Limits []NewLimit `json:"limits"`
 }
 
 // NewTime defines model for NewTime.
 type NewTime struct {
-	// LocalTime When to send instead, by the clocks of time_zone, in the place of send_at.
+	// LocalTime The new send time on the clocks of time_zone, instead of send_at.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime string `json:"local_time,omitempty,omitzero"`
 
-	// SendAt When to send instead, with a zone. A fraction of a second is rounded up. Required, unless there is local_time.
+	// SendAt The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.
 	//
 	// Examples: 2026-12-01T10:00:00Z
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
@@ -1976,21 +1976,21 @@ type NewTime struct {
 
 // NewUser defines model for NewUser.
 type NewUser struct {
-	// Email With which the user signs in. Upper and lower case are the same.
+	// Email The sign-in name. Case is ignored.
 	//
 	// Examples: ada@example.com
 	Email string `json:"email"`
 
-	// Name What others see. Default: nothing.
+	// Name The name that others see. Default: none.
 	//
 	// Examples: Ada Lovelace
 	Name string `json:"name,omitempty,omitzero"`
 
-	// Role What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+	// Role The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
 	Role NewUserRole `json:"role"`
 }
 
-// NewUserRole What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+// NewUserRole The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
 type NewUserRole string
 
 // NewWebhook defines model for NewWebhook.
@@ -1998,7 +1998,7 @@ type NewWebhook struct {
 	// Events The events to send. Default: all.
 	Events []NewWebhookEvents `json:"events,omitempty,omitzero"`
 
-	// URL The endpoint that events are posted to: https or http, at a public address, without user and password.
+	// URL The endpoint that receives the events: https or http, at a public address, without user and password.
 	//
 	// Examples: https://example.com/hooks/sendquota
 	URL string `json:"url"`
@@ -2009,7 +2009,7 @@ type NewWebhookEvents string
 
 // Next defines model for Next.
 type Next struct {
-	// Next The next times, the earliest first; fewer than asked for if the schedule ends.
+	// Next The next times, the earliest first; fewer than requested if the schedule ends.
 	Next []time.Time `json:"next"`
 }
 
@@ -2017,33 +2017,33 @@ type Next struct {
 type Operation struct {
 	Apply OperationApply `json:"apply"`
 
-	// Canceled Pushes that did not fit and were canceled.
+	// Canceled Pushes that violated the policy and were canceled.
 	Canceled  int64     `json:"canceled"`
 	CreatedAt time.Time `json:"created_at"`
 	EndedAt   time.Time `json:"ended_at"`
 	ID        string    `json:"id"`
 
-	// Looked Waiting pushes that were looked at; one that was moved later may count again.
+	// Looked Waiting pushes that were examined; one that was moved to a later time may count again.
 	Looked int64 `json:"looked"`
 
-	// Moved Pushes that did not fit and were moved to their next free time.
+	// Moved Pushes that violated the policy and were moved to their next free time.
 	Moved int64 `json:"moved"`
 
-	// Rechecked Pushes that a rule had put off, and that are due again: the new policy decides.
+	// Rechecked Postponed pushes that became due again: the new policy decides about them.
 	Rechecked int64 `json:"rechecked"`
 
-	// Status replaced: the policy has changed again before it had finished.
+	// Status replaced: the policy was changed again before the operation finished.
 	Status    OperationStatus `json:"status"`
 	UpdatedAt time.Time       `json:"updated_at"`
 
-	// Version Of the policy.
+	// Version The version of the policy.
 	Version int64 `json:"version"`
 }
 
 // OperationApply defines model for Operation.Apply.
 type OperationApply string
 
-// OperationStatus replaced: the policy has changed again before it had finished.
+// OperationStatus replaced: the policy was changed again before the operation finished.
 type OperationStatus string
 
 // OptOuts defines model for OptOuts.
@@ -2056,23 +2056,23 @@ type OptOuts struct {
 
 // CampaignRecipient defines model for Outcome.
 type CampaignRecipient struct {
-	// Line Where it begins in the audience; the header of CSV is line 1.
+	// Line The line of the audience at which the recipient begins; the header of CSV is line 1.
 	Line    int64          `json:"line"`
 	Outcome OutcomeOutcome `json:"outcome"`
 
 	// Push The push, if one was booked.
 	Push string `json:"push"`
 
-	// Reason Why no push was booked, by the name of the problem that a submit would have got or as what is invalid; or why the push was not sent.
+	// Reason Why no push was booked: the name of the problem that a submit would have got, or a description of what is invalid. Or why the push was not sent.
 	Reason string `json:"reason"`
 
 	// Recipient Empty: the recipient was erased.
 	Recipient string `json:"recipient"`
 
-	// Rules The rules, quiet hours or caps that have refused it.
+	// Rules The rules, quiet hours or caps that refused it.
 	Rules []string `json:"rules"`
 
-	// SendAt The push's send time; without a push, the one that was asked for.
+	// SendAt The push's send time; without a push, the requested one.
 	SendAt time.Time `json:"send_at"`
 }
 
@@ -2125,39 +2125,39 @@ type Policy struct {
 	// DefaultZone Absent: UTC.
 	DefaultZone string `json:"default_zone,omitempty,omitzero"`
 
-	// Operation What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far.
+	// Operation The operation that applies the change to booked pushes; GET /v1/policy/operations/{id} returns its progress.
 	Operation  string             `json:"operation,omitempty,omitzero"`
 	QuietHours []PolicyQuietHours `json:"quiet_hours,omitempty,omitzero"`
 
-	// Rechecked In answers to a change: your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides.
+	// Rechecked In answers to a change: your due pushes that a rule had postponed, up to 100,000. Each becomes due again, and the new policy decides.
 	Rechecked int64  `json:"rechecked,omitempty,omitzero"`
 	Rules     []Rule `json:"rules"`
 
-	// Source Whose policy it is: the operator's, from the file of settings, or the tenant's own.
+	// Source The origin of the policy: file, the operator's file of settings; tenant, the tenant's own.
 	Source PolicySource `json:"source"`
 
-	// Version A whole number that grows with every change; 0: the tenant never had a policy of its own.
+	// Version A whole number that grows with every change; 0: the tenant has never had its own policy.
 	Version int64 `json:"version"`
 }
 
-// PolicySource Whose policy it is: the operator's, from the file of settings, or the tenant's own.
+// PolicySource The origin of the policy: file, the operator's file of settings; tenant, the tenant's own.
 type PolicySource string
 
 // PolicyConflict defines model for PolicyConflict.
 type PolicyConflict struct {
 	Push string `json:"push"`
 
-	// Rule The first rule, or quiet hours, that forbid it.
+	// Rule The first rule or quiet hours that the push violates.
 	Rule   string    `json:"rule"`
 	SendAt time.Time `json:"send_at"`
 }
 
 // Preview defines model for Preview.
 type Preview struct {
-	// Error What makes the line invalid.
+	// Error The error that makes the line invalid.
 	Error string `json:"error"`
 
-	// Line Where the line begins; the header is line 1.
+	// Line The number of the line; the header is line 1.
 	Line int64 `json:"line"`
 
 	// Message null: there is an error.
@@ -2170,10 +2170,10 @@ type Preview struct {
 
 // PreviewForm defines model for PreviewForm.
 type PreviewForm struct {
-	// Longest Those of the five lines whose variables have the most text, the longest first. The whole audience is looked at: at a million lines it takes seconds. A tenant's take turns with its simulations. Not with recipient.
+	// Longest The messages of the five lines with the most text in their variables, the longest first. The whole audience is read, which takes seconds for a million lines. A tenant's previews of this kind and its simulations run one at a time. Not with recipient.
 	Longest bool `json:"longest,omitempty,omitzero"`
 
-	// Recipient Only the message of this recipient. Default: those of the first five lines.
+	// Recipient Only the message of this recipient. Default: the messages of the first five lines.
 	//
 	// Examples: user-42
 	Recipient string `json:"recipient,omitempty,omitzero"`
@@ -2186,25 +2186,25 @@ type Previews struct {
 
 // Progress defines model for Progress.
 type Progress struct {
-	// Audience All of them: the sum of the others but deferred, at every moment.
+	// Audience All recipients: always the sum of the other counts except deferred.
 	Audience int64 `json:"audience"`
 
-	// Canceled Also those who were never booked, because the campaign was canceled before.
+	// Canceled Includes recipients who were never booked, because the campaign was canceled before.
 	Canceled int64 `json:"canceled"`
 
-	// Deferred Those who were booked at another time than was asked for. They are counted above, too.
+	// Deferred Recipients booked at another time than requested. They are included in the other counts, too.
 	Deferred int64 `json:"deferred"`
 	Expired  int64 `json:"expired"`
 	Failed   int64 `json:"failed"`
 
-	// Invalid Their lines make no push.
+	// Invalid No push can be created from their lines.
 	Invalid  int64 `json:"invalid"`
 	OptedOut int64 `json:"opted_out"`
 
 	// Pending Not booked yet.
 	Pending int64 `json:"pending"`
 
-	// Refused The quota, or a cap, had no place.
+	// Refused The quota or a cap had no place.
 	Refused int64 `json:"refused"`
 
 	// Scheduled Booked, and not ended.
@@ -2216,13 +2216,13 @@ type Progress struct {
 type Push struct {
 	Attempts int64 `json:"attempts"`
 
-	// Campaign The campaign that the push is of; null: of none.
+	// Campaign The campaign of the push; null: none.
 	Campaign  string    `json:"campaign"`
 	Category  string    `json:"category"`
 	Channel   string    `json:"channel"`
 	CreatedAt time.Time `json:"created_at"`
 
-	// Deferred A conflict moved it to a later time.
+	// Deferred A conflict moved the push to a later time.
 	Deferred  bool      `json:"deferred"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Held      Held      `json:"held,omitempty,omitzero"`
@@ -2233,13 +2233,13 @@ type Push struct {
 	Message   map[string]interface{} `json:"message"`
 	Metadata  map[string]interface{} `json:"metadata"`
 
-	// NextAttemptAt The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late.
+	// NextAttemptAt The time of the next attempt, if it differs from send_at: after a failed attempt, or because earlier sends are late.
 	NextAttemptAt time.Time `json:"next_attempt_at,omitempty,omitzero"`
 
-	// PossiblyDelivered An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries.
+	// PossiblyDelivered An attempt of the push, or of the push that it retries, ended with an unknown outcome: the message may have arrived.
 	PossiblyDelivered bool `json:"possibly_delivered"`
 
-	// Quota How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule.
+	// Quota The use of every rule around send_at, including this push. Only in answers to a submit or a reschedule.
 	Quota     []Usage `json:"quota,omitempty,omitzero"`
 	Recipient string  `json:"recipient"`
 
@@ -2249,13 +2249,13 @@ type Push struct {
 	// RequestedSendAt The requested send time, rounded up to a second.
 	RequestedSendAt time.Time `json:"requested_send_at"`
 
-	// RetryOf The push that this one retries. Absent if it retries none.
+	// RetryOf The push that this one retries. Absent if it is no retry.
 	RetryOf string `json:"retry_of,omitempty,omitzero"`
 
-	// SendAt The promised send time: the place that the push holds in the recipient's quota.
+	// SendAt The promised send time: the push's place in the recipient's quota.
 	SendAt time.Time `json:"send_at"`
 
-	// Sends The attempts, oldest first. Lists do not have them: read the single push.
+	// Sends The attempts, oldest first. Lists omit them: read the single push.
 	Sends     []Send     `json:"sends"`
 	Status    PushStatus `json:"status"`
 	To        string     `json:"to,omitempty,omitzero"`
@@ -2277,7 +2277,7 @@ type PushPattern struct {
 	// Examples: push
 	Channel string `json:"channel,omitempty,omitzero"`
 
-	// ExpiresAfter How long after its send time each push expires, if it has not at expires_at, which is the same time for all of them.
+	// ExpiresAfter The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.
 	//
 	// Examples: 4h
 	ExpiresAfter string `json:"expires_after,omitempty,omitzero"`
@@ -2287,18 +2287,18 @@ type PushPattern struct {
 	// Examples: 2026-12-01T12:00:00Z
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 
-	// Latest Do not defer to a time after this.
+	// Latest The latest time to defer to.
 	//
 	// Examples: 2026-12-02T09:00:00Z
 	Latest  time.Time `json:"latest,omitempty,omitzero"`
 	Message Message   `json:"message"`
 
-	// Metadata Anything of your own; it comes back with the push.
+	// Metadata Your own data; it is returned with the push.
 	//
 	// Examples: {"campaign":"x"}
 	Metadata map[string]interface{} `json:"metadata,omitempty,omitzero"`
 
-	// OnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+	// OnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 	OnConflict PushPatternOnConflict `json:"on_conflict,omitempty,omitzero"`
 
 	// Recipient The person whose quota is used: an id of your choice, 1 to 128 printable bytes.
@@ -2306,7 +2306,7 @@ type PushPattern struct {
 	// Examples: user-42
 	Recipient string `json:"recipient"`
 
-	// Template Every string in message is a template in Liquid, whose variables are recipient and, if it is given, to, the members of variables, and the attributes of the recipient. What they make is the message of the push.
+	// Template Every string in message is a Liquid template. Its variables are recipient, to if it is given, the members of variables, and the attributes of the recipient. The rendered templates are the message of the push.
 	Template bool `json:"template,omitempty,omitzero"`
 
 	// To The address, if the channel needs one: a telephone number in E.164 form, an e-mail address, a registration or device token.
@@ -2314,13 +2314,13 @@ type PushPattern struct {
 	// Examples: +4512345678
 	To string `json:"to,omitempty,omitzero"`
 
-	// Variables What the templates of message know beside the attributes of the recipient. Only with template.
+	// Variables Further variables for the templates of message, besides the attributes of the recipient. Only with template.
 	//
 	// Examples: {"first_name":"Aiko"}
 	Variables map[string]interface{} `json:"variables,omitempty,omitzero"`
 }
 
-// PushPatternOnConflict What to do if the quota has no place at send_at: reject, or defer to the next free time.
+// PushPatternOnConflict The action if the quota has no place at send_at: reject, or defer to the next free time.
 type PushPatternOnConflict string
 
 // NewCheck defines model for Question.
@@ -2333,7 +2333,7 @@ type NewCheck struct {
 	// Examples: push
 	Channel string `json:"channel,omitempty,omitzero"`
 
-	// LocalTime When it would be sent, by the clocks of time_zone, instead of send_at.
+	// LocalTime The intended send time on the clocks of time_zone, instead of send_at.
 	//
 	// Examples: 2026-12-01T09:00:00
 	LocalTime string `json:"local_time,omitempty,omitzero"`
@@ -2343,12 +2343,12 @@ type NewCheck struct {
 	// Examples: user-42
 	Recipient string `json:"recipient"`
 
-	// SendAt When it would be sent, with a zone. Default: now.
+	// SendAt The intended send time, with a zone. Default: now.
 	//
 	// Examples: 2026-12-01T09:00:00+01:00
 	SendAt time.Time `json:"send_at,omitempty,omitzero"`
 
-	// TimeZone The zone of local_time, an IANA name. Default: the recipient's, and else the default zone of the policy.
+	// TimeZone The zone of local_time, an IANA name. Default: the recipient's zone, or else the default zone of the policy.
 	//
 	// Examples: Asia/Tokyo
 	TimeZone string `json:"time_zone,omitempty,omitzero"`
@@ -2370,25 +2370,25 @@ type PolicyQuietHours struct {
 type RecentAttempts struct {
 	Delivered int64 `json:"delivered"`
 
-	// LateMsP50 How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered.
+	// LateMsP50 The median delay of the delivered attempts in milliseconds: from the promised send time until the provider had the push. null: none was delivered.
 	LateMsP50 float64 `json:"late_ms_p50"`
 
-	// LateMsP99 The same of 99 % of them.
+	// LateMsP99 The 99th percentile of the same delay.
 	LateMsP99 float64 `json:"late_ms_p99"`
 	Refused   int64   `json:"refused"`
 
-	// Since All attempts of yours are counted that began from here on, and have ended: an hour, unless there are too many.
+	// Since The beginning of the counted time: an hour ago, or later if there are too many attempts. Your attempts that began at or after this time and have ended are counted.
 	Since   time.Time `json:"since"`
 	Unknown int64     `json:"unknown"`
 }
 
 // RecipientQuota defines model for Recipient.
 type RecipientQuota struct {
-	// Allowed One more send at that time would find a place.
+	// Allowed One more send has a place at the time.
 	Allowed bool      `json:"allowed"`
 	At      time.Time `json:"at"`
 
-	// NextAvailableAt The first free time at or after that time; null if there is none.
+	// NextAvailableAt The first free time at or after the time; null if there is none.
 	NextAvailableAt time.Time `json:"next_available_at"`
 	Recipient       string    `json:"recipient"`
 	Rules           []Usage   `json:"rules"`
@@ -2401,17 +2401,17 @@ type Refusal struct {
 	Category string    `json:"category"`
 	Channel  string    `json:"channel"`
 
-	// Conflicts Some of the bookings that were in the way, by id and send_at.
+	// Conflicts Some of the conflicting bookings, with id and send_at.
 	Conflicts []map[string]interface{} `json:"conflicts"`
 
-	// Reason The name of the problem, such as quota-exceeded.
+	// Reason The name of the problem, for example quota-exceeded.
 	Reason    string `json:"reason"`
 	Recipient string `json:"recipient"`
 
-	// RequestedSendAt null: as soon as it was submitted.
+	// RequestedSendAt null: at the time of the submit.
 	RequestedSendAt time.Time `json:"requested_send_at"`
 
-	// Rules The rules, quiet hours or caps that have refused it.
+	// Rules The rules, quiet hours or caps that refused it.
 	Rules []string `json:"rules"`
 }
 
@@ -2424,7 +2424,7 @@ type RefusalsPage struct {
 
 // Replayed defines model for Replayed.
 type Replayed struct {
-	// Replayed How many events are sent again, at most ten thousand; repeat the request until it is 0.
+	// Replayed The number of events that are sent again, at most ten thousand; repeat the request until it is 0.
 	Replayed int64 `json:"replayed"`
 }
 
@@ -2462,11 +2462,11 @@ type ReportStatus string
 type Result struct {
 	Index int64 `json:"index"`
 
-	// Problem The answer that a single submit would get.
+	// Problem The problem that a single submit would get.
 	Problem json.RawMessage `json:"problem,omitempty,omitzero"`
 	Push    Push            `json:"push,omitempty,omitzero"`
 
-	// Replayed An earlier request with the same Idempotency-Key made this push.
+	// Replayed An earlier request with the same Idempotency-Key created this push.
 	Replayed bool `json:"replayed,omitempty,omitzero"`
 
 	// Status 201, or the status of the problem.
@@ -2488,15 +2488,15 @@ type Rule struct {
 
 // RuleBlocks defines model for RuleBlocks.
 type RuleBlocks struct {
-	// Blocked When such a push finds no place. They may overlap, and go on before from and behind until.
+	// Blocked The times without a place for such a push. They may overlap, and may extend before from and after until.
 	Blocked []BlockedSpan `json:"blocked"`
 	Limit   int64         `json:"limit"`
 
-	// Quiet These are quiet hours.
+	// Quiet true: quiet hours, not a rule.
 	Quiet bool   `json:"quiet"`
 	Rule  string `json:"rule"`
 
-	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that from lies in, or the time between two of them.
+	// WindowSeconds The length of the window; for a rule with per, and for quiet hours, the length of the period that contains from, or of the time between two periods.
 	WindowSeconds float64 `json:"window_seconds"`
 }
 
@@ -2507,17 +2507,17 @@ type Run struct {
 	// Campaign The campaign, if it was started.
 	Campaign string `json:"campaign"`
 
-	// Detail What was invalid.
+	// Detail The error of an invalid run.
 	Detail  string     `json:"detail,omitempty,omitzero"`
 	Outcome RunOutcome `json:"outcome"`
 
 	// Push The push, if it was submitted.
 	Push string `json:"push"`
 
-	// Reason Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded, or campaign-state; of one that was skipped, missed or paused.
+	// Reason For a refused run, the name of the problem that a submit would have got, for example quota-exceeded, or campaign-state; for a skipped run, missed or paused.
 	Reason string `json:"reason"`
 
-	// Rules The rules, quiet hours or caps that have refused it.
+	// Rules The rules, quiet hours or caps that refused it.
 	Rules []string `json:"rules"`
 }
 
@@ -2535,7 +2535,7 @@ type RunsPage struct {
 
 // Schedule defines model for Schedule.
 type Schedule struct {
-	// Campaign What each campaign is like; null: there is a push.
+	// Campaign The pattern of each campaign; null: the schedule has a push.
 	Campaign  string          `json:"campaign"`
 	CatchUp   ScheduleCatchUp `json:"catch_up"`
 	CreatedAt time.Time       `json:"created_at"`
@@ -2543,14 +2543,14 @@ type Schedule struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 
-	// NextAt When it happens next; null while it is paused, and when it has ended.
+	// NextAt The next occurrence; null while the schedule is paused, and after its end.
 	NextAt time.Time `json:"next_at"`
 	Paused bool      `json:"paused"`
 
-	// Push What each push is like; null: there is a campaign.
+	// Push The pattern of each push; null: the schedule has a campaign.
 	Push Pattern `json:"push"`
 
-	// Status ended: nothing will happen any more.
+	// Status ended: the schedule has no further occurrences.
 	Status    ScheduleStatus `json:"status"`
 	TimeZone  string         `json:"time_zone"`
 	Until     time.Time      `json:"until"`
@@ -2560,18 +2560,18 @@ type Schedule struct {
 // ScheduleCatchUp defines model for Schedule.CatchUp.
 type ScheduleCatchUp string
 
-// ScheduleStatus ended: nothing will happen any more.
+// ScheduleStatus ended: the schedule has no further occurrences.
 type ScheduleStatus string
 
 // ScheduleChange defines model for ScheduleChange.
 type ScheduleChange struct {
-	// Campaign The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.
+	// Campaign The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.
 	Campaign interface{} `json:"campaign,omitempty,omitzero"`
 
-	// CatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
+	// CatchUp The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.
 	CatchUp *ScheduleChangeCatchUp `json:"catch_up,omitempty"`
 
-	// Cron When: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. Day of month and weekday together mean either.
+	// Cron The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. If both day of month and weekday are given, either may match.
 	//
 	// Examples: 0 9 * * MON
 	Cron *string `json:"cron,omitempty"`
@@ -2581,22 +2581,22 @@ type ScheduleChange struct {
 	// Examples: Monday digest
 	Name *string `json:"name,omitempty"`
 
-	// Paused Occurrences are skipped while it is true.
+	// Paused Occurrences are skipped while this is true.
 	Paused *bool       `json:"paused,omitempty"`
 	Push   PushPattern `json:"push,omitempty,omitzero"`
 
-	// TimeZone The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.
+	// TimeZone The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.
 	//
 	// Examples: Europe/Berlin
 	TimeZone *string `json:"time_zone,omitempty"`
 
-	// Until Nothing is sent at or after this time; null: for ever.
+	// Until The end of the schedule, exclusive; null: it has no end.
 	//
 	// Examples: 2027-06-30T00:00:00Z
 	Until interface{} `json:"until,omitempty,omitzero"`
 }
 
-// ScheduleChangeCatchUp What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.
+// ScheduleChangeCatchUp The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.
 type ScheduleChangeCatchUp string
 
 // SchedulesPage defines model for Schedules.
@@ -2611,11 +2611,11 @@ type Send struct {
 	// Attempt 1, 2, …
 	Attempt int64 `json:"attempt"`
 
-	// EndedAt null while it is under way.
+	// EndedAt null while the attempt is in progress.
 	EndedAt time.Time `json:"ended_at"`
 	Error   string    `json:"error"`
 
-	// Outcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way.
+	// Outcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is in progress.
 	Outcome SendOutcome `json:"outcome"`
 
 	// ProviderMessageID The provider's own id of the message, if it returned one.
@@ -2623,7 +2623,7 @@ type Send struct {
 	StartedAt         time.Time `json:"started_at"`
 }
 
-// SendOutcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way.
+// SendOutcome delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is in progress.
 type SendOutcome string
 
 // SendRecord defines model for SendRecord.
@@ -2643,7 +2643,7 @@ type SendRecord struct {
 	Push              string            `json:"push"`
 	Recipient         string            `json:"recipient"`
 
-	// SendAt The promised send time. null for attempts from before it was recorded.
+	// SendAt The promised send time. null for attempts older than this record.
 	SendAt    time.Time `json:"send_at"`
 	StartedAt time.Time `json:"started_at"`
 }
@@ -2660,28 +2660,28 @@ type SendsPage struct {
 
 // Session defines model for Session.
 type Session struct {
-	// Address From which the user signed in.
+	// Address The address at the sign-in.
 	Address string `json:"address"`
 
-	// CreatedAt When the user signed in.
+	// CreatedAt The time of the sign-in.
 	CreatedAt time.Time `json:"created_at"`
 
-	// ExpiresAt When it ends, unless it is used before.
+	// ExpiresAt The end of the session, unless it is used before.
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// ID It is no secret, and opens nothing.
+	// ID The id is not secret, and gives no access.
 	ID string `json:"id"`
 
-	// LastSeenAt To about a minute.
+	// LastSeenAt Accurate to about a minute.
 	LastSeenAt time.Time `json:"last_seen_at"`
 
-	// UserAgent What the browser says that it is: its first 200 bytes.
+	// UserAgent The first 200 bytes of the browser's User-Agent.
 	UserAgent string `json:"user_agent"`
 }
 
 // SessionsPage defines model for Sessions.
 type SessionsPage struct {
-	// Sessions Those that go on, the one that was seen last first: 50 at most.
+	// Sessions The open sessions, the last seen first: at most 50.
 	Sessions []Session `json:"sessions"`
 }
 
@@ -2693,48 +2693,48 @@ type Shadow struct {
 
 // ShadowRule defines model for ShadowRule.
 type ShadowRule struct {
-	// Category Of the pushes; empty: they have none.
+	// Category The category of the pushes; empty: none.
 	Category string `json:"category"`
 	Rule     string `json:"rule"`
 
-	// WouldRefuse Pushes that were accepted, and that the rule would have refused.
+	// WouldRefuse Accepted pushes that the rule would have refused.
 	WouldRefuse int64 `json:"would_refuse"`
 }
 
 // Simulation defines model for Simulation.
 type Simulation struct {
-	// Accepted At their time.
+	// Accepted Recipients accepted at their time.
 	Accepted int64 `json:"accepted"`
 
-	// BetterStarts At most five of the quarters of an hour of the day that begins with the campaign, or now: those at which more would be accepted at their time, the best first. A campaign with a local_time is looked at as if it had a send_at instead; its day begins where clocks are furthest ahead.
+	// BetterStarts At most five quarters of an hour in the 24 hours from the campaign's start or now on, at which more recipients would be accepted at their time, the best first. A campaign with a local_time is treated as if it had a send_at; its day begins where clocks are furthest ahead.
 	BetterStarts []Start `json:"better_starts"`
 
-	// ByRule Refused and deferred recipients: each counts once for every rule, quiet hours and cap in the way of its time.
+	// ByRule Refused and deferred recipients, by rule: each counts once for every rule, quiet hours and cap that blocks its time.
 	ByRule map[string]int64 `json:"by_rule"`
 
-	// CollidesWith The twenty campaigns whose sends are in the way of most of the refused and deferred recipients. Of a rule that many sends fill, the nearest hundred count.
+	// CollidesWith The twenty campaigns with sends that block the most refused and deferred recipients. If many sends fill a rule, only the nearest hundred count.
 	CollidesWith []Collision `json:"collides_with"`
 
-	// Deferred At a later time.
+	// Deferred Recipients accepted at a later time.
 	Deferred int64 `json:"deferred"`
 
-	// Delays How long the deferred ones would wait. Each of them is counted once.
+	// Delays The delays of the deferred recipients. Each is counted once.
 	Delays []Delay `json:"delays"`
 
-	// Invalid Their lines make no push.
+	// Invalid No push can be created from their lines.
 	Invalid  int64 `json:"invalid"`
 	OptedOut int64 `json:"opted_out"`
 
 	// Recipients accepted, deferred, refused, opted_out and invalid together.
 	Recipients int64 `json:"recipients"`
 
-	// Refused The quota, or a cap, would have no place.
+	// Refused Recipients for whom the quota or a cap has no place.
 	Refused int64 `json:"refused"`
 }
 
 // SinceForm defines model for SinceForm.
 type SinceForm struct {
-	// Since Events from then on, with a zone.
+	// Since Only events at or after this time, with a zone.
 	//
 	// Examples: 2026-12-01T09:00:00Z
 	Since time.Time `json:"since"`
@@ -2742,11 +2742,11 @@ type SinceForm struct {
 
 // Slots defines model for Slots.
 type Slots struct {
-	// Blocked The times at which nothing can be booked. A send exactly at from is allowed where from_open is true, and one exactly at until always is, unless another interval covers it.
+	// Blocked The times at which nothing can be booked. A send exactly at from is allowed if from_open is true, and a send exactly at until is always allowed, unless another interval covers it.
 	Blocked  []Blocked `json:"blocked"`
 	Bookings []Booking `json:"bookings"`
 
-	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete.
+	// NextFrom Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: repeat the request with this time as from. null: the answer is complete.
 	NextFrom time.Time `json:"next_from"`
 }
 
@@ -2764,38 +2764,38 @@ type Start struct {
 
 // Stats defines model for Stats.
 type Stats struct {
-	// AsOf When it was counted. Refusals follow within ten seconds, all else at once.
+	// AsOf The time of the count. Refusals are counted within ten seconds, everything else immediately.
 	AsOf time.Time `json:"as_of"`
 
-	// From What was counted: the hours from here on
+	// From The beginning of the first hour that is counted.
 	From time.Time `json:"from"`
 
-	// Groups In the order of their keys. One that counts nothing is left out.
+	// Groups The groups by key. Empty groups are left out.
 	Groups []StatsGroup `json:"groups"`
 
-	// Truncated There are more than 10,000 groups: ask for a shorter time.
+	// Truncated true: there are more than 10,000 groups; request a shorter time.
 	Truncated bool `json:"truncated"`
 
-	// Until until here.
+	// Until The end of the counted time, exclusive.
 	Until time.Time `json:"until"`
 }
 
 // Status defines model for Status.
 type Status struct {
-	// AsOf When it was counted, a second ago at most.
+	// AsOf The time of the count, at most a second ago.
 	AsOf     time.Time      `json:"as_of"`
 	Attempts RecentAttempts `json:"attempts"`
 
 	// Channels The state of each channel for your pushes, in the operator's order. /v1/channels has the details.
 	Channels []ChannelBrief `json:"channels"`
 
-	// Complete false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on.
+	// Complete false: you have more than 100,000 waiting pushes, and counting stopped there; or more than 50,000 attempts in an hour, and only the last ones since attempts.since are counted.
 	Complete bool `json:"complete"`
 
 	// Detail What is wrong with Postgres or Redis, and what to do.
 	Detail string `json:"detail,omitempty,omitzero"`
 
-	// Minutes The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out.
+	// Minutes The same attempts by the minute of their beginning, in order of time. Minutes without an attempt are left out.
 	Minutes []StatusMinute `json:"minutes"`
 
 	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
@@ -2811,7 +2811,7 @@ type Status struct {
 	Status  StatusStatus  `json:"status"`
 	Waiting WaitingPushes `json:"waiting"`
 
-	// Workers Workers that have told of themselves in the last 30 seconds.
+	// Workers Workers that have reported in the last 30 seconds.
 	Workers int64 `json:"workers"`
 }
 
@@ -2829,7 +2829,7 @@ type StatusStatus string
 
 // Taken defines model for Taken.
 type Taken struct {
-	// Allowed All limits allowed the cost and, unless it was a dry run, were charged. After a refund or a reset: they would allow it now.
+	// Allowed All limits allowed the cost and, except in a dry run, were charged. After a refund or a reset: all limits would allow the cost now.
 	Allowed bool `json:"allowed"`
 
 	// Limits In the order of the request.
@@ -2838,19 +2838,19 @@ type Taken struct {
 
 // Target defines model for Target.
 type Target struct {
-	// ID Of a policy, its version. null: a recipient who was erased, or an import of many.
+	// ID For a policy, its version. null: an erased recipient, or an import.
 	ID string `json:"id"`
 
-	// Name Of a user or an API key, as the actor's; null: of all else.
+	// Name The name of a user or an API key, as for the actor; null: any other target.
 	Name string `json:"name"`
 
-	// Type Such as key, campaign or push.
+	// Type For example key, campaign or push.
 	Type string `json:"type"`
 }
 
 // Throughput defines model for Throughput.
 type Throughput struct {
-	// Burst So many may begin at once after a rest.
+	// Burst The number of attempts that may begin at once after a rest.
 	Burst int64 `json:"burst"`
 
 	// Per The time span.
@@ -2863,7 +2863,7 @@ type Timeline struct {
 	// Entries The oldest first.
 	Entries []TimelineEntry `json:"entries"`
 
-	// Truncated Something is left out, because there are thousands of pushes: ask for a shorter time.
+	// Truncated true: some entries are left out, because there are thousands of pushes; request a shorter time.
 	Truncated bool `json:"truncated"`
 }
 
@@ -2873,10 +2873,10 @@ type Usage struct {
 	Remaining int64  `json:"remaining"`
 	Rule      string `json:"rule"`
 
-	// Used The sends that the rule counts in the fullest window that contains the time, or in its period.
+	// Used The number of sends that the rule counts in the fullest window that contains the time, or in the period.
 	Used int64 `json:"used"`
 
-	// WindowSeconds How long the window is; of a rule with per, the period that the time lies in.
+	// WindowSeconds The length of the window; for a rule with per, of the period that contains the time.
 	WindowSeconds float64 `json:"window_seconds"`
 }
 
@@ -2886,26 +2886,26 @@ type User struct {
 	Disabled   bool      `json:"disabled"`
 	DisabledAt time.Time `json:"disabled_at"`
 
-	// Email With which the user signs in, in lower case.
+	// Email The sign-in name, in lower case.
 	Email string `json:"email"`
 
-	// External The user signs in at the OIDC provider, which says the role each time.
+	// External The user signs in through the OIDC provider, which sets the role at each sign-in.
 	External bool `json:"external"`
 
-	// HasPassword false: the user has not used a link yet, signs in at the OIDC provider, or has a role that ended the password.
+	// HasPassword false: the user has not used a link yet, signs in through the OIDC provider, or got a role that ended the password.
 	HasPassword bool   `json:"has_password"`
 	ID          string `json:"id"`
 
 	// LastSignInAt null: never.
 	LastSignInAt time.Time `json:"last_sign_in_at"`
 
-	// Link Where the user sets a password. Only in answers to creating a user and a link: it opens the account, once.
+	// Link The URL at which the user sets a password, once. Returned only when a user or a link is created: it gives access to the account.
 	Link string `json:"link,omitempty,omitzero"`
 
-	// LinkExpiresAt Until when the link that was made last can be used; null: there is none, or it was used.
+	// LinkExpiresAt The end of the last link; null: there is none, or it was used.
 	LinkExpiresAt time.Time `json:"link_expires_at"`
 
-	// Name Empty: none.
+	// Name Empty: no name.
 	Name string   `json:"name"`
 	Role UserRole `json:"role"`
 }
@@ -2915,19 +2915,19 @@ type UserRole string
 
 // UserChange defines model for UserChange.
 type UserChange struct {
-	// Disabled A disabled user is signed out at once, and cannot sign in.
+	// Disabled A disabled user is signed out immediately, and cannot sign in.
 	Disabled *bool `json:"disabled,omitempty"`
 
-	// Name What others see.
+	// Name The name that others see.
 	//
 	// Examples: Ada Lovelace
 	Name *string `json:"name,omitempty"`
 
-	// Role What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+	// Role The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
 	Role *UserChangeRole `json:"role,omitempty"`
 }
 
-// UserChangeRole What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
+// UserChangeRole The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything).
 type UserChangeRole string
 
 // UsersPage defines model for Users.
@@ -2941,13 +2941,13 @@ type UsersPage struct {
 
 // PolicyVersion defines model for Version.
 type PolicyVersion struct {
-	// At From when it was in force.
+	// At The time from which the policy was in force.
 	At time.Time `json:"at"`
 
-	// By The id of the user or the API key that stored it, or sendquota for the operator's tool.
+	// By The id of the user or the API key that stored the policy, or sendquota for the operator's tool.
 	By string `json:"by"`
 
-	// Policy null: back to the policy of the operator's file.
+	// Policy null: the tenant went back to the policy in the operator's file.
 	Policy  map[string]interface{} `json:"policy"`
 	Version int64                  `json:"version"`
 }
@@ -2963,36 +2963,36 @@ type PolicyVersionsPage struct {
 
 // Violation defines model for Violation.
 type Violation struct {
-	// Conflicts The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0, and quiet hours, have none.
+	// Conflicts The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0 and quiet hours have none.
 	Conflicts []Conflict `json:"conflicts"`
 
-	// ConflictsOmitted How many more there are.
+	// ConflictsOmitted The number of further conflicts.
 	ConflictsOmitted int64 `json:"conflicts_omitted,omitempty,omitzero"`
 	Limit            int64 `json:"limit"`
 
-	// Per Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none.
+	// Per The calendar unit of a calendar rule. Other rules and quiet hours have none.
 	Per  ViolationPer `json:"per,omitempty,omitzero"`
 	Rule string       `json:"rule"`
 
-	// Until Of a rule with per, and of quiet hours: when the period ends that the time lies in. Other rules have none.
+	// Until For a rule with per, and for quiet hours: the end of the period that contains the time. Other rules have none.
 	Until time.Time `json:"until,omitempty,omitzero"`
 
-	// WindowSeconds How long the window is; of a rule with per, and of quiet hours, the period that the time lies in.
+	// WindowSeconds The length of the window; for a rule with per, and for quiet hours, of the period that contains the time.
 	WindowSeconds float64 `json:"window_seconds"`
 }
 
-// ViolationPer Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none.
+// ViolationPer The calendar unit of a calendar rule. Other rules and quiet hours have none.
 type ViolationPer string
 
 // WaitingPushes defines model for WaitingPushes.
 type WaitingPushes struct {
-	// OldestSendAt The earliest send time of these. null: none waits.
+	// OldestSendAt The earliest send time of the waiting pushes. null: none waits.
 	OldestSendAt time.Time `json:"oldest_send_at"`
 
-	// Pushes Pushes of yours that are due, and are not being sent.
+	// Pushes Your pushes that are due and are not being sent.
 	Pushes int64 `json:"pushes"`
 
-	// PutOff Pushes of yours that a rule has put off: their send time has come, and what was sent before leaves no place for them yet. They are not among pushes; held of each says why.
+	// PutOff Your pushes that a rule has postponed: their send time has come, but earlier sends leave no place yet. They do not count in pushes; the held member of each push gives the reason.
 	PutOff int64 `json:"put_off"`
 }
 
@@ -3010,14 +3010,14 @@ type Webhook struct {
 	DisabledReason string    `json:"disabled_reason,omitempty,omitzero"`
 	Events         []string  `json:"events"`
 
-	// FailingSince When the first of these attempts failed.
+	// FailingSince The time of the first failed attempt since then.
 	FailingSince time.Time `json:"failing_since"`
 
-	// Failures Attempts that have failed since the last success.
+	// Failures Failed attempts since the last success.
 	Failures int64  `json:"failures"`
 	ID       string `json:"id"`
 
-	// Secret The secret that verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: store it.
+	// Secret The secret that verifies the signatures of Standard Webhooks. Returned only when a webhook is created or its secret replaced: store it.
 	Secret string `json:"secret,omitempty,omitzero"`
 
 	// Status A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone.

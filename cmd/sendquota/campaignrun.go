@@ -28,7 +28,7 @@ type runCampaign struct {
 	TimeZone     string `placeholder:"ZONE" help:"The clocks of --local-time, such as Europe/Berlin, in the place of each recipient's."`
 	Spread       string `placeholder:"SPAN" help:"Over how long the recipients are spread, such as 30m. Default: all at once."`
 	OnConflict   string `enum:"reject,defer" default:"reject" help:"What becomes of those whose quota is full then: reject (they get nothing), or defer (to their next free time). Default: ${default}."`
-	Latest       moment `placeholder:"TIME" help:"Defer nobody to a time after this."`
+	Latest       moment `placeholder:"TIME" help:"The latest time to defer to."`
 	ExpiresAfter string `placeholder:"SPAN" help:"What is not sent so long after its time is not sent any more, such as 4h. Default: as the API is configured."`
 	Format       string `enum:"auto,csv,ndjson" default:"auto" help:"Of the file: csv, ndjson, or auto: by its name."`
 	Simulate     bool   `help:"Only say what would happen. Nothing is booked, and nothing is left behind."`

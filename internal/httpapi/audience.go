@@ -25,11 +25,11 @@ const audienceColumns = "the column recipient is needed; to is the address, and 
 
 // audienceView is what became of an audience.
 type audienceView struct {
-	Rows       int         `json:"rows" doc:"Lines but for the header and empty ones: accepted, duplicates and rejected."`
+	Rows       int         `json:"rows" doc:"All lines except the header and empty ones: accepted, duplicates and rejected."`
 	Accepted   int64       `json:"accepted" doc:"Recipients of the campaign."`
-	Duplicates int64       `json:"duplicates" doc:"Lines of recipients who came before: the first line stays."`
+	Duplicates int64       `json:"duplicates" doc:"Further lines of a recipient: the first line counts."`
 	Rejected   int         `json:"rejected"`
-	Errors     []lineFault `json:"errors" doc:"Those of the first hundred rejected lines."`
+	Errors     []lineFault `json:"errors" doc:"The errors of the first hundred rejected lines."`
 }
 
 // audience is the audience of a campaign on its way.

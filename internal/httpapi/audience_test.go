@@ -164,7 +164,7 @@ func TestAudience_Header(t *testing.T) {
 	many := "recipient" + strings.Repeat(",x", 600)
 	for name, tt := range map[string]struct{ text, want string }{
 		"none":            {"", `"location":"body.header","message":"is missing; the column recipient is needed; to is the address, and every other column a variable"`},
-		"no recipient":    {"Recipient,name\na,b\n", `"body.header","message":"must have the column recipient, in small letters"`},
+		"no recipient":    {"Recipient,name\na,b\n", `"body.header","message":"must have the column recipient, in lower case"`},
 		"two recipients":  {"recipient,recipient\na,b\n", `"location":"body.header[1]","message":"must not name a column twice","value":"recipient"`},
 		"two others":      {"recipient,name,to, name ,to\na,b\n", `{"location":"body.header[3]","message":"must not name a column twice","value":"name"},{"location":"body.header[4]"`},
 		"many":            {many + "\na\n", `"must have at most 500 columns, has 601"`},
@@ -172,7 +172,7 @@ func TestAudience_Header(t *testing.T) {
 		"wrong quotes":    {"recipient,\"na\"me\na,b\n", `"has text behind a quotation mark that ends a cell"`},
 		"open quotes":     {"recipient,\"name\na,b\n", `"has a quotation mark that is not closed"`},
 		"NUL":             {"recipient,na\x00me\na,b\n", `"location":"body.header[1]","message":"must not have the character U+0000"`},
-		"workbook":        {"PK\x03\x04\x14\x00\x06\x00\x08\x00\xff\n", `"message":"is that of a workbook, such as .xlsx`},
+		"workbook":        {"PK\x03\x04\x14\x00\x06\x00\x08\x00\xff\n", `"message":"begins like a workbook, such as .xlsx`},
 		"no mark":         {"r\x00e\x00c\x00\n\x00", `"message":"is in UTF-16 without a byte order mark`},
 		"no mark, big":    {"\x00r\x00e\x00c\x00\n", `"message":"is in UTF-16 without a byte order mark`},
 		"no UTF-8":        {"recipient,\xff\na,b\n", `save the list as “CSV UTF-8”`},

@@ -20,21 +20,21 @@ type logEntryView struct {
 	ID         string     `json:"id" format:"uuid"`
 	At         string     `json:"at" format:"date-time"`
 	Actor      actorView  `json:"actor"`
-	Action     string     `json:"action" doc:"What was done, such as key.create."`
+	Action     string     `json:"action" doc:"The action, for example key.create."`
 	Target     targetView `json:"target"`
-	Difference rawObject  `json:"difference" doc:"Of each member that has changed, its values as from and to; or changed: true, or the names of its members that have. Texts of messages, addresses, attributes and secrets are never shown."`
+	Difference rawObject  `json:"difference" doc:"For each changed member, its values as from and to; or changed: true; or the names of its changed members. Texts of messages, addresses, attributes and secrets are never shown."`
 }
 
 type actorView struct {
-	Type push.ActorType `json:"type" enum:"user,key,link,system" doc:"link: whoever had the link of a user and set the password; the entry that made it shows its id as link. system: a worker, or the operator's tool."`
-	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"Of the user or the API key; null: of the system."`
-	Name *string        `json:"name" nullable:"true" doc:"Of the user (else the e-mail address), or of the API key, as it is now; of an operator, user@host. null: it has none, is gone, or the caller lacks users:read or keys:read."`
+	Type push.ActorType `json:"type" enum:"user,key,link,system" doc:"link: a person who opened a user's link and set the password; the entry of its creation shows its id as link. system: a worker, or the operator's tool."`
+	ID   *string        `json:"id" format:"uuid" nullable:"true" doc:"The id of the user or the API key; null: the system."`
+	Name *string        `json:"name" nullable:"true" doc:"The current name of the user (or the e-mail address) or of the API key; for an operator, user@host. null: there is no name, the actor no longer exists, or the caller lacks users:read or keys:read."`
 }
 
 type targetView struct {
-	Type string  `json:"type" doc:"Such as key, campaign or push."`
-	ID   *string `json:"id" nullable:"true" doc:"Of a policy, its version. null: a recipient who was erased, or an import of many."`
-	Name *string `json:"name" nullable:"true" doc:"Of a user or an API key, as the actor's; null: of all else."`
+	Type string  `json:"type" doc:"For example key, campaign or push."`
+	ID   *string `json:"id" nullable:"true" doc:"For a policy, its version. null: an erased recipient, or an import."`
+	Name *string `json:"name" nullable:"true" doc:"The name of a user or an API key, as for the actor; null: any other target."`
 }
 
 // logEntryView shows an entry. Names are for those who may list what bears them.
@@ -78,12 +78,12 @@ type logFilter struct {
 }
 
 var logFields = []field[logFilter]{
-	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only what this user, or the holder of this API key or link, did.", exampleID},
-	{"actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only what actors of this type did.", nil},
-	{"action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this.", nil},
-	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only what was done to this: an id.", exampleOtherID},
-	{"from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only what was not done before this. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only what was done before this. RFC 3339 with a zone.", timeExample},
+	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only actions of this user, or of the holder of this API key or link.", exampleID},
+	{"actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only actions of actors of this type.", nil},
+	{"action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this action.", nil},
+	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only actions on the target with this id.", exampleOtherID},
+	{"from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only actions at or after this time. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only actions before this time. RFC 3339 with a zone.", timeExample},
 	pageToken[logFilter](exportedToken),
 }
 
@@ -131,17 +131,17 @@ func (a *api) auditLogRoutes(s *spec) []operation {
 	})
 	return []operation{{
 		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAuditLog,
-		summary: "List who did what",
-		description: "Lists what users, holders of API keys and the operator have changed, the latest first. Each entry was written by the transaction that made the change. " +
-			"Submits are not among them, nor what is taken from speed limits. Filters can be combined; an empty one counts as absent. " +
-			"A page ends early at about 1 MiB of entries, and when 10,000 entries were examined: the list continues while there is a next_page_token.",
+		summary: "List the audit log",
+		description: "Lists the changes made by users, holders of API keys and the operator, the latest first. The transaction of a change writes its entry. " +
+			"Submits and uses of speed limits are not recorded. Filters can be combined; an empty one counts as absent. " +
+			"A page ends early at about 1 MiB of entries, or after 10,000 entries were examined: the list continues while there is a next_page_token.",
 		query: &logParams, status: http.StatusOK, answer: "A page of the audit log.", example: auditLogView{Entries: []logEntryView{example}},
 	}, {
 		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportAuditLog,
-		summary: "Export who did what",
-		description: "Streams the same entries, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
-			"The end of the answer is the end of the list; a connection that breaks off is not. Each line ends with a page_token: an export with it, and with the same filters, goes on behind that line.\n\n" + aboutGuards,
-		query: &logExportParams, status: http.StatusOK, answer: "The entries, a line each.", example: "", problems: []kind{notAcceptable},
+		summary: "Export the audit log",
+		description: "Streams all matching entries as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
+			"If the connection breaks off, the list is incomplete. Each line ends with a page_token: an export with that token and the same filters continues after the line.\n\n" + aboutGuards,
+		query: &logExportParams, status: http.StatusOK, answer: "The entries, one per line.", example: "", problems: []kind{notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, logLines, exportedEntry{example, "AAZg9d2FBAA"}) },
 	}}
 }

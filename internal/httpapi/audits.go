@@ -38,9 +38,9 @@ type auditStore interface {
 type auditView struct {
 	BeganAt    string             `json:"began_at" format:"date-time"`
 	EndedAt    string             `json:"ended_at" format:"date-time"`
-	Violations int                `json:"violations" doc:"Of all checks; 0: every guarantee was kept."`
-	Found      []auditFindingView `json:"found" doc:"What the checks found of yours; those that found nothing are left out."`
-	Complete   bool               `json:"complete" doc:"false: so many tenants were concerned that what was found of yours may be missing."`
+	Violations int                `json:"violations" doc:"The sum over all checks; 0: every guarantee was kept."`
+	Found      []auditFindingView `json:"found" doc:"The violations that concern your pushes, by check; checks without violations are left out."`
+	Complete   bool               `json:"complete" doc:"false: the audit found violations of too many tenants to store them all, so yours may be missing."`
 }
 
 type auditFindingView struct {
@@ -51,14 +51,14 @@ type auditFindingView struct {
 
 type auditCheckView struct {
 	Name      string `json:"name"`
-	Meaning   string `json:"meaning" doc:"What a violation is."`
-	Guarantee string `json:"guarantee" doc:"What it would break, as link names it."`
+	Meaning   string `json:"meaning" doc:"The meaning of a violation."`
+	Guarantee string `json:"guarantee" doc:"The guarantee that a violation breaks, as link names it."`
 	Link      string `json:"link" format:"uri"`
 }
 
 type auditsView struct {
 	Audits        []auditView      `json:"audits" doc:"The latest first."`
-	Checks        []auditCheckView `json:"checks" doc:"Those that each audit makes."`
+	Checks        []auditCheckView `json:"checks" doc:"The checks of each audit."`
 	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
@@ -80,7 +80,7 @@ var auditsParams = pagesOf(100, "20", pageToken[pageParams](usualToken))
 
 // listAudits answers with a page of audits.
 func (a *api) listAudits(c *call) error {
-	return list(a, c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
+	return list(c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
 		page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
 		return page.Audits, orNowhere(page.Next), err
 	}, func(all []booking.Audit, next string) any {
@@ -92,8 +92,8 @@ func (a *api) auditRoutes(s *spec) []operation {
 	return []operation{{
 		id: "list-audits", method: http.MethodGet, path: auditsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAudits,
 		summary: "List audits",
-		description: "The workers prove the guarantees from the tables alone, again and again; each audit covers what has changed, or can change, since what earlier ones closed, and all that was " +
-			"found before. Shown is what they found of yours, for 90 days.",
+		description: "The workers verify the guarantees repeatedly, from the tables alone. Each audit covers everything that earlier audits have not closed, and all violations that were " +
+			"found before. The list shows the violations that concern your pushes, for 90 days.",
 		query: &auditsParams, status: http.StatusOK, answer: "A page of audits.",
 		example: auditsView{Audits: viewsOf([]booking.Audit{
 			{Began: exampleTime(15 * time.Minute), Ended: exampleTime(15*time.Minute + 40*time.Second), Complete: true},

@@ -16,15 +16,15 @@ import (
 
 // availabilityView is when a push could be booked for a recipient. All of its stretches of time are whole seconds, and half-open.
 type availabilityView struct {
-	AsOf     string           `json:"as_of" format:"date-time" doc:"The second in which this was found. Nothing before it is free."`
+	AsOf     string           `json:"as_of" format:"date-time" doc:"The second of the answer. No time before it is free."`
 	From     string           `json:"from" format:"date-time"`
 	Until    string           `json:"until" format:"date-time"`
 	TimeZone string           `json:"time_zone" doc:"The recipient's time zone, or else the default zone of the policy."`
-	Free     []spanView       `json:"free" doc:"The send times that a submit of such a push accepts, if it keeps to the tenant's caps: of each span, the whole seconds from its from on, and before its until."`
-	Rules    []ruleBlocksView `json:"rules" doc:"The rules and quiet hours that hold for such a push, in the policy's order. None: the category bypasses them."`
-	Bookings []bookingView    `json:"bookings" doc:"The pushes that hold a place from from on, and before until, by time."`
-	OptedOut *optOutsView     `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any. Then nothing is free."`
-	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 5,000 bookings or blocked stretches: ask again with from at this time. null: it is complete."`
+	Free     []spanView       `json:"free" doc:"The send times that a submit of such a push accepts within the tenant's caps: in each span, the whole seconds from its from on and before its until."`
+	Rules    []ruleBlocksView `json:"rules" doc:"The rules and quiet hours that apply to such a push, in the policy's order. None: the category bypasses them."`
+	Bookings []bookingView    `json:"bookings" doc:"The pushes with a place at or after from and before until, by time."`
+	OptedOut *optOutsView     `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any. Then no time is free."`
+	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 5,000 bookings or blocked spans: repeat the request with this time as from. null: the answer is complete."`
 }
 
 // spanView is whole seconds.
@@ -37,17 +37,17 @@ type spanView struct {
 type ruleBlocksView struct {
 	Rule          string            `json:"rule"`
 	Limit         int               `json:"limit"`
-	WindowSeconds float64           `json:"window_seconds" doc:"How long the window is; of a rule with per, and of quiet hours, the period that from lies in, or the time between two of them."`
-	Quiet         bool              `json:"quiet" doc:"These are quiet hours."`
-	Blocked       []blockedSpanView `json:"blocked" doc:"When such a push finds no place. They may overlap, and go on before from and behind until."`
+	WindowSeconds float64           `json:"window_seconds" doc:"The length of the window; for a rule with per, and for quiet hours, the length of the period that contains from, or of the time between two periods."`
+	Quiet         bool              `json:"quiet" doc:"true: quiet hours, not a rule."`
+	Blocked       []blockedSpanView `json:"blocked" doc:"The times without a place for such a push. They may overlap, and may extend before from and after until."`
 }
 
 // blockedSpanView is whole seconds in which a rule has no place left.
 type blockedSpanView struct {
 	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
 	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
-	Conflicts []string `json:"conflicts" doc:"The ids of pushes that fill the rule, by their send times: the first ten. A rule of limit 0, and quiet hours, have none."`
-	Omitted   int      `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
+	Conflicts []string `json:"conflicts" doc:"The ids of the pushes that fill the rule, by send time: the first ten. A rule of limit 0 and quiet hours have none."`
+	Omitted   int      `json:"conflicts_omitted,omitempty" doc:"The number of further conflicts."`
 }
 
 // mostConflicts is how many pushes a blocked stretch names.
@@ -65,7 +65,7 @@ var availabilityParams = table[availabilityQuery]{fields: []field[availabilityQu
 	{"channel", optional, named(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example},
 	{"category", optional, named(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example},
 	{"without", optional, identifier(func(q *availabilityQuery, id uuid.UUID) { q.without = id }),
-		"Answer as if this push of the recipient's were not booked: where it could be moved to, and what is free once it is canceled.", exampleID},
+		"Answer as if this push of the recipient were not booked: the free times include those that it can be moved to.", exampleID},
 }}
 
 // availability says when a push could be booked for a recipient. It books nothing.
@@ -146,9 +146,9 @@ func (a *api) availabilityRoutes(s *spec) []operation {
 	blocked := policy.Blocked(quota.NewTimeline([]quota.Booking{held.Booking}), from, until)
 	return []operation{{
 		id: "recipient-availability", method: http.MethodGet, path: recipientsPath + "/{id}/availability", tag: tagQuota, scope: push.ScopeQuota, serve: a.availability,
-		summary: "See when a push could be booked for a recipient",
-		description: "Answers with the free send times in [from, until), with what each rule blocks of it, and with the pushes that hold a place. " +
-			"All stretches of time are half-open, and in whole seconds, which are the resolution of send times. The time from from until until has at most 400 days.",
+		summary: "Read when a push could be booked for a recipient",
+		description: "Returns the free send times in [from, until), the times that each rule blocks, and the pushes that have a place. " +
+			"All spans are half-open and in whole seconds, the resolution of send times. from and until are at most 400 days apart.",
 		query:  &availabilityParams,
 		status: http.StatusOK, answer: "The free and the blocked times.", example: availabilityViewOf(schedule.Availability{
 			Slots: schedule.Slots{Bookings: []booking.Held{held}, Blocked: blocked}, Policy: policy, Now: from, Zone: time.UTC,

@@ -31,8 +31,8 @@ type resultView struct {
 	Index    int       `json:"index"`
 	Status   int       `json:"status" doc:"201, or the status of the problem."`
 	Push     *pushView `json:"push,omitempty"`
-	Problem  any       `json:"problem,omitempty" doc:"The answer that a single submit would get."`
-	Replayed bool      `json:"replayed,omitempty" doc:"An earlier request with the same Idempotency-Key made this push."`
+	Problem  any       `json:"problem,omitempty" doc:"The problem that a single submit would get."`
+	Replayed bool      `json:"replayed,omitempty" doc:"An earlier request with the same Idempotency-Key created this push."`
 }
 
 // TransformSchema says which problems a member may have.
@@ -61,7 +61,7 @@ type batchForm struct {
 }
 
 var batchFields = table[batchForm]{schemaName: "NewBatch", fields: []field[batchForm]{
-	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "They are decided in this order; an earlier push can block a later one.", nil},
+	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "The pushes are decided in this order; an earlier one can block a later one.", nil},
 	{"atomic", optional, boolean(func(b *batchForm, v bool) { b.atomic = v }).or("false"), "Book all of them or none.", nil},
 }}
 

@@ -17,18 +17,18 @@ const bulkPath = "/v1/bulk-changes"
 type bulkChangeView struct {
 	ID        string           `json:"id" format:"uuid"`
 	Action    push.BulkAction  `json:"action" enum:"cancel,move"`
-	Status    push.BulkStatus  `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: it was stopped, and its last step may be under way."`
+	Status    push.BulkStatus  `json:"status" enum:"running,canceling,canceled,done" doc:"canceling: the bulk change was stopped, and its last step may still be running."`
 	Filter    bulkFilterView   `json:"filter"`
-	Erased    bool             `json:"erased" doc:"true: the recipient of the filter was erased, and the filter does not name it any more."`
+	Erased    bool             `json:"erased" doc:"true: the recipient of the filter was erased, and the filter no longer names it."`
 	Shift     *string          `json:"shift" nullable:"true"`
 	SendAt    *string          `json:"send_at" format:"date-time" nullable:"true"`
-	Listed    bool             `json:"listed" doc:"false: found still grows."`
-	Found     int64            `json:"found" doc:"The pushes that fit: those changed, refused, pending and gave_up."`
-	Changed   int64            `json:"changed" doc:"Those that were canceled or moved."`
-	Refused   int64            `json:"refused" doc:"Those that were sent or moved before their turn, or had no place at their new time: they are as they were."`
-	Reasons   map[string]int64 `json:"refused_by_reason" doc:"refused, by the names of the problems that the single request would have got, or not-scheduled, moved-meanwhile, invalid-time or internal."`
-	Pending   int64            `json:"pending" doc:"Those that come later."`
-	GaveUp    int64            `json:"gave_up" doc:"Those that were not looked at before it was canceled, or whose recipient was erased."`
+	Listed    bool             `json:"listed" doc:"false: the pushes are still being listed, and found grows."`
+	Found     int64            `json:"found" doc:"The matching pushes: changed, refused, pending and gave_up together."`
+	Changed   int64            `json:"changed" doc:"Pushes that were canceled or moved."`
+	Refused   int64            `json:"refused" doc:"Pushes that were sent or moved before their turn, or had no place at their new time. The bulk change did not change them."`
+	Reasons   map[string]int64 `json:"refused_by_reason" doc:"refused by reason: the name of the problem of a single request, or not-scheduled, moved-meanwhile, invalid-time or internal."`
+	Pending   int64            `json:"pending" doc:"Pushes that are not yet handled."`
+	GaveUp    int64            `json:"gave_up" doc:"Pushes that were not handled before the bulk change was canceled, or that belong to an erased recipient."`
 	CreatedAt string           `json:"created_at" format:"date-time"`
 	UpdatedAt string           `json:"updated_at" format:"date-time"`
 	EndedAt   *string          `json:"ended_at" format:"date-time" nullable:"true"`
@@ -50,9 +50,9 @@ type bulkChangesView struct {
 
 // bulkEstimateView is what a bulk change would do.
 type bulkEstimateView struct {
-	Found  int             `json:"found" doc:"How many scheduled pushes fit now."`
-	More   bool            `json:"more" doc:"true: 100,000 pushes were looked at, and the rest was not counted."`
-	Sample *bulkSampleView `json:"sample" doc:"Of a move: the first pushes, each tried alone; null for a cancel."`
+	Found  int             `json:"found" doc:"The number of scheduled pushes that match now."`
+	More   bool            `json:"more" doc:"true: 100,000 pushes were examined, and the rest was not counted."`
+	Sample *bulkSampleView `json:"sample" doc:"For a move, the first pushes, each checked alone; null for a cancel."`
 }
 
 // TransformSchema allows sample to be null.

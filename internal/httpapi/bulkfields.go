@@ -29,14 +29,14 @@ var bulkFilter = table[pushFilter]{schemaName: "NewBulkFilter", fields: slices.D
 })}
 
 var bulkFields = table[bulkForm]{schemaName: "NewBulkChange", check: (*bulkForm).check, fields: []field[bulkForm]{
-	{"action", required, oneOf(func(f *bulkForm, a push.BulkAction) { f.Action = a }, push.BulkCancel, push.BulkMove), "What becomes of the pushes.", "move"},
+	{"action", required, oneOf(func(f *bulkForm, a push.BulkAction) { f.Action = a }, push.BulkCancel, push.BulkMove), "The action on the pushes.", "move"},
 	{"filter", optional, object(&bulkFilter, func(f *bulkForm) *pushFilter { return &f.filter }),
-		"Which of the scheduled pushes; what it names are those of the list of pushes, and all must fit. Required, unless all is true.", nil},
-	{"all", optional, boolean(func(f *bulkForm, v bool) { f.all = v }), "All scheduled pushes. It must be true if there is no filter, and only then.", nil},
+		"Selects among the scheduled pushes. The members are the filters of the list of pushes, and a push must match all of them. Required, unless all is true.", nil},
+	{"all", optional, boolean(func(f *bulkForm, v bool) { f.all = v }), "Selects all scheduled pushes. Must be true without a filter, and only then.", nil},
 	{"shift", optional, shift(func(f *bulkForm, d time.Duration) { f.Shift, f.moved = d, true }),
-		"How much later each push is to be sent, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.", "1h30m"},
+		"The time span by which each push is sent later, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.", "1h30m"},
 	{"send_at", optional, moment(func(f *bulkForm, t time.Time) { f.SendAt, f.moved = t, true }),
-		"When all of the pushes are to be sent, with a zone. A fraction of a second is rounded up. For move.", nil},
+		"The new send time of all pushes, with a zone. A fraction of a second is rounded up. For move.", nil},
 }}
 
 const shiftShape = `^[+-]?([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
@@ -64,7 +64,7 @@ func (f *bulkForm) check(_ []byte, errs *fieldErrors) {
 	switch {
 	case unread || errs.has("all"):
 	case empty && !f.all:
-		errs.add("filter", "must not be empty; to choose all scheduled pushes, say all: true", nil)
+		errs.add("filter", "must not be empty; to select all scheduled pushes, set all to true", nil)
 	case !empty && f.all:
 		errs.add("all", "must not be true together with a filter", nil)
 	}
@@ -78,7 +78,7 @@ func (f *bulkForm) check(_ []byte, errs *fieldErrors) {
 	case f.Action == push.BulkCancel && !f.SendAt.IsZero():
 		errs.add("send_at", "is for the action move only", stamp(f.SendAt))
 	case f.Shift != 0 && !f.SendAt.IsZero():
-		errs.add("send_at", "must be absent: there is shift", stamp(f.SendAt))
+		errs.add("send_at", "must be absent, because shift is given", stamp(f.SendAt))
 	case f.Action == push.BulkMove && !f.moved && !given:
 		errs.add("shift", "is required, or send_at instead", nil)
 	}

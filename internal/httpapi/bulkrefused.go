@@ -13,13 +13,13 @@ import (
 // bulkRefusedView is a push that a bulk change could not change.
 type bulkRefusedView struct {
 	Push   string   `json:"push" format:"uuid"`
-	SendAt string   `json:"send_at" format:"date-time" doc:"When the bulk change found it."`
+	SendAt string   `json:"send_at" format:"date-time" doc:"The send time when the bulk change listed the push."`
 	Reason string   `json:"reason"`
-	Rules  []string `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+	Rules  []string `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
 }
 
 type bulkRefusedPageView struct {
-	Refused       []bulkRefusedView `json:"refused" doc:"By the send times that they had."`
+	Refused       []bulkRefusedView `json:"refused" doc:"By send time when the bulk change listed them."`
 	NextPageToken string            `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
@@ -51,40 +51,40 @@ func (a *api) bulkRoutes(s *spec) []operation {
 	refused := push.BulkPush{ID: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0), Outcome: quotaExceeded.Name, Rules: []string{"per-day"}}
 	return []operation{{
 		id: "create-bulk-change", method: http.MethodPost, path: bulkPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.createBulk,
-		summary: "Cancel or move all pushes that fit a filter",
-		description: "The workers cancel or move the pushes one by one, as the single requests would, through the quota: what is refused keeps its time. " +
-			"The filter is frozen when the request is accepted: it is about the pushes that are scheduled and fit then. A push that is sent before its turn is not changed, " +
-			"and a push that is booked, or moved into the filter, afterwards is not touched. " +
-			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that those of one recipient are not in each other's way.\n\n" +
-			"A tenant may have five under way. They can be read for 30 days after their end. With an Idempotency-Key the request can be repeated safely for as long: the same key and body get the same bulk change. " +
-			"With validate_only nothing is changed or stored: the answer is a 200 that says how many pushes fit and, for a move, how many of the first 50 would be accepted, each tried alone.",
+		summary: "Cancel or move all pushes that match a filter",
+		description: "The workers cancel or move the pushes one by one, as single requests would, through the quota: a refused push keeps its time. " +
+			"The filter selects the pushes that are scheduled and match when the request is accepted. A push that is sent before its turn is not changed, " +
+			"and a push that matches only later, because it was booked or moved, is not changed either. " +
+			"Pushes that move to later times are moved from the last to the first, others from the first to the last, so that pushes of one recipient do not block each other.\n\n" +
+			"A tenant may have five running bulk changes. They can be read for 30 days after their end. With an Idempotency-Key, the request can be repeated safely during that time: the same key and body return the same bulk change. " +
+			"With validate_only, nothing is changed or stored: the answer is a 200 with the number of matching pushes and, for a move, the number of the first 50 that would be accepted, each checked alone.",
 		query: &submitParams, keyed: true,
 		body: bulkFields.body(s, map[string]any{
 			"action": "move", "shift": "1h30m", "filter": map[string]any{"category": "marketing", "from": "2026-12-01T08:00:00Z", "until": "2026-12-02T08:00:00Z"},
 		}),
-		status: http.StatusAccepted, answer: "The bulk change is under way.", example: exampleBulk(push.BulkRunning), problems: []kind{tooManyBulk, keyReused},
+		status: http.StatusAccepted, answer: "The bulk change is running.", example: exampleBulk(push.BulkRunning), problems: []kind{tooManyBulk, keyReused},
 		finish: func(all map[string]*huma.Response) {
-			all["200"] = s.response("With validate_only: what it would do.", bulkEstimateView{Found: 1200, Sample: &bulkSampleView{50, 49, 1}})
+			all["200"] = s.response("With validate_only: the effect of the bulk change.", bulkEstimateView{Found: 1200, Sample: &bulkSampleView{50, 49, 1}})
 			addHeader(all["202"], "Location", "The path of the bulk change.")
-			addHeader(all["202"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the bulk change.")
+			addHeader(all["202"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created the bulk change.")
 		},
 	}, {
 		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: a.listBulk,
-		summary: "List bulk changes", description: "Lists those under way, and those that ended in the last 30 days.", query: &bulksParams,
+		summary: "List bulk changes", description: "Lists the bulk changes that are running, and those that ended in the last 30 days.", query: &bulksParams,
 		status: http.StatusOK, answer: "A page of bulk changes.", example: bulkChangesView{BulkChanges: []bulkChangeView{exampleBulk(push.BulkRunning)}},
 	}, {
 		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk, memory: pushBytes,
-		summary: "See how far a bulk change is", description: "Answers with the bulk change, also when it has ended.",
+		summary: "Read a bulk change", description: "Returns the bulk change and its progress, also after its end.",
 		status: http.StatusOK, answer: "The bulk change.", example: exampleBulk(push.BulkRunning), problems: []kind{notFound},
 	}, {
 		id: "list-bulk-change-refused", method: http.MethodGet, path: bulkPath + "/{id}/refused", tag: tagPushes, scope: push.ScopeRead, serve: a.listBulkRefused,
-		summary: "List the pushes that a bulk change could not change", description: "By the send times that they had when the bulk change found them.",
+		summary: "List the pushes that a bulk change could not change", description: "Lists the pushes by their send time when the bulk change listed them.",
 		query:  &bulkRefusedParams,
 		status: http.StatusOK, answer: "A page of pushes.", example: bulkRefusedPageView{Refused: []bulkRefusedView{bulkRefusedViewOf(refused)}}, problems: []kind{notFound},
 	}, {
 		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancelBulk, memory: pushBytes,
 		summary:     "Stop a bulk change",
-		description: "What it has changed stays changed. A step of up to 64 pushes may be under way, and is carried to its end: then it is canceled. One that has ended stays as it is; stopping it again changes nothing.",
-		status:      http.StatusAccepted, answer: "The bulk change as it is now.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},
+		description: "Pushes that were changed stay changed. A running step of up to 64 pushes is finished first; then the status is canceled. A bulk change that has ended stays as it is; stopping it again changes nothing.",
+		status:      http.StatusAccepted, answer: "The current state of the bulk change.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},
 	}}
 }

@@ -27,18 +27,18 @@ func (a *api) campaignActionRoutes(s *spec) []operation {
 		to                   push.CampaignStatus
 		summary, description string
 	}{
-		{push.CampaignStart, push.CampaignStarting, "Start a campaign", "Has the recipients of a draft booked, by workers: its progress says how far they are. " +
-			"Each recipient is decided once, by the quota as it is then. A send_at, local_time or latest that has passed since the draft was made is a 422: change it first. Starting it again changes nothing."},
-		{push.CampaignPause, push.CampaignPausing, "Pause a campaign", "From two seconds after the answer no attempt begins, and no recipient is booked. What is booked keeps its places; what expires meanwhile has expired. " +
-			"Its pushes can be canceled and moved one by one."},
-		{push.CampaignResume, push.CampaignRunning, "Resume a campaign", "What fell due in the pause is sent now, as the quota allows; the rest at its time. Recipients that were not booked before the pause are booked now."},
-		{push.CampaignCancel, push.CampaignCanceling, "Cancel a campaign", "From two seconds after the answer no attempt begins. What waits is canceled and gives its places back, which takes a while: then the campaign is canceled. " +
-			"An attempt under way ends as it will, and is not repeated. A draft cannot be canceled, but deleted."},
+		{push.CampaignStart, push.CampaignStarting, "Start a campaign", "Starts the booking of a draft's recipients by the workers; progress counts them. " +
+			"Each recipient is decided once, by the quota at that moment. A send_at, local_time or latest that has passed since the draft was created is a 422: change it first. Starting a campaign again changes nothing."},
+		{push.CampaignPause, push.CampaignPausing, "Pause a campaign", "From two seconds after the answer on, no attempt begins, and no recipient is booked. Booked pushes keep their places; they expire at their usual time. " +
+			"Single pushes of the campaign can be canceled and moved."},
+		{push.CampaignResume, push.CampaignRunning, "Resume a campaign", "Pushes that became due during the pause are sent now, as the quota allows; the others at their time. Recipients that were not booked before the pause are booked now."},
+		{push.CampaignCancel, push.CampaignCanceling, "Cancel a campaign", "From two seconds after the answer on, no attempt begins. Waiting pushes are canceled and give back their places, which takes a while; then the campaign is canceled. " +
+			"An attempt in progress is finished, and is not repeated. A draft cannot be canceled, but can be deleted."},
 	} {
 		all = append(all, operation{
 			id: string(one.action) + "-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/" + string(one.action), tag: tagCampaigns, scope: push.ScopeCampaignsWrite,
 			serve: a.actOnCampaign(one.action), memory: pageBytes, summary: one.summary, description: one.description, match: true,
-			status: http.StatusAccepted, answer: "The campaign as it is now.", example: campaignViewOf(exampleCampaign(one.to)), problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("202"),
+			status: http.StatusAccepted, answer: "The current state of the campaign.", example: campaignViewOf(exampleCampaign(one.to)), problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("202"),
 		})
 	}
 	return append(all, a.campaignRecipientRoutes(s)...)

@@ -24,30 +24,30 @@ func campaignRows(whole bool) []field[campaign.Change] {
 	return []field[campaign.Change]{
 		{"name", optional, clearable(func(c *campaign.Change) **string { return &c.Name }, texts(maxCampaignName)), "A name of your choice.", "Black Friday"},
 		{"message", whole, anyObject(func(c *campaign.Change, raw []byte) { m := json.RawMessage(raw); c.Message = &m }).shaped(&messageFields),
-			"The content. Every string in it, at any depth, is a template in Liquid, whose variables are the columns of the audience, with recipient and to, and then the attributes of the recipient. " +
+			"The content. Every string in it, at any depth, is a Liquid template. Its variables are the columns of the audience, including recipient and to, and then the attributes of the recipient. " +
 				"The templates have at most 64 KiB; include and render are not supported.", nil},
 		{"channel", optional, clearable(func(c *campaign.Change) **string { return &c.Channel }, nameds(maxChannel)),
 			"The channel that delivers it. Default: the first one that is configured.", "push"},
 		{"category", optional, clearable(func(c *campaign.Change) **string { return &c.Category }, nameds(maxCategory)),
 			"A label of your choice, at most 64 printable bytes.", "marketing"},
 		{"send_at", optional, clearable(func(c *campaign.Change) **time.Time { return &c.SendAt }, moment),
-			"When to send, with a zone. A fraction of a second is rounded up. It takes the place of local_time. Default: when the campaign is started.", "2026-12-01T09:00:00+01:00"},
+			"The send time, with a zone. A fraction of a second is rounded up. It replaces local_time. Default: when the campaign is started.", "2026-12-01T09:00:00+01:00"},
 		{"local_time", optional, clearable(func(c *campaign.Change) **time.Time { return &c.LocalTime }, localMoment),
-			"When to send, by the clocks of time_zone. It takes the place of send_at.", localExample},
+			"The send time on the clocks of time_zone. It replaces send_at.", localExample},
 		{"time_zone", optional, clearable(func(c *campaign.Change) **string { return &c.TimeZone }, texts(maxZone)),
-			"The zone of local_time, an IANA name. Default: that of each recipient, and else the default zone of the policy.", "Asia/Tokyo"},
+			"The zone of local_time, an IANA name. Default: each recipient's own zone, or else the default zone of the policy.", "Asia/Tokyo"},
 		{"spread", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.Spread }, spans(0, campaign.MaxSpread)),
-			"Over how long the recipients are spread: each has a place of its own in it, a whole second, which is the same in every campaign. At most a day. Default: 0s, all at once.", "30m"},
+			"The time span over which the recipients are spread. Each recipient has its own second in it, which is the same in every campaign. At most a day. Default: 0s, all at once.", "30m"},
 		{"on_conflict", optional, clearable(func(c *campaign.Change) **string { return &c.OnConflict }, func(set func(*campaign.Change, string)) value[campaign.Change] {
 			return oneOf(set, "reject", "defer")
-		}), "What to do with recipients whose quota has no place then: reject (the default), or defer to the next free time.", "defer"},
+		}), "The action for recipients whose quota has no place at that time: reject (the default), or defer to the next free time.", "defer"},
 		{"latest", optional, clearable(func(c *campaign.Change) **time.Time { return &c.Latest }, moment),
-			"Defer nobody to a time after this.", "2026-12-02T20:00:00Z"},
+			"The latest time to defer to.", "2026-12-02T20:00:00Z"},
 		{"expires_after", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.ExpiresAfter }, spans(time.Second, maxExpiresAfter)),
-			"How long after its send time each push expires. Default: 24 hours, or as configured.", "4h"},
+			"The time span from its send time after which each push expires. Default: 24 hours, or as configured.", "4h"},
 		{"metadata", optional, clearable(func(c *campaign.Change) **json.RawMessage { return &c.Metadata }, func(set func(*campaign.Change, json.RawMessage)) value[campaign.Change] {
 			return anyObject(func(c *campaign.Change, raw []byte) { set(c, raw) })
-		}), "Anything of your own, at most 16 KiB; it comes back with the campaign, and with each of its pushes.", map[string]any{"team": "x"}},
+		}), "Your own data, at most 16 KiB; it is returned with the campaign and with each of its pushes.", map[string]any{"team": "x"}},
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 // outcomeView is what has become of a recipient of a campaign.
 type outcomeView struct {
 	Recipient string               `json:"recipient" doc:"Empty: the recipient was erased."`
-	Line      int                  `json:"line" doc:"Where it begins in the audience; the header of CSV is line 1."`
+	Line      int                  `json:"line" doc:"The line of the audience at which the recipient begins; the header of CSV is line 1."`
 	Outcome   push.CampaignOutcome `json:"outcome" enum:"pending,scheduled,refused,opted_out,invalid,sent,failed,expired,canceled"`
 	Push      *string              `json:"push" format:"uuid" nullable:"true" doc:"The push, if one was booked."`
-	SendAt    *string              `json:"send_at" format:"date-time" nullable:"true" doc:"The push's send time; without a push, the one that was asked for."`
-	Reason    string               `json:"reason" doc:"Why no push was booked, by the name of the problem that a submit would have got or as what is invalid; or why the push was not sent."`
-	Rules     []string             `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
+	SendAt    *string              `json:"send_at" format:"date-time" nullable:"true" doc:"The push's send time; without a push, the requested one."`
+	Reason    string               `json:"reason" doc:"Why no push was booked: the name of the problem that a submit would have got, or a description of what is invalid. Or why the push was not sent."`
+	Rules     []string             `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
 }
 
 type outcomesView struct {
@@ -53,10 +53,10 @@ type outcomeFilter struct {
 
 var (
 	outcomeField = field[outcomeFilter]{
-		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only those with this outcome.", nil,
+		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only recipients with this outcome.", nil,
 	}
 	outcomesParams = pages(outcomeField, field[outcomeFilter]{
-		"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this one.", "user-42",
+		"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient.", "user-42",
 	})
 	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField, dialectParam[outcomeFilter]()}}
 )
@@ -95,19 +95,19 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 	refused := outcomeViewOf(push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: exampleTime(time.Minute), Reason: quotaExceeded.Name, Rules: []string{"per-day"}})
 	return []operation{{
 		id: "list-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/recipients", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaignRecipients,
-		summary: "See what became of a campaign's recipients",
-		description: "Lists the recipients in the order of their lines. A page ends early when 10,000 of them were examined: the list continues while there is a next_page_token. " +
-			"They are kept for as long as pushes that have ended, from the end of the campaign.",
+		summary: "List the recipients of a campaign",
+		description: "Lists the recipients and their outcomes, in the order of their lines. A page ends early after 10,000 recipients were examined: the list continues while there is a next_page_token. " +
+			"After the end of the campaign, they are kept for as long as ended pushes.",
 		query:  &outcomesParams,
 		status: http.StatusOK, answer: "A page of recipients.", problems: []kind{notFound},
 		example: outcomesView{Recipients: []outcomeView{scheduled, refused}},
 	}, {
 		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.exportCampaignRecipients,
-		summary: "Export what became of a campaign's recipients",
-		description: "Streams the same recipients, of any number, as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
-			"The end of the answer is the end of the list; a connection that breaks off is not.\n\n" + aboutGuards,
+		summary: "Export the recipients of a campaign",
+		description: "Streams all matching recipients as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
+			"If the connection breaks off, the list is incomplete.\n\n" + aboutGuards,
 		query:  &outcomesExportParams,
-		status: http.StatusOK, answer: "The recipients, a line each.", example: "", problems: []kind{notFound, notAcceptable},
+		status: http.StatusOK, answer: "The recipients, one per line.", example: "", problems: []kind{notFound, notAcceptable},
 		finish: func(all map[string]*huma.Response) { exports(all, outcomeLines, scheduled) },
 	}}
 }

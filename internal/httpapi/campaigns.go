@@ -18,20 +18,20 @@ const campaignsPath = "/v1/campaigns"
 type campaignView struct {
 	ID           string              `json:"id" format:"uuid"`
 	Name         string              `json:"name"`
-	Status       push.CampaignStatus `json:"status" enum:"draft,starting,running,pausing,paused,canceling,canceled,finished" doc:"starting: its recipients are being booked; pausing and canceling: nothing is sent any more, and the rest is under way; finished: all have ended."`
-	Phase        push.CampaignPhase  `json:"phase" enum:"draft,scheduled,sending,paused,canceled,sent,sent_with_problems,not_sent" doc:"How far the sending is, in the words of people. scheduled: it was started, and none of its pushes has been due; sending: the first one is; sent: every recipient who has not opted out was sent it; sent_with_problems: some were not; not_sent: no recipient was."`
+	Status       push.CampaignStatus `json:"status" enum:"draft,starting,running,pausing,paused,canceling,canceled,finished" doc:"starting: the recipients are being booked; pausing and canceling: nothing more is sent, and the change is in progress; finished: all pushes have ended."`
+	Phase        push.CampaignPhase  `json:"phase" enum:"draft,scheduled,sending,paused,canceled,sent,sent_with_problems,not_sent" doc:"The progress in everyday words. scheduled: the campaign was started, and no push has been due yet; sending: the first push is due; sent: it was sent to every recipient who has not opted out; sent_with_problems: it was not sent to some; not_sent: it was sent to no recipient."`
 	Channel      string              `json:"channel"`
 	Category     string              `json:"category"`
-	SendAt       *string             `json:"send_at" format:"date-time" nullable:"true" doc:"null: it has a local_time, or is sent when it is started."`
-	LocalTime    *string             `json:"local_time" nullable:"true" doc:"What the clocks of time_zone show when it is sent."`
-	TimeZone     *string             `json:"time_zone" nullable:"true" doc:"null: that of each recipient, and else the default zone of the policy."`
+	SendAt       *string             `json:"send_at" format:"date-time" nullable:"true" doc:"null: the campaign has a local_time, or is sent when it is started."`
+	LocalTime    *string             `json:"local_time" nullable:"true" doc:"The send time on the clocks of time_zone."`
+	TimeZone     *string             `json:"time_zone" nullable:"true" doc:"null: each recipient's own zone, or else the default zone of the policy."`
 	Spread       string              `json:"spread"`
 	OnConflict   string              `json:"on_conflict" enum:"reject,defer"`
 	Latest       *string             `json:"latest" format:"date-time" nullable:"true"`
 	ExpiresAfter *string             `json:"expires_after" nullable:"true" doc:"null: as configured."`
 	Message      rawObject           `json:"message"`
 	Metadata     rawObject           `json:"metadata" nullable:"true"`
-	Audience     int64               `json:"audience" doc:"Recipients in it."`
+	Audience     int64               `json:"audience" doc:"The number of recipients in it."`
 	Progress     progressView        `json:"progress"`
 	CreatedAt    string              `json:"created_at" format:"date-time"`
 	UpdatedAt    string              `json:"updated_at" format:"date-time"`
@@ -41,17 +41,17 @@ type campaignView struct {
 
 // progressView is how many recipients of a campaign have come how far.
 type progressView struct {
-	Audience  int64 `json:"audience" doc:"All of them: the sum of the others but deferred, at every moment."`
+	Audience  int64 `json:"audience" doc:"All recipients: always the sum of the other counts except deferred."`
 	Pending   int64 `json:"pending" doc:"Not booked yet."`
 	Scheduled int64 `json:"scheduled" doc:"Booked, and not ended."`
-	Refused   int64 `json:"refused" doc:"The quota, or a cap, had no place."`
+	Refused   int64 `json:"refused" doc:"The quota or a cap had no place."`
 	OptedOut  int64 `json:"opted_out"`
-	Invalid   int64 `json:"invalid" doc:"Their lines make no push."`
+	Invalid   int64 `json:"invalid" doc:"No push can be created from their lines."`
 	Sent      int64 `json:"sent"`
 	Failed    int64 `json:"failed"`
 	Expired   int64 `json:"expired"`
-	Canceled  int64 `json:"canceled" doc:"Also those who were never booked, because the campaign was canceled before."`
-	Deferred  int64 `json:"deferred" doc:"Those who were booked at another time than was asked for. They are counted above, too."`
+	Canceled  int64 `json:"canceled" doc:"Includes recipients who were never booked, because the campaign was canceled before."`
+	Deferred  int64 `json:"deferred" doc:"Recipients booked at another time than requested. They are included in the other counts, too."`
 }
 
 type campaignsView struct {
@@ -142,7 +142,7 @@ type campaignFilter struct {
 }
 
 var campaignsParams = pages(
-	field[campaignFilter]{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only those in this state.", nil},
+	field[campaignFilter]{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only entries with this status.", nil},
 )
 
 // listCampaigns answers with a page of the tenant's campaigns.

@@ -18,24 +18,24 @@ const (
 
 // capacityView is how many of an audience have a place when.
 type capacityView struct {
-	Recipients int64              `json:"recipients" doc:"All in the audience."`
-	Sample     int                `json:"sample" doc:"Those that were looked at: all numbers below are of them. It is the same part of an audience each time, by a hash of their ids."`
-	OptedOut   int                `json:"opted_out" doc:"Of the sample, those who do not want it: they have no place at any time."`
-	Invalid    int                `json:"invalid" doc:"Of the sample, those whose lines make no push."`
-	From       string             `json:"from" format:"date-time" doc:"The first hour that was looked at: none that has begun."`
-	Until      string             `json:"until" format:"date-time" doc:"The end of the last one."`
+	Recipients int64              `json:"recipients" doc:"All recipients of the audience."`
+	Sample     int                `json:"sample" doc:"The number of recipients examined; all numbers below count only these. The sample of an audience is always the same, by a hash of the ids."`
+	OptedOut   int                `json:"opted_out" doc:"Recipients in the sample who have opted out: they have no place at any time."`
+	Invalid    int                `json:"invalid" doc:"Recipients in the sample with an invalid line."`
+	From       string             `json:"from" format:"date-time" doc:"The first hour examined, which has not begun yet."`
+	Until      string             `json:"until" format:"date-time" doc:"The end of the last hour."`
 	Hours      []capacityHourView `json:"hours" doc:"Each hour, by time."`
 	Days       []capacityDayView  `json:"days" doc:"Each day of time_zone, by time."`
 }
 
 type capacityHourView struct {
 	At   string `json:"at" format:"date-time"`
-	Free int    `json:"free" doc:"How many of the sample have a place if the campaign begins at this time: each at its own second of the spread."`
+	Free int    `json:"free" doc:"The number of recipients in the sample with a place if the campaign begins at this time: each at its own second of the spread."`
 }
 
 type capacityDayView struct {
 	Day  string `json:"day" format:"date"`
-	Free int    `json:"free" doc:"How many of the sample have a place if the campaign begins at one of the hours that begin in this day, at least."`
+	Free int    `json:"free" doc:"The number of recipients in the sample with a place in at least one of the hours that begin on this day."`
 }
 
 // capacityQuery is what is asked about an audience.
@@ -46,10 +46,10 @@ type capacityQuery struct {
 }
 
 var capacityParams = table[capacityQuery]{fields: []field[capacityQuery]{
-	{"from", optional, moment(func(q *capacityQuery, t time.Time) { q.from = t }), "From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *capacityQuery, t time.Time) { q.until = t }), "Before this, or the end of the hour of UTC that it is in: at most 62 days after from. Default: 31 days after from.", "2026-12-08T09:00:00Z"},
-	{"time_zone", optional, text(func(q *capacityQuery, s string) { q.zone = s }, 0, maxZone), "Whose days are counted, an IANA name. Default: UTC.", "Europe/Berlin"},
-	{"sample", optional, integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).or(capacitySample), "How many recipients to look at, at most.", nil},
+	{"from", optional, moment(func(q *capacityQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *capacityQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time, at most 62 days after from. Default: 31 days after from.", "2026-12-08T09:00:00Z"},
+	{"time_zone", optional, text(func(q *capacityQuery, s string) { q.zone = s }, 0, maxZone), "The zone of the days, an IANA name. Default: UTC.", "Europe/Berlin"},
+	{"sample", optional, integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).or(capacitySample), "The maximum number of recipients to examine.", nil},
 }}
 
 // campaignCapacity says how many of a draft's recipients have a place when. It books nothing.
@@ -112,10 +112,10 @@ func (a *api) capacityRoutes(s *spec) []operation {
 	})
 	return []operation{{
 		id: "campaign-capacity", method: http.MethodGet, path: campaignsPath + "/{id}/capacity", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.campaignCapacity,
-		summary: "See when an audience has places",
-		description: "Says for each hour, and each day, how many of a sample of the recipients of a draft the rules and quiet hours would let have it at their time. Nothing is booked. " +
-			"Caps, latest and on_conflict are not looked at; a simulation does. A tenant's simulations and calls of this take turns.",
+		summary: "Estimate when an audience has places",
+		description: "Returns for each hour and each day how many of a sample of the draft's recipients have a place at their time under the rules and quiet hours. Nothing is booked. " +
+			"Caps, latest and on_conflict are not considered; use a simulation for that. A tenant's simulations and estimates run one at a time.",
 		query:  &capacityParams,
-		status: http.StatusOK, answer: "How many have a place when.", example: example, problems: []kind{notFound, campaignState},
+		status: http.StatusOK, answer: "The number of recipients with a place, by time.", example: example, problems: []kind{notFound, campaignState},
 	}}
 }

@@ -19,15 +19,15 @@ const (
 
 // capView is a cap of the tenant, and how much of it is used.
 type capView struct {
-	Limit    *int `json:"limit" nullable:"true" doc:"null: any number."`
+	Limit    *int `json:"limit" nullable:"true" doc:"null: no limit."`
 	Used     int  `json:"used"`
-	Complete bool `json:"complete" doc:"false: more are used; so many were counted."`
+	Complete bool `json:"complete" doc:"false: counting stopped at used, and more are used."`
 }
 
 type capsView struct {
 	PendingPushes    capView `json:"pending_pushes" doc:"Pushes that are scheduled or being sent."`
-	RecipientsPerDay capView `json:"recipients_per_day" doc:"Recipients of pushes whose send time lies on the day, each counted once."`
-	AudienceBytes    capView `json:"audience_bytes" doc:"Bytes of the audiences that are kept, all of which are counted."`
+	RecipientsPerDay capView `json:"recipients_per_day" doc:"Recipients of pushes with a send time on the day, each counted once."`
+	AudienceBytes    capView `json:"audience_bytes" doc:"Bytes of all stored audiences."`
 	Day              string  `json:"day" format:"date" doc:"A day of UTC."`
 }
 
@@ -54,7 +54,7 @@ func wholeCapView(limit, used int) capView {
 type capsQuery struct{ day booking.Day }
 
 var capsParams = table[capsQuery]{fields: []field[capsQuery]{
-	{"day", optional, scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC whose recipients are counted. Default: today.", "2026-12-01"},
+	{"day", optional, scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC to count recipients for. Default: today.", "2026-12-01"},
 }}
 
 // parseDay reads a day, or says what is wrong with it.
@@ -89,9 +89,9 @@ func (a *api) capRoutes(s *spec) []operation {
 	example := booking.CapUsage{Caps: push.Caps{PendingPushes: 100_000}, Pending: 8_213, Days: map[booking.Day]int{day: 1_204}}
 	return []operation{{
 		id: "get-caps", method: http.MethodGet, path: capsPath, tag: tagQuota, scope: push.ScopeRead, serve: a.getCaps,
-		summary: "See your caps, and how much of them is used",
-		description: "The operator bounds how much a tenant may have at a time: pushes that are scheduled or being sent, and recipients of pushes of one day of UTC, and bytes of audiences. " +
-			"A submit, a batch, a move or an audience beyond that is refused with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.",
+		summary: "Read your caps and their use",
+		description: "The operator's caps limit the pushes that are scheduled or being sent, the recipients of pushes on one day of UTC, and the bytes of audiences. " +
+			"A submit, a batch, a move or an audience beyond a cap is refused with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.",
 		query: &capsParams, status: http.StatusOK, answer: "The caps.", example: capsViewOf(example, day, wholeCapView(10<<30, 73_400_320)),
 	}}
 }

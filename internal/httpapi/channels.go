@@ -35,12 +35,12 @@ type channelStore interface {
 type channelView struct {
 	Name       string            `json:"name"`
 	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
-	Default    bool              `json:"default" doc:"It is that of pushes that name none."`
-	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst that a worker sees for your pushes: failing, too many attempts in a row have found the provider down, and there are none until a pause is over, or more than a fifth of at least twenty of yours in the last five minutes have found it so, or were refused for now; rejecting, attempts are made, and more than a fifth of as many were refused permanently, not because of one address alone; paused, the provider asked for a pause; trying, a few attempts at a time, after a pause; unknown, no worker has told of late."`
-	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"When the pause ends; null: there is none."`
-	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last saw it so; null: unknown."`
-	Throughput *throughputView   `json:"throughput,omitempty" doc:"How many attempts may begin, of all tenants together; absent: any number."`
-	Waiting    int               `json:"waiting" doc:"Pushes of yours that are due, and are not being sent."`
+	Default    bool              `json:"default" doc:"true: the channel of pushes that name none."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
+	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
+	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
+	Throughput *throughputView   `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
+	Waiting    int               `json:"waiting" doc:"Your pushes that are due and are not being sent."`
 	LastMinute lastMinuteView    `json:"last_minute"`
 	LastFive   lastFiveView      `json:"last_five_minutes"`
 }
@@ -48,7 +48,7 @@ type channelView struct {
 type throughputView struct {
 	Rate  int    `json:"rate"`
 	Per   string `json:"per" doc:"The time span."`
-	Burst int    `json:"burst" doc:"So many may begin at once after a rest."`
+	Burst int    `json:"burst" doc:"The number of attempts that may begin at once after a rest."`
 }
 
 // lastMinuteView counts attempts.
@@ -60,14 +60,14 @@ type lastMinuteView struct {
 
 // lastFiveView counts the attempts by which a channel is rejecting or failing.
 type lastFiveView struct {
-	Attempts int `json:"attempts" doc:"Your attempts that ended, over all workers. The last few seconds may be missing."`
-	Rejected int `json:"rejected" doc:"How many of them were refused permanently. Those that are about one address alone, such as an unregistered one, do not count here."`
-	Failed   int `json:"failed" doc:"How many of them found the provider down, got no answer, or were refused for now, which is not about one address alone and asks for no pause."`
+	Attempts int `json:"attempts" doc:"Your attempts that ended, on all workers. The last few seconds may be missing."`
+	Rejected int `json:"rejected" doc:"Attempts that were refused permanently. Refusals of a single address, for example an unregistered one, do not count."`
+	Failed   int `json:"failed" doc:"Attempts that found the provider down, got no answer, or were refused temporarily, for other reasons than a single address and without a request for a pause."`
 }
 
 type channelsView struct {
 	Channels []channelView `json:"channels" doc:"In the operator's order."`
-	Complete bool          `json:"complete" doc:"false: you have more than 100,000 pushes that wait, or attempts; so many are counted."`
+	Complete bool          `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
 }
 
 // stateUnknown is the state of a channel of which no worker has told.
@@ -122,9 +122,9 @@ func (a *api) channelRoutes(*spec) []operation {
 	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
 	return []operation{{
 		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
-		summary: "See how the channels are",
-		description: "For every channel: whether your attempts are made, as the workers saw it in the last seconds, and are not refused; what of yours waits; and how your attempts ended " +
-			"that began in the last minute. A pause, or failures, that only your pushes met hold your pushes alone. It is counted once a second at most. Of other tenants nothing is shown.",
+		summary: "Read the state of the channels",
+		description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
+			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",
 		status: http.StatusOK, answer: "The channels.", example: channelsView{Channels: []channelView{failing, working}, Complete: true},
 	}}
 }

@@ -11,8 +11,8 @@ var checkFields = table[form]{schemaName: "Question", check: checkWhen, fields: 
 	pushFields.described("recipient", "The person whose quota is checked."),
 	pushFields.described("channel", "Default: the first channel that is configured."),
 	pushFields.described("category", ""),
-	pushFields.described("send_at", "When it would be sent, with a zone. Default: now."),
-	pushFields.described("local_time", "When it would be sent, by the clocks of time_zone, instead of send_at."),
+	pushFields.described("send_at", "The intended send time, with a zone. Default: now."),
+	pushFields.described("local_time", "The intended send time on the clocks of time_zone, instead of send_at."),
 	pushFields.fields[pushFields.find("time_zone")],
 }}
 
@@ -20,7 +20,7 @@ var checkFields = table[form]{schemaName: "Question", check: checkWhen, fields: 
 type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
-	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The opt-outs that the push would go against; only if there are any."`
+	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
 	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }

@@ -13,8 +13,8 @@ import (
 // Audiences, imports of recipients, and files whose columns the console shows are read by the methods in this file.
 
 // aboutLists documents CSV that is uploaded.
-const aboutLists = "In CSV, empty rows are skipped, the apostrophes with which exports guard cells are taken off, and a recipient or an address such as 4.91702E+11, of which a spreadsheet has kept the first digits, is a fault of its line. " +
-	"CSV with a line that is not in UTF-8 is refused as a whole."
+const aboutLists = "In CSV, empty rows are skipped, and the apostrophes that exports add to guard cells are removed. A recipient or an address such as 4.91702E+11 is an error of its line: a spreadsheet has kept only its first digits. " +
+	"CSV with a line that is not in UTF-8 is rejected as a whole."
 
 // EncodingError says that a line of CSV is not in UTF-8, and what to do.
 type EncodingError struct{ Line int }
@@ -61,7 +61,7 @@ func (f *lineFile) checkColumns(bad *fieldErrors) {
 		seen[meant] = meant != ""
 	}
 	if !seen["recipient"] {
-		bad.add("body.header", "must have the column recipient, in small letters", shown(strings.Join(f.columns, string(f.comma))))
+		bad.add("body.header", "must have the column recipient, in lower case", shown(strings.Join(f.columns, string(f.comma))))
 	}
 }
 
@@ -75,7 +75,7 @@ func wrongName(name string) string {
 		case c == 0:
 			return noNUL
 		case invisible(c) && !(inside && (c == '\u200C' || c == '\u200D')):
-			return fmt.Sprintf("has the invisible character %U; delete the heading, and type it again", c)
+			return fmt.Sprintf("has the invisible character %U; delete the heading and type it again", c)
 		}
 	}
 	return ""

@@ -48,13 +48,13 @@ type exported[T any] struct {
 func dialectParam[Q any]() field[Q] {
 	return field[Q]{
 		"dialect", optional, oneOf(func(*Q, CSVDialect) {}, PlainCSV, ExcelCSV),
-		"How CSV is written: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). Where Accept leaves the choice, it asks for CSV.", nil,
+		"The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If Accept allows both, the parameter selects CSV.", nil,
 	}
 }
 
 // aboutGuards documents CSV.
-const aboutGuards = "In CSV, a cell that begins with =, +, -, @ or white space has an apostrophe before it, so that no spreadsheet takes it for a formula, and a cell that ends with white space has an apostrophe behind it. " +
-	"Apostrophes at the ends of a text are passed over in this test, so that a reader always knows which one to take off: audiences and imports of recipients do. A page_token, and all NDJSON, is written as it is. dialect=excel is for a spreadsheet that opens the file by a double click."
+const aboutGuards = "In CSV, a cell that begins with =, +, -, @ or white space gets an apostrophe in front, so that no spreadsheet reads it as a formula, and a cell that ends with white space gets an apostrophe at its end. " +
+	"Apostrophes at the ends of a text are ignored in this test, so that a reader can always remove the right one; audiences and imports of recipients do so. A page_token, and all NDJSON, is written unchanged. Use dialect=excel for a file that a spreadsheet opens by a double click."
 
 // exportAs says in which dialect an export is to be CSV, by the request's Accept and query; empty: it is to be NDJSON, which is for
 // callers who do not say.
@@ -65,7 +65,7 @@ func exportAs(c *call) (CSVDialect, error) {
 	case asText == 0 && asLines == 0:
 		return "", &refusal{kind: notAcceptable, detail: "accept " + mediaCSV + ", or " + mediaNDJSON}
 	case dialect != "" && asText < asLines:
-		badParameter(&c.bad, "dialect", "is of CSV, and Accept asks for NDJSON: send Accept: "+mediaCSV+", or leave the dialect out", string(dialect))
+		badParameter(&c.bad, "dialect", "is for CSV, but Accept asks for NDJSON: send Accept: "+mediaCSV+", or leave the dialect out", string(dialect))
 		return "", c.bad.err()
 	case dialect == "" && asText > asLines:
 		return PlainCSV, nil

@@ -21,20 +21,20 @@ type failureStore interface {
 type failureGroupView struct {
 	Status            push.Status `json:"status" enum:"failed,expired"`
 	Channel           string      `json:"channel"`
-	Reason            string      `json:"reason" doc:"Their last_error. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists them with this reason."`
+	Reason            string      `json:"reason" doc:"The last_error of the pushes. It begins with unregistered if the provider reports the address as unregistered. GET /v1/pushes lists the pushes by this reason."`
 	Pushes            int         `json:"pushes"`
-	FirstSendAt       string      `json:"first_send_at" format:"date-time" doc:"The earliest send time of them."`
+	FirstSendAt       string      `json:"first_send_at" format:"date-time" doc:"The earliest send time of the group."`
 	LastSendAt        string      `json:"last_send_at" format:"date-time"`
-	PossiblyDelivered int         `json:"possibly_delivered" doc:"Of them, those of which an attempt ended with an unknown outcome."`
-	Retried           int         `json:"retried" doc:"Of them, those that were retried, whatever became of it: they stay in the group. A retry that was retried in turn does not count, as the first push of all does."`
-	Retries           int         `json:"retries" doc:"Of them, those that are retries themselves."`
+	PossiblyDelivered int         `json:"possibly_delivered" doc:"Pushes of the group with an attempt of unknown outcome."`
+	Retried           int         `json:"retried" doc:"Pushes of the group that were retried, with any result: they stay in the group. Of a chain of retries, only the first push counts."`
+	Retries           int         `json:"retries" doc:"Pushes of the group that are retries themselves."`
 }
 
 type failuresView struct {
 	Failures []failureGroupView `json:"failures" doc:"The groups, the largest first."`
-	From     string             `json:"from" format:"date-time" doc:"All with a send time from here on are counted"`
-	Until    string             `json:"until" format:"date-time" doc:"until here."`
-	Complete bool               `json:"complete" doc:"false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than was asked for. For the earlier ones, ask with until: this from."`
+	From     string             `json:"from" format:"date-time" doc:"The first send time that is counted."`
+	Until    string             `json:"until" format:"date-time" doc:"The end of the counted time, exclusive."`
+	Complete bool               `json:"complete" doc:"false: more than 100,000 pushes of the time have failed, expired or were canceled, and from is later than requested. For the earlier ones, repeat the request with this from as until."`
 }
 
 func failureGroupViewOf(g push.FailureGroup) failureGroupView {
@@ -42,10 +42,10 @@ func failureGroupViewOf(g push.FailureGroup) failureGroupView {
 }
 
 var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]{
-	{"from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only those with a send time not before this. Default: 7 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only those with a send time before this. Default: now.", "2026-12-08T09:00:00Z"},
-	{"channel", optional, named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	{"campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+	{"from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only pushes with a send time before this. Default: now.", "2026-12-08T09:00:00Z"},
+	{"channel", optional, named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
+	{"campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
 }}
 
 // failures answers with what has failed or expired, in groups.
@@ -74,9 +74,9 @@ func (a *api) failureRoutes(s *spec) []operation {
 	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour), Retried: 8, Retries: 1}
 	return []operation{{
 		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.failures,
-		summary: "See what has failed, and why",
-		description: "Groups the pushes that have failed or expired by status, channel and reason. The latest 100,000 of the time that have failed, expired or were canceled are looked at: " +
-			"from says how far that reaches. Each of them can be retried: POST /v1/pushes/{id}/retry.",
+		summary: "List failures by reason",
+		description: "Groups the pushes that have failed or expired by status, channel and reason. Only the latest 100,000 pushes of the time that have failed, expired or were canceled are examined: " +
+			"from is the earliest of them. Each push can be retried: POST /v1/pushes/{id}/retry.",
 		query: &failuresParams, status: http.StatusOK, answer: "The groups.",
 		example: failuresView{[]failureGroupView{failureGroupViewOf(example)}, stamp(at.Add(-24 * time.Hour)), stamp(at.Add(24 * time.Hour)), true},
 	}}

@@ -62,18 +62,18 @@ func (c *call) tag(updatedAt time.Time, err error) {
 
 // unchangedParam documents the header of a change.
 func unchangedParam() *huma.Param {
-	return param("header", "If-Match", "The ETag, which is updated_at in quotes, of what the change is made for. If somebody else has changed it since, the answer is 412, and nothing changes.",
+	return param("header", "If-Match", "The ETag of the version to change: updated_at in quotes. If the resource was changed after that, the answer is 412, and nothing changes.",
 		exampleETag, huma.Schema{Type: huma.TypeString})
 }
 
 // etagged documents that an answer bears the ETag.
 func etagged(status string) func(map[string]*huma.Response) {
 	return func(all map[string]*huma.Response) {
-		addHeader(all[status], "ETag", "When it was last changed, for If-Match.")
+		addHeader(all[status], "ETag", "The time of the last change, for If-Match.")
 	}
 }
 
 // ifMatchParam documents the header of a change of the policy.
 func ifMatchParam() string {
-	return fmt.Sprintf("The version that the change is made for, like %q. If another one is in force, the answer is 412, and nothing changes.", "3")
+	return fmt.Sprintf("The version to change, like %q. If another one is in force, the answer is 412, and nothing changes.", "3")
 }

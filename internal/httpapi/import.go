@@ -26,11 +26,11 @@ const importAnswerTime = time.Minute
 // importView is what became of an import.
 type importView struct {
 	Rows     int         `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
-	Created  int         `json:"created" doc:"Recipients that were not known before."`
-	Updated  int         `json:"updated" doc:"Recipients that were known before, from an earlier line too."`
+	Created  int         `json:"created" doc:"Recipients that did not exist before."`
+	Updated  int         `json:"updated" doc:"Recipients that existed before, including those of an earlier line."`
 	Rejected int         `json:"rejected"`
-	Canceled int         `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients do not want them."`
-	Errors   []lineFault `json:"errors" doc:"Those of the first hundred rejected lines."`
+	Canceled int         `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients have opted out of them."`
+	Errors   []lineFault `json:"errors" doc:"The errors of the first hundred rejected lines."`
 }
 
 // importFields are a line of NDJSON.
@@ -130,15 +130,15 @@ func (a *api) importRoutes(s *spec) []operation {
 	return []operation{{
 		id: "import-recipients", method: http.MethodPost, path: importPath, tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.importRecipients,
 		summary: "Import recipients",
-		description: "Describes a recipient by each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), of any number. " +
-			"What the header, or a line, does not name is left as it was; an empty cell clears. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
-			"; several channels or categories in a cell are separated by spaces, commas or semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are left out. " + aboutLists + " " +
-			"Good lines are kept whatever is wrong with others. Of a recipient who comes twice within 500 lines, the last line alone counts; of one who comes again later, what that line does not name stays as the earlier one said. The import can be repeated.",
+		description: "Each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), describes a recipient. There may be any number of lines. " +
+			"Members that the header or the line does not name stay unchanged; an empty cell clears a member. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
+			"; several channels or categories in a cell are separated by spaces, commas or semicolons, columns by commas, semicolons or tabs. The text is UTF-8, or UTF-16 with a byte order mark; a line has at most 64 KiB. Columns without a name are ignored. " + aboutLists + " " +
+			"Valid lines are stored even if others have errors. If a recipient appears twice within 500 lines, only the last line counts; if it appears again later, members that the later line does not name keep the values of the earlier one. The import can be repeated.",
 		body: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
 			"text/csv":             {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"recipient,time_zone,address.sms,attribute.plan\nuser-42,Asia/Tokyo,+819012345678,gold\n"`)},
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
-		status: http.StatusOK, answer: "What became of the lines.",
+		status: http.StatusOK, answer: "The counts of the lines.",
 		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

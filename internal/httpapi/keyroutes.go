@@ -23,31 +23,31 @@ func (a *api) keyRoutes(s *spec) []operation {
 	return []operation{{
 		id: "create-key", method: http.MethodPost, path: keysPath, tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.createKey,
 		summary: "Create an API key",
-		description: "The answer has the key itself, as secret. It is shown only once, and only its hash is kept. A key gives others no scope that it does not have itself, and no later end than its own.\n\n" +
-			"There is no Idempotency-Key: an answer that is repeated would have to be kept. If the answer was lost, revoke the key that the list shows, and make another one.",
+		description: "The answer has the key itself in secret. It is shown only once, and only its hash is stored. The new key can have only scopes that the caller's key has, and cannot end later than it.\n\n" +
+			"There is no Idempotency-Key, because repeating the answer would need a stored secret. If the answer was lost, revoke the key that the list shows, and create another one.",
 		body:   keyFields.body(s, json.RawMessage(`{"name": "back office", "scopes": ["pushes:read", "records:read"], "expires_at": "2027-12-01T08:00:00Z"}`)),
 		status: http.StatusCreated, answer: "The key, with its secret.", example: made, problems: []kind{tooManyKeys}, finish: located,
 	}, {
 		id: "list-keys", method: http.MethodGet, path: keysPath, tag: tagKeys, scope: push.ScopeKeysRead, serve: a.listKeys,
-		summary: "List API keys", description: "All of the tenant, the oldest first, and the last thousand of those that have ended. Secrets are never shown.",
+		summary: "List API keys", description: "Lists the keys of the tenant, the oldest first, including the last thousand that have ended. Secrets are never shown.",
 		query: &keysParams, status: http.StatusOK, answer: "A page of keys.", example: keysView{Keys: []keyView{key}},
 	}, {
 		id: "get-key", method: http.MethodGet, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysRead, serve: a.getKey,
-		summary: "Read an API key", description: "Answers with what is known of the key. Its secret is never shown.",
+		summary: "Read an API key", description: "Returns the key without its secret.",
 		status: http.StatusOK, answer: "The key.", example: key, problems: []kind{notFound},
 	}, {
 		id: "rotate-key", method: http.MethodPost, path: keysPath + "/{id}/rotate", tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.rotateKey,
 		summary: "Replace an API key",
-		description: "Makes another key with the same name and scopes, which lives as long as the old one was made for, but no longer than the key of the request, and lets the old one live for the overlap. " +
-			"The caller must have all of these scopes. While both live, neither can be rotated again.\n\n" +
-			"There is no Idempotency-Key. If the answer was lost, successor names the key that was made: revoke that, and rotate again.",
+		description: "Creates a key with the same name and scopes. It has the lifetime that the old one was created with, but cannot end later than the caller's key. The old key stays valid for the overlap. " +
+			"The caller must have all of these scopes. While both keys are live, neither can be rotated again.\n\n" +
+			"There is no Idempotency-Key. If the answer was lost, successor names the new key: revoke it, and rotate again.",
 		body:   rotateBody(s),
 		status: http.StatusCreated, answer: "The new key, with its secret.", example: made, problems: []kind{notFound, notRotatable}, finish: located,
 	}, {
 		id: "revoke-key", method: http.MethodDelete, path: keysPath + "/{id}", tag: tagKeys, scope: push.ScopeKeysWrite, also: ofKey, serve: a.revokeKey,
 		summary: "Revoke an API key",
-		description: "The key is refused everywhere within a second. The caller must have all of its scopes. Revoking again answers the same. " +
-			"The key of the request is revoked only with self=true. Keys that the key has made stay: the audit log names them.",
+		description: "The key is rejected everywhere within a second. The caller must have all of its scopes. Revoking again returns the same. " +
+			"The caller's own key is revoked only with self=true. Keys that the key has created stay valid: the audit log names them.",
 		query:  &revokeParams,
 		status: http.StatusNoContent, answer: "The key is revoked.", problems: []kind{notFound, ownKey},
 	}}

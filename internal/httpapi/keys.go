@@ -27,15 +27,15 @@ type keyring interface {
 // keyView is an API key as the API shows it.
 type keyView struct {
 	ID         string        `json:"id" format:"uuid"`
-	Name       string        `json:"name" doc:"Empty: it has none."`
-	State      push.KeyState `json:"state" enum:"live,expired,revoked" doc:"Only a live key opens anything."`
+	Name       string        `json:"name" doc:"Empty: no name."`
+	State      push.KeyState `json:"state" enum:"live,expired,revoked" doc:"Only a live key is accepted."`
 	Scopes     []string      `json:"scopes"`
 	CreatedAt  string        `json:"created_at" format:"date-time"`
 	ExpiresAt  *string       `json:"expires_at" format:"date-time" nullable:"true" doc:"null: never."`
-	LastUsedAt *string       `json:"last_used_at" format:"date-time" nullable:"true" doc:"To about a minute; null: never."`
+	LastUsedAt *string       `json:"last_used_at" format:"date-time" nullable:"true" doc:"Accurate to about a minute; null: never."`
 	RevokedAt  *string       `json:"revoked_at" format:"date-time" nullable:"true"`
-	Successor  *string       `json:"successor" format:"uuid" nullable:"true" doc:"The key that its last rotation made."`
-	Secret     string        `json:"secret,omitempty" doc:"The key itself, for Authorization: Bearer. Only in answers to creating and rotating: store it."`
+	Successor  *string       `json:"successor" format:"uuid" nullable:"true" doc:"The key that the last rotation created."`
+	Secret     string        `json:"secret,omitempty" doc:"The key itself, for Authorization: Bearer. Returned only when a key is created or rotated: store it."`
 }
 
 type keysView struct {
@@ -71,9 +71,9 @@ type keyForm struct {
 }
 
 var keyFields = table[keyForm]{schemaName: "NewKey", refuse: unchosen, check: (*keyForm).check, fields: []field[keyForm]{
-	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "What the key allows: nothing that the caller lacks.", nil},
-	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "When it ends: no later than the key of the request. Default: when that one ends, or never.", timeExample},
-	{"name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "What lists call it. Default: nothing.", "back office"},
+	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "The scopes of the key. The caller must have all of them.", nil},
+	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "The end of the key, no later than the end of the caller's key. Default: the end of the caller's key, or never.", timeExample},
+	{"name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "The name in lists. Default: none.", "back office"},
 }}
 
 // scope is one of an API key's scopes.
@@ -155,7 +155,7 @@ func (a *api) getKey(c *call) error {
 
 // rotateFields is the body of a rotation.
 var rotateFields = table[time.Duration]{schemaName: "KeyRotation", fields: []field[time.Duration]{
-	{"overlap", optional, span(func(to *time.Duration, d time.Duration) { *to = d }, 0, 8760*time.Hour).or("24h"), "How long the old key still lives, unless its own end is nearer; 0s: it ends at once.", "24h"},
+	{"overlap", optional, span(func(to *time.Duration, d time.Duration) { *to = d }, 0, 8760*time.Hour).or("24h"), "How long the old key stays valid, unless it ends earlier; 0s: it ends immediately.", "24h"},
 }}
 
 func (a *api) rotateKey(c *call) error {
@@ -175,7 +175,7 @@ func (a *api) rotateKey(c *call) error {
 }
 
 var revokeParams = table[bool]{fields: []field[bool]{
-	{"self", optional, boolean(func(self *bool, is bool) { *self = is }).or("false"), "Whether the key of the request may revoke itself.", nil},
+	{"self", optional, boolean(func(self *bool, is bool) { *self = is }).or("false"), "Allows the caller's key to revoke itself.", nil},
 }}
 
 func (a *api) revokeKey(c *call) error {
@@ -185,7 +185,7 @@ func (a *api) revokeKey(c *call) error {
 		return err
 	}
 	if c.id == c.caller.Key && !self {
-		return &refusal{kind: ownKey, detail: "this is the key of the request, which would open nothing any more; ?self=true revokes it"}
+		return &refusal{kind: ownKey, detail: "this is the key of the request itself; to revoke it, add ?self=true"}
 	}
 	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), &c.caller, c.id); err != nil {
 		return noSuch("key", err)

@@ -27,12 +27,12 @@ type takeForm struct {
 
 var takeFields = table[takeForm]{schemaName: "NewTake", check: (*takeForm).check, fields: []field[takeForm]{
 	{"key", optional, text(func(f *takeForm, s string) { f.key = s }, 1, maxLimitKey),
-		"A name of your choice for whoever or whatever is limited, 1 to 256 printable bytes. Other tenants' keys are separate. Required, unless each limit has a key of its own.", "user-7:reply"},
+		"A name of your choice for the limited person or thing, 1 to 256 printable bytes. Keys of other tenants are separate. Required, unless each limit has its own key.", "user-7:reply"},
 	{"limits", required, array(1, maxLimits, limitFields.schema, (*takeForm).readLimit),
-		"All limits must allow the cost, or none is charged. A limit whose definition changes starts afresh.", nil},
-	{"cost", optional, integer(func(f *takeForm, n int) { f.cost = n }, 1, maxCost).or("1"), "How much is used, or given back.", nil},
+		"All limits must allow the cost, or none is charged. A limit with a changed definition starts empty.", nil},
+	{"cost", optional, integer(func(f *takeForm, n int) { f.cost = n }, 1, maxCost).or("1"), "The amount to use or give back.", nil},
 	{"dry_run", optional, boolean(func(f *takeForm, v bool) { f.dryRun = v }),
-		"Answer with the state of the limits, and whether they have room for the cost, but change nothing.", nil},
+		"Return the state of the limits, and whether they have room for the cost, but change nothing.", nil},
 }}
 
 // limitForm is one limit, and its own key, if it has one.
@@ -43,20 +43,20 @@ type limitForm struct {
 
 var limitFields = table[limitForm]{schemaName: "NewLimit", check: (*limitForm).check, fields: []field[limitForm]{
 	{"key", optional, text(func(f *limitForm, s string) { f.key = s }, 1, maxLimitKey),
-		"Replaces the key of the request for this limit. If Redis is a cluster, all keys of a request must have the same tag, the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.", "{user-7}:app"},
+		"Replaces the request's key for this limit. If Redis is a cluster, all keys of a request must have the same tag: the text between the first { and the next }, as in {user-7}:reply and {user-7}:app.", "{user-7}:app"},
 	{"algorithm", required, oneOf(func(f *limitForm, a ratelimit.Algorithm) { f.Algorithm = a }, ratelimit.Algorithms...), "", "token_bucket"},
 	{"limit", required, integer(func(f *limitForm, n int) { f.Limit.Limit = n }, 1, ratelimit.MaxLimit),
-		"How much may be used; with sliding_log at most 10000.", 100},
+		"The maximum amount; with sliding_log at most 10000.", 100},
 	{"per", required, span(func(f *limitForm, d time.Duration) { f.Per = d }, ratelimit.MinPer, ratelimit.MaxPer),
 		"The time span of the limit: whole milliseconds, from 1 millisecond to 1 year.", "1h"},
 	{"burst", optional, integer(func(f *limitForm, n int) { f.Burst = n }, 1, ratelimit.MaxLimit),
-		"How much may be used at once. For token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly) only.", 20},
+		"The maximum amount at once. Only for token_bucket (default: limit) and leaky_bucket (default: 1, which spaces evenly).", 20},
 	{"precision", optional, span(func(f *limitForm, d time.Duration) { f.Precision = d }, ratelimit.MinPer, ratelimit.MaxPer),
-		"For sliding_window only: the steps in which it counts, at most per and at least a thousandth of it. Default: a sixtieth.", "1s"},
+		"Only for sliding_window: the length of its counting steps, at most per and at least a thousandth of it. Default: a sixtieth.", "1s"},
 	{"aligned", optional, boolean(func(f *limitForm, v bool) { f.Aligned = v }),
-		"For fixed_window only: windows begin at multiples of per since 1970 by Redis' clock, not with the first use: with 1m at each full minute, with 24h at midnight UTC.", nil},
+		"Only for fixed_window: windows begin at multiples of per since 1970 by Redis' clock, not at the first use: with 1m at each full minute, with 24h at midnight UTC.", nil},
 	{"refill", optional, oneOf(func(f *limitForm, r ratelimit.Refill) { f.Refill = r }, ratelimit.Refills...),
-		"For token_bucket only: how tokens return. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.", nil},
+		"Only for token_bucket: how tokens are refilled. greedy, the default: one at a time, evenly over per. interval: limit tokens at once, when per has passed since the first use of a full bucket.", nil},
 }}
 
 func (f *takeForm) readLimit(r *reader, i int, name string, errs *fieldErrors) {
@@ -84,7 +84,7 @@ func (f *limitForm) check(text []byte, errs *fieldErrors) {
 // check gives each limit its key, and tells the limits apart by their keys.
 func (f *takeForm) check(_ []byte, errs *fieldErrors) {
 	if f.key == "" && !errs.has("key") && (len(f.rules) == 0 || slices.Contains(f.own, false)) {
-		errs.add("key", "is required, unless each limit has a key of its own", nil)
+		errs.add("key", "is required, unless each limit has its own key", nil)
 	}
 	for i := range f.rules {
 		r := &f.rules[i]
@@ -111,8 +111,8 @@ func (f *takeForm) apart() error {
 			where = "body." + item("limits", i) + ".key"
 		}
 		if r.Tag != f.rules[0].Tag {
-			bad.add(where, "must have the same {tag} as the key of limits[0], because Redis is a cluster here, which decides only about keys of one tag together; "+
-				"the tag is what stands between the first { and the next }, as in {user-7}:reply and {user-7}:app", shown(r.Subject))
+			bad.add(where, "must have the same {tag} as the key of limits[0], because Redis is a cluster here; "+
+				"the tag is the text between the first { and the next }, as in {user-7}:reply and {user-7}:app", shown(r.Subject))
 		}
 	}
 	return bad.err()

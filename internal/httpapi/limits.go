@@ -19,19 +19,19 @@ type limiter interface {
 
 // takenView is a decision.
 type takenView struct {
-	Allowed bool        `json:"allowed" doc:"All limits allowed the cost and, unless it was a dry run, were charged. After a refund or a reset: they would allow it now."`
+	Allowed bool        `json:"allowed" doc:"All limits allowed the cost and, except in a dry run, were charged. After a refund or a reset: all limits would allow the cost now."`
 	Limits  []limitView `json:"limits" doc:"In the order of the request."`
 }
 
 // limitView is how one limit stands after a decision.
 type limitView struct {
-	Key          string  `json:"key,omitempty" doc:"Of the limit, if it has a key of its own." example:"{user-7}:app"`
+	Key          string  `json:"key,omitempty" doc:"The limit's own key, if it has one." example:"{user-7}:app"`
 	Algorithm    string  `json:"algorithm" example:"sliding_log"`
 	Limit        int     `json:"limit" example:"5"`
 	PerSeconds   float64 `json:"per_seconds" example:"60"`
 	Allowed      bool    `json:"allowed" doc:"This limit had room for the cost."`
 	Remaining    int     `json:"remaining" doc:"The highest cost that would be allowed right now."`
-	RetryAfterMS *int64  `json:"retry_after_ms" nullable:"true" doc:"Milliseconds until the limit has room for the cost, if it is not used meanwhile. null: never, because the cost exceeds the limit."`
+	RetryAfterMS *int64  `json:"retry_after_ms" nullable:"true" doc:"Milliseconds until the limit has room for the cost, if it is not used in between. null: never, because the cost exceeds the limit."`
 	ResetAfterMS int64   `json:"reset_after_ms" doc:"Milliseconds until the limit is fully replenished."`
 }
 

@@ -16,7 +16,7 @@ const mostFaults = 100
 
 // lineFault is what is wrong with a line.
 type lineFault struct {
-	Line    int    `json:"line" doc:"Where the line begins; the header is line 1."`
+	Line    int    `json:"line" doc:"The number of the line; the header is line 1."`
 	Message string `json:"message"`
 }
 
@@ -81,7 +81,7 @@ func (f *lineFile) header(columns string, bad *fieldErrors) (line string, err er
 func otherFile(line []byte) string {
 	switch {
 	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
-		return "is that of a workbook, such as .xlsx, or of another packed file; save it as CSV, in UTF-8"
+		return "begins like a workbook, such as .xlsx, or another packed file; save it as CSV, in UTF-8"
 	case len(line) > 1 && (line[0] == 0) != (line[1] == 0):
 		return "is in UTF-16 without a byte order mark; save the file as CSV, in UTF-8"
 	}

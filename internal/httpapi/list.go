@@ -45,19 +45,19 @@ func pages[Q any, PQ paged[Q]](filter ...field[Q]) table[Q] {
 
 // pagesOf is the table of a list with pages of another size, whose filter ends with the row of the token.
 func pagesOf[Q any, PQ paged[Q]](most int, preset string, filter ...field[Q]) table[Q] {
-	size := field[Q]{"page_size", optional, integer(func(q *Q, n int) { PQ(q).paging().size = n }, 1, most).or(preset), "How many to answer with, at most.", nil}
+	size := field[Q]{"page_size", optional, integer(func(q *Q, n int) { PQ(q).paging().size = n }, 1, most).or(preset), "The maximum number of results.", nil}
 	return table[Q]{fields: slices.Insert(slices.Clone(filter), len(filter)-1, size)}
 }
 
 // What tokens are: of any list, and of one that can be exported.
 const (
-	usualToken    = "The next_page_token of the page before."
-	exportedToken = "The next_page_token of the page before, or the page_token of an exported line."
+	usualToken    = "The next_page_token of the previous page."
+	exportedToken = "The next_page_token of the previous page, or the page_token of an exported line."
 )
 
 // pageToken is the row of the token.
 func pageToken[Q any, PQ paged[Q]](origin string) field[Q] {
-	return field[Q]{"page_token", optional, token(func(q *Q, s string) { PQ(q).paging().token = s }), origin + " It goes with the same filters.", nil}
+	return field[Q]{"page_token", optional, token(func(q *Q, s string) { PQ(q).paging().token = s }), origin + " Use it with the same filters.", nil}
 }
 
 // readPage reads which part of a list a request asks for: its filter, and the position behind which it begins. The zero position is the
@@ -104,14 +104,14 @@ type pushFilter struct {
 }
 
 var listParams = pages(
-	field[pushFilter]{"recipient", optional, text(func(q *pushFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's.", "user-42"},
-	field[pushFilter]{"status", optional, oneOf(func(q *pushFilter, s push.Status) { q.Status = s }, push.Statuses...), "Only those in this state.", nil},
-	field[pushFilter]{"channel", optional, named(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	field[pushFilter]{"category", optional, named(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
-	field[pushFilter]{"campaign", optional, identifier(func(q *pushFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
-	field[pushFilter]{"reason", optional, text(func(q *pushFilter, s string) { q.Reason = s }, 0, maxReason), "Only those with this last_error, word by word.", "the provider answered 404"},
-	field[pushFilter]{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only those with a send time not before this. RFC 3339 with a zone.", timeExample},
-	field[pushFilter]{"until", optional, moment(func(q *pushFilter, t time.Time) { q.Until = t }), "Only those with a send time before this. RFC 3339 with a zone.", timeExample},
+	field[pushFilter]{"recipient", optional, text(func(q *pushFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only entries of this recipient.", "user-42"},
+	field[pushFilter]{"status", optional, oneOf(func(q *pushFilter, s push.Status) { q.Status = s }, push.Statuses...), "Only pushes with this status.", nil},
+	field[pushFilter]{"channel", optional, named(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only pushes on this channel.", "push"},
+	field[pushFilter]{"category", optional, named(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only pushes of this category.", "marketing"},
+	field[pushFilter]{"campaign", optional, identifier(func(q *pushFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
+	field[pushFilter]{"reason", optional, text(func(q *pushFilter, s string) { q.Reason = s }, 0, maxReason), "Only pushes with exactly this last_error.", "the provider answered 404"},
+	field[pushFilter]{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. RFC 3339 with a zone.", timeExample},
+	field[pushFilter]{"until", optional, moment(func(q *pushFilter, t time.Time) { q.Until = t }), "Only pushes with a send time before this. RFC 3339 with a zone.", timeExample},
 )
 
 // list answers with a page of the tenant's pushes, by send time.

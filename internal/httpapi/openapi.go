@@ -42,9 +42,9 @@ const (
 	paramPrefix    = "#/components/parameters/"
 )
 
-const about = `sendquota accepts messages to be sent to a person at a future time, promises each one a place in that person's send quota at its send time, and delivers it then.
+const about = `sendquota accepts messages for a person at a future time, reserves a place in that person's send quota at the send time, and delivers each message then.
 
-Times in requests are RFC 3339 with a zone; times in answers are UTC, send times in whole seconds. Every answer has an X-Request-Id; a valid one that you send is kept. Errors are RFC 9457 problems, whose type never changes; an invalid request lists every error at once, with its location and value.`
+Times in requests are RFC 3339 with a zone; times in answers are UTC, send times in whole seconds. Every answer has an X-Request-Id; a valid one in the request is kept. Errors are RFC 9457 problems with stable types; the answer to an invalid request lists every error, with its location and value.`
 
 func newOpenAPI() *huma.OpenAPI {
 	return &huma.OpenAPI{
@@ -56,24 +56,24 @@ func newOpenAPI() *huma.OpenAPI {
 		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
 		Tags: []*huma.Tag{
 			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
-			{Name: tagQuota, Description: "Read quotas. Nothing here books anything."},
-			{Name: tagPolicy, Description: "Rules, categories and quiet hours of your own."},
-			{Name: tagRecipients, Description: "Say what is known of the people: zones, addresses, opt-outs, limits of their own."},
-			{Name: tagLimits, Description: "Rate limits of your own, for any key."},
-			{Name: tagCampaigns, Description: "One message for everybody in an audience."},
-			{Name: tagSchedules, Description: "Pushes that are sent again and again."},
-			{Name: tagRecords, Description: "What was sent and refused, one by one and in numbers."},
-			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to an endpoint of yours."},
-			{Name: tagChannels, Description: "How the ways out are."},
-			{Name: tagKeys, Description: "Keys of the tenant's own, with fewer scopes or for a time."},
-			{Name: tagUsers, Description: "People who sign in to the console, and where they are signed in."},
+			{Name: tagQuota, Description: "Read quotas. No operation here books anything."},
+			{Name: tagPolicy, Description: "Set your own rules, categories and quiet hours."},
+			{Name: tagRecipients, Description: "Describe recipients: time zones, addresses, opt-outs, own limits."},
+			{Name: tagLimits, Description: "Use your own rate limits, for any key."},
+			{Name: tagCampaigns, Description: "Send one message to everyone in an audience."},
+			{Name: tagSchedules, Description: "Send a push or a campaign repeatedly, by cron."},
+			{Name: tagRecords, Description: "List and count what was sent and refused."},
+			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to your endpoint."},
+			{Name: tagChannels, Description: "Read the state of the channels."},
+			{Name: tagKeys, Description: "Create API keys for the tenant, with fewer scopes or a limited lifetime."},
+			{Name: tagUsers, Description: "Manage the users of the console and their sessions."},
 			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
 		},
 		Components: &huma.Components{
 			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
 				Type: "http", Scheme: "bearer",
-				Description: "An API key, made with `sendquota keys create`, or by another one. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
+				Description: "An API key, created with `sendquota keys create` or by another key. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
 			}},
 		},
 	}
@@ -126,8 +126,8 @@ func (s *spec) addHeader(r *huma.Response, name, description string) {
 }
 
 func (s *spec) addRateLimits(r *huma.Response) {
-	s.addHeader(r, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q at once, which is replenished in w seconds.")
-	s.addHeader(r, "RateLimit", "The state of each limit: r is left, and it is fully replenished in t seconds.")
+	s.addHeader(r, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q requests at once, replenished in w seconds.")
+	s.addHeader(r, "RateLimit", "The state of each limit: r requests are left, and it is fully replenished in t seconds.")
 }
 
 // addHeader adds a header of this answer.
@@ -176,13 +176,13 @@ func (s *spec) answers(o *operation) map[string]*huma.Response {
 // booked adds what is special to an answer to a submit.
 func booked(all map[string]*huma.Response) {
 	addHeader(all["201"], "Location", "The push's path. Absent with validate_only.")
-	addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made the push.")
+	addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created the push.")
 }
 
 // bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
 func (s *spec) bookedBatch(all map[string]*huma.Response) {
-	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key made all the accepted pushes.")
-	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and not all of its pushes have a place. Nothing was booked.", nil)
+	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created all the accepted pushes.")
+	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and some of its pushes have no place. Nothing was booked.", nil)
 	example := (&refusedBatch{batchView{Refused: 2, Results: []resultView{
 		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal)},
 		{Index: 1, Status: batchRefused.Status, Problem: exampleProblem(batchRefused)},
@@ -198,7 +198,7 @@ func param(in, name, description, example string, schema huma.Schema) *huma.Para
 }
 
 func idempotencyKey() *huma.Param {
-	return param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body get the same answer; the same key with another body is refused.",
+	return param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body return the same answer; the same key with another body is refused.",
 		"order-1234-reminder", textSchema(1, 255))
 }
 

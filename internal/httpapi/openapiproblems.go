@@ -39,7 +39,7 @@ func (s *spec) problem(status int, among ...kind) *huma.Response {
 		case unauthorized:
 			s.addHeader(res, "WWW-Authenticate", "")
 		case unsupportedMedia:
-			s.addHeader(res, "Accept-Encoding", "Where the Content-Encoding is the reason: those that are accepted.")
+			s.addHeader(res, "Accept-Encoding", "If the Content-Encoding is the reason: the accepted ones.")
 		case rateLimited, unavailable:
 			s.addHeader(res, "Retry-After", "")
 		}

@@ -21,9 +21,9 @@ type changeParams struct {
 
 var changeFields = table[changeParams]{fields: []field[changeParams]{
 	{"apply", optional, oneOf(func(p *changeParams, s policy.Apply) { p.apply = s }, policy.Applies...).or(string(policy.NewOnly)),
-		"What becomes of waiting pushes that do not fit: nothing (new_only), each moves to its next free time and without one is canceled (reslot), or they are canceled (cancel). Both need pushes:write, too.", nil},
+		"The effect on waiting pushes that violate the new policy: none (new_only); each moves to its next free time, or is canceled if there is none (reslot); or all are canceled (cancel). reslot and cancel also need pushes:write.", nil},
 	{"forecast", optional, boolean(func(p *changeParams, v bool) { p.forecast = v }).or("false"),
-		"Change nothing, and answer with what the policy would do to what is booked.", nil},
+		"Change nothing, and return the effect that the policy would have on booked pushes.", nil},
 }}
 
 // getPolicy answers with the policy in force.

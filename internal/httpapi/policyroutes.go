@@ -28,37 +28,37 @@ func (a *api) policyRoutes(s *spec) []operation {
 	match := []*huma.Param{param("header", "If-Match", ifMatchParam(), `"3"`, huma.Schema{Type: huma.TypeString})}
 	return []operation{{
 		id: "get-policy", method: http.MethodGet, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getPolicy,
-		summary: "Read the policy", description: "Answers with the policy that is in force: the tenant's own, or that of the operator's file.",
+		summary: "Read the policy", description: "Returns the policy in force: the tenant's own, or the policy in the operator's file.",
 		status: http.StatusOK, answer: "The policy in force.", example: view, finish: tagged("200"),
 	}, {
 		id: "put-policy", method: http.MethodPut, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, also: carrying, serve: a.putPolicy,
 		summary: "Change the policy",
-		description: "Replaces the whole policy. Everything that is submitted after the answer is decided by the new one, in all processes. " +
-			"What is booked already keeps its time, unless apply says otherwise; at delivery, it is held to the new policy. " +
-			"Due pushes that a rule of the old policy has put off are due again at once, and the new one decides; rechecked counts them.",
+		description: "Replaces the whole policy. The new one decides about everything that is submitted after the answer, in all processes. " +
+			"Booked pushes keep their times, unless apply changes them; at delivery, the new policy applies to them. " +
+			"Due pushes that a rule of the old policy has postponed become due again immediately, and the new policy decides; rechecked counts them.",
 		query: &changeFields, headers: match, body: policyFields.body(s, document),
-		status: http.StatusOK, answer: "The policy is in force; or, with forecast, what it would do.", example: changes, problems: []kind{stalePolicy}, finish: changed,
+		status: http.StatusOK, answer: "The policy is in force; or, with forecast, its effect.", example: changes, problems: []kind{stalePolicy}, finish: changed,
 	}, {
 		id: "delete-policy", method: http.MethodDelete, path: policyPath, tag: tagPolicy, scope: push.ScopePolicyWrite, also: carrying, serve: a.deletePolicy,
-		summary: "Go back to the operator's policy", description: "From the answer on the policy of the operator's file is in force. Doing so again changes nothing.",
-		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, what it would do.", example: changes,
+		summary: "Go back to the operator's policy", description: "After the answer, the policy in the operator's file is in force. Repeating the request changes nothing.",
+		query: &changeFields, headers: match, status: http.StatusOK, answer: "The operator's policy is in force; or, with forecast, its effect.", example: changes,
 		problems: []kind{stalePolicy}, finish: changed,
 	}, {
 		id: "list-policy-versions", method: http.MethodGet, path: policyPath + "/versions", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.listVersions,
-		summary: "List the versions of the policy", description: "Lists every policy that the tenant has had, the newest first.",
+		summary: "List the versions of the policy", description: "Lists all policies that the tenant has had, the newest first.",
 		query: &versionsParams, status: http.StatusOK, answer: "A page of versions.", example: versionsView{Versions: []versionView{
 			{Version: 2, By: "sendquota", At: stamp(exampleTime(0))}, {Version: 1, By: exampleID, At: stamp(exampleTime(-time.Hour)), Policy: maybeDocument{&view.documentView}},
 		}},
 	}, {
 		id: "get-policy-operation", method: http.MethodGet, path: policyPath + "/operations/{id}", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.getOperation,
-		summary: "See how far a change has been carried on", description: "Tells of a change with apply=reslot or apply=cancel, or of one that makes pushes due again that a rule had put off. Another change of the policy replaces it.",
+		summary: "Read the progress of a policy change", description: "Returns the operation of a change with apply=reslot or apply=cancel, or of a change that makes postponed pushes due again. Another change of the policy replaces it.",
 		status: http.StatusOK, answer: "The operation.", example: operationViewOf(policy.Operation{
 			ID: uuid.MustParse(exampleID), Version: 3, Apply: policy.Reslot, Status: policy.Running, Looked: 1200, Moved: 17, CreatedAt: exampleTime(0), UpdatedAt: exampleTime(time.Second),
 		}), problems: []kind{notFound},
 	}, {
 		id: "policy-shadow", method: http.MethodGet, path: policyPath + "/shadow", tag: tagPolicy, scope: push.ScopePolicyRead, serve: a.shadow,
-		summary:     "See what shadow rules would refuse",
-		description: "Counts accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The counts are at most a minute old.",
+		summary:     "Count what shadow rules would refuse",
+		description: "Counts the accepted pushes that a rule with shadow: true would have refused, by the minute of their submit. The counts are at most a minute old.",
 		query:       &shadowFields, status: http.StatusOK, answer: "The counts.", example: shadowView{[]shadowRuleView{{"trial", "marketing", 42}}},
 	}}
 }
@@ -77,7 +77,7 @@ func (s *spec) changed(all map[string]*huma.Response, view policyView) {
 	media.Examples = map[string]*huma.Example{"changed": {Summary: "The policy is in force", Value: media.Example}, "forecast": {Summary: "With forecast", Value: plain(forecast)}}
 	media.Example = nil
 	view.Operation = exampleID
-	all["202"] = s.response("The policy is in force, and operation carries it on to what is booked.", view)
+	all["202"] = s.response("The policy is in force, and operation applies it to booked pushes.", view)
 	addHeader(all["202"], "Location", "The path of the operation.")
 	for _, status := range []string{"200", "202"} {
 		tagged(status)(all)

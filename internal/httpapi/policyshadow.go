@@ -14,16 +14,16 @@ type shadowView struct {
 
 type shadowRuleView struct {
 	Rule        string `json:"rule"`
-	Category    string `json:"category" doc:"Of the pushes; empty: they have none."`
-	WouldRefuse int    `json:"would_refuse" doc:"Pushes that were accepted, and that the rule would have refused."`
+	Category    string `json:"category" doc:"The category of the pushes; empty: none."`
+	WouldRefuse int    `json:"would_refuse" doc:"Accepted pushes that the rule would have refused."`
 }
 
 // shadowParams is of which time the counts are asked for.
 type shadowParams struct{ from, until time.Time }
 
 var shadowFields = table[shadowParams]{fields: []field[shadowParams]{
-	{"from", optional, moment(func(p *shadowParams, t time.Time) { p.from = t }), "Only pushes that were submitted in this minute or later. Default: a day before until.", timeExample},
-	{"until", optional, moment(func(p *shadowParams, t time.Time) { p.until = t }), "Only pushes that were submitted in a minute before this. Default: now.", timeExample},
+	{"from", optional, moment(func(p *shadowParams, t time.Time) { p.from = t }), "Only pushes submitted in this minute or later. Default: a day before until.", timeExample},
+	{"until", optional, moment(func(p *shadowParams, t time.Time) { p.until = t }), "Only pushes submitted before this minute. Default: now.", timeExample},
 }}
 
 func (a *api) shadow(c *call) error {

@@ -22,11 +22,11 @@ func documentViewOf(d policy.Document) documentView {
 
 // policyView is the policy in force.
 type policyView struct {
-	Version int64  `json:"version" doc:"A whole number that grows with every change; 0: the tenant never had a policy of its own."`
-	Source  string `json:"source" enum:"file,tenant" doc:"Whose policy it is: the operator's, from the file of settings, or the tenant's own."`
+	Version int64  `json:"version" doc:"A whole number that grows with every change; 0: the tenant has never had its own policy."`
+	Source  string `json:"source" enum:"file,tenant" doc:"The origin of the policy: file, the operator's file of settings; tenant, the tenant's own."`
 	documentView
-	Rechecked *int   `json:"rechecked,omitempty" doc:"In answers to a change: your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides."`
-	Operation string `json:"operation,omitempty" format:"uuid" doc:"What carries the change on to what is booked; GET /v1/policy/operations/{id} says how far."`
+	Rechecked *int   `json:"rechecked,omitempty" doc:"In answers to a change: your due pushes that a rule had postponed, up to 100,000. Each becomes due again, and the new policy decides."`
+	Operation string `json:"operation,omitempty" format:"uuid" doc:"The operation that applies the change to booked pushes; GET /v1/policy/operations/{id} returns its progress."`
 }
 
 // TransformSchema adds the members of the document.
@@ -44,9 +44,9 @@ func (a *api) policyViewOf(v policy.Version) policyView {
 // versionView is a policy that the tenant has, or had.
 type versionView struct {
 	Version int64         `json:"version"`
-	At      string        `json:"at" format:"date-time" doc:"From when it was in force."`
-	By      string        `json:"by" doc:"The id of the user or the API key that stored it, or sendquota for the operator's tool."`
-	Policy  maybeDocument `json:"policy" doc:"null: back to the policy of the operator's file."`
+	At      string        `json:"at" format:"date-time" doc:"The time from which the policy was in force."`
+	By      string        `json:"by" doc:"The id of the user or the API key that stored the policy, or sendquota for the operator's tool."`
+	Policy  maybeDocument `json:"policy" doc:"null: the tenant went back to the policy in the operator's file."`
 }
 
 // maybeDocument is a document, or null.
@@ -57,7 +57,7 @@ func (d maybeDocument) MarshalJSON() ([]byte, error) { return json.Marshal(d.doc
 
 // Schema describes it.
 func (maybeDocument) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Type: huma.TypeObject, Nullable: true, Description: "The policy as GET /v1/policy shows it; null: back to that of the operator's file."}
+	return &huma.Schema{Type: huma.TypeObject, Nullable: true, Description: "The policy as GET /v1/policy shows it; null: the tenant went back to the policy in the operator's file."}
 }
 
 type versionsView struct {
@@ -68,13 +68,13 @@ type versionsView struct {
 // operationView is how far a change has been carried on.
 type operationView struct {
 	ID        string  `json:"id" format:"uuid"`
-	Version   int64   `json:"version" doc:"Of the policy."`
+	Version   int64   `json:"version" doc:"The version of the policy."`
 	Apply     string  `json:"apply" enum:"new_only,reslot,cancel"`
-	Status    string  `json:"status" enum:"running,finished,replaced" doc:"replaced: the policy has changed again before it had finished."`
-	Looked    int     `json:"looked" doc:"Waiting pushes that were looked at; one that was moved later may count again."`
-	Moved     int     `json:"moved" doc:"Pushes that did not fit and were moved to their next free time."`
-	Canceled  int     `json:"canceled" doc:"Pushes that did not fit and were canceled."`
-	Rechecked int     `json:"rechecked" doc:"Pushes that a rule had put off, and that are due again: the new policy decides."`
+	Status    string  `json:"status" enum:"running,finished,replaced" doc:"replaced: the policy was changed again before the operation finished."`
+	Looked    int     `json:"looked" doc:"Waiting pushes that were examined; one that was moved to a later time may count again."`
+	Moved     int     `json:"moved" doc:"Pushes that violated the policy and were moved to their next free time."`
+	Canceled  int     `json:"canceled" doc:"Pushes that violated the policy and were canceled."`
+	Rechecked int     `json:"rechecked" doc:"Postponed pushes that became due again: the new policy decides about them."`
 	CreatedAt string  `json:"created_at" format:"date-time"`
 	UpdatedAt string  `json:"updated_at" format:"date-time"`
 	EndedAt   *string `json:"ended_at" format:"date-time" nullable:"true"`
@@ -89,15 +89,15 @@ func operationViewOf(o policy.Operation) operationView {
 
 // forecastView is what a policy would do to what is booked.
 type forecastView struct {
-	Conflicts int                  `json:"conflicts" doc:"Waiting pushes that do not fit into it."`
-	ByRule    map[string]int       `json:"by_rule" doc:"How many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`
-	First     []policyConflictView `json:"first" doc:"The first hundred by send time."`
+	Conflicts int                  `json:"conflicts" doc:"Waiting pushes that violate the policy."`
+	ByRule    map[string]int       `json:"by_rule" doc:"The number of these pushes by the rule or quiet hours that they violate. A push that violates several counts for each."`
+	First     []policyConflictView `json:"first" doc:"The first hundred pushes by send time."`
 }
 
 type policyConflictView struct {
 	Push   string `json:"push" format:"uuid"`
 	SendAt string `json:"send_at" format:"date-time"`
-	Rule   string `json:"rule" doc:"The first rule, or quiet hours, that forbid it."`
+	Rule   string `json:"rule" doc:"The first rule or quiet hours that the push violates."`
 }
 
 func forecastViewOf(f policy.Forecast) forecastView {
@@ -118,9 +118,9 @@ type changeView struct {
 	Categories  map[string]policy.Category `json:"categories,omitempty"`
 	QuietHours  []policy.QuietHours        `json:"quiet_hours,omitempty"`
 	DefaultZone string                     `json:"default_zone,omitempty"`
-	Rechecked   *int                       `json:"rechecked,omitempty" doc:"Your pushes that are due, and that a rule has put off, up to 100,000. Each is due again, and the new policy decides."`
+	Rechecked   *int                       `json:"rechecked,omitempty" doc:"Your due pushes that a rule had postponed, up to 100,000. Each becomes due again, and the new policy decides."`
 
-	Conflicts *int                 `json:"conflicts,omitempty" doc:"With forecast, which has none of the members above: waiting pushes that do not fit."`
-	ByRule    map[string]int       `json:"by_rule,omitempty" doc:"With forecast: how many of them each rule, or quiet hours, forbid. One that several forbid counts for each."`
-	First     []policyConflictView `json:"first,omitempty" doc:"With forecast: the first hundred by send time."`
+	Conflicts *int                 `json:"conflicts,omitempty" doc:"With forecast, instead of the members above: waiting pushes that violate the policy."`
+	ByRule    map[string]int       `json:"by_rule,omitempty" doc:"With forecast: the number of these pushes by the rule or quiet hours that they violate. A push that violates several counts for each."`
+	First     []policyConflictView `json:"first,omitempty" doc:"With forecast: the first hundred pushes by send time."`
 }

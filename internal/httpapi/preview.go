@@ -15,10 +15,10 @@ const previewMemory = 8 << 20
 // previewView is a message, or why there is none.
 type previewView struct {
 	Recipient string    `json:"recipient"`
-	Line      int       `json:"line" doc:"Where the line begins; the header is line 1."`
+	Line      int       `json:"line" doc:"The number of the line; the header is line 1."`
 	To        string    `json:"to,omitempty" doc:"The address of the line, if it has one."`
 	Message   rawObject `json:"message" nullable:"true" doc:"null: there is an error."`
-	Error     *string   `json:"error" nullable:"true" doc:"What makes the line invalid."`
+	Error     *string   `json:"error" nullable:"true" doc:"The error that makes the line invalid."`
 }
 
 type previewsView struct {
@@ -31,9 +31,9 @@ func previewViewOf(p campaign.Preview) previewView {
 
 // previewFields is the body of a preview.
 var previewFields = table[campaign.Which]{schemaName: "PreviewForm", fields: []field[campaign.Which]{
-	{"recipient", optional, text(func(w *campaign.Which, s string) { w.Recipient = s }, 1, maxRecipient), "Only the message of this recipient. Default: those of the first five lines.", "user-42"},
+	{"recipient", optional, text(func(w *campaign.Which, s string) { w.Recipient = s }, 1, maxRecipient), "Only the message of this recipient. Default: the messages of the first five lines.", "user-42"},
 	{"longest", optional, boolean(func(w *campaign.Which, is bool) { w.Longest = is }),
-		"Those of the five lines whose variables have the most text, the longest first. The whole audience is looked at: at a million lines it takes seconds. A tenant's take turns with its simulations. Not with recipient.", nil},
+		"The messages of the five lines with the most text in their variables, the longest first. The whole audience is read, which takes seconds for a million lines. A tenant's previews of this kind and its simulations run one at a time. Not with recipient.", nil},
 }}
 
 // previewBody need not be there.

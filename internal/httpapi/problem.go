@@ -34,39 +34,39 @@ var (
 	forbidden        = kind{"forbidden", 403, "Forbidden", "The API key lacks the scope that scope names."}
 	notFound         = kind{"not-found", 404, "Not found", "The resource does not exist, or belongs to another tenant."}
 	methodNotAllowed = kind{"method-not-allowed", 405, "Method not allowed", "The path does not support this method; Allow lists the methods that it supports."}
-	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient has no place left at that send time. Repeating the request does not help; another send time does."}
-	quietHours       = kind{"quiet-hours", 409, "Quiet hours", "The send time lies in quiet hours of the recipient. Where a rule has no place left either, the problem is quota-exceeded, and violations names both."}
-	optedOut         = kind{"opted-out", 409, "Opted out", "The recipient does not want pushes on this channel, of this category, or at all; opted_out says which."}
-	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's limit of pending pushes, of recipients on a day, or of bytes of audiences. detail says what to do."}
+	quotaExceeded    = kind{"quota-exceeded", 409, "Send quota exceeded", "The recipient's quota has no place at the requested send time. Repeating the request does not help; another send time does."}
+	quietHours       = kind{"quiet-hours", 409, "Quiet hours", "The send time lies in quiet hours of the recipient. If a rule has no place left either, the problem is quota-exceeded, and violations lists both."}
+	optedOut         = kind{"opted-out", 409, "Opted out", "The recipient has opted out of this channel, of this category, or of everything; opted_out lists which."}
+	tenantCap        = kind{"tenant-cap-exceeded", 409, "Tenant cap exceeded", "The tenant has reached the operator's cap on pending pushes, on recipients per day, or on bytes of audiences. detail explains what to do."}
 	notCancelable    = kind{"not-cancelable", 409, "Not cancelable", "The push is being sent, or has ended."}
-	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push does not wait for its send time any more."}
-	notRetryable     = kind{"not-retryable", 409, "Not retryable", "The push has neither failed nor expired: it was sent, or may still be, or was canceled."}
+	notReschedulable = kind{"not-reschedulable", 409, "Not reschedulable", "The push no longer waits for its send time."}
+	notRetryable     = kind{"not-retryable", 409, "Not retryable", "The push has neither failed nor expired: it was sent or canceled, or may still be sent."}
 	keyReused        = kind{"idempotency-key-reused", 422, "Idempotency-Key reused", "The Idempotency-Key was used for another request."}
-	pushGone         = kind{"push-gone", 410, "Push gone", "The Idempotency-Key made a push in the last 30 days that has ended and is not kept any more. push_id names it; nothing was booked."}
-	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push found a place, but another one did not."}
+	pushGone         = kind{"push-gone", 410, "Push gone", "The Idempotency-Key created a push in the last 30 days, which has ended and is no longer stored. push_id names it; nothing was booked."}
+	batchRefused     = kind{"batch-refused", 424, "Batch refused", "Only in the results of an atomic batch: this push has a place, but another one does not."}
 	tooManyWebhooks  = kind{"too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first."}
 	webhookDisabled  = kind{"webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first."}
-	notConfigured    = kind{"not-configured", 422, "Not configured", "The installation lacks a setting that this needs, which detail names; only its operator can set it. Repeating the request does not help until then."}
-	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version of If-Match is not in force any more; detail says which one is."}
-	staleVersion     = kind{"stale-version", 412, "Stale version", "Somebody else has changed what If-Match was said for; detail says when. Nothing was changed."}
+	notConfigured    = kind{"not-configured", 422, "Not configured", "The installation lacks a setting that the operation needs; detail names it. Only the operator can set it. Until then, repeating the request does not help."}
+	stalePolicy      = kind{"stale-policy", 412, "Stale policy", "The version in If-Match is no longer in force; detail names the version that is."}
+	staleVersion     = kind{"stale-version", 412, "Stale version", "The resource was changed after the version in If-Match; detail has the time of that change. Nothing was changed."}
 	tooManySchedules = kind{"too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first."}
 	tooManyCampaigns = kind{"too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first."}
 	tooManyBulk      = kind{"too-many-bulk-changes", 409, "Too many bulk changes", "The tenant has the maximum number of bulk changes under way; wait until one has ended, or stop one."}
-	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign is not in a state in which that can be done, or is to be deleted and is the pattern of schedules; campaign has it as it stands."}
+	campaignState    = kind{"campaign-state", 409, "Campaign state", "The campaign's status does not allow the operation, or a campaign to be deleted is the pattern of schedules; campaign is its current state."}
 	tooManyKeys      = kind{"too-many-keys", 409, "Too many keys", "The tenant has the maximum number of live API keys; revoke one first."}
-	notRotatable     = kind{"not-rotatable", 409, "Not rotatable", "The API key has ended, or is one of the two live keys of an earlier rotation; detail says which."}
-	ownKey           = kind{"own-key", 409, "Own key", "The API key of the request would revoke itself; self=true says that it may."}
+	notRotatable     = kind{"not-rotatable", 409, "Not rotatable", "The API key has ended, or is one of the two live keys of an earlier rotation; detail names the reason."}
+	ownKey           = kind{"own-key", 409, "Own key", "The API key of the request would revoke itself; self=true allows that."}
 	tooManyUsers     = kind{"too-many-users", 409, "Too many users", "The tenant has the maximum number of users; delete one first."}
 	emailTaken       = kind{"email-taken", 409, "Email taken", "Another user of the tenant signs in with this email."}
-	lastAdmin        = kind{"last-admin", 409, "Last admin", "Nobody but this user is an admin who is not disabled; make another admin first."}
+	lastAdmin        = kind{"last-admin", 409, "Last admin", "The user is the only admin who is not disabled; make another admin first."}
 	userDisabled     = kind{"user-disabled", 409, "User disabled", "The user is disabled; enable the user first."}
-	userExternal     = kind{"user-external", 409, "User external", "The user signs in at the OIDC provider, and has neither links nor a password, unless the operator allows them."}
-	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The answer cannot be of a media type that Accept names."}
+	userExternal     = kind{"user-external", 409, "User external", "The user signs in through the OIDC provider, and can have neither links nor a password unless the operator allows them."}
+	notAcceptable    = kind{"not-acceptable", 406, "Not acceptable", "The response is not available in a media type that Accept lists."}
 	tooLarge         = kind{"too-large", 413, "Body too large", "The body has more than 64 KiB, or 1 MiB for a campaign, or 4 MiB for a batch."}
-	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json, or has a Content-Encoding; Accept-Encoding then says which one would be accepted."}
-	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests under way. Retry-After says when to try again; RateLimit and RateLimit-Policy, which other answers carry as well, describe the limits."}
-	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After says when to try again."}
-	internal         = kind{"internal", 500, "Internal error", "An unexpected error; the log has more under the X-Request-Id."}
+	unsupportedMedia = kind{"unsupported-media-type", 415, "Unsupported media type", "The body is not declared as application/json, or has a Content-Encoding; Accept-Encoding then lists the accepted ones."}
+	rateLimited      = kind{"rate-limited", 429, "Too many requests", "The API key or the client's address has used up a rate limit, which detail names, or the tenant has too many requests in progress. Retry-After is the delay before a retry. RateLimit and RateLimit-Policy describe the limits; other responses carry them, too."}
+	unavailable      = kind{"unavailable", 503, "Unavailable", "The database, or for speed limits Redis, did not answer in time. Retry-After is the delay before a retry."}
+	internal         = kind{"internal", 500, "Internal error", "An unexpected error; the log has the details under the X-Request-Id."}
 )
 
 // kinds lists all problems.
@@ -79,7 +79,7 @@ func kinds() []kind {
 
 // Problem is an answer of RFC 9457. The types that embed it add members.
 type Problem struct {
-	Type   string `json:"type" doc:"The kind of problem; the name after urn:sendquota:problem: never changes."`
+	Type   string `json:"type" doc:"The type of problem; the name after urn:sendquota:problem: never changes."`
 	Title  string `json:"title" doc:"The type in words."`
 	Status int    `json:"status" doc:"The HTTP status."`
 	Detail string `json:"detail,omitempty" doc:"What happened."`
@@ -100,9 +100,9 @@ type invalidProblem struct {
 // capProblem is the answer to a push for which the tenant has no place.
 type capProblem struct {
 	Problem
-	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day,audience_bytes" doc:"Pushes that are scheduled or being sent, distinct recipients of pushes whose send time lies on one day of UTC, or bytes of the audiences that are kept."`
-	Limit int     `json:"limit" doc:"What the operator allows."`
-	Used  int     `json:"used" doc:"How much is used. Counting stops one above the limit."`
+	Cap   string  `json:"cap" enum:"pending_pushes,recipients_per_day,audience_bytes" doc:"Pushes that are scheduled or being sent; distinct recipients of pushes with a send time on one day of UTC; or bytes of the stored audiences."`
+	Limit int     `json:"limit" doc:"The maximum that the operator has set."`
+	Used  int     `json:"used" doc:"The current use. Counting stops one above the limit."`
 	Day   *string `json:"day,omitempty" format:"date" doc:"For recipients_per_day: the day that is full."`
 }
 
@@ -117,17 +117,17 @@ func capProblemOf(c *booking.Capped) *capProblem {
 
 type pushProblem struct {
 	Problem
-	Push *pushView `json:"push" doc:"The push as it stands."`
+	Push *pushView `json:"push" doc:"The current state of the push."`
 }
 
 type campaignProblem struct {
 	Problem
-	Campaign campaignView `json:"campaign" doc:"The campaign as it stands."`
+	Campaign campaignView `json:"campaign" doc:"The current state of the campaign."`
 }
 
 type forbiddenProblem struct {
 	Problem
-	Scope string `json:"scope" doc:"A scope that the caller lacks. If it lacks several, detail names the others."`
+	Scope string `json:"scope" doc:"A scope that the caller lacks. If several are missing, detail names the others."`
 }
 
 func scopeProblemOf(e *push.ScopeError) *forbiddenProblem {
@@ -136,11 +136,11 @@ func scopeProblemOf(e *push.ScopeError) *forbiddenProblem {
 
 type goneProblem struct {
 	Problem
-	PushID uuid.UUID `json:"push_id" format:"uuid" doc:"The push that the first request made."`
+	PushID uuid.UUID `json:"push_id" format:"uuid" doc:"The push that the first request created."`
 }
 
 func goneProblemOf(gone *push.GoneError) *goneProblem {
-	return &goneProblem{pushGone.because("an earlier request with this Idempotency-Key was accepted; its push has ended and is not kept any more"), gone.ID}
+	return &goneProblem{pushGone.because("an earlier request with this Idempotency-Key was accepted; its push has ended and is no longer stored"), gone.ID}
 }
 
 func (k kind) because(detail string) Problem {

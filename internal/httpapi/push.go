@@ -19,33 +19,33 @@ type pushView struct {
 	Recipient         string      `json:"recipient"`
 	Channel           string      `json:"channel"`
 	Category          string      `json:"category"`
-	Campaign          *string     `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign that the push is of; null: of none."`
-	RetryOf           string      `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it retries none."`
-	SendAt            string      `json:"send_at" format:"date-time" doc:"The promised send time: the place that the push holds in the recipient's quota."`
+	Campaign          *string     `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign of the push; null: none."`
+	RetryOf           string      `json:"retry_of,omitempty" format:"uuid" doc:"The push that this one retries. Absent if it is no retry."`
+	SendAt            string      `json:"send_at" format:"date-time" doc:"The promised send time: the push's place in the recipient's quota."`
 	RequestedSendAt   string      `json:"requested_send_at" format:"date-time" doc:"The requested send time, rounded up to a second."`
-	Deferred          bool        `json:"deferred" doc:"A conflict moved it to a later time."`
-	NextAttemptAt     string      `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it is not send_at: after a failed attempt, or because earlier sends are late."`
-	Held              *heldView   `json:"held,omitempty" doc:"Why it was not sent when it was due; absent if it was. Of several holds, the last one."`
+	Deferred          bool        `json:"deferred" doc:"A conflict moved the push to a later time."`
+	NextAttemptAt     string      `json:"next_attempt_at,omitempty" format:"date-time" doc:"The time of the next attempt, if it differs from send_at: after a failed attempt, or because earlier sends are late."`
+	Held              *heldView   `json:"held,omitempty" doc:"Why the push was not sent when it was due; absent if it was. Of several holds, the last one."`
 	ExpiresAt         string      `json:"expires_at" format:"date-time"`
 	Attempts          int         `json:"attempts"`
 	To                string      `json:"to,omitempty"`
 	Message           rawObject   `json:"message"`
 	Metadata          rawObject   `json:"metadata" nullable:"true"`
 	LastError         string      `json:"last_error,omitempty" doc:"Why the last attempt failed, or why the push ended. It begins with unregistered if the provider reports the address as unregistered."`
-	PossiblyDelivered bool        `json:"possibly_delivered" doc:"An attempt ended with an unknown outcome: the message may have arrived. Of a retry, also if that is so of what it retries."`
+	PossiblyDelivered bool        `json:"possibly_delivered" doc:"An attempt of the push, or of the push that it retries, ended with an unknown outcome: the message may have arrived."`
 	RequestID         string      `json:"request_id" doc:"The X-Request-Id of the request that submitted the push. Empty for pushes from before it was recorded."`
 	CreatedAt         string      `json:"created_at" format:"date-time"`
 	UpdatedAt         string      `json:"updated_at" format:"date-time"`
-	Sends             []sendView  `json:"sends" doc:"The attempts, oldest first. Lists do not have them: read the single push."`
-	Quota             []usageView `json:"quota,omitzero" doc:"How full every rule is around send_at, this push included. Only in answers to a submit or a reschedule."`
+	Sends             []sendView  `json:"sends" doc:"The attempts, oldest first. Lists omit them: read the single push."`
+	Quota             []usageView `json:"quota,omitzero" doc:"The use of every rule around send_at, including this push. Only in answers to a submit or a reschedule."`
 }
 
 // heldView says why a due push waits, or waited.
 type heldView struct {
 	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: its campaign was paused."`
-	Rule  string  `json:"rule,omitempty" doc:"The name of the rule, or of the quiet hours; of several, the one that held it for longest."`
+	Rule  string  `json:"rule,omitempty" doc:"The name of the rule or the quiet hours; of several, the one that held the push longest."`
 	Since string  `json:"since" format:"date-time"`
-	Until *string `json:"until" format:"date-time" nullable:"true" doc:"When it may be sent, as far as that is known now; when the hold ended, if it has. null: not known."`
+	Until *string `json:"until" format:"date-time" nullable:"true" doc:"The expected end of the hold, or its end. null: not known."`
 }
 
 func heldViewOf(h push.Hold) *heldView {
@@ -69,8 +69,8 @@ func (v *heldView) appendJSON(b []byte) []byte {
 type sendView struct {
 	Attempt           int     `json:"attempt" doc:"1, 2, …"`
 	StartedAt         string  `json:"started_at" format:"date-time"`
-	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true" doc:"null while it is under way."`
-	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is under way."`
+	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true" doc:"null while the attempt is in progress."`
+	Outcome           *string `json:"outcome" enum:"delivered,refused,unknown" nullable:"true" doc:"delivered: the provider accepted it; refused: not delivered; unknown: it may have been delivered. null while the attempt is in progress."`
 	ProviderMessageID string  `json:"provider_message_id" doc:"The provider's own id of the message, if it returned one."`
 	Error             string  `json:"error"`
 }
@@ -86,8 +86,8 @@ func (*sendView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 type usageView struct {
 	Rule          string  `json:"rule"`
 	Limit         int     `json:"limit"`
-	WindowSeconds float64 `json:"window_seconds" doc:"How long the window is; of a rule with per, the period that the time lies in."`
-	Used          int     `json:"used" doc:"The sends that the rule counts in the fullest window that contains the time, or in its period."`
+	WindowSeconds float64 `json:"window_seconds" doc:"The length of the window; for a rule with per, of the period that contains the time."`
+	Used          int     `json:"used" doc:"The number of sends that the rule counts in the fullest window that contains the time, or in the period."`
 	Remaining     int     `json:"remaining"`
 }
 

@@ -14,11 +14,11 @@ import (
 type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
-	WindowSeconds float64        `json:"window_seconds" doc:"How long the window is; of a rule with per, and of quiet hours, the period that the time lies in."`
-	Per           string         `json:"per,omitempty" enum:"hour,day,week,month" doc:"Of a rule of a calendar: what it counts in. Other rules, and quiet hours, have none."`
-	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0, and quiet hours, have none."`
-	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"How many more there are."`
-	Until         *string        `json:"until,omitempty" format:"date-time" doc:"Of a rule with per, and of quiet hours: when the period ends that the time lies in. Other rules have none."`
+	WindowSeconds float64        `json:"window_seconds" doc:"The length of the window; for a rule with per, and for quiet hours, of the period that contains the time."`
+	Per           string         `json:"per,omitempty" enum:"hour,day,week,month" doc:"The calendar unit of a calendar rule. Other rules and quiet hours have none."`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0 and quiet hours have none."`
+	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"The number of further conflicts."`
+	Until         *string        `json:"until,omitempty" format:"date-time" doc:"For a rule with per, and for quiet hours: the end of the period that contains the time. Other rules have none."`
 }
 
 // conflictView is a send that is in the way.
@@ -67,7 +67,7 @@ func optOutsViewOf(o booking.OptOuts) *optOutsView {
 // optOutProblem is the answer to a push that its recipient does not want.
 type optOutProblem struct {
 	Problem
-	OptedOut optOutsView `json:"opted_out" doc:"The opt-outs that the push would go against."`
+	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
 }
 
 func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {

@@ -15,8 +15,8 @@ type recipientView struct {
 	Recipient       string      `json:"recipient"`
 	At              string      `json:"at" format:"date-time"`
 	Rules           []usageView `json:"rules"`
-	Allowed         bool        `json:"allowed" doc:"One more send at that time would find a place."`
-	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after that time; null if there is none."`
+	Allowed         bool        `json:"allowed" doc:"One more send has a place at the time."`
+	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the time; null if there is none."`
 }
 
 // quotaQuery is the send, or the stretch of time, that a question is about.
@@ -33,7 +33,7 @@ var (
 
 var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
 	{"at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
-		"The time of the intended send, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+		"The intended send time, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
 	ofChannel, ofCategory,
 }}
 
@@ -79,18 +79,18 @@ const (
 
 // slotsView is the picture of a recipient's time.
 type slotsView struct {
-	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. A send exactly at from is allowed where from_open is true, and one exactly at until always is, unless another interval covers it."`
+	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. A send exactly at from is allowed if from_open is true, and a send exactly at until is always allowed, unless another interval covers it."`
 	Bookings []bookingView `json:"bookings"`
-	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: ask again with from at this time. null: it is complete."`
+	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: repeat the request with this time as from. null: the answer is complete."`
 }
 
 // blockedView is a stretch of time without a place.
 type blockedView struct {
 	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
 	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
-	FromOpen  bool     `json:"from_open" doc:"A send exactly at from is allowed by this interval."`
-	UntilOpen bool     `json:"until_open" doc:"A send exactly at until is allowed by this interval. It always is."`
-	Rules     []string `json:"rules" doc:"The rules that have no place left."`
+	FromOpen  bool     `json:"from_open" doc:"This interval allows a send exactly at from."`
+	UntilOpen bool     `json:"until_open" doc:"This interval allows a send exactly at until: always true."`
+	Rules     []string `json:"rules" doc:"The rules without a place."`
 }
 
 // bookingView is a place that is taken.

@@ -26,27 +26,27 @@ const maxZone = 64
 var descriptionFields = []field[description]{
 	{"time_zone", optional, text(func(d *description, s string) { d.TimeZone = s }, 0, maxZone).orNull(func(d *description) { d.TimeZone = "" }),
 		"An IANA name. Default: the default zone of the policy.", "Asia/Tokyo"},
-	{"addresses", optional, addresses().orNull(func(d *description) { d.Addresses = nil }), "By the name of the channel. A push without `to` is sent to its channel's.",
+	{"addresses", optional, addresses().orNull(func(d *description) { d.Addresses = nil }), "The recipient's addresses, by the name of the channel. A push without `to` is sent to the address of its channel.",
 		map[string]string{"sms": "+819012345678", "email": "aiko@example.com"}},
 	{"opt_outs", optional, object(&optOutFields, func(d *description) *booking.OptOuts { return &d.OptOuts }).orNull(func(d *description) { d.OptOuts = booking.OptOuts{} }),
-		"What the recipient does not want to be sent.", nil},
+		"The recipient's opt-outs.", nil},
 	{"limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit).orNull(func(d *description) { d.Limits, d.LimitOrder = nil, nil }),
-		"In the place of the limits of these rules. One of a rule that there is not has no effect until there is.", nil},
-	{"attributes", optional, attributes().orNull(func(d *description) { d.Attributes = nil }), "Anything of your own about the recipient, at most 16 KiB.",
+		"The recipient's own limits, which replace the limits of the named rules. An entry for an unknown rule has no effect until the rule exists.", nil},
+	{"attributes", optional, attributes().orNull(func(d *description) { d.Attributes = nil }), "Your own data about the recipient, at most 16 KiB.",
 		map[string]any{"first_name": "Aiko", "plan": "gold"}},
-	{"created_at", optional, ignored[description](), "Ignored: what GET answers can be sent back.", nil},
+	{"created_at", optional, ignored[description](), "Ignored, so that the answer of GET can be sent back.", nil},
 	{"updated_at", optional, ignored[description](), "Ignored, too.", nil},
 }
 
 // recipientFields are the body of PUT.
 var recipientFields = table[description]{schemaName: "NewRecipient", fields: append([]field[description]{
-	{"recipient", optional, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "If it is given, that of the path.", "user-42"},
+	{"recipient", optional, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "If given, the recipient of the path.", "user-42"},
 }, descriptionFields...)}
 
 var optOutFields = table[booking.OptOuts]{schemaName: "NewOptOuts", fields: []field[booking.OptOuts]{
-	{"all", optional, boolean(func(o *booking.OptOuts, v bool) { o.All = v }).or("false"), "Nothing at all.", nil},
-	{"channels", optional, different(func(o *booking.OptOuts) *[]string { return &o.Channels }, maxChannel), "Nothing through these channels.", []string{"sms"}},
-	{"categories", optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, maxCategory), "Nothing of these categories.", []string{"marketing"}},
+	{"all", optional, boolean(func(o *booking.OptOuts, v bool) { o.All = v }).or("false"), "Opts out of everything.", nil},
+	{"channels", optional, different(func(o *booking.OptOuts) *[]string { return &o.Channels }, maxChannel), "Opts out of these channels.", []string{"sms"}},
+	{"categories", optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, maxCategory), "Opts out of these categories.", []string{"marketing"}},
 }}
 
 // ownLimit is a limit of one recipient.

@@ -21,8 +21,8 @@ type descriptionView struct {
 	TimeZone   *string           `json:"time_zone" nullable:"true" doc:"null: the default zone of the policy."`
 	Addresses  map[string]string `json:"addresses" doc:"By the name of the channel."`
 	OptOuts    wantsView         `json:"opt_outs"`
-	Limits     []ownLimit        `json:"limits" doc:"In the place of the limits of these rules."`
-	Attributes rawObject         `json:"attributes" doc:"Anything of your own."`
+	Limits     []ownLimit        `json:"limits" doc:"The recipient's own limits, which replace the limits of the named rules."`
+	Attributes rawObject         `json:"attributes" doc:"Your own data."`
 	CreatedAt  string            `json:"created_at" format:"date-time"`
 	UpdatedAt  string            `json:"updated_at" format:"date-time"`
 }
@@ -37,8 +37,8 @@ type wantsView struct {
 // describedView is a description as it was stored.
 type describedView struct {
 	descriptionView
-	Canceled  int `json:"canceled" doc:"How many scheduled pushes were canceled, because the recipient does not want them."`
-	Rechecked int `json:"rechecked" doc:"The recipient's pushes that were due, and that a rule had put off: each is due again, and the limits and the time zone of now decide."`
+	Canceled  int `json:"canceled" doc:"The number of scheduled pushes that were canceled, because the recipient has opted out of them."`
+	Rechecked int `json:"rechecked" doc:"The recipient's due pushes that a rule had postponed: each becomes due again, and the current limits and time zone decide."`
 }
 
 // TransformSchema adds the members of the description.
@@ -119,8 +119,8 @@ func addFaults(faults invalid.FieldErrors, found *fieldErrors) {
 
 // erasedView is what became of a recipient who was forgotten.
 type erasedView struct {
-	Canceled int `json:"canceled" doc:"How many scheduled pushes were canceled."`
-	Erased   int `json:"erased" doc:"From how many rows something was erased: the recipient, pushes, attempts and events."`
+	Canceled int `json:"canceled" doc:"The number of scheduled pushes that were canceled."`
+	Erased   int `json:"erased" doc:"The number of rows with erased data: the recipient, pushes, attempts and events."`
 }
 
 // erase forgets a recipient.
@@ -147,8 +147,8 @@ type descriptionFilter struct {
 }
 
 var descriptionsParams = pages(
-	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.OptedOut = v }).or("false"), "Only those who have opted out, in any part.", nil},
-	field[descriptionFilter]{"address", optional, text(func(q *descriptionFilter, v string) { q.Address = v }, 1, maxTo), "Only those who have this address on some channel, in upper or lower case.", "aiko@example.com"},
+	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.OptedOut = v }).or("false"), "Only recipients with any opt-out.", nil},
+	field[descriptionFilter]{"address", optional, text(func(q *descriptionFilter, v string) { q.Address = v }, 1, maxTo), "Only recipients with this address on some channel, in upper or lower case.", "aiko@example.com"},
 )
 
 func (a *api) listDescriptions(c *call) error {
@@ -173,30 +173,30 @@ func (a *api) recipientRoutes(s *spec) []operation {
 	return []operation{{
 		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.describe,
 		summary: "Describe a recipient",
-		description: "Replaces all that is known of a recipient. Nothing has to be known of one. Scheduled pushes that the recipient does not want are canceled in the " +
-			"same transaction, with the last_error opted-out; one that is being sent is canceled if it would be tried again.",
+		description: "Replaces the description of a recipient. Describing recipients is optional. Scheduled pushes that the recipient has opted out of are canceled in the " +
+			"same transaction, with the last_error opted-out; a push that is being sent is canceled before a second attempt.",
 		body: recipientFields.body(s, json.RawMessage(`{"time_zone": "Asia/Tokyo", "addresses": {"push": "device-token-42"},
 			"opt_outs": {"all": false, "channels": ["push"], "categories": ["marketing"]},
 			"limits": [{"rule": "per-day", "limit": 20}], "attributes": {"first_name": "Aiko", "plan": "gold"}}`)),
-		status: http.StatusOK, answer: "The recipient was known before, and what was known is replaced.", example: described,
+		status: http.StatusOK, answer: "The previous description is replaced.", example: described,
 		finish: func(all map[string]*huma.Response) {
-			all["201"] = s.response("The recipient was not known before.", described)
+			all["201"] = s.response("The recipient was not described before.", described)
 			addHeader(all["201"], "Location", "The path of the recipient.")
 		},
 	}, {
 		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.listDescriptions,
-		summary: "List recipients", description: "Lists the recipients that were described, by their ids. A page ends early at about 1 MiB.",
+		summary: "List recipients", description: "Lists the described recipients, by id. A page ends early at about 1 MiB.",
 		query: &descriptionsParams, status: http.StatusOK, answer: "A page of recipients.",
 		example: descriptionsView{Recipients: []descriptionView{description}},
 	}, {
 		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
-		summary: "Read a recipient", description: "Answers with what is known of a recipient.",
+		summary: "Read a recipient", description: "Returns the description of a recipient.",
 		status: http.StatusOK, answer: "The recipient.", example: description, problems: []kind{notFound},
 	}, {
 		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
-		summary: "Forget a recipient",
-		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes cannot be read any more. " +
-			"What was sent still counts in the quota of a recipient of this id. Repeat the request if it fails: it goes on.",
-		status: http.StatusOK, answer: "Nothing is left.", example: erasedView{2, 14},
+		summary: "Erase a recipient",
+		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can no longer be read. " +
+			"Sent messages still count in the quota of a recipient with this id. If the request fails, repeat it: it continues.",
+		status: http.StatusOK, answer: "The recipient is erased.", example: erasedView{2, 14},
 	}}
 }

@@ -17,10 +17,10 @@ type refusalView struct {
 	Channel         string     `json:"channel"`
 	Category        string     `json:"category"`
 	Campaign        *string    `json:"campaign" format:"uuid" nullable:"true"`
-	RequestedSendAt *string    `json:"requested_send_at" format:"date-time" nullable:"true" doc:"null: as soon as it was submitted."`
-	Reason          string     `json:"reason" doc:"The name of the problem, such as quota-exceeded."`
-	Rules           []string   `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
-	Conflicts       rawObjects `json:"conflicts" doc:"Some of the bookings that were in the way, by id and send_at."`
+	RequestedSendAt *string    `json:"requested_send_at" format:"date-time" nullable:"true" doc:"null: at the time of the submit."`
+	Reason          string     `json:"reason" doc:"The name of the problem, for example quota-exceeded."`
+	Rules           []string   `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
+	Conflicts       rawObjects `json:"conflicts" doc:"Some of the conflicting bookings, with id and send_at."`
 }
 
 func refusalViewOf(r push.RefusalRecord) refusalView {
@@ -46,11 +46,11 @@ type refusalFilter struct {
 }
 
 var refusalsParams = pages(
-	field[refusalFilter]{"recipient", optional, text(func(q *refusalFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's, and then the last ones of single pushes, too.", "user-42"},
-	field[refusalFilter]{"campaign", optional, identifier(func(q *refusalFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
-	field[refusalFilter]{"rule", optional, named(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only those by this rule, these quiet hours or this cap.", "per-day"},
-	field[refusalFilter]{"from", optional, moment(func(q *refusalFilter, t time.Time) { q.From = t }), "Only those not before this. RFC 3339 with a zone.", timeExample},
-	field[refusalFilter]{"until", optional, moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only those before this. RFC 3339 with a zone.", timeExample},
+	field[refusalFilter]{"recipient", optional, text(func(q *refusalFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only refusals of this recipient, including the last ones of single pushes.", "user-42"},
+	field[refusalFilter]{"campaign", optional, identifier(func(q *refusalFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
+	field[refusalFilter]{"rule", optional, named(func(q *refusalFilter, s string) { q.Rule = s }, 0, maxCategory), "Only refusals by this rule, these quiet hours or this cap.", "per-day"},
+	field[refusalFilter]{"from", optional, moment(func(q *refusalFilter, t time.Time) { q.From = t }), "Only refusals at or after this time. RFC 3339 with a zone.", timeExample},
+	field[refusalFilter]{"until", optional, moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only refusals before this time. RFC 3339 with a zone.", timeExample},
 )
 
 // listRefusals answers with a page of what was refused, the oldest first.

@@ -10,14 +10,14 @@ import (
 // moveFields has what can be changed of a push: when it is sent.
 var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, check: checkNewTime, fields: []field[form]{
 	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
-		"When to send instead, with a zone. A fraction of a second is rounded up. Required, unless there is local_time.", "2026-12-01T10:00:00Z"},
-	pushFields.described("local_time", "When to send instead, by the clocks of time_zone, in the place of send_at."),
+		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"},
+	pushFields.described("local_time", "The new send time on the clocks of time_zone, instead of send_at."),
 	pushFields.fields[pushFields.find("time_zone")],
 }}
 
 var moveParams = table[schedule.Options]{fields: []field[schedule.Options]{
 	{"validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
-		"Answer as the live call would, but move nothing.", nil},
+		"Return the answer of the real request, but move nothing.", nil},
 }}
 
 // checkNewTime wants a new time.

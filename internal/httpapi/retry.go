@@ -14,8 +14,8 @@ var retryFields = table[form]{schemaName: "NewRetry", refuse: taken, check: chec
 	pushFields.fields[pushFields.find("send_at")],
 	pushFields.fields[pushFields.find("local_time")],
 	pushFields.fields[pushFields.find("time_zone")],
-	pushFields.described("expires_at", "The retry is not sent at or after this time. Default: that of the push, if the caller had fixed it and it is after the send time; "+
-		"else as long after the send time as that of the push was."),
+	pushFields.described("expires_at", "The retry is not sent at or after this time. Default: the expires_at of the original push, if the caller set it and it is after the send time; "+
+		"else as long after the send time as for the original push."),
 	pushFields.fields[pushFields.find("on_conflict")],
 	pushFields.fields[pushFields.find("latest")],
 }}
@@ -24,7 +24,7 @@ func taken(name string, raw []byte, errs *fieldErrors) bool {
 	if pushFields.find(name) < 0 {
 		return false
 	}
-	errs.addJSON(name, "is that of the push; for another one, submit a new push", raw)
+	errs.addJSON(name, "cannot differ from the original push; to change it, submit a new push", raw)
 	return true
 }
 
@@ -91,6 +91,6 @@ func retryBody(s *spec) *huma.RequestBody {
 // retried adds what is special to an answer to a retry.
 func (s *spec) retried(all map[string]*huma.Response, retry *pushView) {
 	booked(all)
-	all["200"] = s.response("The push was retried before, and this is that retry.", retry)
+	all["200"] = s.response("The push was retried before; the answer is that retry.", retry)
 	addHeader(all["200"], "Location", "The push's path. Absent with validate_only.")
 }

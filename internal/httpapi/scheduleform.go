@@ -39,17 +39,17 @@ func scheduleRows(whole bool) []field[scheduleForm] {
 	return []field[scheduleForm]{
 		{"name", optional, text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"},
 		{"cron", whole, text(func(f *scheduleForm, s string) { f.Cron = &s }, 1, maxCron),
-			"When: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. " +
-				"Day of month and weekday together mean either.", "0 9 * * MON"},
+			"The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. " +
+				"If both day of month and weekday are given, either may match.", "0 9 * * MON"},
 		{"time_zone", optional, text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, maxZone),
-			"The IANA name of the zone on whose clocks the fields are times. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"},
-		{"push", optional, patternValue(), "What each push is like: a push without a send time. There is either push or campaign.", nil},
+			"The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"},
+		{"push", optional, patternValue(), "The pattern of each push: a push without a send time. A schedule has either push or campaign.", nil},
 		{"campaign", optional, identifier(func(f *scheduleForm, id uuid.UUID) { f.Campaign = &id }).orNull(func(f *scheduleForm) { f.noCampaign = true }),
-			"The campaign that is the pattern of each campaign: a draft, or one that has finished. Its audience is that of the moment.", nil},
-		{"catch_up", optional, catchUp, "What becomes of occurrences that were missed while nothing ran: skip them, or do the last of them late.", nil},
-		{"paused", optional, paused, "Occurrences are skipped while it is true.", nil},
+			"The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.", nil},
+		{"catch_up", optional, catchUp, "The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.", nil},
+		{"paused", optional, paused, "Occurrences are skipped while this is true.", nil},
 		{"until", optional, moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).orNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
-			"Nothing is sent at or after this time; null: for ever.", "2027-06-30T00:00:00Z"},
+			"The end of the schedule, exclusive; null: it has no end.", "2027-06-30T00:00:00Z"},
 	}
 }
 
@@ -59,7 +59,7 @@ var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern
 func patternRows() []field[form] {
 	rows := slices.DeleteFunc(slices.Clone(pushFields.fields), func(f field[form]) bool { return timed(f.name) })
 	return append(rows, field[form]{"expires_after", optional, span(func(f *form, d time.Duration) { f.expiresAfter = d }, time.Second, maxExpiresAfter),
-		"How long after its send time each push expires, if it has not at expires_at, which is the same time for all of them.", "4h"})
+		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"})
 }
 
 // timed tells of a member that says when a push is sent.
@@ -67,7 +67,7 @@ func timed(name string) bool { return name == "send_at" || name == "local_time" 
 
 func timeOfPattern(name string, raw []byte, errs *fieldErrors) bool {
 	if timed(name) {
-		errs.addJSON(name, "must not be in a pattern: cron and time_zone of the schedule say when", raw)
+		errs.addJSON(name, "must not be in a pattern: cron and time_zone of the schedule define the send time", raw)
 	}
 	return timed(name)
 }
@@ -90,14 +90,14 @@ func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *fieldError
 	hasPush, hasCampaign := f.push != nil, f.Campaign != nil
 	switch {
 	case hasPush && hasCampaign:
-		found.add("campaign", "must be null or absent: there is push", f.Campaign.String())
+		found.add("campaign", "must be null or absent, because push is given", f.Campaign.String())
 	case hasPush || hasCampaign || unread:
 	case isNew:
 		found.add("push", "is required, or campaign instead", nil)
 	case f.noPush && old.Campaign == uuid.Nil:
-		found.add("push", "must not be null: there would be neither push nor campaign", nil)
+		found.add("push", "must not be null: a schedule needs push or campaign", nil)
 	case f.noCampaign && old.Campaign != uuid.Nil:
-		found.add("campaign", "must not be null: there would be neither push nor campaign", nil)
+		found.add("campaign", "must not be null: a schedule needs push or campaign", nil)
 	}
 }
 

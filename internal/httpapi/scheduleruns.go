@@ -15,9 +15,9 @@ type runView struct {
 	Outcome  push.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
 	Push     *string         `json:"push" format:"uuid" nullable:"true" doc:"The push, if it was submitted."`
 	Campaign *string         `json:"campaign" format:"uuid" nullable:"true" doc:"The campaign, if it was started."`
-	Reason   string          `json:"reason" doc:"Of one that was refused, the name of the problem that a submit would have got, such as quota-exceeded, or campaign-state; of one that was skipped, missed or paused."`
-	Rules    []string        `json:"rules" doc:"The rules, quiet hours or caps that have refused it."`
-	Detail   string          `json:"detail,omitempty" doc:"What was invalid."`
+	Reason   string          `json:"reason" doc:"For a refused run, the name of the problem that a submit would have got, for example quota-exceeded, or campaign-state; for a skipped run, missed or paused."`
+	Rules    []string        `json:"rules" doc:"The rules, quiet hours or caps that refused it."`
+	Detail   string          `json:"detail,omitempty" doc:"The error of an invalid run."`
 }
 
 type runsView struct {
@@ -48,11 +48,11 @@ func (a *api) listRuns(c *call) error {
 }
 
 type nextView struct {
-	Next []string `json:"next" doc:"The next times, the earliest first; fewer than asked for if the schedule ends."`
+	Next []string `json:"next" doc:"The next times, the earliest first; fewer than requested if the schedule ends."`
 }
 
 var nextParams = table[int]{fields: []field[int]{
-	{"n", optional, integer(func(n *int, v int) { *n = v }, 1, 100).or("5"), "How many.", nil},
+	{"n", optional, integer(func(n *int, v int) { *n = v }, 1, 100).or("5"), "The number of times to return.", nil},
 }}
 
 // nextTimes answers with the times at which a schedule will happen.

@@ -18,15 +18,15 @@ const schedulesPath = "/v1/schedules"
 type scheduleView struct {
 	ID        string       `json:"id" format:"uuid"`
 	Name      string       `json:"name"`
-	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: nothing will happen any more."`
+	Status    string       `json:"status" enum:"active,paused,ended" doc:"ended: the schedule has no further occurrences."`
 	Cron      string       `json:"cron"`
 	TimeZone  string       `json:"time_zone"`
-	Push      *patternView `json:"push" doc:"What each push is like; null: there is a campaign."`
-	Campaign  *string      `json:"campaign" format:"uuid" nullable:"true" doc:"What each campaign is like; null: there is a push."`
+	Push      *patternView `json:"push" doc:"The pattern of each push; null: the schedule has a campaign."`
+	Campaign  *string      `json:"campaign" format:"uuid" nullable:"true" doc:"The pattern of each campaign; null: the schedule has a push."`
 	CatchUp   push.CatchUp `json:"catch_up" enum:"skip,last"`
 	Paused    bool         `json:"paused"`
 	Until     *string      `json:"until" format:"date-time" nullable:"true"`
-	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"When it happens next; null while it is paused, and when it has ended."`
+	NextAt    *string      `json:"next_at" format:"date-time" nullable:"true" doc:"The next occurrence; null while the schedule is paused, and after its end."`
 	CreatedAt string       `json:"created_at" format:"date-time"`
 	UpdatedAt string       `json:"updated_at" format:"date-time"`
 }

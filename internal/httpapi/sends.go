@@ -21,7 +21,7 @@ type sendRecordView struct {
 	Channel           string  `json:"channel"`
 	Category          string  `json:"category"`
 	Campaign          *string `json:"campaign" format:"uuid" nullable:"true"`
-	SendAt            *string `json:"send_at" format:"date-time" nullable:"true" doc:"The promised send time. null for attempts from before it was recorded."`
+	SendAt            *string `json:"send_at" format:"date-time" nullable:"true" doc:"The promised send time. null for attempts older than this record."`
 	StartedAt         string  `json:"started_at" format:"date-time"`
 	LateMs            *int64  `json:"late_ms" nullable:"true" doc:"How long after the promised send time the attempt began, in milliseconds."`
 	EndedAt           *string `json:"ended_at" format:"date-time" nullable:"true"`
@@ -101,13 +101,13 @@ type sendFilter struct {
 }
 
 var sendFields = []field[sendFilter]{
-	{"recipient", optional, text(func(q *sendFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient's.", "user-42"},
-	{"channel", optional, named(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	{"category", optional, named(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
-	{"campaign", optional, identifier(func(q *sendFilter, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
-	{"outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only those with this outcome.", nil},
-	{"from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only those that did not begin before this. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *sendFilter, t time.Time) { q.Until = t }), "Only those that began before this. RFC 3339 with a zone.", timeExample},
+	{"recipient", optional, text(func(q *sendFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only entries of this recipient.", "user-42"},
+	{"channel", optional, named(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
+	{"category", optional, named(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"},
+	{"campaign", optional, identifier(func(q *sendFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
+	{"outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only attempts with this outcome.", nil},
+	{"from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only attempts that began at or after this. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *sendFilter, t time.Time) { q.Until = t }), "Only attempts that began before this. RFC 3339 with a zone.", timeExample},
 	pageToken[sendFilter](exportedToken),
 }
 

@@ -26,19 +26,19 @@ const (
 // simulationView is what a start of a campaign would do.
 type simulationView struct {
 	Recipients   int             `json:"recipients" doc:"accepted, deferred, refused, opted_out and invalid together."`
-	Accepted     int             `json:"accepted" doc:"At their time."`
-	Deferred     int             `json:"deferred" doc:"At a later time."`
-	Refused      int             `json:"refused" doc:"The quota, or a cap, would have no place."`
+	Accepted     int             `json:"accepted" doc:"Recipients accepted at their time."`
+	Deferred     int             `json:"deferred" doc:"Recipients accepted at a later time."`
+	Refused      int             `json:"refused" doc:"Recipients for whom the quota or a cap has no place."`
 	OptedOut     int             `json:"opted_out"`
-	Invalid      int             `json:"invalid" doc:"Their lines make no push."`
-	ByRule       map[string]int  `json:"by_rule" doc:"Refused and deferred recipients: each counts once for every rule, quiet hours and cap in the way of its time."`
-	Delays       []delayView     `json:"delays" doc:"How long the deferred ones would wait. Each of them is counted once."`
-	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns whose sends are in the way of most of the refused and deferred recipients. Of a rule that many sends fill, the nearest hundred count."`
-	BetterStarts []startView     `json:"better_starts" doc:"At most five of the quarters of an hour of the day that begins with the campaign, or now: those at which more would be accepted at their time, the best first. A campaign with a local_time is looked at as if it had a send_at instead; its day begins where clocks are furthest ahead."`
+	Invalid      int             `json:"invalid" doc:"No push can be created from their lines."`
+	ByRule       map[string]int  `json:"by_rule" doc:"Refused and deferred recipients, by rule: each counts once for every rule, quiet hours and cap that blocks its time."`
+	Delays       []delayView     `json:"delays" doc:"The delays of the deferred recipients. Each is counted once."`
+	CollidesWith []collisionView `json:"collides_with" doc:"The twenty campaigns with sends that block the most refused and deferred recipients. If many sends fill a rule, only the nearest hundred count."`
+	BetterStarts []startView     `json:"better_starts" doc:"At most five quarters of an hour in the 24 hours from the campaign's start or now on, at which more recipients would be accepted at their time, the best first. A campaign with a local_time is treated as if it had a send_at; its day begins where clocks are furthest ahead."`
 }
 
 type delayView struct {
-	UpToSeconds *int `json:"up_to_seconds" nullable:"true" doc:"null: longer than all others."`
+	UpToSeconds *int `json:"up_to_seconds" nullable:"true" doc:"null: longer than all other delays."`
 	Recipients  int  `json:"recipients"`
 }
 
@@ -240,11 +240,11 @@ func (a *api) simulateRoutes(s *spec) []operation {
 	return []operation{{
 		id: "simulate-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/simulate", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.simulateCampaign,
 		summary: "Simulate a campaign",
-		description: "Says what a start would do now, and books nothing: if nothing is submitted, moved or canceled in between, the start does just that, recipient by recipient. " +
-			"Only a draft with an audience can be simulated; what a start would refuse is refused. With a body, the draft is taken as a PATCH with that body would make it; it stays as it is. A tenant's simulations take turns. One of a large audience takes a second for about 20,000 recipients.\n\n" +
-			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no order, and then the totals as the last one. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null for who would get nothing; " +
-			"reason is the name of a problem, or says what is invalid. A connection that breaks off is no answer.",
-		body: simulationBody(s), status: http.StatusOK, answer: "What a start would do.", example: exampleSimulation,
+		description: "Returns the result that a start would have now, and books nothing: if nothing is submitted, moved or canceled in between, the start has the same result for each recipient. " +
+			"Only a draft with an audience can be simulated, and only if it could be started. With a body, the draft is simulated as if it had been changed by a PATCH with that body; the draft itself is not changed. A tenant's simulations run one at a time. A large audience takes about a second per 20,000 recipients.\n\n" +
+			"With Accept: application/x-ndjson, the answer has a line for each recipient, in no particular order, and the totals as the last line. An outcome is accepted, deferred, refused, opted_out or invalid; send_at is null if the recipient would get nothing; " +
+			"reason is the name of a problem, or describes what is invalid. If the connection breaks off, the answer is incomplete.",
+		body: simulationBody(s), status: http.StatusOK, answer: "The result of a start.", example: exampleSimulation,
 		problems: []kind{notFound, campaignState}, finish: simulated,
 	}}
 }

@@ -20,25 +20,25 @@ const maxGroups = 10_000
 
 // groupView are the numbers of a group.
 type groupView struct {
-	Key       string   `json:"key" doc:"When the hour began, such as 2026-12-01T09:00:00Z; the day, such as 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one."`
-	Submitted int64    `json:"submitted" doc:"accepted and refused."`
+	Key       string   `json:"key" doc:"The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one."`
+	Submitted int64    `json:"submitted" doc:"accepted and refused together."`
 	Accepted  int64    `json:"accepted"`
-	Deferred  int64    `json:"deferred" doc:"Of the accepted ones, those that were moved to a later time."`
-	Refused   int64    `json:"refused" doc:"By the quota, quiet hours, an opt-out or a cap."`
+	Deferred  int64    `json:"deferred" doc:"Accepted pushes that were moved to a later time."`
+	Refused   int64    `json:"refused" doc:"Pushes refused by the quota, quiet hours, an opt-out or a cap."`
 	Sent      int64    `json:"sent"`
 	Failed    int64    `json:"failed"`
 	Expired   int64    `json:"expired"`
 	Canceled  int64    `json:"canceled"`
-	LateP50   *float64 `json:"late_ms_p50" nullable:"true" doc:"How late half of the sent ones were at most, in milliseconds, within 2 %: from the promised send time until the provider had it. null: none was sent."`
-	LateP99   *float64 `json:"late_ms_p99" nullable:"true" doc:"The same of 99 % of them."`
+	LateP50   *float64 `json:"late_ms_p50" nullable:"true" doc:"The median delay of the sent pushes in milliseconds, within 2 %: from the promised send time until the provider had the push. null: none was sent."`
+	LateP99   *float64 `json:"late_ms_p99" nullable:"true" doc:"The 99th percentile of the same delay."`
 }
 
 type statsView struct {
-	Groups    []groupView `json:"groups" doc:"In the order of their keys. One that counts nothing is left out."`
-	From      string      `json:"from" format:"date-time" doc:"What was counted: the hours from here on"`
-	Until     string      `json:"until" format:"date-time" doc:"until here."`
-	AsOf      string      `json:"as_of" format:"date-time" doc:"When it was counted. Refusals follow within ten seconds, all else at once."`
-	Truncated bool        `json:"truncated" doc:"There are more than 10,000 groups: ask for a shorter time."`
+	Groups    []groupView `json:"groups" doc:"The groups by key. Empty groups are left out."`
+	From      string      `json:"from" format:"date-time" doc:"The beginning of the first hour that is counted."`
+	Until     string      `json:"until" format:"date-time" doc:"The end of the counted time, exclusive."`
+	AsOf      string      `json:"as_of" format:"date-time" doc:"The time of the count. Refusals are counted within ten seconds, everything else immediately."`
+	Truncated bool        `json:"truncated" doc:"true: there are more than 10,000 groups; request a shorter time."`
 }
 
 // groupKey is how a group is called.
@@ -80,10 +80,10 @@ type statsQuery struct {
 }
 
 var statsParams = table[statsQuery]{fields: []field[statsQuery]{
-	{"from", optional, moment(func(q *statsQuery, t time.Time) { q.from = t }), "From the hour of UTC on that this is in. Default: 30 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *statsQuery, t time.Time) { q.until = t }), "Before this, or the end of the hour of UTC that it is in. Default: now.", "2026-12-08T09:00:00Z"},
+	{"from", optional, moment(func(q *statsQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *statsQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time. Default: now.", "2026-12-08T09:00:00Z"},
 	{"group_by", optional, oneOf(func(q *statsQuery, by push.StatsBy) { q.by = by }, push.ByHour, push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign, push.ByRule).or(string(push.ByDay)),
-		"What each group is of. By rule, only refusals are counted: for each of the rules that have refused a push.", nil},
+		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil},
 }}
 
 // wholeHours widens a time to whole hours, or says what is wrong with it.
@@ -121,16 +121,16 @@ func (a *api) stats(c *call) error {
 
 // aheadView is what is booked, by hour or day.
 type aheadView struct {
-	Groups []aheadGroup `json:"groups" doc:"In the order of time. One without pushes is left out."`
-	From   string       `json:"from" format:"date-time" doc:"What was counted: the hours from here on"`
-	Until  string       `json:"until" format:"date-time" doc:"until here."`
+	Groups []aheadGroup `json:"groups" doc:"The groups by time. Empty groups are left out."`
+	From   string       `json:"from" format:"date-time" doc:"The beginning of the first hour that is counted."`
+	Until  string       `json:"until" format:"date-time" doc:"The end of the counted time, exclusive."`
 }
 
 type aheadGroup struct {
-	Key       string `json:"key" doc:"When the hour began, such as 2026-12-01T09:00:00Z, or the day, such as 2026-12-01."`
-	Scheduled int64  `json:"scheduled" doc:"Pushes with a send time in it that have not ended."`
+	Key       string `json:"key" doc:"The beginning of the hour, for example 2026-12-01T09:00:00Z, or the day, for example 2026-12-01."`
+	Scheduled int64  `json:"scheduled" doc:"Pushes with a send time in the group that have not ended."`
 
-	Parts []aheadPart `json:"parts,omitempty" doc:"With split_by: the ten largest parts, that first. They may come to less than scheduled."`
+	Parts []aheadPart `json:"parts,omitempty" doc:"With split_by: the ten largest parts, the largest first. Their sum may be less than scheduled."`
 }
 
 type aheadPart struct {
@@ -150,13 +150,13 @@ type aheadQuery struct {
 }
 
 var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
-	{"from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "From the hour of UTC on that this is in. Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "Before this, or the end of the hour of UTC that it is in. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
-	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "What each group is of.", nil},
-	{"split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "Of what the parts of each group are; by hour, in at most 62 days. Default: none are shown.", nil},
-	{"channel", optional, named(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only those through this channel.", "push"},
-	{"category", optional, named(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only those of this category.", "marketing"},
-	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only those of this campaign.", exampleID},
+	{"from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "End with the hour of UTC that contains this time. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
+	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "The grouping.", nil},
+	{"split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.", nil},
+	{"channel", optional, named(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
+	{"category", optional, named(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"},
+	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
 }}
 
 // ahead answers with how many pushes are booked ahead.
@@ -171,7 +171,7 @@ func (a *api) ahead(c *call) error {
 	}
 	q.From, q.Until = wholeHours(c, &c.bad, q.From, q.Until)
 	if spanRead(&c.bad) && !c.bad.has("query.group_by") && q.Split != "" && q.By == push.ByHour && q.Until.Sub(q.From) > maxSplitHours {
-		badParameter(&c.bad, "split_by", "must be left out by hour in more than 62 days", string(q.Split))
+		badParameter(&c.bad, "split_by", "must be left out with group_by=hour and more than 62 days", string(q.Split))
 	}
 	if err := c.ready(pageBytes); err != nil {
 		return err

@@ -22,13 +22,13 @@ type flowStore interface {
 // statusView is how things stand for a tenant.
 type statusView struct {
 	health.Report
-	Workers  int                `json:"workers" doc:"Workers that have told of themselves in the last 30 seconds."`
-	AsOf     string             `json:"as_of" format:"date-time" doc:"When it was counted, a second ago at most."`
+	Workers  int                `json:"workers" doc:"Workers that have reported in the last 30 seconds."`
+	AsOf     string             `json:"as_of" format:"date-time" doc:"The time of the count, at most a second ago."`
 	Waiting  waitingPushesView  `json:"waiting"`
 	Attempts recentAttemptsView `json:"attempts"`
-	Minutes  []flowMinuteView   `json:"minutes" doc:"The same attempts by the minute in which they began, in the order of time. Minutes without an attempt are left out."`
+	Minutes  []flowMinuteView   `json:"minutes" doc:"The same attempts by the minute of their beginning, in order of time. Minutes without an attempt are left out."`
 	Channels []channelBriefView `json:"channels" doc:"The state of each channel for your pushes, in the operator's order. /v1/channels has the details."`
-	Complete bool               `json:"complete" doc:"false: you have more than 100,000 pushes that wait, of which so many are counted, or more than 50,000 attempts in an hour, of which the last ones are counted: attempts.since says from when on."`
+	Complete bool               `json:"complete" doc:"false: you have more than 100,000 waiting pushes, and counting stopped there; or more than 50,000 attempts in an hour, and only the last ones since attempts.since are counted."`
 }
 
 type channelBriefView struct {
@@ -37,9 +37,9 @@ type channelBriefView struct {
 }
 
 type waitingPushesView struct {
-	Pushes       int     `json:"pushes" doc:"Pushes of yours that are due, and are not being sent."`
-	PutOff       int     `json:"put_off" doc:"Pushes of yours that a rule has put off: their send time has come, and what was sent before leaves no place for them yet. They are not among pushes; held of each says why."`
-	OldestSendAt *string `json:"oldest_send_at" format:"date-time" nullable:"true" doc:"The earliest send time of these. null: none waits."`
+	Pushes       int     `json:"pushes" doc:"Your pushes that are due and are not being sent."`
+	PutOff       int     `json:"put_off" doc:"Your pushes that a rule has postponed: their send time has come, but earlier sends leave no place yet. They do not count in pushes; the held member of each push gives the reason."`
+	OldestSendAt *string `json:"oldest_send_at" format:"date-time" nullable:"true" doc:"The earliest send time of the waiting pushes. null: none waits."`
 }
 
 // flowView counts attempts.
@@ -47,18 +47,18 @@ type flowView struct {
 	Delivered int      `json:"delivered"`
 	Refused   int      `json:"refused"`
 	Unknown   int      `json:"unknown"`
-	LateP50   *float64 `json:"late_ms_p50" nullable:"true" doc:"How late half of the delivered ones were at most, in milliseconds: from the promised send time until the provider had it. null: none was delivered."`
-	LateP99   *float64 `json:"late_ms_p99" nullable:"true" doc:"The same of 99 % of them."`
+	LateP50   *float64 `json:"late_ms_p50" nullable:"true" doc:"The median delay of the delivered attempts in milliseconds: from the promised send time until the provider had the push. null: none was delivered."`
+	LateP99   *float64 `json:"late_ms_p99" nullable:"true" doc:"The 99th percentile of the same delay."`
 }
 
 type recentAttemptsView struct {
 	flowView
-	Since string `json:"since" format:"date-time" doc:"All attempts of yours are counted that began from here on, and have ended: an hour, unless there are too many."`
+	Since string `json:"since" format:"date-time" doc:"The beginning of the counted time: an hour ago, or later if there are too many attempts. Your attempts that began at or after this time and have ended are counted."`
 }
 
 type flowMinuteView struct {
 	flowView
-	At string `json:"at" format:"date-time" doc:"When the minute began."`
+	At string `json:"at" format:"date-time" doc:"The beginning of the minute."`
 }
 
 // TransformSchema adds the counts.
@@ -116,10 +116,10 @@ func (a *api) statusRoutes(*spec) []operation {
 	}
 	return []operation{{
 		id: "status", method: http.MethodGet, path: statusPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.status,
-		summary: "See how things stand now",
-		description: "Whether the API, its servers and the workers do their work, how many of your pushes are due and wait, and how your attempts of the last hour ended: by minute, with how late they were, and the state of each channel. " +
-			"How each channel is in detail, /v1/channels tells. Of other tenants nothing is shown.",
-		status: http.StatusOK, answer: "How things stand.", example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
+		summary: "Read the current status",
+		description: "Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and delays of your attempts in the last hour, by minute; and the state of each channel. " +
+			"/v1/channels has the details of each channel. Nothing about other tenants is shown.",
+		status: http.StatusOK, answer: "The current status.", example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
 			AsOf: exampleTime(30 * time.Second), Waiting: 12, Oldest: exampleTime(20 * time.Second), Workers: 2, Since: exampleTime(30*time.Second - time.Hour),
 			All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
 		}, channelsView{Channels: []channelView{{Name: "push", State: push.ChannelWorking}, {Name: "sms", State: push.ChannelRejecting}}}),

@@ -98,7 +98,7 @@ func (c *call) options(bad *fieldErrors) schedule.Options {
 
 var submitParams = table[schedule.Options]{fields: []field[schedule.Options]{
 	{"validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
-		"Answer as the live call would, but book nothing.", nil},
+		"Return the answer of the real request, but book nothing.", nil},
 }}
 
 // idempotencyKey reads the header: 1 to 255 printable bytes of ASCII.

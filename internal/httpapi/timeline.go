@@ -14,17 +14,17 @@ import (
 // timelineView is what has happened to a recipient.
 type timelineView struct {
 	Entries   []entryView `json:"entries" doc:"The oldest first."`
-	Truncated bool        `json:"truncated" doc:"Something is left out, because there are thousands of pushes: ask for a shorter time."`
+	Truncated bool        `json:"truncated" doc:"true: some entries are left out, because there are thousands of pushes; request a shorter time."`
 }
 
 type entryView struct {
-	At       string             `json:"at" format:"date-time" doc:"When it happened."`
+	At       string             `json:"at" format:"date-time" doc:"The time of the event."`
 	Kind     schedule.EventKind `json:"kind" enum:"booked,refused,deferred,attempt,sent,failed,canceled,expired"`
-	Push     *string            `json:"push" format:"uuid" nullable:"true" doc:"null: of a refusal, which makes none."`
+	Push     *string            `json:"push" format:"uuid" nullable:"true" doc:"null: a refusal, which has no push."`
 	Channel  string             `json:"channel"`
 	Category string             `json:"category"`
 	Campaign *string            `json:"campaign" format:"uuid" nullable:"true"`
-	SendAt   *string            `json:"send_at" format:"date-time" nullable:"true" doc:"Of booked, the send time; of deferred, the new one, as far as it is known; of refused, the one that was asked for."`
+	SendAt   *string            `json:"send_at" format:"date-time" nullable:"true" doc:"For booked, the send time; for deferred, the new send time, if it is known; for refused, the requested one."`
 	Reason   string             `json:"reason"`
 }
 
@@ -41,8 +41,8 @@ func entryViewOf(e schedule.Event) entryView {
 type timelineQuery struct{ from, until time.Time }
 
 var timelineParams = table[timelineQuery]{fields: []field[timelineQuery]{
-	{"from", optional, moment(func(q *timelineQuery, t time.Time) { q.from = t }), "What has happened from then on. Default: 400 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *timelineQuery, t time.Time) { q.until = t }), "What has happened before then. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"},
+	{"from", optional, moment(func(q *timelineQuery, t time.Time) { q.from = t }), "Only events at or after this time. Default: 400 days before until. RFC 3339 with a zone.", timeExample},
+	{"until", optional, moment(func(q *timelineQuery, t time.Time) { q.until = t }), "Only events before this time. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"},
 }}
 
 // timeline tells what has happened to a recipient.
@@ -72,8 +72,8 @@ func (a *api) timelineRoutes(s *spec) []operation {
 	sent.At, sent.Kind, sent.SendAt = at.Add(1200*time.Millisecond), schedule.Sent, time.Time{}
 	return []operation{{
 		id: "recipient-timeline", method: http.MethodGet, path: recipientsPath + "/{id}/timeline", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.timeline,
-		summary:     "See what a recipient was and will be sent",
-		description: "Answers with what has happened to the recipient's pushes. Of refusals, the last 20 of a week are kept, as well as that goes: they do not outlive a loss of Redis.",
+		summary:     "Read a recipient's timeline",
+		description: "Returns the events of the recipient's pushes. Only the last 20 refusals of a week are kept; they are stored in Redis only and are lost with it.",
 		query:       &timelineParams,
 		status:      http.StatusOK, answer: "The timeline.", example: timelineView{Entries: []entryView{entryViewOf(of), entryViewOf(attempt), entryViewOf(sent)}},
 	}}

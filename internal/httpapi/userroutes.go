@@ -21,32 +21,32 @@ func (a *api) userRoutes(s *spec) []operation {
 	const onePath, sessionsPath = usersPath + "/{id}", usersPath + "/{id}/sessions"
 	located := func(all map[string]*huma.Response) { addHeader(all["201"], "Location", "The path of the new user.") }
 	const (
-		giving = "A role gives no scope that the caller does not have."
-		having = "The caller needs every scope of the role that the user has now."
-		others = "Users %s their own sessions; the sessions of others need the scope users:write, and every scope of the role that the user has now."
+		giving = "The caller must have every scope of the new role."
+		having = "The caller must have every scope of the user's current role."
+		others = "Users can %s their own sessions; the sessions of others need the scope users:write, and every scope of the user's current role."
 	)
 	ofRole, ofOthers := need{when: "all scopes of the role"}, need{push.ScopeUsersWrite, "for the sessions of others, with all scopes of their role"}
 	return []operation{{
 		id: "create-user", method: http.MethodPost, path: usersPath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.createUser,
 		summary: "Create a user of the console",
-		description: "The answer has a link, this once, with which the user sets a password within 24 hours. " + giving + "\n\n" +
-			"There is no Idempotency-Key. If the answer was lost, the list shows the user, and another link can be made.",
+		description: "The answer has a link that lets the user set a password within 24 hours. It is shown only once. " + giving + "\n\n" +
+			"There is no Idempotency-Key. If the answer was lost, the list shows the user, and you can create another link.",
 		body:   userFields.body(s, json.RawMessage(`{"email": "ada@example.com", "name": "Ada Lovelace", "role": "editor"}`)),
 		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{tooManyUsers, emailTaken}, finish: located,
 	}, {
 		id: "list-users", method: http.MethodGet, path: usersPath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.listUsers,
-		summary: "List the users of the console", description: "All of the tenant, the oldest first.",
+		summary: "List the users of the console", description: "Lists the users of the tenant, the oldest first.",
 		query: &usersParams, status: http.StatusOK, answer: "A page of users.", example: usersView{Users: []userView{ada}},
 	}, {
 		id: "get-user", method: http.MethodGet, path: onePath, tag: tagUsers, scope: push.ScopeUsersRead, serve: a.getUser,
-		summary: "Read a user", description: "Answers with what is known of the user. Passwords and links are never shown.",
+		summary: "Read a user", description: "Returns the user. Passwords and links are never shown.",
 		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound},
 	}, {
 		id: "change-user", method: http.MethodPatch, path: onePath, tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.changeUser,
 		summary: "Change a user",
-		description: "What is not sent stays as it is. A role is in force at once, also in sessions that go on; a user who is disabled is signed out everywhere. Another role ends a link that was not used; " +
-			"one that the maker of the password's link could not give ends the password and the sessions too: make another link then. " + having + " " + giving + " " +
-			"The last admin can be neither lowered nor disabled.",
+		description: "Members that are not sent stay unchanged. A new role applies immediately, also in open sessions; a disabled user is signed out everywhere. A new role invalidates an unused link. " +
+			"A role that the creator of the password's link could not have given also ends the password and the sessions: create another link then. " + having + " " + giving + " " +
+			"The last admin can be neither demoted nor disabled.",
 		body:   userChanges.body(s, map[string]any{"role": "sender"}),
 		status: http.StatusOK, answer: "The user.", example: ada, problems: []kind{notFound, lastAdmin},
 	}, {
@@ -55,13 +55,13 @@ func (a *api) userRoutes(s *spec) []operation {
 		status: http.StatusNoContent, answer: "The user is deleted.", problems: []kind{notFound, lastAdmin},
 	}, {
 		id: "link-user", method: http.MethodPost, path: onePath + "/link", tag: tagUsers, scope: push.ScopeUsersWrite, also: ofRole, serve: a.linkUser,
-		summary: "Make a link to set a password",
-		description: "The answer has the link, this once: it can be used once, within 24 hours, and ends the link that was made before. The password and the sessions of the user stay until it is used. " +
-			"Whoever has the link has the account. " + having + " A user of the OIDC provider has no links, unless the operator allows them (`console.external_passwords`).",
+		summary: "Create a link to set a password",
+		description: "The answer has the link, which is shown only once. It can be used once, within 24 hours, and replaces the previous link. The password and the sessions of the user stay valid until it is used. " +
+			"A person with the link controls the account. " + having + " A user of the OIDC provider has no links, unless the operator allows them (`console.external_passwords`).",
 		status: http.StatusCreated, answer: "The user, with the link.", example: made, problems: []kind{notFound, userDisabled, userExternal},
 	}, {
 		id: "list-sessions", method: http.MethodGet, path: sessionsPath, tag: tagUsers, scope: push.ScopeUsersRead, also: ofOthers, serve: a.listSessions,
-		summary: "List where a user is signed in", description: fmt.Sprintf(others, "see"),
+		summary: "List the sessions of a user", description: fmt.Sprintf(others, "see"),
 		status: http.StatusOK, answer: "The sessions.", example: sessionsView{[]sessionView{sessionViewOf(user.Session{
 			ID: uuid.MustParse(exampleID), CreatedAt: exampleTime(0), LastSeenAt: exampleTime(time.Hour), ExpiresAt: exampleTime(3 * time.Hour), Address: "192.0.2.7", UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0",
 		})}}, problems: []kind{notFound},

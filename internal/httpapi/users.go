@@ -29,17 +29,17 @@ type users interface {
 // userView is a user of the console as the API shows it.
 type userView struct {
 	ID            string    `json:"id" format:"uuid"`
-	Email         string    `json:"email" doc:"With which the user signs in, in lower case."`
-	Name          string    `json:"name" doc:"Empty: none."`
+	Email         string    `json:"email" doc:"The sign-in name, in lower case."`
+	Name          string    `json:"name" doc:"Empty: no name."`
 	Role          user.Role `json:"role" enum:"viewer,editor,sender,admin"`
-	HasPassword   bool      `json:"has_password" doc:"false: the user has not used a link yet, signs in at the OIDC provider, or has a role that ended the password."`
-	External      bool      `json:"external" doc:"The user signs in at the OIDC provider, which says the role each time."`
+	HasPassword   bool      `json:"has_password" doc:"false: the user has not used a link yet, signs in through the OIDC provider, or got a role that ended the password."`
+	External      bool      `json:"external" doc:"The user signs in through the OIDC provider, which sets the role at each sign-in."`
 	Disabled      bool      `json:"disabled"`
 	DisabledAt    *string   `json:"disabled_at" format:"date-time" nullable:"true"`
 	CreatedAt     string    `json:"created_at" format:"date-time"`
 	LastSignInAt  *string   `json:"last_sign_in_at" format:"date-time" nullable:"true" doc:"null: never."`
-	LinkExpiresAt *string   `json:"link_expires_at" format:"date-time" nullable:"true" doc:"Until when the link that was made last can be used; null: there is none, or it was used."`
-	Link          string    `json:"link,omitempty" doc:"Where the user sets a password. Only in answers to creating a user and a link: it opens the account, once."`
+	LinkExpiresAt *string   `json:"link_expires_at" format:"date-time" nullable:"true" doc:"The end of the last link; null: there is none, or it was used."`
+	Link          string    `json:"link,omitempty" doc:"The URL at which the user sets a password, once. Returned only when a user or a link is created: it gives access to the account."`
 }
 
 type usersView struct {
@@ -69,18 +69,18 @@ func emailAddress[T any](set func(*T, string)) value[T] {
 	return scalar(set, textSchema(3, user.MaxEmail), user.CleanEmail)
 }
 
-const roleMeaning = "What the user may do: viewer (see all but addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything)."
+const roleMeaning = "The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything)."
 
 var userFields = table[userForm]{schemaName: "NewUser", fields: []field[userForm]{
-	{"email", required, emailAddress(func(f *userForm, s string) { f.email = s }), "With which the user signs in. Upper and lower case are the same.", "ada@example.com"},
+	{"email", required, emailAddress(func(f *userForm, s string) { f.email = s }), "The sign-in name. Case is ignored.", "ada@example.com"},
 	{"role", required, role(func(f *userForm, r user.Role) { f.role = r }), roleMeaning, nil},
-	{"name", optional, text(func(f *userForm, s string) { f.name = s }, 0, user.MaxName), "What others see. Default: nothing.", "Ada Lovelace"},
+	{"name", optional, text(func(f *userForm, s string) { f.name = s }, 0, user.MaxName), "The name that others see. Default: none.", "Ada Lovelace"},
 }}
 
 var userChanges = table[user.Change]{schemaName: "UserChange", fields: []field[user.Change]{
 	{"role", optional, role(func(c *user.Change, r user.Role) { c.Role = &r }), roleMeaning, nil},
-	{"name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "What others see.", "Ada Lovelace"},
-	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out at once, and cannot sign in.", nil},
+	{"name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "The name that others see.", "Ada Lovelace"},
+	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out immediately, and cannot sign in.", nil},
 }}
 
 func (a *api) createUser(c *call) error {

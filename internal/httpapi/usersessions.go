@@ -12,20 +12,20 @@ import (
 
 // sessionView is a session of a user of the console as the API shows it.
 type sessionView struct {
-	ID         string `json:"id" format:"uuid" doc:"It is no secret, and opens nothing."`
-	CreatedAt  string `json:"created_at" format:"date-time" doc:"When the user signed in."`
-	LastSeenAt string `json:"last_seen_at" format:"date-time" doc:"To about a minute."`
-	ExpiresAt  string `json:"expires_at" format:"date-time" doc:"When it ends, unless it is used before."`
-	Address    string `json:"address" doc:"From which the user signed in."`
-	UserAgent  string `json:"user_agent" doc:"What the browser says that it is: its first 200 bytes."`
+	ID         string `json:"id" format:"uuid" doc:"The id is not secret, and gives no access."`
+	CreatedAt  string `json:"created_at" format:"date-time" doc:"The time of the sign-in."`
+	LastSeenAt string `json:"last_seen_at" format:"date-time" doc:"Accurate to about a minute."`
+	ExpiresAt  string `json:"expires_at" format:"date-time" doc:"The end of the session, unless it is used before."`
+	Address    string `json:"address" doc:"The address at the sign-in."`
+	UserAgent  string `json:"user_agent" doc:"The first 200 bytes of the browser's User-Agent."`
 }
 
 type sessionsView struct {
-	Sessions []sessionView `json:"sessions" doc:"Those that go on, the one that was seen last first: 50 at most."`
+	Sessions []sessionView `json:"sessions" doc:"The open sessions, the last seen first: at most 50."`
 }
 
 type endedView struct {
-	Ended int `json:"ended" doc:"How many sessions went on until now."`
+	Ended int `json:"ended" doc:"The number of sessions that were ended."`
 }
 
 func sessionViewOf(s user.Session) sessionView {

@@ -15,10 +15,10 @@ type deliveryView struct {
 	ID            string              `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
 	Event         push.Event          `json:"event"`
 	PushID        *string             `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
-	Status        push.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: given up, after attempts for a day or a 410."`
+	Status        push.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: sendquota gave up, after attempts for a day or a 410."`
 	Attempts      int                 `json:"attempts"`
-	NextAttemptAt *string             `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending; null while the webhook is disabled."`
-	LastStatus    *int                `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null where there was none."`
+	NextAttemptAt *string             `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending. null while the webhook is disabled."`
+	LastStatus    *int                `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null: there was none."`
 	LastError     string              `json:"last_error" doc:"Why the last attempt failed."`
 	CreatedAt     string              `json:"created_at" format:"date-time"`
 	EndedAt       *string             `json:"ended_at" format:"date-time" nullable:"true"`
@@ -55,9 +55,9 @@ type deliveryFilter struct {
 }
 
 var deliveriesParams = pages(
-	field[deliveryFilter]{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only those in this state.", nil},
-	field[deliveryFilter]{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only this event.", nil},
-	field[deliveryFilter]{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only those about this push.", nil},
+	field[deliveryFilter]{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only entries with this status.", nil},
+	field[deliveryFilter]{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only deliveries of this event.", nil},
+	field[deliveryFilter]{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only deliveries about this push.", nil},
 )
 
 // listDeliveries answers with a page of what a webhook was sent.
@@ -79,11 +79,11 @@ func (a *api) replay(c *call) error {
 
 // sinceFields is from when on to replay what failed.
 var sinceFields = table[time.Time]{schemaName: "SinceForm", fields: []field[time.Time]{
-	{"since", required, moment(func(since *time.Time, t time.Time) { *since = t }), "Events from then on, with a zone.", timeExample},
+	{"since", required, moment(func(since *time.Time, t time.Time) { *since = t }), "Only events at or after this time, with a zone.", timeExample},
 }}
 
 type replayedView struct {
-	Replayed int `json:"replayed" doc:"How many events are sent again, at most ten thousand; repeat the request until it is 0."`
+	Replayed int `json:"replayed" doc:"The number of events that are sent again, at most ten thousand; repeat the request until it is 0."`
 }
 
 // replayFailed sends all that was given up again.

@@ -20,10 +20,10 @@ type webhookView struct {
 	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone."`
 	DisabledAt     *string      `json:"disabled_at" format:"date-time" nullable:"true"`
 	DisabledReason string       `json:"disabled_reason,omitempty"`
-	Failures       int          `json:"failures" doc:"Attempts that have failed since the last success."`
-	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"When the first of these attempts failed."`
+	Failures       int          `json:"failures" doc:"Failed attempts since the last success."`
+	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"The time of the first failed attempt since then."`
 	CreatedAt      string       `json:"created_at" format:"date-time"`
-	Secret         string       `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Only in answers to creating and rotating: store it."`
+	Secret         string       `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Returned only when a webhook is created or its secret replaced: store it."`
 }
 
 type webhooksView struct {
@@ -51,7 +51,7 @@ type webhookForm struct {
 
 var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, check: (*webhookForm).check, fields: []field[webhookForm]{
 	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
-		"The endpoint that events are posted to: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
+		"The endpoint that receives the events: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
 	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil},
 }}
 
