@@ -2,17 +2,17 @@
 .DEFAULT_GOAL := help
 
 GO ?= go
-# Without the folder's name in what it makes, Go builds once for all clones.
+# Without the folder's name in its output, Go builds once for all clones.
 export GOFLAGS := $(strip -trimpath $(GOFLAGS))
 # Programs are static, and are tested as they are built. Only the race detector needs cgo.
 export CGO_ENABLED := 0
 # The Go after the one of go.mod, for test-next.
 NEXT_GO ?= go1.27.2
 GOLANGCI := v2.12.2
-# It is built once, beside what Go has built.
+# The linter is built once, in Go's build cache.
 LINTER = $(shell $(GO) env GOCACHE)/golangci-lint-$(GOLANGCI)/golangci-lint
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
-# What --version and sendquota_build_info say.
+# --version and sendquota_build_info show these.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
 BUILD := github.com/sendquota/sendquota/internal/build
@@ -28,32 +28,32 @@ help: ## List the targets
 run: build ## Run everything here: servers of its own, a demo tenant, API and worker (data is kept)
 	@exec bin/sendquota dev
 
-# Where `make build` puts the programs.
+# `make build` writes the programs to this folder.
 BIN ?= bin
 
 .PHONY: build
-build: ## Build bin/api, bin/worker and bin/sendquota: static, without the symbols of a debugger
+build: ## Build bin/api, bin/worker and bin/sendquota: static, without debug symbols
 	@test -x $(BIN)/sendquota || echo "building; the first time takes a minute"
 	@$(GO) build -ldflags "-s -w -X $(BUILD).version=$(VERSION) -X $(BUILD).revision=$(REVISION)" -o $(BIN)/ ./cmd/...
 
 .PHONY: generate
-generate: ## Make the types and the methods of client/ from the API's document
+generate: ## Generate the types and methods of client/ from the API's OpenAPI document
 	$(GO) generate -C client .
 
 .PHONY: assets
-assets: ## Fetch the files of others that the locks name, with npm
+assets: ## Fetch third-party files that the locks name, with npm
 	$(GO) run ./internal/assets/fetch internal/console/vendor internal/httpapi/vendor e2e/testdata/vendor
 
-# One more package at a time than there are processors: tests wait, too.
+# One more package at a time than there are processors, because tests also wait.
 PACKAGES := $(shell expr `getconf _NPROCESSORS_ONLN` + 1)
 # Tests share one Postgres and one Redis. `make lint` has vetted the code, and nothing reads debug information.
 TESTS := bin/testservers $(GO) test -p $(PACKAGES) -vet=off -ldflags=-w -timeout 30m
-# A module of its own, which ./... leaves out.
+# The client is a separate module, which ./... leaves out.
 CLIENT := github.com/sendquota/sendquota/client/...
-# In the second run of the store's tests each shard is a lane: the shape of a database that is spread over servers.
+# In the second run of the store's tests each shard is a lane, as on a database that is spread over servers.
 LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
 
-# What test-race runs: the packages that are mostly concurrency. test-all has all of them.
+# test-race runs the packages that are mostly concurrency; test-all runs all packages.
 RACED := $(addprefix ./internal/,bulkhead delivery groupcommit loop notify pace queue quota ratelimit redisscript schedule)
 
 bin/testservers: FORCE
@@ -62,10 +62,10 @@ FORCE:
 
 .PHONY: test
 test: bin/testservers ## Run the tests of every guarantee, on real Postgres and Redis of their own
-	$(TESTS) -short ./e2e ./internal/store ./... $(CLIENT) # what takes longest comes first
+	$(TESTS) -short ./e2e ./internal/store ./... $(CLIENT) # the slowest packages come first
 
 .PHONY: test-race
-test-race: bin/testservers ## Run the tests of what works concurrently under the race detector, and some of the store's with 256 lanes
+test-race: bin/testservers ## Run the tests of concurrent packages under the race detector, and some of the store's with 256 lanes
 	$(TESTS) $(RACE) -short $(RACED)
 	$(TESTS) $(RACE) -short $(LANES) -run 'Lane|Shard|Claim|Finish|Promot'
 
@@ -75,7 +75,7 @@ test-all: bin/testservers ## Run everything under the race detector: every story
 	$(TESTS) $(RACE) $(LANES)
 
 .PHONY: test-next
-test-next: ## Test what depends on the insides of net/http with the next Go (NEXT_GO), which is fetched
+test-next: ## Test the packages that depend on the internals of net/http with the next Go (NEXT_GO), which is fetched
 	GOTOOLCHAIN=$(NEXT_GO) $(GO) test -vet=off -ldflags=-w -short ./internal/outbound ./internal/channel
 
 .PHONY: test-newer
@@ -97,7 +97,7 @@ lint: ## Run the linters of .golangci.yml: gofmt, go vet, staticcheck and a few 
 	$(GO) vet -tags nodev ./cmd/sendquota # as the image has it
 
 .PHONY: vuln
-vuln: ## Ask the Go vulnerability database about what is really called
+vuln: ## Check the functions that are called against the Go vulnerability database
 	$(GO) run $(GOVULNCHECK) ./...
 
 .PHONY: bench
@@ -106,7 +106,7 @@ bench: ## Measure against the baselines and write docs/benchmarks.md
 	@exec bin/bench -out docs/benchmarks.md
 
 .PHONY: scale
-scale: ## Compare ROWS=1000000 pushes with 10,000, find what a push costs, and write docs/scale.md's figures
+scale: ## Compare ROWS=1000000 pushes with 10,000, measure the cost of a push, and write docs/scale.md's figures
 	@$(GO) build -o bin/bench ./bench
 	@exec bin/bench -rows $(if $(ROWS),$(ROWS),1000000) -out docs/scale.md
 
@@ -116,5 +116,5 @@ chaos: ## Break everything and prove the guarantees; DURATION=10m for a longer s
 	@exec bin/chaos $(if $(DURATION),-duration $(DURATION)) $(if $(SEED),-seed $(SEED)) $(CHAOS)
 
 .PHONY: clean
-clean: ## Remove what was built; the data in .local/ stays
+clean: ## Remove bin/; the data in .local/ stays
 	rm -rf bin

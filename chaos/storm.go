@@ -132,7 +132,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.sometimes("attempts of unknown outcome", number(sends, func(s send) bool { return s.Outcome == "unknown" && !s.lost() }))
 	r.sometimes("attempts beyond the first", len(sends)-len(f.sends))
 	rare("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
-	r.sometimes("caches that did without Redis", b.said(`"msg":"the quota cache does without Redis; Postgres decides alone"`))
+	r.sometimes("caches that did without Redis", b.said(`"msg":"quota cache: Redis failed; Postgres decides alone"`))
 	rare("cancels of what may have been delivered", number(f.ops, func(o op) bool { return o.Possibly }))
 	rare("attempts lost and reaped", number(sends, send.lost))
 	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))

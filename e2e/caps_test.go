@@ -42,7 +42,7 @@ func TestTenantCaps_Operator(t *testing.T) {
 		want string
 	}{
 		{[]string{"nobody", "--pending", "1"}, `there is no tenant "nobody"`},
-		{[]string{"acme"}, "say --pending"},
+		{[]string{"acme"}, "expected --pending"},
 		{[]string{"acme", "--pending=-1", "--recipients-per-day=many"}, `--pending "-1": must be a whole number from 0`},
 		{[]string{"acme", "--pending=-1", "--recipients-per-day=many"}, `--recipients-per-day "many"`},
 		{[]string{"acme", "--pending", ""}, "--pending"},

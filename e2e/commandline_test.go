@@ -149,11 +149,11 @@ func TestPortInUse(t *testing.T) {
 	taken := l.Addr().String()
 	for name, variable := range map[string]string{"api": "SENDQUOTA_ADDR", "worker": "SENDQUOTA_METRICS_ADDR"} {
 		got := run(t, append(b.Env, variable+"="+taken), name)
-		if want := fmt.Sprintf("%s: %q: another program listens there: stop it, or set %s to another host:port\n", variable, taken, variable); got.Status != 1 || !strings.HasSuffix(got.Err, want) {
+		if want := fmt.Sprintf("%s: %q: another program uses this address; stop it, or set %s to another host:port\n", variable, taken, variable); got.Status != 1 || !strings.HasSuffix(got.Err, want) {
 			t.Errorf("%s: %+v, want %s", name, got, want)
 		}
 	}
-	if got := run(t, append(b.Env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.Status != 1 || !strings.Contains(got.Err, `SENDQUOTA_ADDR: "192.0.2.1:1": cannot listen there`) {
+	if got := run(t, append(b.Env, "SENDQUOTA_ADDR=192.0.2.1:1"), "api"); got.Status != 1 || !strings.Contains(got.Err, `SENDQUOTA_ADDR: "192.0.2.1:1": cannot listen`) {
 		t.Errorf("an address of others: %+v", got)
 	}
 }

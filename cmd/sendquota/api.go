@@ -12,10 +12,10 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// defaultAPI is where an API on this machine listens.
+// defaultAPI is the address of an API on this machine.
 const defaultAPI = "http://127.0.0.1:8080"
 
-// apiFlags are those of commands that call the API.
+// apiFlags are the flags of commands that call the API.
 type apiFlags struct {
 	API     string `name:"api" placeholder:"URL" help:"The address of the API. Default: the one in SENDQUOTA_API, or http://127.0.0.1:8080."`
 	KeyFile string `placeholder:"FILE" help:"A file with an API key. Default: the key in SENDQUOTA_API_KEY."`
@@ -36,7 +36,7 @@ func checkAPI(from, address string) error {
 	return nil
 }
 
-// open returns a client with the key, which needs a scope.
+// open returns a client with the key of the flags or the environment. The scope is only for the error text.
 func (f apiFlags) open(scope string, c client.Config) (*client.Client, error) {
 	key, address := os.Getenv(config.APIKeyVariable), cmp.Or(f.API, os.Getenv(config.APIVariable), defaultAPI)
 	if err := checkAPI(config.APIVariable, address); err != nil {
@@ -50,12 +50,12 @@ func (f apiFlags) open(scope string, c client.Config) (*client.Client, error) {
 		key = string(text)
 	}
 	if key = strings.TrimSpace(key); key == "" {
-		return nil, fmt.Errorf("there is no API key: set SENDQUOTA_API_KEY, or name a file with --key-file; make one with: sendquota keys create --tenant NAME --scopes %s", scope)
+		return nil, fmt.Errorf("there is no API key: set SENDQUOTA_API_KEY or --key-file; to create a key: sendquota keys create --tenant NAME --scopes %s", scope)
 	}
 	return client.New(address, key, c)
 }
 
-// refusal says what the API answered.
+// refusal returns an error with the status and the problem that the API answered.
 func refusal(err error) error {
 	var invalid *client.Invalid
 	var p *client.Problem

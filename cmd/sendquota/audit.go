@@ -15,9 +15,9 @@ import (
 )
 
 type audit struct {
-	Since moment `placeholder:"2026-01-31T09:00:00Z" help:"Look only at what was to be sent, or was sent, from then on (RFC 3339), and at all that waits or is under way. Default: at everything."`
+	Since moment `placeholder:"2026-01-31T09:00:00Z" help:"Check only pushes that were sent, or were to be sent, from this time on (RFC 3339), and all that wait or are under way. Default: all."`
 	jsonFlag
-	Limit int `default:"20" help:"Print at most so many lines for each check; 0: all."`
+	Limit int `default:"20" help:"The maximum number of lines for each check; 0: all."`
 }
 
 // moment is a time on the command line.
@@ -31,10 +31,10 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Help lists the checks behind the flags.
+// Help lists the checks, after the flags.
 func (audit) Help() string {
 	var b strings.Builder
-	b.WriteString("It reads Postgres, and nothing else, in chunks of recipients. Each chunk has a snapshot of its own. The checks:\n")
+	b.WriteString("It reads only Postgres, in chunks of recipients. Each chunk has its own snapshot. The checks:\n")
 	for _, c := range store.Checks {
 		fmt.Fprintf(&b, "\n  %-19s %s", c.Name, c.Meaning)
 	}
@@ -57,7 +57,7 @@ func (c audit) Run() error {
 	told := newProgress(os.Stderr)
 	err := withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		if cfg.File == "" {
-			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: the windows of the default policy are tested")
+			fmt.Fprintln(os.Stderr, "SENDQUOTA_CONFIG is not set: checking the windows of the default policy")
 		}
 		kept := booking.Kept{Pushes: cfg.Retention.Pushes, Sends: cfg.Retention.Sends}
 		pass := st.AuditSince(cfg.Policy.Terms(), kept, c.Since.Time)
@@ -82,13 +82,13 @@ func (c audit) Run() error {
 	return nil
 }
 
-// reporter prints what an audit finds.
+// reporter prints the findings of an audit.
 type reporter interface {
 	add(f store.Finding)
 	end() (violations int, err error)
 }
 
-// lines is a report to be read: up to limit lines for each check.
+// lines is a report for people: up to limit lines for each check.
 type lines struct {
 	to    io.Writer
 	limit int
@@ -114,7 +114,7 @@ func (l *lines) end() (violations int, err error) {
 	return violations, err
 }
 
-// object is a report for programs. It is printed at the end, so that an audit that could not be made prints nothing.
+// object is a report for programs. It is printed at the end, so that a failed audit prints nothing.
 type object struct {
 	to  io.Writer
 	all []store.Finding
@@ -129,13 +129,12 @@ func (o *object) end() (violations int, err error) {
 	return len(o.all), printJSON(o.to, map[string]any{"violations": o.all})
 }
 
-// progress prints how much is checked, a tenth after the other, if standard error is a terminal, or once the audit has become a
-// long one.
+// progress prints each checked tenth if standard error is a terminal, or once the audit has taken 10 seconds.
 type progress struct {
 	to      io.Writer
 	watched bool
 	began   time.Time
-	tenths  int // that were told
+	tenths  int // already printed
 }
 
 func newProgress(to *os.File) *progress {

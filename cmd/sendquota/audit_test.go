@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestProgress_Terminal, and for audits that have become long: each tenth once.
+// TestProgress_Terminal: on a terminal, and in a long audit, each tenth is printed once.
 func TestProgress_Terminal(t *testing.T) {
 	for name, row := range map[string]struct {
 		watched bool

@@ -10,16 +10,16 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// followPause is the time between two looks at a campaign.
+// followPause is the pause between two requests for a campaign.
 const followPause = 500 * time.Millisecond
 
-// follow waits until everybody has a place or was refused one or, with --wait, until all is over. It shows how far that is.
+// follow waits until each recipient has a place or was refused one or, with --wait, until the campaign has ended. It shows the progress.
 func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Campaign, error) {
 	booking := newCountBar(p.Audience, "booking")
 	for p.Status == client.CampaignStatusStarting || r.Wait && p.Status != client.CampaignStatusRunning && !over(p) {
 		_ = booking.Set64(p.Progress.Audience - p.Progress.Pending)
 		var err error
-		if p, err = r.look(ctx); err != nil {
+		if p, err = r.poll(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -31,7 +31,7 @@ func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Cam
 	for !over(p) {
 		_ = sending.Set64(p.Progress.Sent + notSent(p.Progress) - unbooked(p.Progress))
 		var err error
-		if p, err = r.look(ctx); err != nil {
+		if p, err = r.poll(ctx); err != nil {
 			return p, err
 		}
 	}
@@ -39,16 +39,16 @@ func (r *campaignRun) follow(ctx context.Context, p client.Campaign) (client.Cam
 	return p, nil
 }
 
-// unbooked counts the recipients that were given no place: there is nothing to send to them.
+// unbooked counts the recipients without a place. They are sent nothing.
 func unbooked(p client.Progress) int64 { return p.Refused + p.OptedOut + p.Invalid }
 
-// over reports whether nothing more happens in a campaign.
+// over reports whether a campaign has ended.
 func over(p client.Campaign) bool {
 	return p.Status == client.CampaignStatusFinished || p.Status == client.CampaignStatusCanceled
 }
 
-// look reads the campaign after a pause.
-func (r *campaignRun) look(ctx context.Context) (client.Campaign, error) {
+// poll reads the campaign after a pause.
+func (r *campaignRun) poll(ctx context.Context) (client.Campaign, error) {
 	select {
 	case <-ctx.Done():
 		return client.Campaign{}, ctx.Err()
@@ -57,12 +57,12 @@ func (r *campaignRun) look(ctx context.Context) (client.Campaign, error) {
 	return r.api.Campaigns.Get(ctx, r.draft.ID)
 }
 
-// newBytesBar is a progress bar of bytes, of which there may be -1: nobody knows. It is shown on a terminal alone.
+// newBytesBar returns a progress bar of bytes, shown on terminals only. A size of -1 is an unknown one.
 func newBytesBar(size int64, doing string) *progressbar.ProgressBar {
 	return newBar(size, doing, progressbar.OptionShowBytes(true))
 }
 
-// newCountBar is a progress bar of recipients. It is shown on a terminal alone.
+// newCountBar returns a progress bar of recipients, shown on terminals only.
 func newCountBar(count int64, doing string) *progressbar.ProgressBar {
 	return newBar(count, doing, progressbar.OptionShowCount())
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// count is a row of a summary; rows without anybody are left out.
+// count is a row of a summary. Rows with 0 recipients are left out.
 type count struct {
 	title string
 	of    int64
@@ -30,7 +30,7 @@ func printCounts(w io.Writer, all []count) error {
 	return t.Flush()
 }
 
-// stateWords names the status of a campaign, and its phase where that has another name: "running, scheduled".
+// stateWords returns the status of a campaign, and its phase if that has another name: "running, scheduled".
 func stateWords(p client.Campaign) string {
 	if string(p.Phase) == string(p.Status) {
 		return string(p.Status)
@@ -38,7 +38,7 @@ func stateWords(p client.Campaign) string {
 	return string(p.Status) + ", " + strings.ReplaceAll(string(p.Phase), "_", " ")
 }
 
-// printCampaign prints how far a campaign is.
+// printCampaign prints the progress of a campaign.
 func printCampaign(w io.Writer, p client.Campaign, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, p)
@@ -47,7 +47,7 @@ func printCampaign(w io.Writer, p client.Campaign, asJSON bool) error {
 	g := p.Progress
 	moved := ""
 	if g.Deferred > 0 {
-		moved = fmt.Sprintf("%d of those with a place got it later than asked", g.Deferred)
+		moved = fmt.Sprintf("%d of them have a later time than requested", g.Deferred)
 	}
 	return printCounts(w, []count{
 		{"recipients", g.Audience, moved},
@@ -57,13 +57,13 @@ func printCampaign(w io.Writer, p client.Campaign, asJSON bool) error {
 		{"refused", g.Refused, "the quota has no place"},
 		{"opted out", g.OptedOut, "they do not want it"},
 		{"invalid", g.Invalid, "their lines make no message"},
-		{"failed", g.Failed, "the provider did not take it"},
+		{"failed", g.Failed, "the provider did not accept it"},
 		{"expired", g.Expired, "it could not be sent in time"},
 		{"canceled", g.Canceled, ""},
 	})
 }
 
-// printSimulation prints what a start would do.
+// printSimulation prints the result of a simulated start.
 func printSimulation(w io.Writer, s client.Simulation, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, s)
@@ -97,7 +97,7 @@ func printSimulation(w io.Writer, s client.Simulation, asJSON bool) error {
 	return err
 }
 
-// delays says how long how many are deferred.
+// delays lists the numbers of deferred recipients by how long they are deferred, after a colon.
 func delays(all []client.Delay) string {
 	parts := []string{}
 	for _, d := range all {
@@ -115,14 +115,14 @@ func delays(all []client.Delay) string {
 	return ": " + strings.Join(parts, ", ")
 }
 
-// printAudience prints what became of the lines of a file.
+// printAudience counts the lines of a file by their results, and prints the first errors.
 func printAudience(w io.Writer, a client.Audience) {
 	fmt.Fprintf(w, "%d lines: %d recipients", a.Rows, a.Accepted)
 	if a.Duplicates > 0 {
-		fmt.Fprintf(w, ", %d that came before", a.Duplicates)
+		fmt.Fprintf(w, ", %d duplicates", a.Duplicates)
 	}
 	if a.Rejected > 0 {
-		fmt.Fprintf(w, ", %d that cannot be used", a.Rejected)
+		fmt.Fprintf(w, ", %d rejected", a.Rejected)
 	}
 	fmt.Fprintln(w)
 	for _, e := range a.Errors[:min(len(a.Errors), 10)] {

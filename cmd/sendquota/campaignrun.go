@@ -18,34 +18,34 @@ import (
 
 type runCampaign struct {
 	apiFlags
-	File         string `arg:"" help:"The recipients: CSV with a header line, whose column recipient is needed, or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard input."`
-	Name         string `help:"What the campaign is called. Default: the name of the file."`
+	File         string `arg:"" help:"The recipients: CSV with a header line and a column recipient, or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard input."`
+	Name         string `help:"The name of the campaign. Default: the name of the file."`
 	Channel      string `help:"The channel that delivers it. Default: the API's first one."`
-	Category     string `help:"A label, such as marketing, which rules, quiet hours and opt-outs may be about."`
+	Category     string `help:"A label, such as marketing, for rules, quiet hours and opt-outs."`
 	Message      string `required:"" placeholder:"JSON|@FILE" help:"The message, an object of JSON, or @ and a file with it. {{ column }} in its texts is replaced for each recipient."`
-	SendAt       moment `placeholder:"TIME" xor:"when" help:"When, with a zone: 2026-12-01T09:00:00+01:00. Default: when it is started."`
-	LocalTime    string `placeholder:"TIME" xor:"when" help:"When, by the clocks where each recipient lives: 2026-12-01T09:00."`
-	TimeZone     string `placeholder:"ZONE" help:"The clocks of --local-time, such as Europe/Berlin, in the place of each recipient's."`
-	Spread       string `placeholder:"SPAN" help:"Over how long the recipients are spread, such as 30m. Default: all at once."`
-	OnConflict   string `enum:"reject,defer" default:"reject" help:"What becomes of those whose quota is full then: reject (they get nothing), or defer (to their next free time). Default: ${default}."`
-	Latest       moment `placeholder:"TIME" help:"The latest time to defer to."`
-	ExpiresAfter string `placeholder:"SPAN" help:"What is not sent so long after its time is not sent any more, such as 4h. Default: as the API is configured."`
-	Format       string `enum:"auto,csv,ndjson" default:"auto" help:"Of the file: csv, ndjson, or auto: by its name."`
-	Simulate     bool   `help:"Only say what would happen. Nothing is booked, and nothing is left behind."`
-	Wait         bool   `help:"Stay until everything is sent. Default: until everybody has a place, or was refused one."`
+	SendAt       moment `placeholder:"TIME" xor:"when" help:"The send time, with a zone: 2026-12-01T09:00:00+01:00. Default: the time of the start."`
+	LocalTime    string `placeholder:"TIME" xor:"when" help:"The send time on the clocks of each recipient: 2026-12-01T09:00."`
+	TimeZone     string `placeholder:"ZONE" help:"The zone of --local-time, such as Europe/Berlin. Default: each recipient's."`
+	Spread       string `placeholder:"SPAN" help:"Spread the recipients over this time, such as 30m. Default: all at once."`
+	OnConflict   string `enum:"reject,defer" default:"reject" help:"For recipients whose quota is full then: reject (they get nothing), or defer (to their next free time). Default: ${default}."`
+	Latest       moment `placeholder:"TIME" help:"Defer no recipient to a time after this."`
+	ExpiresAfter string `placeholder:"SPAN" help:"How long after its time a push can still be sent, such as 4h. Default: as the API is configured."`
+	Format       string `enum:"auto,csv,ndjson" default:"auto" help:"The format of the file: csv, ndjson, or auto: by its name."`
+	Simulate     bool   `help:"Only show what would happen. Nothing is booked, and the draft is removed."`
+	Wait         bool   `help:"Wait until everything is sent. Default: until each recipient has a place, or was refused one."`
 	Yes          bool   `short:"y" help:"Do not ask before the start. Without a terminal, it never asks."`
 	jsonFlag
 }
 
-// Help tells what happens, and the exit statuses.
+// Help explains the steps and the exit statuses.
 func (runCampaign) Help() string {
-	return `It uploads the recipients, asks, starts the campaign and shows how it is booked. The campaign runs in sendquota: once it is started, ending this command does not stop it. sendquota campaign pause ID does.
+	return `It uploads the recipients, asks for confirmation, starts the campaign and shows the progress of its bookings. The campaign runs in sendquota: ending this command does not stop it. sendquota campaign pause ID does.
 
   sendquota campaign run winter.csv --name "Winter sale" --send-at 2026-12-01T09:00:00Z --on-conflict defer --message @message.json --simulate
 
-docs/campaigns.md explains the file, the message, and what each outcome means.
+docs/campaigns.md explains the file, the message, and the meaning of each outcome.
 
-Exit status: 0 everybody was sent it (or has a place; or, with --simulate, would have), 1 some were not, or the command was interrupted, 2 a wrong command line, no API key, or a file that cannot be read, 3 the API refused it or did not answer, the start was not wanted, or the result cannot be printed.`
+Exit status: 0 all recipients were sent it (or have a place; or, with --simulate, would have), 1 some were not, or the command was interrupted, 2 a wrong command line, no API key, or a file that cannot be read, 3 the API refused it or did not answer, the start was not confirmed, or the result cannot be printed.`
 }
 
 func (c runCampaign) Run() error {
@@ -61,7 +61,7 @@ func (c runCampaign) Run() error {
 		defer in.Close()
 	}
 	if info, err := in.Stat(); err == nil && info.IsDir() {
-		return exitStatus{fmt.Errorf("%s is a folder, and no file with recipients", c.File), exitUsage}
+		return exitStatus{fmt.Errorf("%s is a folder; name a file with recipients", c.File), exitUsage}
 	}
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
 		draft, err := api.Campaigns.Create(ctx, "", client.NewCampaign{
@@ -76,7 +76,7 @@ func (c runCampaign) Run() error {
 	})
 }
 
-// message reads the message, which is an object.
+// message parses the message, which must be an object of JSON.
 func (c runCampaign) message() (client.Message, error) {
 	text, from := []byte(c.Message), "--message"
 	if file, ok := strings.CutPrefix(c.Message, "@"); ok {
@@ -108,7 +108,7 @@ type campaignRun struct {
 	audience client.Audience
 }
 
-// run goes all the way. A draft that is not started is removed.
+// run uploads, simulates or starts, and follows. It removes a draft that is not started.
 func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 	started := false
 	defer func() {
@@ -125,10 +125,10 @@ func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 	if r.Simulate {
 		return r.simulate(ctx)
 	}
-	if !r.wanted(ctx) {
+	if !r.confirmed(ctx) {
 		return exitStatus{errors.New("not started: nothing was booked, and the draft is removed"), exitRefused}
 	}
-	started = true // from here on, perhaps
+	started = true // possibly, from here on
 	p, err := r.api.Campaigns.Start(ctx, r.draft.ID)
 	var state *client.CampaignState
 	var problem *client.Problem
@@ -146,14 +146,14 @@ func (r *campaignRun) run(ctx context.Context, in *os.File) error {
 	return r.report(p)
 }
 
-// discard removes the draft, as well as that goes.
+// discard removes the draft, and ignores errors.
 func (r *campaignRun) discard() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	_ = r.api.Campaigns.Delete(ctx, r.draft.ID)
 }
 
-// stopped is the error of a run that did not come to its end, and says what there is now.
+// stopped returns the error of an incomplete run, with the current state.
 func (r *campaignRun) stopped(ctx context.Context, err error, now string) error {
 	if ctx.Err() != nil {
 		return exitStatus{fmt.Errorf("interrupted: %s", now), exitNotAll}
@@ -162,10 +162,10 @@ func (r *campaignRun) stopped(ctx context.Context, err error, now string) error 
 }
 
 func (r *campaignRun) goesOn(how string) string {
-	return fmt.Sprintf("the campaign %s\n  how far it is:  sendquota campaign show %[2]s\n  to hold it:     sendquota campaign pause %[2]s\n  to end it:      sendquota campaign cancel %[2]s", how, r.draft.ID)
+	return fmt.Sprintf("the campaign %s\n  its progress:  sendquota campaign show %[2]s\n  to pause it:   sendquota campaign pause %[2]s\n  to end it:     sendquota campaign cancel %[2]s", how, r.draft.ID)
 }
 
-// upload sends the file, with a progress bar if somebody watches.
+// upload sends the file, with a progress bar on a terminal.
 func (r *campaignRun) upload(ctx context.Context, in *os.File) error {
 	size := int64(-1)
 	if info, err := in.Stat(); err == nil && info.Mode().IsRegular() {
@@ -178,7 +178,7 @@ func (r *campaignRun) upload(ctx context.Context, in *os.File) error {
 	return err
 }
 
-// chosenFormat is what --format says of a file.
+// chosenFormat returns the format that --format gives, or the one of the file's name.
 func chosenFormat(given, file string) client.Format {
 	switch given {
 	case "csv":
@@ -189,7 +189,7 @@ func chosenFormat(given, file string) client.Format {
 	return formatOf(file)
 }
 
-// formatOf is the format of a file, by its name.
+// formatOf returns the format of a file by its name.
 func formatOf(file string) client.Format {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".ndjson", ".jsonl", ".json":
@@ -209,8 +209,8 @@ func (r *campaignRun) simulate(ctx context.Context) error {
 	return r.left(found.Refused+found.OptedOut+found.Invalid, found.Recipients, "would not be sent it")
 }
 
-// wanted asks whether to start, if there is somebody to ask.
-func (r *campaignRun) wanted(ctx context.Context) bool {
+// confirmed asks whether to start, if standard input and error are terminals.
+func (r *campaignRun) confirmed(ctx context.Context) bool {
 	if r.Yes || r.JSON || !watched(os.Stdin) || !watched(os.Stderr) {
 		return true
 	}
@@ -229,7 +229,7 @@ func (r *campaignRun) wanted(ctx context.Context) bool {
 	}
 }
 
-// report prints how it ended.
+// report prints the campaign at the end of the command.
 func (r *campaignRun) report(p client.Campaign) error {
 	if err := printCampaign(os.Stdout, p, r.JSON); err != nil {
 		return fmt.Errorf("%s: %w", r.goesOn("goes on, and cannot be printed"), err)
@@ -237,7 +237,7 @@ func (r *campaignRun) report(p client.Campaign) error {
 	return r.left(notSent(p.Progress), p.Audience, "are not sent it")
 }
 
-// left is the error if somebody is left out, by the campaign or because a line could not be used.
+// left returns an error if recipients are left out, by the campaign or because their lines were rejected.
 func (r *campaignRun) left(out, of int64, how string) error {
 	if out += r.audience.Rejected; out == 0 {
 		return nil
@@ -245,7 +245,7 @@ func (r *campaignRun) left(out, of int64, how string) error {
 	return exitStatus{fmt.Errorf("%d of %d %s", out, of+r.audience.Rejected, how), exitNotAll}
 }
 
-// watchedReader is the file with a bar that moves as it is read; it can be read again if the file can.
+// watchedReader returns a reader of the file that moves a bar. It can seek if the size is known.
 func watchedReader(in *os.File, bar io.Writer, size int64) io.Reader {
 	through := io.TeeReader(in, bar)
 	if size < 0 {

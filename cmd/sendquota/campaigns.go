@@ -15,8 +15,8 @@ import (
 // Exit statuses of the commands about campaigns.
 const (
 	exitNotAll  = 1 // some recipients were not sent it
-	exitUsage   = 2 // also: there is no key, or a file cannot be read
-	exitRefused = 3 // by the API, or there was no answer, or it could not be printed
+	exitUsage   = 2 // also: no key, or a file that cannot be read
+	exitRefused = 3 // the API refused or did not answer, or the result could not be printed
 )
 
 // withAPI runs work with a client.
@@ -39,8 +39,8 @@ func (f apiFlags) withAPI(scope string, work func(ctx context.Context, api *clie
 
 type listCampaigns struct {
 	apiFlags
-	Status string `enum:",draft,starting,running,pausing,paused,canceling,canceled,finished" default:"" help:"Only those in this state."`
-	Limit  int    `default:"50" help:"How many, the latest first. Default: ${default}."`
+	Status string `enum:",draft,starting,running,pausing,paused,canceling,canceled,finished" default:"" help:"Only campaigns in this state."`
+	Limit  int    `default:"50" help:"The maximum number, the latest first. Default: ${default}."`
 	jsonFlag
 }
 
@@ -66,7 +66,7 @@ func (c listCampaigns) Run() error {
 	})
 }
 
-// sendTime is when a campaign is sent, to be read.
+// sendTime formats the send time of a campaign for people.
 func sendTime(p client.Campaign) string {
 	switch {
 	case p.LocalTime != "" && p.TimeZone == "":
@@ -81,7 +81,7 @@ func sendTime(p client.Campaign) string {
 	return "when started"
 }
 
-// notSent counts those who were not, and will not be, sent it.
+// notSent counts the recipients that were not, and will not be, sent the message.
 func notSent(p client.Progress) int64 {
 	return p.Refused + p.OptedOut + p.Invalid + p.Failed + p.Expired + p.Canceled
 }
@@ -89,8 +89,8 @@ func notSent(p client.Progress) int64 {
 type showCampaign struct {
 	apiFlags
 	ID         string `arg:"" help:"The id of the campaign."`
-	Recipients string `placeholder:"FILE" help:"Write each recipient, with what became of it and why, to this file: CSV or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard output, in the place of the campaign."`
-	Dialect    string `enum:"excel,plain" default:"excel" help:"Of CSV: excel (opened by a double click: a byte order mark, semicolons, Windows line ends) or plain (commas). Default: ${default}."`
+	Recipients string `placeholder:"FILE" help:"Write each recipient, with the outcome and the reason, to this file: CSV or, if its name ends in .ndjson or .jsonl, NDJSON. -: standard output, instead of the campaign."`
+	Dialect    string `enum:"excel,plain" default:"excel" help:"The dialect of CSV: excel (a byte order mark, semicolons, Windows line ends, for a double click) or plain (commas). Default: ${default}."`
 	jsonFlag
 }
 
@@ -110,7 +110,7 @@ func (c showCampaign) Run() error {
 	})
 }
 
-// export writes the recipients. What is not complete is removed.
+// export writes the recipients. It removes an incomplete file.
 func (c showCampaign) export(ctx context.Context, api *client.Client) error {
 	options, format := client.ExportCampaignRecipientsOptions{}, formatOf(c.Recipients)
 	if format == client.CSV {
@@ -132,19 +132,19 @@ func (c showCampaign) export(ctx context.Context, api *client.Client) error {
 	if _, err = io.Copy(file, lines); err != nil {
 		_ = file.Close()
 		_ = os.Remove(c.Recipients)
-		return fmt.Errorf("the export broke off: %w", err)
+		return fmt.Errorf("the export stopped before its end: %w", err)
 	}
 	return file.Close()
 }
 
-// turnCampaign is a command that changes the state of a campaign.
-type turnCampaign struct {
+// changeCampaign is a command that changes the state of a campaign.
+type changeCampaign struct {
 	apiFlags
 	ID string `arg:"" help:"The id of the campaign."`
 	jsonFlag
 }
 
-func (c turnCampaign) turn(do func(client.CampaignsAPI, context.Context, string) (client.Campaign, error)) error {
+func (c changeCampaign) change(do func(client.CampaignsAPI, context.Context, string) (client.Campaign, error)) error {
 	return c.withAPI("campaigns:write", func(ctx context.Context, api *client.Client) error {
 		p, err := do(api.Campaigns, ctx, c.ID)
 		if err != nil {
@@ -154,18 +154,18 @@ func (c turnCampaign) turn(do func(client.CampaignsAPI, context.Context, string)
 	})
 }
 
-type startCampaign struct{ turnCampaign }
+type startCampaign struct{ changeCampaign }
 
-func (c startCampaign) Run() error { return c.turn(client.CampaignsAPI.Start) }
+func (c startCampaign) Run() error { return c.change(client.CampaignsAPI.Start) }
 
-type pauseCampaign struct{ turnCampaign }
+type pauseCampaign struct{ changeCampaign }
 
-func (c pauseCampaign) Run() error { return c.turn(client.CampaignsAPI.Pause) }
+func (c pauseCampaign) Run() error { return c.change(client.CampaignsAPI.Pause) }
 
-type resumeCampaign struct{ turnCampaign }
+type resumeCampaign struct{ changeCampaign }
 
-func (c resumeCampaign) Run() error { return c.turn(client.CampaignsAPI.Resume) }
+func (c resumeCampaign) Run() error { return c.change(client.CampaignsAPI.Resume) }
 
-type cancelCampaign struct{ turnCampaign }
+type cancelCampaign struct{ changeCampaign }
 
-func (c cancelCampaign) Run() error { return c.turn(client.CampaignsAPI.Cancel) }
+func (c cancelCampaign) Run() error { return c.change(client.CampaignsAPI.Cancel) }

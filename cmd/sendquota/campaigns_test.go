@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// TestShowCampaign_Recipients: a file of recipients is for a spreadsheet, unless the command line, or the name of the file, says otherwise.
+// TestShowCampaign_Recipients: a file of recipients is for a spreadsheet, unless a flag or the name of the file chooses another format.
 func TestShowCampaign_Recipients(t *testing.T) {
 	var asked http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -11,21 +11,21 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// usual is what stands for a cap that the tenant shares with all others.
+// usual stands for the cap of tenant_caps, which holds for all tenants.
 const usual = "default"
 
 type capTenant struct {
 	jsonFlag
 	Name             string  `arg:"" help:"Name of the tenant."`
-	Pending          *string `placeholder:"N" help:"How many pushes may be scheduled or being sent; 0: any number; default: as tenant_caps says."`
-	RecipientsPerDay *string `placeholder:"N" help:"How many recipients may have pushes on one day of UTC; 0: any number; default: as tenant_caps says."`
-	AudienceBytes    *string `placeholder:"N" help:"How many bytes the audiences of campaigns may have together; 0: any number; default: as tenant_caps says."`
+	Pending          *string `placeholder:"N" help:"The maximum number of pushes that are scheduled or being sent; 0: no maximum; default: the one of tenant_caps."`
+	RecipientsPerDay *string `placeholder:"N" help:"The maximum number of recipients with pushes on one day of UTC; 0: no maximum; default: the one of tenant_caps."`
+	AudienceBytes    *string `placeholder:"N" help:"The maximum size of all audiences of campaigns together, in bytes; 0: no maximum; default: the one of tenant_caps."`
 }
 
 // Validate is called by kong.
 func (c capTenant) Validate() error {
 	if c.Pending == nil && c.RecipientsPerDay == nil && c.AudienceBytes == nil {
-		return errors.New("say --pending, --recipients-per-day or --audience-bytes")
+		return errors.New("expected --pending, --recipients-per-day or --audience-bytes")
 	}
 	_, pending := capOf("--pending", c.Pending, mostPushes)
 	_, recipients := capOf("--recipients-per-day", c.RecipientsPerDay, mostPushes)
@@ -39,7 +39,7 @@ const (
 	mostBytes  = 1_000_000_000_000_000
 )
 
-// capOf reads a cap; nil is the one that holds for all tenants.
+// capOf parses a cap; nil is the cap of all tenants.
 func capOf(flag string, given *string, most int) (*int, error) {
 	if given == nil || *given == usual {
 		return nil, nil
@@ -55,7 +55,7 @@ func (c capTenant) Run() error {
 	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		own, err := st.CapTenant(ctx, c.Name, func(own *push.OwnCaps) {
 			if c.Pending != nil {
-				own.PendingPushes, _ = capOf("", c.Pending, mostPushes) // checked before
+				own.PendingPushes, _ = capOf("", c.Pending, mostPushes) // Validate has checked it
 			}
 			if c.RecipientsPerDay != nil {
 				own.RecipientsPerDay, _ = capOf("", c.RecipientsPerDay, mostPushes)

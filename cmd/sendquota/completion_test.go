@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCompletion_Bash: bash takes the lines, and what they name completes commands and flags.
+// TestCompletion_Bash: bash runs the script, which completes commands and flags.
 func TestCompletion_Bash(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
@@ -33,7 +33,7 @@ func TestCompletion_Bash(t *testing.T) {
 	}
 }
 
-// TestCompletion_Shells: each shell has its lines, and an unknown one is named.
+// TestCompletion_Shells: each shell has a script, and the error names an unknown shell.
 func TestCompletion_Shells(t *testing.T) {
 	t.Parallel()
 	for shell, want := range map[string]string{"bash": "complete ", "zsh": "bashcompinit", "fish": "complete -f -c sendquota"} {

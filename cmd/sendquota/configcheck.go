@@ -13,7 +13,7 @@ import (
 type checkConfig struct {
 	jsonFlag
 	File    *string `arg:"" optional:"" help:"The YAML file, instead of the one that SENDQUOTA_CONFIG names."`
-	Connect bool    `help:"If the settings have no faults, connect to Postgres and Redis, and report whatever they lack: migrations, rights, versions, and settings of theirs. Nothing is changed."`
+	Connect bool    `help:"If the settings have no errors, connect to Postgres and Redis, and report what they lack: migrations, rights, versions, and server settings. Nothing is changed."`
 }
 
 // Validate is called by kong.
@@ -24,7 +24,7 @@ func (c checkConfig) Validate() error {
 	return nil
 }
 
-// printFaults prints v with each line of err as a fault; or, without --json, a text if there are no faults. It returns err too.
+// printFaults prints v with each line of err as a fault. Without --json it prints the text if there is no error. It returns err too.
 func (f jsonFlag) printFaults(v map[string]any, err error, text string, args ...any) error {
 	v["faults"] = []string{}
 	if err != nil {
@@ -36,7 +36,7 @@ func (f jsonFlag) printFaults(v map[string]any, err error, text string, args ...
 	return err
 }
 
-// Run reads the settings as the services do. It connects to the servers only if it is asked to.
+// Run reads the settings as the services do. It connects to the servers only with --connect.
 func (c checkConfig) Run() error {
 	environ := os.Environ()
 	if c.File != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestCheckConfig_Connect: the servers are asked only with --connect, which reports what both lack.
+// TestCheckConfig_Connect: only --connect connects to the servers, and reports the deficits of both.
 func TestCheckConfig_Connect(t *testing.T) {
 	url := testenv.Postgres(t)
 	t.Setenv("DATABASE_URL", url)

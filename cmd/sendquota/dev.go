@@ -23,19 +23,19 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// devCommands are for machines of developers. The tag nodev leaves them out, with all that they need.
+// devCommands are for developers' machines. The build tag nodev leaves them and their dependencies out.
 type devCommands struct {
-	Dev dev `cmd:"" help:"Run everything on this machine: Postgres and Redis of its own, a demo tenant, API and worker."`
+	Dev dev `cmd:"" help:"Run everything on this machine: its own Postgres and Redis, a demo tenant, API and worker."`
 }
 
 type dev struct {
-	Dir             string `default:".local" help:"Where the data is kept between runs."`
-	DatabaseURL     string `name:"database-url" placeholder:"URL" help:"Use this Postgres, instead of one that is started here. A database with a tenant other than demo is refused. DATABASE_URL is ignored."`
-	RedisURL        string `name:"redis-url" placeholder:"URL" help:"Use this Redis, instead of one that is started here. REDIS_URL is ignored."`
-	PrivateWebhooks bool   `help:"Let webhooks of tenants go to loopback and private networks, to try them with a server on this machine."`
+	Dir             string `default:".local" help:"The folder that keeps the data between runs."`
+	DatabaseURL     string `name:"database-url" placeholder:"URL" help:"Use this Postgres instead of starting one. A database with a tenant other than demo is refused. DATABASE_URL is ignored."`
+	RedisURL        string `name:"redis-url" placeholder:"URL" help:"Use this Redis instead of starting one. REDIS_URL is ignored."`
+	PrivateWebhooks bool   `help:"Permit webhooks of tenants to loopback and private networks, to try them with a server on this machine."`
 }
 
-// Run starts what is missing, prints how to try it, and serves until it is told to stop.
+// Run starts the servers, prints how to try them, and serves until a signal stops it.
 func (c dev) Run() error {
 	cfg, err := c.settings(os.Environ())
 	if err != nil {
@@ -57,7 +57,7 @@ func (c dev) Run() error {
 		return err
 	}
 	defer func() { _ = release() }()
-	_ = os.Remove(c.addressPath()) // of a run that was killed
+	_ = os.Remove(c.addressPath()) // left by a killed run
 	defer os.Remove(c.addressPath())
 	if cfg.SealKey == "" {
 		if cfg.SealKey, err = c.sealKey(); err != nil {
@@ -77,7 +77,7 @@ func (c dev) Run() error {
 	return errors.Join(c.serve(ctx, cfg), stack.Close())
 }
 
-// serve runs the programs on servers that are there.
+// serve runs the programs on running servers.
 func (c dev) serve(ctx context.Context, cfg config.Config) error {
 	logPath := filepath.Join(c.Dir, "sendquota.log")
 	logFile, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -124,19 +124,19 @@ func (c dev) serve(ctx context.Context, cfg config.Config) error {
 	return errors.Join(g.Wait(), a.Close())
 }
 
-// addressPath is the file in which a second run finds the address of the first.
+// addressPath returns the path of the file with the address of the running API, for a second run.
 func (c dev) addressPath() string { return filepath.Join(c.Dir, "address") }
 
 func (c dev) runsAlready() error {
-	elsewhere := "stop that one with Ctrl-C, or run another one beside it: SENDQUOTA_ADDR=127.0.0.1:8090 " + os.Args[0] + " dev --dir .local2"
+	elsewhere := "stop that one with Ctrl-C, or run a second one: SENDQUOTA_ADDR=127.0.0.1:8090 " + os.Args[0] + " dev --dir .local2"
 	addr, err := os.ReadFile(c.addressPath())
 	if err != nil {
-		return fmt.Errorf("another sendquota is about to start or to stop in %s; %s", c.Dir, elsewhere)
+		return fmt.Errorf("another sendquota is starting or stopping in %s; %s", c.Dir, elsewhere)
 	}
 	return fmt.Errorf("sendquota runs already, at http://%s, with its data in %s; %s", addr, c.Dir, elsewhere)
 }
 
-// demo returns a key of the demo tenant, and an invitation of its first admin.
+// demo returns a key of the demo tenant, and an invitation for its first admin.
 func (c dev) demo(ctx context.Context, cfg config.Config) (key string, admin invitation, err error) {
 	st, err := store.Open(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: 4})
 	if err != nil {
@@ -154,11 +154,11 @@ func (c dev) demo(ctx context.Context, cfg config.Config) (key string, admin inv
 	return key, admin, err
 }
 
-// invitation is a link with which an admin of the demo tenant sets a password; the zero value: there is none.
+// invitation has the token of a link that sets the password of an admin of the demo tenant. The zero value is no invitation.
 type invitation struct{ email, token string }
 
-// demoAdmin returns an invitation of an admin of the demo tenant, who is made if there is none; none if somebody can sign in as
-// one already, or if the demo's own user was made something else.
+// demoAdmin returns an invitation for an admin of the demo tenant, and creates the admin if there is none. It returns no invitation
+// if an admin can sign in already, or if the demo's own user has another role now.
 func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (invitation, error) {
 	users, err := st.Users(ctx, tenant)
 	if err != nil {
@@ -181,10 +181,10 @@ func demoAdmin(ctx context.Context, st *store.Store, tenant uuid.UUID) (invitati
 	return invitation{u.Email, token}, err
 }
 
-// demoEmail is with what the first admin of the demo tenant signs in.
+// demoEmail is the address of the first admin of the demo tenant.
 const demoEmail = "admin@demo.example"
 
-// demoKey returns a key of the demo tenant: that of the last run, if the database still knows it.
+// demoKey returns a key of the demo tenant: the key of the last run, if the database still has it.
 func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (string, error) {
 	path := filepath.Join(c.Dir, "demo-key")
 	if old, err := os.ReadFile(path); err == nil {
@@ -200,9 +200,9 @@ func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (st
 	return key, os.WriteFile(path, []byte(key), 0o600)
 }
 
-// invite says how to sign in to the console, of an API that listens at addr.
+// invite prints how to sign in to the console of an API that listens at addr.
 func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
-	cfg.Addr = addr // where it listens indeed
+	cfg.Addr = addr // the actual address, also for port 0
 	at := cfg.ConsoleURL()
 	if admin.token == "" {
 		fmt.Fprintf(w, "The console is at %s/console\n\n", at)
@@ -214,7 +214,7 @@ func invite(w io.Writer, cfg config.Config, addr string, admin invitation) {
 func welcome(w io.Writer, addr, key, logPath, channel string, inbox bool) {
 	then := "Then watch the first one arrive here."
 	if !inbox {
-		then = "The first one goes to your channel: the console shows what becomes of it."
+		then = "The first one goes to your channel: the console shows its result."
 	}
 	fmt.Fprintf(w, `
 sendquota is running.
@@ -229,7 +229,7 @@ Schedule a push for 15 seconds from now:
   curl -sS http://%[1]s/v1/pushes -H 'Authorization: Bearer %[2]s' -H 'Content-Type: application/json' \
     -d '{"recipient": "user-1", "message": {"title": "Hello"}, "send_at": "'$(date -u -d '+15 seconds' +%%FT%%TZ)'"}'
 
-Run it twice: the second is refused, and says why and when else. %[5]s
+Run it twice: the second is refused, with the reason and the next free time. %[5]s
 Stop with Ctrl-C; the data stays.
 
 `, addr, key, logPath, channel, then)

@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestWelcome_Inbox: messages arrive in the terminal only where it takes the place of the channels that a file would have.
+// TestWelcome_Inbox: messages arrive in the terminal only without a file of settings, which would have its own channels.
 func TestWelcome_Inbox(t *testing.T) {
 	t.Parallel()
 	for _, inbox := range []bool{true, false} {
@@ -28,7 +28,7 @@ func TestWelcome_Inbox(t *testing.T) {
 	}
 }
 
-// TestDev_IgnoresServersOfEnvironment: the variables of the shell, which may name servers of production, name none for dev; the flags do.
+// TestDev_IgnoresServersOfEnvironment: dev ignores the shell's variables, which may name servers of production; the flags name servers.
 func TestDev_IgnoresServersOfEnvironment(t *testing.T) {
 	t.Setenv("PGOPTIONS", "-c search_path=app")
 	shell := []string{"DATABASE_URL=postgres://production/db", "REDIS_URL=redis://production", "PGOPTIONS=-c search_path=app"}
@@ -49,8 +49,8 @@ func TestDev_IgnoresServersOfEnvironment(t *testing.T) {
 	}
 }
 
-// TestDev_SealKey: the first run makes a key beside the data, which only its user reads, and later ones take it, whatever key the shell has;
-// beside a database that is named, the shell's is taken.
+// TestDev_SealKey: the first run makes a key beside the data, which only its user can read. Later runs use it, and ignore the shell's
+// key. With --database-url, dev uses the shell's key.
 func TestDev_SealKey(t *testing.T) {
 	t.Parallel()
 	c := dev{Dir: t.TempDir()}
@@ -98,7 +98,7 @@ func TestDev_RefusesTenants(t *testing.T) {
 	}
 }
 
-// TestDemoAdmin: each run of the demo has a link until somebody has used one.
+// TestDemoAdmin: each run of the demo has a link until one has been used.
 func TestDemoAdmin(t *testing.T) {
 	st, err := store.Open(t.Context(), testenv.Postgres(t), store.Config{})
 	if err != nil {
@@ -121,7 +121,7 @@ func TestDemoAdmin(t *testing.T) {
 	if first == last {
 		t.Errorf("%+v", last)
 	}
-	// Another admin can sign in, so no link is needed, whoever else has not used one.
+	// Another admin can sign in, so no link is needed, although the first admin has not used one.
 	token, link := user.NewLink()
 	bea, err := st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "bea@x", Role: user.Admin, Link: link})
 	if err != nil {
@@ -143,7 +143,7 @@ func TestDemoAdmin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The link is told to be that of the admin whose it is.
+	// The invitation names the admin of the link.
 	if _, err = st.CreateUser(t.Context(), user.New{Tenant: tenant, Email: "cy@x", Role: user.Admin}); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestDemoAdmin(t *testing.T) {
 	invited("cy@x")
 }
 
-// TestInvite: the link leads to where the console is served.
+// TestInvite: the link leads to the address of the console.
 func TestInvite(t *testing.T) {
 	for _, row := range []struct{ public, addr, want string }{
 		{"", "", "http://127.0.0.1:4711"},

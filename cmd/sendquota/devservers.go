@@ -17,10 +17,10 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// demoTenant is the only tenant of a database that dev takes.
+// demoTenant is the only tenant that a database for dev may have.
 const demoTenant = "demo"
 
-// postgresVariables names the variables by which libpq and pgx connect.
+// postgresVariables returns the names of the variables that libpq and pgx read to connect.
 func postgresVariables(environ []string) (names []string) {
 	for _, one := range environ {
 		if name, _, _ := strings.Cut(one, "="); strings.HasPrefix(name, "PG") && name != "PGDATA" {
@@ -30,14 +30,14 @@ func postgresVariables(environ []string) (names []string) {
 	return names
 }
 
-// settings reads the settings. Only the flags name servers: the variables of the shell may name those of production, and hold their key.
+// settings reads the settings. Only the flags name servers: the shell's variables may name servers of production, and hold their key.
 func (c dev) settings(environ []string) (config.Config, error) {
 	rest, left := devstack.WithoutServices(environ)
-	if c.DatabaseURL == "" { // its secrets are sealed by the key of the folder
+	if c.DatabaseURL == "" { // the key of the folder seals its secrets
 		var keys []string
 		rest, keys = devstack.Without(rest, seal.KeyVariable, seal.PreviousVariable)
 		left = append(left, keys...)
-		for _, name := range postgresVariables(environ) { // they change what every URL means
+		for _, name := range postgresVariables(environ) { // they change the meaning of every URL
 			rest, _ = devstack.Without(rest, name)
 			left = append(left, name)
 			if err := os.Unsetenv(name); err != nil {
@@ -46,7 +46,7 @@ func (c dev) settings(environ []string) (config.Config, error) {
 		}
 	}
 	if len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "ignoring %s: dev uses servers of its own; --database-url and --redis-url name others\n", strings.Join(left, " and "))
+		fmt.Fprintf(os.Stderr, "ignoring %s: dev starts its own servers; --database-url and --redis-url name others\n", strings.Join(left, " and "))
 	}
 	cfg, err := config.LoadDev(append(rest, "DATABASE_URL="+c.DatabaseURL, "REDIS_URL="+c.RedisURL))
 	if wrong, is := errors.AsType[config.Errors](err); is {
@@ -62,14 +62,14 @@ func (c dev) settings(environ []string) (config.Config, error) {
 	return cfg, err
 }
 
-// sealKey returns the key that is kept in the folder, beside the data that it seals. The first run makes it.
+// sealKey returns the key in the folder, beside the data that it seals. The first run makes it.
 func (c dev) sealKey() (config.Secret, error) {
 	path := filepath.Join(c.Dir, "seal-key")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte(seal.NewKey())
 		if err = os.WriteFile(path+".new", text, 0o600); err == nil {
-			err = os.Rename(path+".new", path) // a run that is killed leaves no half of a key
+			err = os.Rename(path+".new", path) // a killed run leaves no half of a key
 		}
 	}
 	if err != nil {
@@ -82,8 +82,8 @@ func (c dev) sealKey() (config.Secret, error) {
 	return config.Secret(key), nil
 }
 
-// refuseTenants rejects a named database that others work with, before anything is changed in it: dev contracts the schema,
-// makes a tenant and an admin, and prints messages that are due instead of sending them.
+// refuseTenants rejects a named database with other tenants, before anything is changed in it: dev contracts the schema,
+// creates a tenant and an admin, and prints due messages instead of sending them.
 func refuseTenants(ctx context.Context, databaseURL string) error {
 	if databaseURL == "" {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 func tomorrow() time.Time { return time.Now().Add(24 * time.Hour).Truncate(time.Second) }
 
-// faultStatuses are the exit statuses of one kind of command for each kind of fault; -1: it cannot have that.
+// faultStatuses are the exit statuses of one kind of command for each kind of fault; -1: the fault is impossible.
 type faultStatuses struct {
 	setting int // DATABASE_URL, or the API key, is missing
 	away    int // the server does not answer
@@ -27,7 +27,7 @@ type faultStatuses struct {
 	means [4]string // what each exit status means
 }
 
-// wrongLine is what the exit status 2 means to all commands.
+// wrongLine is the meaning of exit status 2 for all commands.
 const wrongLine = "the command line is wrong"
 
 var (
@@ -48,7 +48,7 @@ type commandRow struct {
 	faultStatuses
 }
 
-// commandRows are all commands, with a command line that succeeds, and one that names something that does not exist.
+// commandRows are all commands, each with a command line that succeeds and one that names an unknown object.
 var commandRows = []commandRow{
 	{"config check", "", "/no/such/file", ofConfig},
 	{"migrate", "", "", ofMigrate},
@@ -121,7 +121,7 @@ func TestCommands_Listed(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the exit statuses into docs/operations.md")
 
-// TestExitStatus_Documented: the table in the documents is that of commandRows.
+// TestExitStatus_Documented: docs/operations.md has the table of commandRows.
 func TestExitStatus_Documented(t *testing.T) {
 	const path, begin, end = "../../docs/operations.md", "<!-- exit: written by `go test ./cmd/sendquota -run ExitStatus_Documented -update` -->\n", "  <!-- /exit -->"
 	text, err := os.ReadFile(path)
@@ -139,7 +139,7 @@ func TestExitStatus_Documented(t *testing.T) {
 	}
 }
 
-// exitTable has a row for all commands whose exit statuses mean the same.
+// exitTable returns the table, with one row for all commands with the same exit statuses.
 func exitTable(t *testing.T) string {
 	t.Helper()
 	var rows [][4]string
@@ -168,7 +168,7 @@ func exitTable(t *testing.T) string {
 	return b + "\n"
 }
 
-// cells joins names to cells of a table, none of which is too long to read.
+// cells joins names to cells of a table of up to 200 characters.
 func cells(names []string) (all []string) {
 	for _, name := range names {
 		if last := len(all) - 1; last >= 0 && len(all[last])+len(name) < 200 {

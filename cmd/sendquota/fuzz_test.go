@@ -7,7 +7,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// FuzzSince holds that the audit looks as far back as it was told, or refuses.
+// FuzzSince: --since is parsed as RFC 3339, or rejected.
 func FuzzSince(f *testing.F) {
 	for _, seed := range []string{"2026-12-01T09:00:00Z", "2026-12-01T09:00:00.5+01:00", "yesterday", "", "-1h", "2026-12-01", "0000-01-01T00:00:00Z"} {
 		f.Add(seed)

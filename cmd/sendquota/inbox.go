@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// inbox is a push provider to try things with: it takes what the webhook channel posts, and prints it.
+// inbox is a push provider for demonstrations: it accepts the posts of the webhook channel, and prints them.
 type inbox struct {
 	listener net.Listener
 	out      io.Writer
@@ -29,14 +29,14 @@ func newInbox(out io.Writer) (*inbox, error) {
 	return &inbox{listener: listener, out: out}, nil
 }
 
-// channel returns the settings of a channel that sends to the inbox. The rest of them are those of another channel.
+// channel returns the settings of a channel that sends to the inbox, with the other settings of c.
 func (i *inbox) channel(c config.Channel) config.Channel {
 	c.Name, c.Type, c.AllowPrivateAddresses = "push", config.Webhook, true
 	c.Webhook.URL = config.Secret("http://" + i.listener.Addr().String() + "/")
 	return c
 }
 
-// run takes pushes until ctx ends.
+// run serves until ctx ends.
 func (i *inbox) run(ctx context.Context) error {
 	server := &http.Server{Handler: i, ReadHeaderTimeout: 5 * time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })

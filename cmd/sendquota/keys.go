@@ -24,21 +24,21 @@ import (
 type createKey struct {
 	jsonFlag
 	Tenant  string         `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:draft,campaigns:write,records:read,keys:read,keys:write,users:read,users:write" placeholder:"a,b" help:"What the key allows: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:draft (includes campaigns:read), campaigns:write (includes campaigns:draft), records:read, keys:read, keys:write (includes keys:read), users:read, users:write (includes users:read). Default: all."`
+	Scopes  []string       `default:"pushes:write,pushes:read,quota:read,limits:take,webhooks:manage,recipients:read,recipients:write,policy:read,policy:write,campaigns:read,campaigns:draft,campaigns:write,records:read,keys:read,keys:write,users:read,users:write" placeholder:"a,b" help:"The scopes of the key: pushes:write, pushes:read, quota:read, limits:take, webhooks:manage, recipients:read, recipients:write (includes recipients:read), policy:read, policy:write (includes policy:read), campaigns:read, campaigns:draft (includes campaigns:read), campaigns:write (includes campaigns:draft), records:read, keys:read, keys:write (includes keys:read), users:read, users:write (includes users:read). Default: all."`
 	Expires *time.Duration `placeholder:"30d" help:"How long the key is valid. Default: for ever."`
-	Name    string         `placeholder:"NAME" help:"What the lists of keys call it: to 100 printable bytes. Default: nothing."`
+	Name    string         `placeholder:"NAME" help:"The name of the key in lists: at most 100 printable bytes. Default: none."`
 }
 
-// Validate is called by kong. A flag that is given without a value, as with a shell variable that is not set, must
-// not be taken for one that is absent.
+// Validate is called by kong. It rejects a flag with an empty value, as from a shell variable that is not set: it is not
+// the same as an absent flag.
 func (c createKey) Validate() error {
 	wrong := []error{checkExpires(c.Expires), checkName(c.Name)}
 	if len(c.Scopes) == 0 {
-		wrong = append(wrong, fmt.Errorf("--scopes: is empty; there are: %s", strings.Join(push.Scopes, ", ")))
+		wrong = append(wrong, fmt.Errorf("--scopes: is empty; the scopes are: %s", strings.Join(push.Scopes, ", ")))
 	}
 	for _, s := range c.Scopes {
 		if !slices.Contains(push.Scopes, s) {
-			wrong = append(wrong, fmt.Errorf("--scopes: unknown scope %s; there are: %s", brief(s), strings.Join(push.Scopes, ", ")))
+			wrong = append(wrong, fmt.Errorf("--scopes: unknown scope %s; the scopes are: %s", brief(s), strings.Join(push.Scopes, ", ")))
 		}
 	}
 	return errors.Join(wrong...)
@@ -68,12 +68,12 @@ func checkName(name string) error {
 
 func checkExpires(expires *time.Duration) error {
 	if expires != nil && *expires < time.Second {
-		return fmt.Errorf("--expires %s: must be positive, and a second at least", duration.Words(*expires))
+		return fmt.Errorf("--expires %s: must be positive, at least a second", duration.Words(*expires))
 	}
 	return nil
 }
 
-// orZero is 0 for what was not given.
+// orZero returns the duration, or 0 for nil.
 func orZero(d *time.Duration) time.Duration {
 	if d == nil {
 		return 0
@@ -84,21 +84,21 @@ func orZero(d *time.Duration) time.Duration {
 func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, error) {
 	id, err := st.Tenant(ctx, name)
 	if errors.Is(err, push.ErrNotFound) {
-		return id, fmt.Errorf("there is no tenant %s, or it is being deleted: see sendquota tenants list, or make it with: sendquota tenants create %s", brief(name), brief(name))
+		return id, fmt.Errorf("there is no tenant %s, or it is being deleted; see: sendquota tenants list; to create it: sendquota tenants create %s", brief(name), brief(name))
 	}
 	return id, err
 }
 
-// show prints a new key alone on standard output, for scripts, and its id beside that.
+// show prints a new key alone on standard output, for scripts, and its id on standard error.
 func (f jsonFlag) show(k push.APIKey, secret string) error {
 	shown := struct {
 		keyView
 		Secret string `json:"secret"`
 	}{keyViewOf(k), secret}
 	if err := f.print(shown, "%s\n", secret); err != nil {
-		return fmt.Errorf("key %s was made, and could not be printed; revoke it: sendquota keys revoke %[1]s: %w", k.ID, err)
+		return fmt.Errorf("key %s was created, and could not be printed; revoke it: sendquota keys revoke %[1]s: %w", k.ID, err)
 	}
-	fmt.Fprintf(os.Stderr, "key %s; it is shown this once\n", k.ID)
+	fmt.Fprintf(os.Stderr, "key %s; it is shown only once\n", k.ID)
 	return nil
 }
 
@@ -124,7 +124,7 @@ type keyView struct {
 	ExpiresAt  *time.Time    `json:"expires_at"`
 	LastUsedAt *time.Time    `json:"last_used_at"`
 	RevokedAt  *time.Time    `json:"revoked_at"`
-	Successor  *uuid.UUID    `json:"successor"` // what its last rotation made
+	Successor  *uuid.UUID    `json:"successor"` // the key that its last rotation created
 }
 
 func keyViewOf(k push.APIKey) keyView {
@@ -152,7 +152,7 @@ func printKeys(w io.Writer, asJSON bool, keys []push.APIKey) error {
 // keyID is the id of a key on the command line.
 type keyID struct{ uuid.UUID }
 
-// UnmarshalText reads an id. What may be a key itself is not repeated: it is longer than an id, or has its beginning.
+// UnmarshalText parses an id. The error does not repeat a text that may be a key: one that is long, or contains the prefix of keys.
 func (id *keyID) UnmarshalText(text []byte) (err error) {
 	if id.UUID, err = uuid.ParseBytes(text); err == nil {
 		return nil
@@ -175,12 +175,12 @@ func (c revokeKey) Run() error {
 		if err != nil {
 			return about("key", c.ID.UUID, err)
 		}
-		verb := map[bool]string{true: "was revoked before", false: "is revoked; it is refused within a second"}[before]
+		verb := map[bool]string{true: "was revoked before", false: "is revoked; every API refuses it within a second"}[before]
 		return c.print(map[string]any{"id": c.ID.UUID, "revoked_before": before}, "key %s %s\n", c.ID, verb)
 	})
 }
 
-// about explains that there is no key, or no user, with this id.
+// about replaces [push.ErrNotFound] by an error that names the kind and the id.
 func about(kind string, id uuid.UUID, err error) error {
 	if errors.Is(err, push.ErrNotFound) {
 		return fmt.Errorf("there is no %s %s; see: sendquota %ss list", kind, id, kind)
@@ -191,8 +191,8 @@ func about(kind string, id uuid.UUID, err error) error {
 type rotateKey struct {
 	jsonFlag
 	ID      keyID          `arg:"" help:"The id of the key to be replaced, as sendquota keys list shows it."`
-	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key still lives; 0s: it ends at once."`
-	Expires *time.Duration `placeholder:"30d" help:"How long the new key is valid. Default: as long as the old one was made for."`
+	Overlap time.Duration  `default:"24h" placeholder:"24h" help:"How long the old key stays valid; 0s: it ends at once."`
+	Expires *time.Duration `placeholder:"30d" help:"How long the new key is valid. Default: the lifetime of the old key."`
 }
 
 // Validate is called by kong.

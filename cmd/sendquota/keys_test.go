@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestCreateKey_Flags: what is absent means all scopes and no end; what is given
-// as nothing, as by a shell variable that is not set, is refused.
+// TestCreateKey_Flags: absent flags mean all scopes and no end; a flag with an empty
+// value, as from a shell variable that is not set, is an error.
 func TestCreateKey_Flags(t *testing.T) {
 	for _, row := range []struct {
 		args    []string
@@ -24,7 +24,7 @@ func TestCreateKey_Flags(t *testing.T) {
 	}{
 		{nil, push.Scopes, 0, ""},
 		{[]string{"--scopes", "quota:read", "--expires", "720h"}, []string{"quota:read"}, 720 * time.Hour, ""},
-		{[]string{"--scopes", ""}, nil, 0, "--scopes: is empty; there are: pushes:write"},
+		{[]string{"--scopes", ""}, nil, 0, "--scopes: is empty; the scopes are: pushes:write"},
 		{[]string{"--scopes="}, nil, 0, "--scopes: is empty"},
 		{[]string{"--scopes", "quota:write"}, nil, 0, "--scopes: unknown scope"},
 		{[]string{"--expires", "0s"}, nil, 0, "--expires 0 seconds: must be positive"},
@@ -53,7 +53,7 @@ func TestCreateKey_Flags(t *testing.T) {
 	}
 }
 
-// TestRotateKey_Flags: nothing that would not end, or begin in the past.
+// TestRotateKey_Flags: negative and zero times are errors, and so is a key instead of an id.
 func TestRotateKey_Flags(t *testing.T) {
 	const id = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	for _, row := range []struct {
@@ -81,7 +81,7 @@ func TestRotateKey_Flags(t *testing.T) {
 	}
 }
 
-// TestListKeys_Output with the key that replaced them.
+// TestListKeys_Output: the list has the successor of each key.
 func TestListKeys_Output(t *testing.T) {
 	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
 	keys := []push.APIKey{{ID: old, Tenant: "acme", Name: "web", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}

@@ -16,9 +16,9 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// listOfTenant is a command that lists what one tenant has, or all tenants.
+// listOfTenant is a command that lists data of one tenant, or of all tenants.
 type listOfTenant struct {
-	Tenant *string `placeholder:"NAME" help:"Only this tenant's."`
+	Tenant *string `placeholder:"NAME" help:"Only this tenant. Default: all tenants."`
 	jsonFlag
 }
 
@@ -27,7 +27,7 @@ type jsonFlag struct {
 	JSON bool `name:"json" help:"Print one JSON object."`
 }
 
-// print prints v as JSON if that was asked for, and a text otherwise.
+// print prints v as JSON with --json, and otherwise the text.
 func (f jsonFlag) print(v any, text string, args ...any) error {
 	if f.JSON {
 		return printJSON(os.Stdout, v)
@@ -38,7 +38,7 @@ func (f jsonFlag) print(v any, text string, args ...any) error {
 
 func printJSON(w io.Writer, v any) error { return json.NewEncoder(w).Encode(v) }
 
-// withTenant runs work for the tenant, or for uuid.Nil, which stands for all tenants.
+// withTenant runs work with the tenant's id, or with uuid.Nil for all tenants.
 func (c listOfTenant) withTenant(work func(ctx context.Context, st *store.Store, tenant uuid.UUID) error) error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) (err error) {
 		var tenant uuid.UUID
@@ -64,7 +64,7 @@ func printList[T any](w io.Writer, asJSON bool, name string, all []T, titles []s
 	return t.Flush()
 }
 
-// timeOrDash is a time to be read, or a dash for never.
+// timeOrDash formats a time for people; nil is a dash.
 func timeOrDash(at *time.Time) string {
 	if at == nil {
 		return "-"

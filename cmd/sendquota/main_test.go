@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// TestMain_ByName: the binary is the program whose name it is called by.
+// TestMain_ByName: the binary runs the program of the name under which it was started.
 func TestMain_ByName(t *testing.T) {
 	t.Parallel()
 	path, err := os.Executable()
@@ -43,7 +43,7 @@ func TestMain_ByName(t *testing.T) {
 	}
 }
 
-// TestImage_NoDev: the tag of the image leaves out what installs servers, and the Redis for a first look.
+// TestImage_NoDev: the build tag of the image leaves out the installer of servers and miniredis.
 func TestImage_NoDev(t *testing.T) {
 	t.Parallel()
 	for tag, want := range map[string]bool{"nodev": false, "other": true} {

@@ -16,22 +16,22 @@ import (
 
 type migrate struct {
 	jsonFlag
-	Contract bool `help:"Also drop what only programs of the release before use: none of them may be at work any more."`
+	Contract bool `help:"Also drop the parts that only the previous release uses. Stop all of its programs first."`
 
-	Status bool `help:"Change nothing, and list the migrations, and whether each was applied. Exit status: 0 all are, 1 some are not."`
+	Status bool `help:"Change nothing; list the migrations, and whether each was applied. Exit status: 0 all are, 1 some are not."`
 
-	Wait time.Duration `default:"1m" placeholder:"1m" help:"For how long to try while other sessions hold locks that a migration needs."`
+	Wait time.Duration `default:"1m" placeholder:"1m" help:"How long to retry while other sessions hold locks that a migration needs."`
 }
 
 // Validate is called by kong.
 func (c migrate) Validate() error {
 	if c.Wait < time.Second {
-		return fmt.Errorf("--wait %s: must be a second at least", duration.Words(c.Wait))
+		return fmt.Errorf("--wait %s: must be at least a second", duration.Words(c.Wait))
 	}
 	return nil
 }
 
-// Run prints what was applied, also if a later migration fails.
+// Run prints the applied migrations, also if a later one fails.
 func (c migrate) Run() error {
 	if c.Status {
 		return c.status()
@@ -60,7 +60,7 @@ func (c migrate) Run() error {
 	})
 }
 
-// status lists the migrations. Those that contract the schema may be missing.
+// status lists the migrations. Migrations that contract the schema may be missing.
 func (c migrate) status() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		all, err := st.Migrations(ctx)

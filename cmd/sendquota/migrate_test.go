@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestMigrateStatus: it says what is missing, changes nothing, and is content after a migration.
+// TestMigrateStatus: it lists missing migrations, changes nothing, and succeeds after a migration.
 func TestMigrateStatus(t *testing.T) {
 	t.Parallel()
 	migrated := testenv.Postgres(t)

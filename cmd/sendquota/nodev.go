@@ -2,5 +2,5 @@
 
 package main
 
-// devCommands are none: the image is for operators.
+// devCommands is empty: the image is for operators.
 type devCommands struct{}

@@ -20,7 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// byTool is who has stored a policy, if the operator did.
+// byTool is the name in a policy's versions for a change by this tool.
 const byTool = "sendquota"
 
 type showPolicy struct {
@@ -28,7 +28,7 @@ type showPolicy struct {
 	JSON   bool   `name:"json" help:"Print JSON instead of YAML."`
 }
 
-// Run prints the document alone on standard output, so that it can be kept and applied again.
+// Run prints the document alone on standard output, so that it can be stored and applied again.
 func (c showPolicy) Run() error {
 	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
 		tenant, err := tenantNamed(ctx, st, c.Tenant)
@@ -76,7 +76,7 @@ type checkPolicy struct {
 	File string `arg:"" help:"The policy, in YAML or JSON; -: standard input."`
 }
 
-// Run asks no server.
+// Run checks the policy, and connects to no server.
 func (c checkPolicy) Run() error {
 	cfg, err := config.LoadDev(os.Environ())
 	if err != nil {
@@ -104,16 +104,16 @@ func readPolicy(file string, cfg config.Config) (p config.Policy, err error) {
 type applyPolicy struct {
 	File      string `arg:"" help:"The policy, in YAML or JSON; -: standard input."`
 	Tenant    string `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Forecast  bool   `help:"Change nothing, and print what the policy would do to what is booked."`
-	Apply     string `enum:"new_only,reslot,cancel" default:"new_only" help:"What becomes of waiting pushes that do not fit: new_only (they stay), reslot (each moves to its next free time, and without one is canceled) or cancel. Default: new_only."`
-	IfVersion *int64 `placeholder:"N" help:"Only if this version is in force, as sendquota policy show tells it."`
+	Forecast  bool   `help:"Change nothing, and print the effect of the policy on existing bookings."`
+	Apply     string `enum:"new_only,reslot,cancel" default:"new_only" help:"For waiting pushes that do not fit: new_only (they stay), reslot (each moves to its next free time, or is canceled if there is none) or cancel. Default: new_only."`
+	IfVersion *int64 `placeholder:"N" help:"Apply only if this version is in force, as sendquota policy show prints it."`
 	jsonFlag
 }
 
-// Help tells the exit statuses.
+// Help lists the exit statuses.
 func (applyPolicy) Help() string {
-	return "The policy is in force for everything that is submitted afterwards. The channels are those of SENDQUOTA_CONFIG, which should be that of the services.\n\n" +
-		"Exit status: 0 done; 1 the policy has faults, or another version is in force, or the database did not answer; 2 a wrong command line; 3 with --forecast: some pushes do not fit."
+	return "The policy is in force for everything that is submitted afterwards. SENDQUOTA_CONFIG lists the channels: use the file of the services.\n\n" +
+		"Exit status: 0 done; 1 the policy has errors, or another version is in force, or the database did not answer; 2 a wrong command line; 3 with --forecast: some pushes do not fit."
 }
 
 func (c applyPolicy) Run() error {
@@ -151,7 +151,7 @@ func (c applyPolicy) report(v policy.Version, op *policy.Operation) error {
 	}
 	_, err := fmt.Printf("version %d is in force for tenant %s\n", v.Number, c.Tenant)
 	if op != nil {
-		_, err = fmt.Printf("operation %s carries it on to what is booked\n", op.ID)
+		_, err = fmt.Printf("operation %s applies it to existing bookings\n", op.ID)
 	}
 	return err
 }

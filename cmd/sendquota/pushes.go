@@ -38,11 +38,11 @@ type pushView struct {
 	Sends             []sendView  `json:"sends,omitempty"`
 }
 
-// heldView is why a push was last not sent when it was due.
+// heldView has the last reason why a push was not sent when it was due.
 type heldView struct {
 	By    string     `json:"by"` // a rule, or a pause
 	Since time.Time  `json:"since"`
-	Until *time.Time `json:"until"` // null: not known
+	Until *time.Time `json:"until"` // null: unknown
 }
 
 // sendView is an attempt.
@@ -131,13 +131,13 @@ func (c cancelPush) Run() error {
 
 type listPushes struct {
 	listOfTenant
-	Recipient string `placeholder:"ID" help:"Only this recipient's."`
-	Channel   string `placeholder:"NAME" help:"Only those of this channel."`
-	Category  string `placeholder:"NAME" help:"Only those of this category."`
-	Status    string `enum:",scheduled,sending,sent,failed,canceled,expired" default:"" help:"Only those in this state."`
-	From      moment `placeholder:"TIME" help:"Only those with a send time from then on (RFC 3339)."`
-	Until     moment `placeholder:"TIME" help:"Only those with a send time before then."`
-	Limit     int    `default:"50" help:"How many. Default: ${default}."`
+	Recipient string `placeholder:"ID" help:"Only pushes to this recipient."`
+	Channel   string `placeholder:"NAME" help:"Only pushes through this channel."`
+	Category  string `placeholder:"NAME" help:"Only pushes of this category."`
+	Status    string `enum:",scheduled,sending,sent,failed,canceled,expired" default:"" help:"Only pushes in this state."`
+	From      moment `placeholder:"TIME" help:"Only pushes with a send time at or after this time (RFC 3339)."`
+	Until     moment `placeholder:"TIME" help:"Only pushes with a send time before this time."`
+	Limit     int    `default:"50" help:"The maximum number. Default: ${default}."`
 }
 
 // Validate is called by kong.

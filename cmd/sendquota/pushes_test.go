@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestOperators_AllTenants: lists have what all tenants have, or one; pushes are found, and canceled, by their ids alone.
+// TestOperators_AllTenants: lists show all tenants, or one; an id is enough to find or cancel a push.
 func TestOperators_AllTenants(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

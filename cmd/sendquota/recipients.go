@@ -21,12 +21,12 @@ type importRecipients struct {
 	jsonFlag
 }
 
-// Help says what the columns are.
+// Help lists the columns.
 func (importRecipients) Help() string {
 	return `The columns of CSV are recipient, time_zone, address.<channel>, opt_out_all, opt_out_channels, opt_out_categories (words separated by spaces, commas or semicolons), limit.<rule> and attribute.<name>.
-A line of NDJSON is an object with the recipient and the members of PUT /v1/recipients/{id}. What the header, or a line, does not name is left as it was.
+A line of NDJSON is an object with the recipient and the members of PUT /v1/recipients/{id}. Members that the header, or a line, does not name stay as they are.
 
-It can be repeated. It needs no database, but the API.`
+The import can be repeated. It needs the API, and no database.`
 }
 
 func (c importRecipients) Run() error {
@@ -51,7 +51,7 @@ func (c importRecipients) Run() error {
 	return nil
 }
 
-// send sends the file, with a progress bar if somebody watches.
+// send sends the file, with a progress bar on a terminal.
 func (c importRecipients) send(ctx context.Context, api *client.Client) (client.Import, error) {
 	in, size := os.Stdin, int64(-1)
 	if c.File != "-" {
@@ -72,7 +72,7 @@ func (c importRecipients) send(ctx context.Context, api *client.Client) (client.
 	defer bar.Finish()
 	found, err := api.Recipients.Import(ctx, watchedReader(in, bar, size), chosenFormat(c.Format, c.File))
 	if err != nil && !errors.As(err, new(*client.Problem)) {
-		err = fmt.Errorf("import: %w; what was sent may be stored, and the import can be repeated", err)
+		err = fmt.Errorf("import: %w; a part of the file may be stored; repeat the import", err)
 	}
 	return found, err
 }
@@ -83,7 +83,7 @@ func watched(f *os.File) bool {
 }
 
 func printImport(to io.Writer, f client.Import) {
-	fmt.Fprintf(to, "lines     %d\ncreated   %d\nupdated   %d\nrejected  %d\ncanceled  %d pushes that are not wanted\n", f.Rows, f.Created, f.Updated, f.Rejected, f.Canceled)
+	fmt.Fprintf(to, "lines     %d\ncreated   %d\nupdated   %d\nrejected  %d\ncanceled  %d pushes by opt-outs\n", f.Rows, f.Created, f.Updated, f.Rejected, f.Canceled)
 	for _, e := range f.Errors {
 		fmt.Fprintf(to, "line %d: %s\n", e.Line, e.Message)
 	}

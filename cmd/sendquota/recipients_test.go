@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestImportRecipients: the file goes to the API as it is, with the key; the exit status says how it ended.
+// TestImportRecipients: the file reaches the API unchanged, with the key; the exit status reports the result.
 func TestImportRecipients(t *testing.T) {
 	var got http.Request
 	var body string

@@ -30,7 +30,7 @@ func (c listSchedules) Run() error {
 	})
 }
 
-// scheduleView shows null for a time that there is not, and for the campaign of a schedule of single pushes. It names no recipient.
+// scheduleView has null for a missing time, and for the campaign of a schedule of single pushes. It names no recipient.
 type scheduleView struct {
 	ID        uuid.UUID    `json:"id"`
 	Tenant    string       `json:"tenant"`

@@ -15,7 +15,7 @@ import (
 
 type rotateSeal struct {
 	jsonFlag
-	Forget int `placeholder:"N" help:"Give up N secrets that neither key opens, if there are exactly so many: their webhooks are disabled until they get other secrets. Nothing brings them back."`
+	Forget int `placeholder:"N" help:"Give up the secrets that neither key opens, if there are exactly N: their webhooks are disabled until they get new secrets. This cannot be undone."`
 }
 
 // Validate is called by kong.
@@ -26,9 +26,9 @@ func (c rotateSeal) Validate() error {
 	return nil
 }
 
-// Help tells how keys are changed.
+// Help explains how to change the key.
 func (rotateSeal) Help() string {
-	return `Set SENDQUOTA_SEAL_KEY to the new key and SENDQUOTA_SEAL_KEY_PREVIOUS to the old one, everywhere: the API and the workers read with both and write with the new one. Then run this command. If it breaks off, run it again: it goes on with what is left. After it SENDQUOTA_SEAL_KEY_PREVIOUS can go.
+	return `Set SENDQUOTA_SEAL_KEY to the new key and SENDQUOTA_SEAL_KEY_PREVIOUS to the old one, everywhere: the API and the workers read with both and write with the new one. Then run this command. If it is interrupted, run it again: it continues with the rest. Then remove SENDQUOTA_SEAL_KEY_PREVIOUS.
 
 A new key: openssl rand -base64 32. See docs/operations.md.`
 }
@@ -47,7 +47,7 @@ func (c rotateSeal) Run() error {
 			return fmt.Errorf("%s is not set: set it to the new key", seal.KeyVariable)
 		}
 		if err != nil {
-			return fmt.Errorf("resealed %d secrets, and then failed; run it again to go on: %w", resealed, err)
+			return fmt.Errorf("resealed %d secrets, then failed; run it again to continue: %w", resealed, err)
 		}
 		forgotten := 0
 		if c.Forget > 0 && c.Forget == len(lost) {
@@ -60,7 +60,7 @@ func (c rotateSeal) Run() error {
 	})
 }
 
-// report prints what was done.
+// report prints the numbers of resealed and forgotten secrets, and the secrets that neither key opens.
 func (c rotateSeal) report(resealed, forgotten int, lost []store.LostSecret) error {
 	left := make([]string, len(lost))
 	for i, l := range lost {
@@ -76,7 +76,7 @@ func (c rotateSeal) report(resealed, forgotten int, lost []store.LostSecret) err
 	return c.print(map[string]any{"resealed": resealed, "forgotten": forgotten, "unopened": left}, "%s", text)
 }
 
-// fault is an error if secrets are left that no key opens.
+// fault returns an error if secrets are left that neither key opens.
 func (c rotateSeal) fault(lost []store.LostSecret) error {
 	switch {
 	case len(lost) == 0:

@@ -15,14 +15,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// sealing is a database with webhooks whose secrets several keys have sealed.
+// sealing is a database with webhooks that have secrets of several keys.
 type sealing struct {
 	*testing.T
 	url    string
 	tenant uuid.UUID
 }
 
-// store opens the database with keys, the first of which seals.
+// store opens the database with keys. The first one seals.
 func (s *sealing) store(keys ...string) *store.Store {
 	s.Helper()
 	sealer, err := seal.New(keys...)
@@ -33,7 +33,7 @@ func (s *sealing) store(keys ...string) *store.Store {
 	return st
 }
 
-// hooks makes webhooks whose secrets a key seals.
+// hooks creates webhooks with secrets that a key seals.
 func (s *sealing) hooks(n int, key string) {
 	s.Helper()
 	st := s.store(key)
@@ -57,8 +57,8 @@ func (s *sealing) rotate(current, previous string, flags ...string) (out, said s
 	return text.String(), said, status
 }
 
-// TestSealRotate: secrets are sealed with the new key, and then the previous one can go; what neither key opens is named, stays, and is
-// given up only if its number is.
+// TestSealRotate: the new key seals all secrets, and then the previous key is not needed. Secrets that neither key opens are named and
+// kept; only their exact number gives them up.
 func TestSealRotate(t *testing.T) {
 	t.Parallel()
 	s := &sealing{T: t, url: testenv.Postgres(t)}

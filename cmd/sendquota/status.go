@@ -49,7 +49,7 @@ type showChannels struct{ listOfTenant }
 
 type channelView struct {
 	Channel  string               `json:"channel"`
-	State    push.ChannelState    `json:"state"` // empty: no worker has told
+	State    push.ChannelState    `json:"state"` // empty: no worker has reported
 	Until    *time.Time           `json:"until"`
 	Due      int                  `json:"due"`
 	Attempts map[push.Outcome]int `json:"attempts"` // of the last minute
@@ -95,8 +95,8 @@ func (c showChannels) Run() error {
 
 type listFailures struct {
 	listOfTenant
-	Channel string `placeholder:"NAME" help:"Only those of this channel."`
-	From    moment `placeholder:"TIME" help:"Only those with a send time from then on (RFC 3339). Default: of the last day."`
+	Channel string `placeholder:"NAME" help:"Only pushes through this channel."`
+	From    moment `placeholder:"TIME" help:"Only pushes with a send time at or after this time (RFC 3339). Default: a day ago."`
 }
 
 type failureView struct {

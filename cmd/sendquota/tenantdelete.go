@@ -26,9 +26,9 @@ type renameTenant struct {
 // Validate is called by kong.
 func (c renameTenant) Validate() error { return createTenant{Name: c.To}.Validate() }
 
-// Help tells what a name is used for.
+// Help explains the use of a tenant's name.
 func (renameTenant) Help() string {
-	return "Keys, pushes and all else stay as they are: only people and this tool use the name. If console.oidc.tenant of SENDQUOTA_CONFIG is the old name, change it, too."
+	return "Only people and this tool use the name: keys and pushes do not change. If console.oidc.tenant of SENDQUOTA_CONFIG is the old name, change it, too."
 }
 
 func (c renameTenant) Run() error {
@@ -42,7 +42,7 @@ func (c renameTenant) Run() error {
 		} else if err != nil {
 			return err
 		}
-		return c.print(map[string]any{"id": tenant, "name": c.To}, "tenant %s is called %s\n", c.Name, c.To)
+		return c.print(map[string]any{"id": tenant, "name": c.To}, "tenant %s is renamed to %s\n", c.Name, c.To)
 	})
 }
 
@@ -52,11 +52,11 @@ type deleteTenant struct {
 	Yes  bool   `short:"y" help:"Do not ask for the name again. Needed without a terminal."`
 }
 
-// Help tells what is deleted, and when.
+// Help lists the steps of a deletion.
 func (deleteTenant) Help() string {
-	return `The first step ends the tenant's keys, sessions, webhooks, schedules and campaigns: from then on nothing is accepted and nothing is sent for it. API processes notice within a second. Attempts under way end as they will, and the deletion waits for them.
+	return `The first step ends the tenant's keys, sessions, webhooks, schedules and campaigns: from then on nothing is accepted and nothing is sent for it. API processes notice within a second. The deletion waits for attempts under way.
 
-Then everything of the tenant is deleted in small steps: pushes, attempts, recipients, campaigns, schedules, webhooks, keys, users, policies, statistics, its part of the audit log, and, if REDIS_URL is set, its keys in Redis. It takes a minute at least. If it breaks off, run it again: it goes on with what is left. Nothing can be brought back: see sendquota tenants export.`
+Then all data of the tenant is deleted in small steps: pushes, attempts, recipients, campaigns, schedules, webhooks, keys, users, policies, statistics, its part of the audit log, and, if REDIS_URL is set, its keys in Redis. It takes at least a minute. If it is interrupted, run it again: it continues with the rest. A deletion cannot be undone: see sendquota tenants export.`
 }
 
 func (c deleteTenant) Run() error {
@@ -73,37 +73,37 @@ func (c deleteTenant) Run() error {
 		}
 		rows, err := c.delete(ctx, st, tenant)
 		if err != nil {
-			return fmt.Errorf("the tenant %s is not deleted yet, and nothing is accepted or sent for it; go on with: sendquota tenants delete %[1]s: %w", brief(c.Name), err)
+			return fmt.Errorf("the tenant %s is not deleted yet, and nothing is accepted or sent for it; continue with: sendquota tenants delete %[1]s: %w", brief(c.Name), err)
 		}
 		if cfg.RedisURL != "" {
 			if _, err := app.ForgetTenant(ctx, cfg.RedisURL, st, tenant); err != nil {
-				fmt.Fprintf(os.Stderr, "its keys in Redis are not deleted, and expire within ten minutes: %v\n", err)
+				fmt.Fprintf(os.Stderr, "could not delete the tenant's keys in Redis; they expire within ten minutes: %v\n", err)
 			}
 		}
 		return c.print(map[string]any{"id": tenant, "name": c.Name, "rows": rows}, "tenant %s is deleted, with %d rows\n", c.Name, rows)
 	})
 }
 
-// confirm asks for the name of a tenant that exists.
+// confirm asks for the name of the tenant, unless --yes is given.
 func (c deleteTenant) confirm(ctx context.Context, st *store.Store) error {
 	if c.Yes {
 		return nil
 	}
 	if !watched(os.Stdin) {
-		return errors.New("--yes is needed without a terminal: everything of the tenant is deleted")
+		return errors.New("--yes is needed without a terminal: all data of the tenant is deleted")
 	}
-	fmt.Fprintf(os.Stderr, "Everything of the tenant %s is deleted, and cannot be brought back. Type its name to go on: ", c.Name)
+	fmt.Fprintf(os.Stderr, "All data of the tenant %s is deleted, which cannot be undone. Type its name to continue: ", c.Name)
 	line, _ := bufio.NewReader(os.Stdin).ReadString('\n')
 	if ctx.Err() != nil || strings.TrimRight(line, "\r\n") != c.Name {
-		return errors.New("that is not its name; nothing was deleted")
+		return errors.New("the name does not match; nothing was deleted")
 	}
 	return nil
 }
 
-// deletionPause is the time between two looks at what a deletion waits for.
+// deletionPause is the pause between two checks whether a deletion can continue.
 const deletionPause = 500 * time.Millisecond
 
-// delete deletes rows until nothing of the tenant is left, and returns how many.
+// delete deletes rows until the tenant has none left, and returns their number.
 func (c deleteTenant) delete(ctx context.Context, st *store.Store, tenant uuid.UUID) (rows int64, err error) {
 	told := ""
 	for {
@@ -111,7 +111,7 @@ func (c deleteTenant) delete(ctx context.Context, st *store.Store, tenant uuid.U
 		if err != nil || left.Ended {
 			return rows, err
 		}
-		line := "waiting for requests that were under way, for up to a minute"
+		line := "waiting up to a minute for requests under way"
 		if left.UnderWay > 0 {
 			line = fmt.Sprintf("waiting for %d attempts under way", left.UnderWay)
 		}

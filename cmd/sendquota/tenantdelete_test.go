@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// doomed makes a tenant whose deletion began some time ago.
+// doomed creates a tenant with a deletion that began some time ago.
 func (b *bench) doomed() string {
 	b.Helper()
 	name := uuid.NewString()
@@ -40,7 +40,7 @@ func TestDeleteTenant_Asks(t *testing.T) {
 	}
 }
 
-// TestExportTenant: everything is there but secrets, and a second export does not write over the first.
+// TestExportTenant: the export has all data except secrets, and a second export does not overwrite the first.
 func TestExportTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -77,7 +77,7 @@ func TestExportTenant(t *testing.T) {
 	}
 }
 
-// TestOperator: the audit log names the operator for what the tool changes.
+// TestOperator: the audit log names the operator for changes by the tool.
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -21,11 +21,11 @@ type exportTenant struct {
 	Dir  string `arg:"" help:"A folder that does not exist yet."`
 }
 
-// Help tells what the files are.
+// Help lists the files.
 func (exportTenant) Help() string {
-	return `Each kind of thing has a file of NDJSON, one object a line: pushes.ndjson, sends.ndjson (the attempts), recipients.ndjson, campaigns.ndjson, campaign_recipients.ndjson, schedules.ndjson, webhooks.ndjson, policies.ndjson, users.ndjson, api_keys.ndjson, audit_log.ndjson, stats.ndjson and others. Times are UTC.
+	return `Each table has a file of NDJSON, one object a line: pushes.ndjson, sends.ndjson (the attempts), recipients.ndjson, campaigns.ndjson, campaign_recipients.ndjson, schedules.ndjson, webhooks.ndjson, policies.ndjson, users.ndjson, api_keys.ndjson, audit_log.ndjson, stats.ndjson and others. Times are UTC.
 
-Secrets are left out: API keys, passwords, links, sessions, and the secrets of webhooks. The files name people: only you can read them. The folder appears when it is complete.`
+Secrets are left out: API keys, passwords, links, sessions, and the secrets of webhooks. The files name people, so only your user can read them. The folder appears when it is complete.`
 }
 
 func (c exportTenant) Validate() error {

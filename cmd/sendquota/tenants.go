@@ -29,7 +29,7 @@ func (c createTenant) Validate() error {
 	return nil
 }
 
-// brief quotes what was given, the beginning of it where it is long.
+// brief quotes a text, or the beginning of a long one.
 func brief(given string) string {
 	if runes := []rune(given); len(runes) > 100 {
 		return fmt.Sprintf("%q… (%d characters)", string(runes[:40]), len(runes))
@@ -41,7 +41,7 @@ func (c createTenant) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		id, created, err := st.CreateTenant(ctx, c.Name)
 		if errors.Is(err, store.ErrDeleting) {
-			return fmt.Errorf("the tenant %s is being deleted; end that first: sendquota tenants delete %[1]s", brief(c.Name))
+			return fmt.Errorf("the tenant %s is being deleted; finish that first: sendquota tenants delete %[1]s", brief(c.Name))
 		}
 		if err != nil {
 			return err
@@ -70,7 +70,7 @@ func (c listTenants) Run() error {
 	})
 }
 
-// tenantView shows null for a cap that is that of all tenants.
+// tenantView is a tenant. A cap of null is the cap of all tenants.
 type tenantView struct {
 	ID               uuid.UUID  `json:"id"`
 	Name             string     `json:"name"`

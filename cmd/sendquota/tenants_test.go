@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCreateTenant_Names: what is wrong is repeated, but not all of what is long.
+// TestCreateTenant_Names: the error quotes an invalid name, and only the beginning of a long one.
 func TestCreateTenant_Names(t *testing.T) {
 	for _, row := range []struct{ name, wrong string }{
 		{"acme", ""},

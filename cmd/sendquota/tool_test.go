@@ -138,7 +138,7 @@ func (b *bench) run(args ...string) string {
 	return out.String()
 }
 
-// words fills placeholders such as {key} into a command line, and cuts it at its blanks.
+// words replaces placeholders such as {key} in a command line, and splits it at blanks.
 func (b *bench) words(line string) []string {
 	b.Helper()
 	words := strings.Fields(line)
@@ -180,7 +180,7 @@ func (b *bench) words(line string) []string {
 	return words
 }
 
-// push submits a push for tomorrow to a recipient who gets no other one.
+// push submits a push for tomorrow to a new recipient.
 func (b *bench) push(recipient string) string {
 	b.Helper()
 	p, err := b.api.Pushes.Submit(b.Context(), "", client.NewPush{Recipient: recipient + "-" + uuid.NewString(), Message: client.Message{"title": "x"}, SendAt: tomorrow()})

@@ -14,7 +14,7 @@ import (
 
 type topTenants struct {
 	jsonFlag
-	Limit int `default:"10" help:"Print so many tenants at most."`
+	Limit int `default:"10" help:"The maximum number of tenants."`
 }
 
 // Validate is called by kong.
@@ -25,7 +25,7 @@ func (c topTenants) Validate() error {
 	return nil
 }
 
-// loadView is the load of a tenant, as programs read it.
+// loadView is the load of a tenant in JSON.
 type loadView struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"`

@@ -20,9 +20,9 @@ import (
 type createUser struct {
 	jsonFlag
 	Tenant string    `required:"" placeholder:"NAME" help:"Name of the tenant."`
-	Email  string    `required:"" placeholder:"ADDRESS" help:"With which the user signs in."`
-	Role   user.Role `required:"" enum:"viewer,editor,sender,admin" placeholder:"ROLE" help:"What the user may do: viewer, editor, sender or admin."`
-	Name   string    `placeholder:"NAME" help:"What others see: to 100 printable bytes. Default: nothing."`
+	Email  string    `required:"" placeholder:"ADDRESS" help:"The address for signing in."`
+	Role   user.Role `required:"" enum:"viewer,editor,sender,admin" placeholder:"ROLE" help:"The role: viewer, editor, sender or admin."`
+	Name   string    `placeholder:"NAME" help:"The name that others see: at most 100 printable bytes. Default: none."`
 }
 
 // Validate is called by kong.
@@ -53,16 +53,16 @@ func (c createUser) Run() error {
 	})
 }
 
-// showLink prints a link alone on standard output, for scripts, and whose it is beside that.
+// showLink prints a link alone on standard output, for scripts, and the user's id on standard error.
 func (f jsonFlag) showLink(cfg config.Config, u user.User, token string) error {
 	shown := struct {
 		userView
 		Link string `json:"link"`
 	}{userViewOf(u), cfg.ConsoleURL() + user.LinkPath + token}
 	if err := f.print(shown, "%s\n", shown.Link); err != nil {
-		return fmt.Errorf("the link of user %s could not be printed; make another one: sendquota users link %[1]s: %w", u.ID, err)
+		return fmt.Errorf("the link of user %s could not be printed; for a new one: sendquota users link %[1]s: %w", u.ID, err)
 	}
-	fmt.Fprintf(os.Stderr, "user %s; the link is shown this once, and can be used once, within %s\n", u.ID, duration.Words(user.LinkLifetime))
+	fmt.Fprintf(os.Stderr, "user %s; the link is shown only once, and can be used once, within %s\n", u.ID, duration.Words(user.LinkLifetime))
 	return nil
 }
 
@@ -134,7 +134,7 @@ func (c linkUser) Run() error {
 type disableUser struct {
 	jsonFlag
 	ID     uuid.UUID `arg:"" help:"The user's id, as sendquota users list shows it."`
-	Enable bool      `help:"Let the user sign in again."`
+	Enable bool      `help:"Permit the user to sign in again."`
 }
 
 func (c disableUser) Run() error {

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestCreateUser_Flags: what would make a user who cannot sign in is refused.
+// TestCreateUser_Flags: flags for a user who could not sign in are errors.
 func TestCreateUser_Flags(t *testing.T) {
 	for _, row := range []struct{ args, wrong string }{
 		{"--tenant a --email Ada@x --role admin", ""},
@@ -37,7 +37,7 @@ func TestCreateUser_Flags(t *testing.T) {
 	}
 }
 
-// output is what a command prints on standard output.
+// output returns the standard output of a command.
 func output(t *testing.T, run func() error) string {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -58,7 +58,7 @@ func output(t *testing.T, run func() error) string {
 
 var printedLink = regexp.MustCompile(`^https://c\.example\.com/console/set-password/([A-Za-z0-9_-]{43})\n$`)
 
-// TestUsers_Life of one who is made with the tool: it prints the link alone.
+// TestUsers_Life: the tool creates a user and prints only the link.
 func TestUsers_Life(t *testing.T) {
 	file := t.TempDir() + "/sendquota.yaml"
 	if err := os.WriteFile(file, []byte("console: {public_url: 'https://c.example.com'}\n"), 0o600); err != nil {

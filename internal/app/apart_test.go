@@ -15,9 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestRedisClients_Apart: when Redis fails one part, the others go on. The limits of tenants are decided, callers are
-// limited, and the cache answers. A busy machine may be too slow for an exchange, too,
-// but not for each of several.
+// TestRedisClients_Apart: when Redis fails for one part, the others go on: limits of tenants are decided, callers are
+// limited, and the cache answers. On a busy machine an exchange may be too slow, but not each of several.
 func TestRedisClients_Apart(t *testing.T) {
 	for name, client := range map[string]func(redisClients) redis.UniversalClient{
 		"none":          nil,
@@ -73,7 +72,7 @@ func TestRedisClients_Apart(t *testing.T) {
 	}
 }
 
-// TestTenantLimits_PartOfTenant: while Redis is slow, a tenant that asks for more of Redis' time than its part is refused,
+// TestTenantLimits_PartOfTenant: while Redis is slow, a tenant that needs more than its part of Redis' time is refused,
 // and another tenant is not.
 func TestTenantLimits_PartOfTenant(t *testing.T) {
 	t.Parallel()

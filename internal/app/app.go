@@ -56,18 +56,18 @@ type App struct {
 	campaigns    *campaign.Service
 	neighbours   *bulkhead.Neighbours[uuid.UUID]
 	computing    *bulkhead.Computing[uuid.UUID]
-	stopping     atomic.Bool // the program has been told to stop
+	stopping     atomic.Bool // the program got a signal to stop
 }
 
-// Bounds of the time of Redis that requests for tenants' limits may have under way in this process, all together and
-// for each tenant: tenants choose what they ask, and all other users of Redis wait for no more than that.
+// Bounds of Redis' time for concurrent requests for tenants' limits in this process, in total and for each tenant. Tenants
+// choose the work of these requests, and all other users of Redis wait no longer than that.
 const (
 	tenantLimitsWork = 2 * time.Millisecond
 	oneTenantWork    = time.Millisecond
 )
 
-// Open builds the parts. It succeeds while Postgres and Redis are down: they are asked when they are needed. It fails if the database has
-// sealed secrets and the key opens none. Close the App after everything has stopped.
+// Open builds the parts. It succeeds while Postgres and Redis are down, because it needs no answer from them. It fails if the database
+// has sealed secrets and the key opens none. Close the App after everything has stopped.
 func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error) {
 	metrics := telemetry.NewMetrics()
 	a := &App{cfg: cfg, log: log, metrics: metrics, neighbours: &bulkhead.Neighbours[uuid.UUID]{}}
@@ -83,7 +83,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	if err != nil {
 		return nil, err
 	}
-	redis.SetLogger(redisLog{log}) // it is one for the whole process
+	redis.SetLogger(redisLog{log}) // the whole process has one
 	if a.redis, err = openRedis(cfg.RedisURL, cfg.Redis.MaxConnections); err != nil {
 		return nil, err
 	}
@@ -94,17 +94,17 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}); err != nil {
 		return nil, errors.Join(err, a.redis.close())
 	}
-	_ = a.store.Identify(ctx) // else it is asked again when the name is needed
+	_ = a.store.Identify(ctx) // after an error, it is repeated when the name is needed
 	if err := a.checkSeals(ctx); err != nil {
 		a.store.Close()
 		return nil, errors.Join(err, a.redis.close())
 	}
-	// runner is how a part asks Redis. The label is that of the metrics: dashboards know it.
+	// runner returns the configuration of a part's calls of Redis. The label is the one of the metrics, which dashboards use.
 	runner := func(label string, failed func(error)) redisscript.Config {
 		return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(label, calls) }}
 	}
-	a.cache = quota.NewCache(a.redis.cache, runner("ledger", a.redisFailed("the quota cache does without Redis; Postgres decides alone", metrics.CacheErrors.Inc)))
-	limiterFailed := a.redisFailed("no decision about speed limits", metrics.LimiterErrors.Inc)
+	a.cache = quota.NewCache(a.redis.cache, runner("ledger", a.redisFailed("quota cache: Redis failed; Postgres decides alone", metrics.CacheErrors.Inc)))
+	limiterFailed := a.redisFailed("speed limits: Redis failed; no decision", metrics.LimiterErrors.Inc)
 	a.callerLimits = httpapi.CallerLimits{
 		PerKey: cfg.APILimits.PerKey, PerIP: cfg.APILimits.PerIP, TrustedProxies: cfg.APILimits.TrustedProxies, Skipped: metrics.LimitsSkipped.Inc,
 		Limiter: ratelimit.New(a.redis.callerLimits, ratelimit.Config{Config: runner("callers", limiterFailed)}),
@@ -139,13 +139,13 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	return a, nil
 }
 
-// checkSeals returns an error if the key opens none of the sealed secrets of the database, and logs if it opens some only.
+// checkSeals returns an error if the key opens none of the sealed secrets of the database, and logs an error if it opens only some.
 func (a *App) checkSeals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	unopened, is := errors.AsType[*store.SealsError](a.store.CheckSeals(ctx))
 	switch {
-	case !is: // all open, or Postgres does not answer
+	case !is: // the key opens all, or Postgres does not answer
 		return nil
 	case unopened.Opened == 0:
 		return unopened
@@ -154,20 +154,20 @@ func (a *App) checkSeals(ctx context.Context) error {
 	return nil
 }
 
-// Close arms what was not armed yet, if the queue takes it, tells the cache what it was not told yet, and closes the
+// Close arms pushes that are not armed yet, if the queue works, sends pending updates to the cache, and closes the
 // connections.
 func (a *App) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = a.waker.Flush(ctx) // else the owners of the lanes find it
-	_ = a.cache.Flush(ctx) // else it errs until it expires
+	_ = a.waker.Flush(ctx) // after an error, the owners of the lanes find the pushes
+	_ = a.cache.Flush(ctx) // after an error, the cache is wrong until it expires
 	_ = a.shadows.Flush(ctx)
 	_ = a.refusals.Flush(ctx)
 	a.store.Close()
 	return a.redis.close()
 }
 
-// redisFailed returns a function that counts a failure of Redis, and logs what follows from it.
+// redisFailed returns a function that counts a failure of Redis, and logs the consequence.
 func (a *App) redisFailed(message string, count func()) func(error) {
 	return func(err error) {
 		count()
@@ -175,7 +175,7 @@ func (a *App) redisFailed(message string, count func()) func(error) {
 	}
 }
 
-// postgresWorks reports whether Postgres does what the programs need of it, and is set up for them.
+// postgresWorks returns an error if Postgres does not work for the programs, or has unsuitable settings.
 func (a *App) postgresWorks(ctx context.Context) error {
 	if err := a.store.Ready(ctx); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (a *App) postgresWorks(ctx context.Context) error {
 	return a.store.Suits(ctx)
 }
 
-// redisWorks reports whether Redis does what the programs need of it, and is set up for them.
+// redisWorks returns an error if Redis does not work for the programs, or has unsuitable settings.
 func (a *App) redisWorks(ctx context.Context) error {
 	if err := a.queue.Works(ctx); err != nil {
 		return err
@@ -229,13 +229,12 @@ func (a *App) handler() http.Handler {
 	})
 }
 
-// gauges are those of every program.
+// gauges returns the gauges of every program.
 func (a *App) gauges() telemetry.Gauges {
 	return telemetry.Gauges{Backlog: a.store.Backlog, PutOff: a.store.PutOff, Webhooks: a.store.WebhookBacklog, Campaigns: a.store.CampaignStates, Rates: a.channelRates, QueueSizes: a.queue.Sizes, Postgres: a.store.Ready, Redis: a.queue.Works, Partitions: a.store.Partitions}
 }
 
-// RunAPI serves the API on the configured address until ctx ends, and then for as long as HTTP.Drain says; requests
-// under way are answered.
+// RunAPI serves the API on the configured address until HTTP.Drain after the end of ctx. It finishes requests under way.
 func (a *App) RunAPI(ctx context.Context) error {
 	a.metrics.Watch(a.gauges())
 	return a.runAPI(ctx, nil)
@@ -256,7 +255,7 @@ func (a *App) runAPI(ctx context.Context, ready chan<- string) error {
 	return runAll(ctx, loops)
 }
 
-// RunWorker delivers pushes until ctx ends; attempts under way are carried to their end.
+// RunWorker delivers pushes until ctx ends, and finishes attempts under way.
 func (a *App) RunWorker(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { a.stopping.Store(true) })
 	loops, gauges := a.worker()
@@ -270,7 +269,7 @@ func (a *App) RunWorker(ctx context.Context) error {
 	return runAll(ctx, loops)
 }
 
-// RunBoth runs the API and a worker in one process. It tells ready the API's address as soon as that answers.
+// RunBoth runs the API and a worker in one process. It sends the API's address to ready as soon as the API answers.
 func (a *App) RunBoth(ctx context.Context, ready chan<- string) error {
 	loops, gauges := a.worker()
 	a.metrics.Watch(gauges)

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// channels makes the configured ways out, or says of each why it cannot be made.
+// channels creates the configured channels, or returns an error for each channel that fails.
 func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	var (
 		entries []channel.Entry
@@ -41,7 +41,7 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 	return channel.NewSet(entries...)
 }
 
-// channelsOfAPI is what the API tells of the configured ways out.
+// channelsOfAPI returns the API's description of the configured channels.
 func (a *App) channelsOfAPI() httpapi.Channels {
 	all := httpapi.Channels{Store: a.store}
 	for _, c := range a.cfg.Channels {
@@ -50,7 +50,7 @@ func (a *App) channelsOfAPI() httpapi.Channels {
 	return all
 }
 
-// channelRates calls each for the configured channels: what others wrote of other channels makes no labels.
+// channelRates calls each for the configured channels. Rows of other channels get no label.
 func (a *App) channelRates(ctx context.Context, each func(channel string, attempts, rejected, tenants int)) error {
 	rates, err := a.store.ChannelRates(ctx)
 	for _, name := range a.channels.Names() {
@@ -61,7 +61,7 @@ func (a *App) channelRates(ctx context.Context, each func(channel string, attemp
 	return err
 }
 
-// auditsOfAPI is what the API tells of the workers' audits.
+// auditsOfAPI returns the API's access to the workers' audits.
 func (a *App) auditsOfAPI() httpapi.Audits {
 	all := httpapi.Audits{Store: a.store}
 	for _, c := range store.Checks {
@@ -111,7 +111,7 @@ func newChannel(c config.Channel, log *slog.Logger) (channel.Channel, error) {
 	return nil, fmt.Errorf("channels.%s: there is no channel of type %s", c.Name, c.Type)
 }
 
-// textOrFile returns a secret that was given as it is, or else reads the file that holds it.
+// textOrFile returns a secret from its setting, or from the file that contains it.
 func textOrFile(c config.Channel, setting string, text config.Secret, path string) (string, error) {
 	if path == "" {
 		return string(text), nil

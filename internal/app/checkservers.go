@@ -15,11 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// checkTime bounds how long each server may take to answer a person.
+// checkTime bounds the answers of the servers to a person's check.
 const checkTime = 10 * time.Second
 
-// CheckServers connects to Postgres and Redis as the services would, and returns everything that they lack, a line for each.
-// It changes nothing, but for a key in Redis that expires after a second.
+// CheckServers connects to Postgres and Redis like the services, and returns all of their deficits, one on each line.
+// It changes nothing except a key in Redis that expires after a second.
 func CheckServers(ctx context.Context, cfg config.Config) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
@@ -33,13 +33,13 @@ func CheckServers(ctx context.Context, cfg config.Config) error {
 	)
 }
 
-// checkRedis asks what [App.redisWorks] asks, but for the queues, whose names only Postgres knows.
+// checkRedis checks the same as [App.redisWorks], except for the queues: their names come from Postgres.
 func checkRedis(ctx context.Context, cfg config.Config) error {
 	o, err := redisOptions(cfg.RedisURL, 1)
 	if err != nil {
 		return err
 	}
-	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // the error says it
+	redis.SetLogger(redisLog{slog.New(slog.DiscardHandler)}) // the error contains the message
 	client := redis.NewUniversalClient(o)
 	defer client.Close()
 	q := queue.New(client, cfg.Delivery.Queues, func() (string, bool) { return "", false })
@@ -49,7 +49,7 @@ func checkRedis(ctx context.Context, cfg config.Config) error {
 	return q.Suits(ctx)
 }
 
-// named puts the name of a server before each of joined errors, which gets a line of its own.
+// named splits joined errors into lines, and puts the name of a server before each.
 func named(server string, err error) error {
 	if err == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestCheckServers: everything that both servers lack is said at once, a line each; servers that are set up well lack nothing.
+// TestCheckServers: all deficits of both servers are reported at once, one on each line; suitable servers have none.
 func TestCheckServers(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -43,8 +43,7 @@ func TestCheckServers(t *testing.T) {
 	check(own, server.URL, "Postgres: the database is not_migrated", "max_locks_per_transaction = 64", "allkeys-lru")
 }
 
-// TestReadyz_Suits: a program that works with servers that are not set up for it is degraded, logs what they lack, and tells it to
-// whoever asks.
+// TestReadyz_Suits: with unsuitable servers that work, a program is degraded; the log and /readyz list their deficits.
 func TestReadyz_Suits(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -55,7 +54,7 @@ func TestReadyz_Suits(t *testing.T) {
 	a, err := Open(t.Context(), cfg, slog.New(slog.NewTextHandler(log, nil)))
 	testenv.Check(t, err)
 	testenv.Finally(t, a.Close)
-	testenv.Until(t, 100*time.Millisecond, "/readyz tells what both servers lack", func() bool { // on a busy machine they may not answer in time
+	testenv.Until(t, 100*time.Millisecond, "/readyz lists the deficits of both servers", func() bool { // on a busy machine they may not answer in time
 		r := a.health.Check(t.Context())
 		return r.Status == health.Degraded && r.Postgres == "few_locks" && r.Redis == "evicts" &&
 			strings.Contains(r.Detail, "max_locks_per_transaction = 64") && strings.Contains(r.Detail, "allkeys-lru")
@@ -63,7 +62,7 @@ func TestReadyz_Suits(t *testing.T) {
 	testenv.Until(t, 100*time.Millisecond, "the log of the start tells it", func() bool {
 		a.warn(t.Context())
 		text := log.String()
-		return strings.Contains(text, "Postgres is not set up for this") && strings.Contains(text, "max_locks_per_transaction = 64") &&
-			strings.Contains(text, "Redis is not set up for this") && strings.Contains(text, "allkeys-lru")
+		return strings.Contains(text, "Postgres has unsuitable settings") && strings.Contains(text, "max_locks_per_transaction = 64") &&
+			strings.Contains(text, "Redis has unsuitable settings") && strings.Contains(text, "allkeys-lru")
 	})
 }

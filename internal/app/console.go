@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// handlers returns what the API's address serves, and what the console's own serves; nil: it has none. Without an address of its
-// own, the console is below /console.
+// handlers returns the handler of the API's address, and the handler of the console's own address, or nil if it has none. Without
+// its own address, the console is below /console.
 func (a *App) handlers() (api, pages http.Handler) {
 	api = a.handler()
 	c := a.cfg.Console
@@ -29,11 +29,10 @@ func (a *App) handlers() (api, pages http.Handler) {
 	return beside(pages, api), nil
 }
 
-// isConsole reports whether a path is one of the console's.
+// isConsole reports whether a path belongs to the console.
 func isConsole(path string) bool { return path == "/console" || strings.HasPrefix(path, "/console/") }
 
-// beside serves the console's paths, and has the API serve all others. The paths are compared as they are: what a mux would clean
-// and redirect is for the API to answer.
+// beside routes the console's paths to pages, and all others to the API. It does not clean paths like a mux: the API answers those.
 func beside(pages, api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isConsole(r.URL.Path) {
@@ -44,7 +43,7 @@ func beside(pages, api http.Handler) http.Handler {
 	})
 }
 
-// toConsole serves the console, and leads to it from the first page.
+// toConsole serves the console, and redirects / to it.
 func toConsole(pages http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {
@@ -55,7 +54,7 @@ func toConsole(pages http.Handler) http.Handler {
 	})
 }
 
-// openOIDC reads what the console has to know of the OIDC provider.
+// openOIDC returns the console's configuration of the OIDC provider, and reads the file of the secret.
 func openOIDC(o config.OIDC) (console.OIDC, error) {
 	secret := string(o.ClientSecret)
 	if o.ClientSecretFile != "" {

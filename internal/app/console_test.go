@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestHandlers_Console is served where the settings say, and nowhere else.
+// TestHandlers_Console: the console is served only at the address of the settings.
 func TestHandlers_Console(t *testing.T) {
 	database, redis := testenv.Postgres(t), testenv.Redis(t)
 	for _, row := range []struct {
@@ -50,7 +50,7 @@ func TestHandlers_Console(t *testing.T) {
 	}
 }
 
-// TestWarn_SharedAddress: the log warns of settings with which all people share one address.
+// TestWarn_SharedAddress: the log warns of settings that give all people one shared address.
 func TestWarn_SharedAddress(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sendquota.yaml")
 	testenv.Check(t, os.WriteFile(file, []byte(`console: {enabled: true, public_url: "https://c"}`), 0o600))
@@ -66,7 +66,7 @@ func TestWarn_SharedAddress(t *testing.T) {
 	}
 }
 
-// TestLoad_OIDCSecretFile: a file that cannot be read is told at the start, and white space around the secret is not part of it.
+// TestLoad_OIDCSecretFile: the start reports a file that cannot be read, and white space around the secret is not part of it.
 func TestLoad_OIDCSecretFile(t *testing.T) {
 	dir := t.TempDir()
 	secret := filepath.Join(dir, "secret")

@@ -8,28 +8,27 @@ import (
 	"sync/atomic"
 )
 
-// framing watches what comes over a connection for heads of requests that say in two ways where their body ends.
-// net/http chooses one of them and says nothing; a proxy in front may choose the other, and take a part of the body
-// for the next request, or the reverse (request smuggling). So the connection must end with the answer: RFC 9112,
-// 6.1.
+// framing reads the bytes of a connection, and finds heads of requests that define the end of their body in two ways.
+// net/http silently chooses one of them. A proxy in front may choose the other, and take a part of the body for the next
+// request, or the reverse (request smuggling). So the connection must end with the answer: RFC 9112, 6.1.
 //
-// It knows lines and blank lines only, not where bodies begin and end. So the lines of a body count with those of the
-// next head. Bodies seldom have a line that looks like one of these headers, and then all that happens is that the
-// caller has to connect again.
+// It recognises lines and blank lines only, not where bodies begin and end. So the lines of a body count with the lines of
+// the next head. Bodies seldom have a line that resembles one of these headers. If one does, the caller only has to connect
+// again.
 type framing struct {
 	line     [len("transfer-encoding:")]byte // the beginning of a line, without the white space before it
-	n        int                             // how much of it there is
-	indented bool                            // there was white space: the line continues the one before
-	framing  bool                            // the line before is one of the headers that matter
+	n        int                             // the number of bytes in line
+	indented bool                            // the line begins with white space, and so continues the previous one
+	framing  bool                            // the previous line is one of the two headers
 
 	lengths, encodings int // headers since the last blank line
 
 	ambiguous atomic.Bool
-	encoded   atomic.Int64 // heads with Transfer-Encoding so far
-	chunked   int64        // and of these what net/http took for that
+	encoded   atomic.Int64 // heads with Transfer-Encoding since the begin
+	chunked   int64        // requests that net/http read as chunked
 }
 
-// read takes what the connection brought.
+// read processes bytes that the connection received.
 func (f *framing) read(p []byte) {
 	for {
 		end := bytes.IndexByte(p, '\n')
@@ -47,7 +46,7 @@ func (f *framing) read(p []byte) {
 	}
 }
 
-// firstBytes begin the lines that are worth a look.
+// firstBytes are the first bytes of lines that may be one of the two headers, continue one, or be blank.
 var firstBytes = []byte("cCtT \t\r")
 
 func (f *framing) add(p []byte) {
@@ -81,19 +80,19 @@ func (f *framing) endLine() {
 	}
 }
 
-// clear reports whether every reader finds the end of this request, and of those that have come with it, where
-// net/http finds it. It is asked once for each request, in their order.
+// clear reports whether every reader finds the end of this request, and of all received ones, at the same place as
+// net/http. It is called once for each request, in their order.
 func (f *framing) clear(r *http.Request) bool {
 	if len(r.TransferEncoding) > 0 {
 		f.chunked++
 	}
-	ignored := !r.ProtoAtLeast(1, 1) && f.encoded.Load() > f.chunked // HTTP/1.0 knows no Transfer-Encoding
+	ignored := !r.ProtoAtLeast(1, 1) && f.encoded.Load() > f.chunked // HTTP/1.0 has no Transfer-Encoding
 	return !f.ambiguous.Load() && !ignored
 }
 
 type connKey struct{}
 
-// withConn is the ConnContext of an http.Server: requests know their connection.
+// withConn is the ConnContext of an http.Server. It adds the connection to the context of its requests.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A request whose end can be found in two ways is the last of its connection, whatever
-// it is followed by, and however it arrives. Others are not.
+// A request with two possible ends is the last of its connection, whatever follows it and
+// however it arrives. Other requests are not.
 func TestFraming_Ambiguous(t *testing.T) {
 	t.Parallel()
 	h := setup(t, calm)

@@ -7,9 +7,9 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// FuzzServerURLs holds that the addresses of Postgres and Redis are at fault, on
-// one line that names the setting and shows nothing of a password; or that
-// Redis can be opened with what was accepted.
+// FuzzServerURLs: an invalid URL of Postgres or Redis is one line of error that
+// names the setting and shows no part of a password. Redis can be opened with
+// every accepted URL.
 func FuzzServerURLs(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"postgres://u:p@h/db", "redis://h:1/3"}, {"postgresql://h", "rediss://u:p@h"}, {"mysql://h", "redis://u:p@a:1,b:2, c:3"}, {"postgres://", "a:1,redis://:p@b:2,c:3"},

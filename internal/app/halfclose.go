@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// serveHalfClosed serves a request on although the caller has closed its half of the connection: RFC 9112, 9.6. net/http
-// ends the context of a request when the connection has nothing more to read, and the caller may still wait for the answer.
+// serveHalfClosed continues to serve a request after the caller has closed its half of the connection (RFC 9112, 9.6).
+// net/http ends the context of a request when the connection has nothing more to read, although the caller may wait for the
+// answer.
 //
-// A caller that is gone looks the same until something is sent to it. So nothing depends on this end: a request has its
-// time-out, and an answer that goes on ends when it cannot be written. What breaks a connection ends the request at once,
-// as before.
+// A caller that is gone looks the same until the server writes to it. So nothing depends on this end: a request has its
+// time-out, and a stream ends when it cannot be written. A broken connection still ends the request at once.
 func serveHalfClosed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := r.Context().Value(connKey{}).(*trackedConn)

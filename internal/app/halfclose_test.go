@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// askHalfClosed sends a request, closes this half of the connection, and reads the answer. When net/http sees the end is a matter of
-// moments, so the test of one answer asks several times.
+// askHalfClosed sends a request, closes this half of the connection, and reads the answer. The moment when net/http sees the end
+// varies, so the test of one answer asks several times.
 func (h *bundle) askHalfClosed(text string) (status int, body []byte) {
 	h.t.Helper()
 	c := h.dial(text)
@@ -29,8 +29,8 @@ func (h *bundle) askHalfClosed(text string) (status int, body []byte) {
 	return res.StatusCode, body
 }
 
-// TestServer_HalfClosed: a caller that closes its half of the connection behind the request gets its answer, and what it
-// asked for is done.
+// TestServer_HalfClosed: a caller that closes its half of the connection after the request gets its answer, and the request
+// is carried out.
 func TestServer_HalfClosed(t *testing.T) {
 	t.Parallel()
 	h := setup(t, calm)
@@ -58,8 +58,8 @@ func TestServer_HalfClosed(t *testing.T) {
 	}
 }
 
-// TestServer_CallerGone: a request ends at once when its connection breaks. Where the caller has only said that it sends no
-// more, an answer that goes on ends when it cannot be written.
+// TestServer_CallerGone: a request ends at once when its connection breaks. If the caller has only closed its half, a stream
+// ends when it cannot be written.
 func TestServer_CallerGone(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 )
 
-// limitListener is a listener that bounds the open connections. When all are open, it closes the one that has been
-// idle longest for the next; if none is idle, the next waits for one to end, and all others in the kernel's queue.
+// limitListener is a listener that bounds the open connections. At the bound, it closes the longest idle connection for
+// the next one. If none is idle, the next one waits until a connection ends, and all others wait in the kernel's queue.
 type limitListener struct {
 	net.Listener
 	open   chan struct{} // holds one element for each connection
@@ -27,17 +27,17 @@ type limitListener struct {
 type trackedConn struct {
 	net.Conn
 	release func()
-	element *list.Element // in idle; nil: it is not idle
+	element *list.Element // in idle; nil: the connection is not idle
 	framing framing
 
-	halfClosed atomic.Bool // the caller sends nothing more
+	halfClosed atomic.Bool // the caller has closed its half
 }
 
 func newLimitListener(l net.Listener, connections int) *limitListener {
 	return &limitListener{Listener: l, open: make(chan struct{}, connections), closed: make(chan struct{})}
 }
 
-// Accept returns the next connection as soon as it may be open.
+// Accept returns the next connection as soon as the bound permits.
 func (l *limitListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -59,13 +59,13 @@ func (l *limitListener) Accept() (net.Conn, error) {
 	return &trackedConn{Conn: c, release: sync.OnceFunc(func() { <-l.open })}, nil
 }
 
-// Close also ends an Accept that waits.
+// Close also ends a waiting Accept.
 func (l *limitListener) Close() error {
 	l.close.Do(func() { close(l.closed) })
 	return l.Listener.Close()
 }
 
-// closeIdle closes the connection that has been idle longest, or else the next one that becomes idle.
+// closeIdle closes the longest idle connection or, if there is none, the next one that becomes idle.
 func (l *limitListener) closeIdle() {
 	l.mu.Lock()
 	longest := l.idle.Front()
@@ -104,17 +104,17 @@ func (l *limitListener) notIdle(t *trackedConn) {
 	}
 }
 
-// Read is called by one goroutine at a time.
+// Read also passes the bytes to framing. One goroutine at a time calls it.
 func (t *trackedConn) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	if err == io.EOF {
-		t.halfClosed.Store(true) // before net/http knows it
+		t.halfClosed.Store(true) // before net/http gets the error
 	}
 	t.framing.read(p[:n])
 	return n, err
 }
 
-// Close lets the next connection in.
+// Close makes room for the next connection.
 func (t *trackedConn) Close() error {
 	defer t.release()
 	return t.Conn.Close()

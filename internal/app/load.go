@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Load reads the settings of the services as [config.Load] does, and makes every part whose settings could be read, to
-// drop it again: a key may be invalid, a file unreadable. It says all that is wrong at once.
+// Load reads the settings of the services like [config.Load]. It also creates every part with readable settings, and drops
+// it, to find errors such as an invalid key or an unreadable file. It reports all errors at once.
 func Load(environ []string) (config.Config, error) {
 	cfg, err := config.Load(environ)
 	var read config.Errors

@@ -10,13 +10,13 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
-// heapSlack is how much garbage a small heap may gather before it is collected. The heap of a service is mostly small
-// and turns over fast: without slack it would be collected many times a second. A large heap grows to twice its size,
-// and the slack.
+// heapSlack is the amount of garbage that a small heap may gather before a collection. The heap of a service is mostly
+// small and short-lived: without slack it would be collected many times a second. A large heap grows to twice its size
+// plus the slack.
 const heapSlack = 64 << 20
 
-// tendMemory has the garbage collector keep to the container's memory, and returns what undoes the slack. What the
-// operator says by GOGC or GOMEMLIMIT stands.
+// tendMemory limits the garbage collector to the container's memory, and adds the slack. It returns a function that ends
+// the slack. GOGC and GOMEMLIMIT of the operator take precedence.
 func tendMemory() (end func()) {
 	limit, limited := containerMemory()
 	slack := int64(heapSlack)
@@ -29,17 +29,17 @@ func tendMemory() (end func()) {
 	if limited && os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(limit/10*9 + slack)
 	}
-	ballast := make([]byte, slack) // counts as heap, and is never touched, so that it takes no memory
+	ballast := make([]byte, slack) // counts as heap, but is never touched, so it takes no memory
 	return func() { runtime.KeepAlive(ballast) }
 }
 
-// containerMemory is how many bytes the container may have, if that is limited.
+// containerMemory returns the memory limit of the container in bytes, if there is one.
 func containerMemory() (bytes int64, limited bool) {
 	limit, err := memlimit.FromCgroup()
 	return int64(min(limit, 1<<62)), err == nil
 }
 
-// requestMemory is how many bytes requests and answers may take.
+// requestMemory returns the maximum number of bytes for requests and answers.
 func requestMemory() int64 {
 	limit, limited := containerMemory()
 	if limited {

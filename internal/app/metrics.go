@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// metricsOnly is what a worker serves: its metrics, its profiles, and whether it is alive and ready.
+// metricsOnly returns the handler of a worker: its metrics, its profiles, /healthz and /readyz.
 func (a *App) metricsOnly() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())

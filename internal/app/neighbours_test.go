@@ -76,9 +76,8 @@ func (n *neighbours) post(key, path, body string) *httptest.ResponseRecorder {
 	return rec
 }
 
-// worst are the takes that cost Redis most: sixteen limits with as many steps, or
-// uses, as there can be, some that are allowed and some that are refused in the
-// middle of them.
+// worst are the most expensive takes for Redis: sixteen limits with the maximum number of
+// steps or uses, some allowed and some refused in the middle.
 func worst() (bodies []string) {
 	for _, form := range []string{
 		`{"algorithm":"sliding_window","limit":900000%03d,"per":"1s","precision":"1ms"}`, `{"algorithm":"sliding_window","limit":1%03d,"per":"1s","precision":"1ms"}`,
@@ -95,7 +94,7 @@ func worst() (bodies []string) {
 	return bodies
 }
 
-// failures are the counters of what Redis failed at.
+// failures are the counters of failed calls of Redis.
 func (n *neighbours) failures() (counters []string) {
 	rec := httptest.NewRecorder()
 	n.api.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))

@@ -16,10 +16,10 @@ import (
 )
 
 // redisClients are the clients of one process, for one server, for a cluster, or for the master that sentinels name. Each
-// part has one of its own: when one waits for a connection because all of its own are in use, the others do not.
+// part has its own: if all connections of one part are in use, the other parts do not wait.
 type redisClients struct{ queue, cache, callerLimits, tenantLimits, pace redis.UniversalClient }
 
-// fewConnections are enough for parts that gather what they ask.
+// fewConnections are enough for parts that gather their calls.
 const fewConnections = 16
 
 func openRedis(url config.Secret, connections int) (c redisClients, err error) {
@@ -40,7 +40,7 @@ func (c redisClients) close() error {
 	return errors.Join(c.queue.Close(), c.cache.Close(), c.callerLimits.Close(), c.tenantLimits.Close(), c.pace.Close())
 }
 
-// redisOptions reads REDIS_URL. The client is quick to give up: everything has a way without Redis.
+// redisOptions parses REDIS_URL. The client gives up quickly, because every part can work without Redis.
 func redisOptions(url config.Secret, connections int) (*redis.UniversalOptions, error) {
 	servers, err := config.ParseRedisURL(url)
 	if err != nil {
@@ -55,8 +55,8 @@ func redisOptions(url config.Secret, connections int) (*redis.UniversalOptions, 
 	}, nil
 }
 
-// redisTLS wants a certificate for the first host of REDIS_URL from a server and from every node of a cluster, whatever
-// addresses these name; and from sentinels and their servers, one for the address of each.
+// redisTLS returns the TLS configuration. A server and every node of a cluster need a certificate for the first host of
+// REDIS_URL, whatever their addresses are. Sentinels and their servers need one for their own address.
 func redisTLS(servers config.RedisServers) *tls.Config {
 	if !servers.TLS {
 		return nil
@@ -68,11 +68,10 @@ func redisTLS(servers config.RedisServers) *tls.Config {
 	return c
 }
 
-// redisLog passes the Redis client's own messages on. They are details: the part that needed Redis logs that it
-// failed.
+// redisLog logs the Redis client's own messages at level debug. The part that called Redis logs the failure itself.
 type redisLog struct{ log *slog.Logger }
 
-// Printf is called by the client.
+// Printf logs a message of the client.
 func (l redisLog) Printf(ctx context.Context, format string, args ...any) {
 	if l.log.Enabled(ctx, slog.LevelDebug) {
 		l.log.DebugContext(ctx, "redis: "+fmt.Sprintf(format, args...))

@@ -38,7 +38,7 @@ func TestRedisOptions(t *testing.T) {
 	}
 }
 
-// TestRedisClients_Sizes: the queue has as many connections as the settings say, and each other part as many, but 16 at most.
+// TestRedisClients_Sizes: the queue has the number of connections of the settings, and each other part the same, but at most 16.
 func TestRedisClients_Sizes(t *testing.T) {
 	for connections, want := range map[int][2]int{0: {64, 16}, 8: {8, 8}, 10_000: {10_000, 16}} {
 		c, err := openRedis("redis://127.0.0.1:1", connections)
@@ -95,7 +95,7 @@ func TestRedisTLS(t *testing.T) {
 	}
 }
 
-// TestRedisOptions_BadURL: the error says which form is valid, and quotes nothing of the URL.
+// TestRedisOptions_BadURL: the error shows the valid form, and quotes nothing of the URL.
 func TestRedisOptions_BadURL(t *testing.T) {
 	for url, want := range map[config.Secret]string{
 		"http://topsecret@h":                        "REDIS_URL: must be redis://[user:password@]host:port[/number]",
@@ -111,7 +111,7 @@ func TestRedisOptions_BadURL(t *testing.T) {
 	}
 }
 
-// TestRedis_RefusesConnections: the client fails at once, and complains to our log alone.
+// TestRedis_RefusesConnections: the client fails at once, and logs to our log only.
 func TestRedis_RefusesConnections(t *testing.T) {
 	cfg, err := config.Load([]string{"DATABASE_URL=postgres://user@127.0.0.1:1/nothing", "REDIS_URL=redis://127.0.0.1:1"})
 	if err != nil {

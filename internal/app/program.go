@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// Service runs one of the two services with the settings of the environment, until the process is told to stop.
+// Service runs one of the two services with the settings of the environment, until a signal stops the process.
 func Service(run func(*App, context.Context) error) error {
 	cfg, err := Load(os.Environ())
 	if err != nil {
@@ -36,17 +36,17 @@ func Service(run func(*App, context.Context) error) error {
 	return errors.Join(err, a.Close())
 }
 
-// UntilSignal returns a context that ends when the process is told to stop. A second signal kills it.
+// UntilSignal returns a context that ends with the first SIGINT or SIGTERM. A second signal kills the process.
 func UntilSignal() (context.Context, context.CancelFunc) {
-	// net/http writes what a provider sends unasked to the standard logger.
+	// net/http writes unexpected data of a provider to the standard logger.
 	log.SetOutput(io.Discard)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// warn logs at the start what the settings hardly mean, and what does not answer. The services start all the same, and carry on when servers
-// come back.
+// warn logs at the start probably unintended settings, and servers that do not answer or lack something. The services start anyway, and
+// work when the servers are back.
 func (a *App) warn(ctx context.Context) {
 	for _, warning := range a.cfg.Warnings() {
 		a.log.Warn(warning)
@@ -54,18 +54,18 @@ func (a *App) warn(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	if err := a.store.Ready(ctx); err != nil {
-		a.log.Warn("Postgres cannot be used yet", "error", err)
+		a.log.Warn("Postgres cannot be used yet; retrying", "error", err)
 	} else {
 		if newer, _ := a.store.Newer(ctx); newer != "" {
 			a.log.Warn(newer)
 		}
 		if err := a.store.Suits(ctx); err != nil {
-			a.log.Warn("Postgres is not set up for this", "error", err)
+			a.log.Warn("Postgres has unsuitable settings; see docs/operations.md", "error", err)
 		}
 	}
 	if err := a.queue.Works(ctx); err != nil {
-		a.log.Warn("Redis does not answer yet; everything goes on without it, more slowly", "error", err)
+		a.log.Warn("Redis does not work yet; continuing without it, more slowly", "error", err)
 	} else if err := a.queue.Suits(ctx); err != nil {
-		a.log.Warn("Redis is not set up for this", "error", err)
+		a.log.Warn("Redis has unsuitable settings; see docs/operations.md", "error", err)
 	}
 }

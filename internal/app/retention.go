@@ -12,8 +12,9 @@ const (
 	shadowsKept = 90 * day
 )
 
-// retention lists what workers remove, after how long, and how often they look. What is kept by partitions (pushes, attempts,
-// Idempotency-Keys, the audit log) is schedule.NewKeeper's. Findings of audits go at the end of a pass, and sessions when somebody signs in.
+// retention lists the records that workers remove, with their lifetimes and the intervals of the loops. schedule.NewKeeper drops
+// partitions (pushes, attempts, Idempotency-Keys, the audit log). Findings of audits are removed at the end of a pass, and sessions at a
+// sign-in.
 func (a *App) retention() []schedule.Retention {
 	pushes := a.cfg.Retention.Pushes
 	return []schedule.Retention{

@@ -40,7 +40,7 @@ func userOf(t *testing.T, of string) string {
 	return u.User.Username()
 }
 
-// documentedRoles makes what docs/databases.md says, by other names, and returns the URLs of both roles and of the user of Redis.
+// documentedRoles runs the statements of docs/databases.md with other names, and returns the URLs of both roles and of the user of Redis.
 func documentedRoles(t *testing.T) (owner, role, redisURL string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/databases.md")
@@ -69,14 +69,14 @@ func documentedRoles(t *testing.T) (owner, role, redisURL string) {
 	return as(t, admin, name+"_owner", "OWNER_PASSWORD"), as(t, admin, name, "PASSWORD"), as(t, adminRedis, name, "PASSWORD")
 }
 
-// TestRoles_AsDocumented: with the roles of docs/databases.md the database is migrated, and the programs do what they do.
+// TestRoles_AsDocumented: with the roles of docs/databases.md the migrations and the programs work.
 func TestRoles_AsDocumented(t *testing.T) {
 	t.Parallel()
 	owner, role, redisURL := documentedRoles(t)
 	if applied, err := store.Migrate(t.Context(), owner, store.MigrateConfig{}); err != nil || len(applied) == 0 {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
-	// What the role of the programs has by itself, not as a member of the owner's: by that it drops partitions, and nothing else.
+	// Check the role's own rights, without its membership in the owner's role. The membership is only for dropping partitions.
 	member := fmt.Sprintf(`"%s_owner" %%s "%s"`, userOf(t, role), userOf(t, role))
 	testenv.Check(t, devstack.Exec(t.Context(), testenv.Postgres(t), "REVOKE "+fmt.Sprintf(member, "FROM")))
 	lacks := testenv.Query[string](t, role, `SELECT coalesce(string_agg(relname || ' ' || p, ', '), '') FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS p

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestOpen_Seals: a start whose key opens no sealed row fails, in one sentence that says what to do; one that opens some logs it, and
-// `config check --connect` reports both. Without sealed rows no key is needed, nor is the previous one after all are resealed.
+// TestOpen_Seals: a start fails if its key opens no sealed row, and the error has the next step. If the key opens some, the start logs
+// it. `config check --connect` reports both. Without sealed rows no key is needed, nor is the previous key after a reseal of all.
 func TestOpen_Seals(t *testing.T) {
 	t.Parallel()
 	database, redisURL := testenv.Postgres(t), testenv.Redis(t)

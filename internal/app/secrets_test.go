@@ -31,7 +31,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The marks stand for what must not be seen.
+// The marks stand for data that must not appear.
 const (
 	markSecret    = "MARKSECRET0123456789"
 	markRecipient = "MARKRECIPIENT"
@@ -41,8 +41,8 @@ const (
 	markDevice    = "deadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeefdeadbeef"
 )
 
-// parrot is a provider that refuses everything, and repeats all that it was
-// told; but whoever asks for an access token gets one.
+// parrot is a provider that refuses every push, and repeats the whole
+// request. It grants access tokens.
 func parrot(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -96,8 +96,8 @@ func mailParrot(t *testing.T) (port int) {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// secretsConfig is a file with a channel of each type, whose providers are
-// parrots, and the environment that it needs; keys are what is secret in it.
+// secretsConfig writes a file with a channel of each type, with parrots as
+// providers. It returns the environment for it, and the secrets in it.
 func secretsConfig(t *testing.T) (environ, keys []string) {
 	keyOf := func(key any, err error) string {
 		if err != nil {
@@ -139,8 +139,8 @@ channels:
 }
 
 // TestSecrets_NotShown sends through a channel of each type, to providers
-// that repeat all they are told. No secret, message, recipient or address comes
-// back in what is logged, counted, or shown as the reason of a failure.
+// that repeat the whole request. No secret, message, recipient or address is
+// in the log, in a metric, or in the reason of a failure.
 func TestSecrets_NotShown(t *testing.T) {
 	environ, keys := secretsConfig(t)
 	cfg, err := config.Load(environ)
@@ -189,7 +189,7 @@ func TestSecrets_NotShown(t *testing.T) {
 		t.Error(err)
 	}
 	if !strings.Contains(metrics, `sendquota_unregistered_addresses_total{channel="email"} 2`) || strings.Count(logged.String(), "push attempted") < 10 {
-		t.Errorf("the metrics or the log do not tell what happened:\n%s\n%s", metrics, logged.String())
+		t.Errorf("the metrics or the log do not show the failures:\n%s\n%s", metrics, logged.String())
 	}
 	for where, text := range map[string]string{"the reasons of failures": seen, "the log": logged.String(), "the metrics": metrics} {
 		for _, mark := range append(keys, markRecipient, markText, markAddress, markNumber, markDevice) {
@@ -235,8 +235,8 @@ func (c caller) ask(method, path, body string) map[string]any {
 	return answer
 }
 
-// failure waits until a push has failed, and returns all that is told about
-// why.
+// failure waits until a push has failed, and returns all texts about the
+// reason.
 func (c caller) failure(id string) string {
 	c.t.Helper()
 	var reasons string

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// serverTimeouts bound how long a server waits for clients, and how many there may be.
+// serverTimeouts are a server's time-outs for clients, and its other bounds.
 type serverTimeouts struct {
 	header      time.Duration // for the whole header of a request
 	request     time.Duration // for header and body
-	answer      time.Duration // from the end of the header until the answer is taken
+	answer      time.Duration // from the end of the header until the client has read the answer
 	idle        time.Duration // between two requests on a connection
 	stop        time.Duration // for requests under way when the program stops
 	headerBytes int
 	connections int
 }
 
-// timeouts are those of all servers; see docs/security.md.
+// timeouts returns the bounds of all servers; see docs/security.md.
 func (a *App) timeouts() serverTimeouts {
 	return serverTimeouts{
 		header: 5 * time.Second, request: 30 * time.Second, answer: time.Minute, idle: 2 * time.Minute, stop: 15 * time.Second,
@@ -30,13 +30,13 @@ func (a *App) timeouts() serverTimeouts {
 	}
 }
 
-// drain returns a context that ends HTTP.Drain later than another one. In between the API is not ready and closes
-// every connection with an answer, so that callers find another one before this one no longer listens.
+// drain returns a context that ends HTTP.Drain after ctx. In between the API is not ready and closes every connection
+// with an answer, so that callers find another API before this one stops listening.
 func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, func() {
 		a.stopping.Store(true)
-		a.log.Info("api stops soon: it is not ready, and sends callers away", "drain", a.cfg.HTTP.Drain.String())
+		a.log.Info("api is draining: /readyz answers 503, and connections close", "drain", a.cfg.HTTP.Drain.String())
 		select {
 		case <-time.After(a.cfg.HTTP.Drain):
 			cancel()
@@ -46,15 +46,15 @@ func (a *App) drain(ctx context.Context) (context.Context, context.CancelFunc) {
 	return later, func() { unwatch(); cancel() }
 }
 
-// serve answers HTTP on addr, which a variable names, until ctx ends, and then finishes the requests under way.
-// ready, unless nil, is told the address.
+// serve answers HTTP on addr, the value of a variable, until ctx ends, and then finishes the requests under way.
+// It sends the address to ready, unless ready is nil.
 func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Handler, ready chan<- string) error {
 	listener, err := net.Listen("tcp", addr)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("%s: %q: another program listens there: stop it, or set %s to another host:port", variable, addr, variable)
+		return fmt.Errorf("%s: %q: another program uses this address; stop it, or set %s to another host:port", variable, addr, variable)
 	case err != nil:
-		return fmt.Errorf("%s: %q: cannot listen there: %w", variable, addr, err)
+		return fmt.Errorf("%s: %q: cannot listen: %w", variable, addr, err)
 	}
 	a.log.Info(name+" listening", "addr", listener.Addr().String())
 	if ready != nil {
@@ -63,7 +63,7 @@ func (a *App) serve(ctx context.Context, name, variable, addr string, h http.Han
 	return a.serveOn(ctx, name, listener, h, a.timeouts())
 }
 
-// serveOn is serve on a listener, which it closes.
+// serveOn is like serve on a listener, which it closes.
 func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.Handler, p serverTimeouts) error {
 	limited := newLimitListener(l, p.connections)
 	server := &http.Server{
@@ -82,8 +82,8 @@ func (a *App) serveOn(ctx context.Context, name string, l net.Listener, h http.H
 		ctx, cancel := context.WithTimeout(context.Background(), p.stop)
 		defer cancel()
 		err := server.Shutdown(ctx)
-		if errors.Is(err, context.DeadlineExceeded) { // a slow client is no reason not to stop cleanly
-			a.log.Warn(name + " stops although clients have not taken their answers")
+		if errors.Is(err, context.DeadlineExceeded) { // slow clients are no error of the program
+			a.log.Warn(name + " stops; some clients have not read their answers")
 			err = server.Close()
 		}
 		stopped <- err

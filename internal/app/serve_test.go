@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// patience is a time that a test can wait for, and that a request without a fault does not take.
+// patience is a time-out that tests wait for, and that a correct request does not reach.
 const patience = 3 * time.Second
 
 // bundle is an API that listens.
@@ -75,7 +75,7 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 	return h
 }
 
-// beside is the same API, which listens at another address, for another test.
+// beside returns the same API at another address, for another test.
 func (h *bundle) beside(t *testing.T, p serverTimeouts) *bundle {
 	t.Helper()
 	b := &bundle{t: t, app: h.app, key: h.key, came: new(atomic.Int64), asked: new(atomic.Int64)}
@@ -83,7 +83,7 @@ func (h *bundle) beside(t *testing.T, p serverTimeouts) *bundle {
 	return b
 }
 
-// listen has the API listen at one more address, which is that of the bundle from now on.
+// listen serves the API at one more address, which becomes the address of the bundle.
 func (h *bundle) listen(p serverTimeouts) {
 	h.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -261,8 +261,8 @@ func TestServer_SlowClients(t *testing.T) {
 	}
 }
 
-// Large and broken requests are refused without being read to their end, and without harm
-// to the next.
+// Large and broken requests are refused before they are read to their end, and do not harm
+// the next request.
 func TestServer_LargeAndBrokenRequests(t *testing.T) {
 	t.Parallel()
 	p := calm
@@ -311,8 +311,8 @@ func TestServer_LargeAndBrokenRequests(t *testing.T) {
 	}
 }
 
-// Deep nesting is refused, wherever it is, as a fault of its place, and in no more than a
-// few times the time that a flat body of the same size takes.
+// Deep nesting is an error of its place, anywhere in a body, and takes at most a few times
+// as long as a flat body of the same size.
 func TestServer_DeepNesting(t *testing.T) {
 	t.Parallel()
 	h := setup(t, calm)
@@ -398,8 +398,8 @@ func TestLimitListener(t *testing.T) {
 	}
 }
 
-// A client that takes no answer does not keep the program from a clean stop, nor does one
-// whose connection waits for another to end.
+// The program stops cleanly although a client reads no answer, or a connection waits for
+// another one to end.
 func TestServer_StopsBesideSlowClients(t *testing.T) {
 	t.Parallel()
 	p := calm

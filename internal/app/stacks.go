@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// logStacks logs the stacks of all goroutines whenever the process gets SIGUSR1, which it outlives, until stop is called.
+// logStacks logs the stacks of all goroutines at each SIGUSR1, until stop is called. The process continues.
 // Stacks hold no messages, recipients or secrets.
 func logStacks(log *slog.Logger) (stop func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
@@ -20,8 +20,8 @@ func logStacks(log *slog.Logger) (stop func()) {
 		defer close(done)
 		for range signals {
 			var stacks strings.Builder
-			_ = runtime.Lookup("goroutine").WriteTo(&stacks, 2)    // a builder takes everything
-			log.Error("goroutines", "goroutines", stacks.String()) // a person asked for it, whatever the level
+			_ = runtime.Lookup("goroutine").WriteTo(&stacks, 2)    // a builder returns no error
+			log.Error("goroutines", "goroutines", stacks.String()) // at every log level, because a person requested it
 		}
 	}()
 	return func() {
@@ -31,7 +31,7 @@ func logStacks(log *slog.Logger) (stop func()) {
 	}
 }
 
-// profiles adds the profiles of this process to a page that only operators reach. The command line is left out.
+// profiles adds the profiles of this process to the handler for operators, without the command line.
 func profiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", http.NotFound)

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestLogStacks: a process logs what its goroutines do each time that it gets SIGUSR1, at every level, and goes on.
+// TestLogStacks: a process logs the stacks of its goroutines at each SIGUSR1, at every log level, and continues.
 func TestLogStacks(t *testing.T) {
 	t.Parallel()
 	var log testenv.Buffer

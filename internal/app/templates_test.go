@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestNeighbours_Templates: whatever reads or renders the templates of a tenant needs one of the turns at computing that the tenant
-// has, so that the most hostile ones keep no more than a part of the processors busy. The others have the rest.
+// TestNeighbours_Templates: every operation that parses or renders a tenant's templates needs one of the tenant's turns at computing, so
+// that hostile templates keep only a part of the processors busy.
 func TestNeighbours_Templates(t *testing.T) {
 	t.Parallel()
 	n := setupNeighbours(t, testenv.Redis(t))
@@ -93,7 +93,7 @@ func TestNeighbours_Templates(t *testing.T) {
 			t.Errorf("%s beside it: %d %s", w.name, rec.Code, rec.Body)
 		}
 	}
-	// A push is shown without a turn, with its message as it was booked: making it again needs one.
+	// A push is shown without a turn, with its message as it was booked; only rendering it again needs a turn.
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	if rec := ask(ctx, n.loud, "GET", loudPush, ""); rec.Code == 200 && !strings.Contains(rec.Body.String(), booked.Format(`"body":"2006-01-02"`)) {

@@ -12,7 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// ForgetTenant deletes the keys of a tenant from Redis. The keys of speed limits do not name their tenant, and expire by themselves.
+// ForgetTenant deletes the keys of a tenant from Redis, and returns their number. Keys of speed limits do not name their tenant, and expire
+// by themselves.
 func ForgetTenant(ctx context.Context, url config.Secret, st *store.Store, tenant uuid.UUID) (keys int64, err error) {
 	if err := st.Identify(ctx); err != nil {
 		return 0, err

@@ -20,23 +20,23 @@ import (
 	"github.com/sendquota/sendquota/internal/telemetry"
 )
 
-// wakeUpHandlers handle wake-ups at the same time in a worker, and two for each lane at least: one at a time works on a
-// lane, as long as something is due there.
+// wakeUpHandlers is the minimum number of handlers of wake-ups in a worker; there are at least two for each lane. One at a
+// time works on a lane, as long as pushes are due there.
 const wakeUpHandlers = 16
 
-// How often a worker asks Postgres for work, and a worker that had none for a while. What becomes due does not wait for that: the
+// The intervals of a worker's queries for work, normally and after a while without work. Due pushes do not wait for these queries: the
 // queue wakes workers.
 const (
 	lookEvery = 250 * time.Millisecond
 	lookIdle  = time.Second
 )
 
-// worker builds everything that a worker runs, and its gauges. runAll starts the loops.
+// worker builds the loops and gauges of a worker. runAll starts the loops.
 func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Gauges) {
 	d, hooks := a.cfg.Delivery, a.cfg.Webhooks
 	id := uuid.New()
 	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
-		a.redisFailed("channels do without Redis: each worker keeps to a share of their speed", a.metrics.PaceErrors.Inc))
+		a.redisFailed("channel speed: Redis failed; each worker keeps to a share", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
 	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Look: func(ctx context.Context) ([]store.Work, error) {
 		return a.store.Agenda(ctx, owner.Lanes())
@@ -85,7 +85,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	return loops, gauges
 }
 
-// retry is how a channel tries again. One that was taken out of the configuration does so by the defaults.
+// retry returns the retry settings of a channel, or the defaults for a channel that is no longer configured.
 func (a *App) retry(name string) push.Retry {
 	if entry, ok := a.channels.Get(name); ok {
 		return entry.Retry

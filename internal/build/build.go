@@ -1,5 +1,5 @@
-// Package build says which sendquota a program is. It reads what the Go tool
-// stamps into every binary, and what was set when it was linked:
+// Package build returns the version of the running program. It reads the stamp
+// that the Go tool writes into every binary, and values that the linker sets:
 //
 //	go build -ldflags "-X github.com/sendquota/sendquota/internal/build.version=v1.2.3"
 package build
@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 )
 
-// Set by the linker; empty: the Go tool's stamp counts.
+// The linker sets these. If they are empty, the Go tool's stamp counts.
 var version, revision string
 
 // Info names a build.
@@ -21,7 +21,7 @@ type Info struct {
 	Go       string // the version of Go that built it
 }
 
-// Read returns what is known of the running program.
+// Read returns the build of the running program.
 func Read() Info {
 	stamp, _ := debug.ReadBuildInfo()
 	return read(stamp)
@@ -55,7 +55,7 @@ func revisionOf(settings []debug.BuildSetting) (commit string) {
 	return commit + dirty
 }
 
-// String is what --version prints after the name of the program.
+// String returns the text that --version prints after the name of the program.
 func (i Info) String() string {
 	return fmt.Sprintf("%s (revision %s, %s)", i.Version, i.Revision, i.Go)
 }

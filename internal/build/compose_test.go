@@ -18,8 +18,8 @@ type composeService struct {
 	Logging     struct{ Options map[string]string }
 }
 
-// TestCompose: one service builds the image, what runs on tells how it is and has bounds, servers are not published, and no
-// password and no key stands in the file.
+// TestCompose: one service builds the image; services that stay up have a health check and bounds; servers are not published; the
+// file has no password and no key.
 func TestCompose(t *testing.T) {
 	text, err := os.ReadFile("../../docker-compose.yml")
 	if err != nil {

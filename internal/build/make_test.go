@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestMake_Build: `make build` makes each program static, without folders of this machine and without symbols, and gives it its version.
+// TestMake_Build: `make build` builds each program static, without paths of this machine and without symbols, and sets its version.
 func TestMake_Build(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func TestMake_Build(t *testing.T) {
 	}
 }
 
-// checkStatic reports a program that a dynamic loader has to complete, or that has symbols.
+// checkStatic reports a program that needs a dynamic loader, or that has symbols.
 func checkStatic(t *testing.T, path string) {
 	t.Helper()
 	file, err := elf.Open(path)

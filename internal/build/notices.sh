@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints the licenses of what others wrote and the image's program has. It fails if a library has none.
+# Prints the licenses of the libraries and files of others in the image's program. It fails if a library has none.
 set -eu
 cd "$(dirname "$0")/../.."
 list='{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}'

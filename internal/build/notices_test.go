@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestNotices has a text for each library of the image's program, and for the files that its pages load.
+// TestNotices: the output has a license for each library of the image's program, and for the files that its pages load.
 func TestNotices(t *testing.T) {
 	out, err := exec.Command("sh", "notices.sh").Output()
 	if err != nil {

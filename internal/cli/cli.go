@@ -1,5 +1,5 @@
-// Package cli is the command line of the three programs, so that they behave alike: --help and --version, and an exit
-// status of 2 for a command line that cannot be understood, of 1 for a command that failed.
+// Package cli parses the command lines of the three programs, so that they behave alike: --help and --version, exit
+// status 2 for a wrong command line, and 1 for a command that failed.
 package cli
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/sendquota/sendquota/internal/build"
 )
 
-// Flags are those that every program has. Embed it in the commands.
+// Flags has the flags of every program. Embed it in the commands.
 type Flags struct {
-	Version kong.VersionFlag `help:"Print the version and leave."`
+	Version kong.VersionFlag `help:"Print the version and exit."`
 }
 
-// usage is the exit status of a wrong command line, as of most programs.
+// usage is the exit status of a wrong command line.
 const usage = 2
 
-// Main runs the command that the command line names, and ends the process if that fails. An error may have an exit
-// status of its own. Options are more of kong's.
+// Main runs the command that the command line names, and ends the process if the command fails. An error may have its own
+// exit status, by a method ExitCode. Options are further options of kong.
 func Main(commands any, name, description string, options ...kong.Option) {
 	parser := kong.Must(commands, append(options, kong.Name(name), kong.Description(description), kong.Vars{"version": name + " " + build.Read().String()})...)
-	kongcompletion.Register(parser) // which answers a shell that completes a line, and ends the process
+	kongcompletion.Register(parser) // answers a shell that completes a line, and ends the process
 	program, err := parser.Parse(os.Args[1:])
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v; see %s --help\n", name, err, name)

@@ -9,33 +9,33 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// mostLimits is how long a list of limits may be: each request is held to all of them.
+// mostLimits is the maximum length of a list of limits: all of them apply to each request.
 const mostLimits = 8
 
-// manyPerSpan is the most requests or attempts that a speed limit may allow.
+// manyPerSpan is the maximum number of requests or attempts that a speed limit may allow.
 const manyPerSpan = ratelimit.MaxLimit
 
-// APILimits are the speed limits of API callers. Of several, all must allow a
+// APILimits are the speed limits of API callers. All limits must allow a
 // request, or none is charged. Empty: no limit.
 type APILimits struct {
 	PerKey []ratelimit.Limit // each API key by itself
 	PerIP  []ratelimit.Limit // each client address by itself
 
-	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	// TrustedProxies are the addresses of proxies that write X-Forwarded-For.
 	TrustedProxies []netip.Prefix
 }
 
 func (l *APILimits) settings(t *strictyaml.Table) {
 	strictyaml.List(t, "per_key", "[]", "limits of each API key, at most 8", &l.PerKey, limitSettings)
 	strictyaml.List(t, "per_ip", "[]", "limits of each client address, in IPv6 of each /64, at most 8", &l.PerIP, limitSettings)
-	t.Prefixes("trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is believed", &l.TrustedProxies)
+	t.Prefixes("trusted_proxies", "[]", "addresses and networks, such as 10.0.0.0/8, of proxies whose X-Forwarded-For is trusted", &l.TrustedProxies)
 	t.Check(func(p strictyaml.Place) {
 		checkLimits(p, "per_key", l.PerKey)
 		checkLimits(p, "per_ip", l.PerIP)
 	})
 }
 
-// checkLimits refuses a list of too many limits, and a limit that stands there twice.
+// checkLimits rejects a list with too many limits, or with a limit twice.
 func checkLimits(p strictyaml.Place, name string, limits []ratelimit.Limit) {
 	if p = p.Child(name); len(limits) > mostLimits {
 		p.BadKey("must have at most %d limits, has %d", mostLimits, len(limits))
@@ -53,8 +53,8 @@ func limitSettings(l *ratelimit.Limit, t *strictyaml.Table) {
 	t.Duration("per", required, "the time span, 1 millisecond to 1 year", &l.Per, ratelimit.MinPer, ratelimit.MaxPer)
 	t.Int("burst", optional, "requests at once; without it, limit for token_bucket and 1, which spaces evenly, for leaky_bucket", &l.Burst, 1, ratelimit.MaxLimit)
 	t.Duration("precision", optional, "for sliding_window, at most per and at least a thousandth of it; without it, a sixtieth", &l.Precision, ratelimit.MinPer, ratelimit.MaxPer)
-	t.Bool("aligned", "false", "for fixed_window: whether its windows begin at the multiples of per since 1970, and not with a first request", &l.Aligned)
-	t.OneOf("refill", optional, "for token_bucket: greedy, each token as soon as its part of per has passed, or interval, limit tokens whenever per has passed; without it, greedy", (*string)(&l.Refill), "greedy", "interval")
+	t.Bool("aligned", "false", "for fixed_window: whether windows begin at the multiples of per since 1970, instead of with a first request", &l.Aligned)
+	t.OneOf("refill", optional, "for token_bucket: greedy (each token as soon as its part of per has passed) or interval (limit tokens whenever per has passed); without it, greedy", (*string)(&l.Refill), "greedy", "interval")
 	t.Check(func(p strictyaml.Place) {
 		checkLimit(p, *l)
 		*l = l.WithDefaults()
@@ -64,7 +64,7 @@ func limitSettings(l *ratelimit.Limit, t *strictyaml.Table) {
 func checkLimit(p strictyaml.Place, l ratelimit.Limit) {
 	for _, wrong := range l.Validate() {
 		switch at := p.Child(wrong.Field); {
-		case wrong.Value == "" || wrong.Value == 0 || wrong.Value == "0s": // an error by itself
+		case wrong.Value == "" || wrong.Value == 0 || wrong.Value == "0s": // the setting's own check reports it
 		case strings.HasSuffix(wrong.Message, " only"):
 			at.BadKey("%s", wrong.Message)
 		default:

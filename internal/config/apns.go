@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// APNsSettings are those of a channel to Apple's Push Notification service.
+// APNsSettings are the settings of a channel to Apple's Push Notification service.
 type APNsSettings struct {
 	// The text of a .p8 file, or its path.
 	Key     Secret

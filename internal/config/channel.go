@@ -18,19 +18,19 @@ const (
 	Log     = "log"     // writes to the log of the worker
 )
 
-// What OnUnknown may be.
+// The values of OnUnknown.
 const (
 	Retry = "retry" // deliver again: at least once
 	Fail  = "fail"  // give up: at most once
 )
 
-// Channel is a way out. Of the settings that belong to a type, only those of its own are filled in.
+// Channel has the settings of a channel. Only the settings of its own type are filled in.
 type Channel struct {
 	Name                  string
 	Type                  string        // Webhook, SMS, Email, FCM, APNs or Log
 	Timeout               time.Duration // of one attempt; at most half of Delivery.Lease
-	AllowPrivateAddresses bool          // may it go to loopback and private networks
-	OnUnknown             string        // after an attempt of unknown outcome: Retry or Fail
+	AllowPrivateAddresses bool          // permits loopback and private networks
+	OnUnknown             string        // after an attempt with an unknown outcome: Retry or Fail
 	MaxAttempts           int           // at least 1
 	Backoff               Backoff
 	Throughput            Throughput
@@ -47,8 +47,8 @@ type Backoff struct {
 	First, Max time.Duration
 }
 
-// Throughput is the speed that a provider can take, of all workers together: Rate attempts Per time, evenly spaced, but
-// for Burst at once after a rest. All zero: any speed.
+// Throughput is the speed of a channel over all workers: Rate attempts Per time, evenly spaced, with Burst attempts at once
+// after a rest. The zero value is no limit.
 type Throughput struct {
 	Rate  int
 	Per   time.Duration
@@ -61,12 +61,12 @@ func (c *Channel) settings(t *strictyaml.Table) {
 	t.Switch("type", "webhook, sms, email, fcm, apns or log", &c.Type, strictyaml.Cases{
 		{Webhook, c.webhook}, {SMS, c.sms}, {Email, c.email}, {FCM, c.fcm}, {APNs, c.apns}, {Log, nil},
 	})
-	t.Duration("timeout", "10s", "of one attempt; at most half of delivery.lease, to which the default gives way", &c.Timeout, 1, forever)
-	t.Bool("allow_private_addresses", "false", "whether it may go to loopback and private networks", &c.AllowPrivateAddresses)
-	t.OneOf("on_unknown", "retry", "after an attempt of unknown outcome: retry (may deliver twice) or fail (may not deliver)", &c.OnUnknown, Retry, Fail)
+	t.Duration("timeout", "10s", "time-out of one attempt, at most half of delivery.lease; the default is lowered to that", &c.Timeout, 1, forever)
+	t.Bool("allow_private_addresses", "false", "whether it may connect to loopback and private networks", &c.AllowPrivateAddresses)
+	t.OneOf("on_unknown", "retry", "after an attempt with an unknown outcome: retry (may deliver twice) or fail (may not deliver)", &c.OnUnknown, Retry, Fail)
 	t.Int("max_attempts", "8", "attempts before a push fails, 1 to 100", &c.MaxAttempts, 1, 100)
 	t.Section("backoff", "{}", "the wait before another attempt", c.Backoff.settings)
-	t.Section("throughput", optional, "the speed that the provider can take, over all workers; without it, any", c.Throughput.settings)
+	t.Section("throughput", optional, "the maximum speed over all workers; without it, no maximum", c.Throughput.settings)
 }
 
 func (b *Backoff) settings(t *strictyaml.Table) {
@@ -82,14 +82,14 @@ func (s *Throughput) settings(t *strictyaml.Table) {
 	t.Check(s.check)
 }
 
-// check refuses what the pacer cannot keep, which counts in microseconds.
+// check rejects a speed above one attempt a microsecond, the unit of the pacer.
 func (s *Throughput) check(p strictyaml.Place) {
 	if most := s.Per.Microseconds(); most > 0 && int64(s.Rate) > most {
 		p.Child("rate").BadValue("must be at most 1000000 a second, which is %d per %s", most, duration.Each(s.Per))
 	}
 }
 
-// encrypted refuses a URL over which secrets would go through the open network in the clear.
+// encrypted rejects a URL that would send secrets over the open network without encryption.
 func (c *Channel) encrypted(setting string, url *string) func(strictyaml.Place) {
 	return func(p strictyaml.Place) {
 		if *url != "" && !strings.HasPrefix(*url, "https:") && !c.AllowPrivateAddresses {

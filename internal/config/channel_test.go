@@ -117,7 +117,7 @@ func TestChannel_Errors(t *testing.T) {
 		}},
 		{`{type: email, host: h, tls: none, username: u, password: hush, from: a@b}`, []string{
 			`tls: "none": must be starttls or tls, unless allow_private_addresses is true`,
-			"password: is not allowed with tls: none, over which it would go in the clear",
+			"password: is not allowed with tls: none, which would send it unencrypted",
 		}},
 		{`{type: fcm}`, []string{"credentials: is required, or credentials_file"}},
 		{`{type: fcm, credentials: hush, credentials_file: f, project_id: "a/b", base_url: "http://h", token_url: x}`, []string{
@@ -134,7 +134,7 @@ func TestChannel_Errors(t *testing.T) {
 		}},
 		{`{type: webhook, url: "https://h", previous_secret: "hush hush hush hush"}`, []string{"secret: is required beside previous_secret"}},
 		{`{type: webhook, url: "https://h", secret: "0123456789abcdef", previous_secret: hush}`, []string{
-			"previous_secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is",
+			"previous_secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used unchanged",
 		}},
 	} {
 		_, errs := read("channels:\n  x: " + tt.channel)

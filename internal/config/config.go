@@ -13,38 +13,38 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// What stands for a default in the lists of settings.
+// Short names for the lists of settings.
 const (
 	required = strictyaml.Required
 	optional = strictyaml.Optional
 	forever  = strictyaml.Forever
 )
 
-// Secret is a string that is never printed, logged or encoded. It stands here so that users of a Config need no other
+// Secret is a string that is never printed, logged or encoded. This alias lets users of a Config do without another
 // package.
 type Secret = strictyaml.Secret
 
-// Errors is everything that is wrong with the settings. It stands here for the same reason.
+// Errors is the list of all errors in the settings. It is an alias for the same reason.
 type Errors = strictyaml.Errors
 
-// Config is every setting, checked and with the defaults filled in.
+// Config has every setting, checked and with the defaults filled in.
 //
-// It is safe to print and to log: what may hold a secret is a Secret.
+// It is safe to print and to log: every field that may hold a secret is a Secret.
 type Config struct {
 	// From the environment.
 	DatabaseURL Secret     // begins with postgres:// or postgresql://; may be empty in dev
 	RedisURL    Secret     // as [ParseRedisURL] reads it; may be empty in dev and tools
-	Addr        string     // where the API listens, host:port
-	API         string     // URL of the API that commands of the tool call; empty: they have a default
-	APIKey      Secret     // of these commands; may be empty
-	MetricsAddr string     // where the worker serves its metrics, host:port; empty: nowhere
-	LogLevel    slog.Level // what is less important is not logged
+	Addr        string     // the listen address of the API, host:port
+	API         string     // the URL of the API for commands of the tool; empty: their default
+	APIKey      Secret     // for these commands; may be empty
+	MetricsAddr string     // the address of the worker's metrics, host:port; empty: none
+	LogLevel    slog.Level // the lowest level that is logged
 	File        string     // path of the YAML file; empty: none, all defaults
 
 	SealKey, PreviousSealKey Secret // in base64; may be empty; see [Config.Sealer]
 
 	// From the file.
-	Policy     Policy    // of every tenant without one of its own
+	Policy     Policy    // for every tenant without its own
 	Channels   []Channel // in the order of the file, at least one; the first is the default
 	APILimits  APILimits
 	APIKeys    APIKeys
@@ -61,8 +61,8 @@ type Config struct {
 }
 
 // Load reads the settings of the two services, api and worker, which need both DATABASE_URL and REDIS_URL. It takes the
-// environment in the form of os.Environ. The error is of type Errors and holds everything that is wrong: first with the
-// environment, then with the file by line. What could be read is returned beside it, to find more.
+// environment in the form of os.Environ. The error is of type Errors and lists all errors: first of the environment, then
+// of the file, by line. The Config beside it has the settings without errors, so that the caller can find further errors.
 func Load(environ []string) (Config, error) {
 	return load(environ, databaseURL, redisURL)
 }
@@ -109,7 +109,7 @@ func (c *Config) readFile(env strictyaml.Environment) Errors {
 
 func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("policy", "{}", "the policy of every tenant without one of its own: see [policies.md](policies.md)", func(t *strictyaml.Table) { c.Policy.settings(t, threeRules) })
-	strictyaml.Map(t, "channels", "{log: {type: log}}", "the ways out by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
+	strictyaml.Map(t, "channels", "{log: {type: log}}", "the channels by name (1 to 64 of a-z, 0-9, - and _); the first is the default", &c.Channels, (*Channel).nameOf, (*Channel).settings)
 	t.Section("api_limits", "{}", "speed limits of API callers", c.APILimits.settings)
 	t.Section("api_keys", "{}", "the keys that tenants make over REST", c.APIKeys.settings)
 	t.Section("tenant_caps", "{}", "what each tenant may have at a time", c.TenantCaps.settings)
@@ -118,17 +118,17 @@ func (c *Config) settings(t *strictyaml.Table) {
 	t.Section("database", "{}", "connections to Postgres", c.Database.settings)
 	t.Section("redis", "{}", "connections to Redis", c.Redis.settings)
 	t.Section("delivery", "{}", "how workers deliver", c.Delivery.settings)
-	t.Section("webhooks", "{}", "how tenants are told what becomes of their pushes", c.Webhooks.settings)
+	t.Section("webhooks", "{}", "how tenants' endpoints get events about pushes", c.Webhooks.settings)
 	t.Section("schedules", "{}", "pushes that are sent again and again", c.Schedules.settings)
-	t.Section("campaigns", "{}", "messages for everybody in an audience", c.Campaigns.settings)
-	t.Section("retention", "{}", "how long what has ended is kept", c.Retention.settings)
+	t.Section("campaigns", "{}", "messages for all recipients of an audience", c.Campaigns.settings)
+	t.Section("retention", "{}", "how long records are kept", c.Retention.settings)
 	t.Check(c.checkChannels)
 	t.Check(c.checkPolicy)
 	t.Check(c.checkRetention)
 }
 
-// checkChannels holds an attempt to half a lease, so that its outcome can be recorded before the lease ends. A default
-// timeout is shortened to fit.
+// checkChannels limits an attempt to half a lease, so that its outcome can be recorded before the lease ends. It shortens a
+// default timeout to fit.
 func (c *Config) checkChannels(p strictyaml.Place) {
 	p = p.Child("channels")
 	if c.Channels != nil && len(c.Channels) == 0 {
@@ -143,7 +143,7 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 		}
 		timeout := at.Child("timeout")
 		switch {
-		case half == 0 || channel.Timeout <= half: // half is 0 when the lease itself is wrong
+		case half == 0 || channel.Timeout <= half: // half is 0 when the lease itself has an error
 		case timeout.Given():
 			timeout.BadValue("must be at most half of delivery.lease, which is %s", duration.Words(c.Delivery.Lease))
 		default:
@@ -152,12 +152,12 @@ func (c *Config) checkChannels(p strictyaml.Place) {
 	}
 }
 
-// checkPolicy says what is wrong with the policy as a whole, by the channels that there are.
+// checkPolicy reports errors of the policy as a whole, such as unknown channels.
 func (c *Config) checkPolicy(p strictyaml.Place) {
 	c.Policy.compile(p.Child("policy"), c.ChannelNames())
 }
 
-// Sealer returns what seals secrets in Postgres, by the keys of the environment; nil: there is none.
+// Sealer returns a sealer of secrets in Postgres with the keys of the environment. It returns nil if there is no key.
 func (c *Config) Sealer() (*seal.Sealer, error) {
 	return seal.New(string(c.SealKey), string(c.PreviousSealKey))
 }

@@ -11,38 +11,38 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// Console is how people use the service with a browser.
+// Console has the settings of the pages for people.
 type Console struct {
 	Enabled           bool
-	Addr              string        // where it listens alone, host:port; empty: where the API does
-	PublicURL         string        // where browsers find it, without a path; empty: see [Config.ConsoleURL]
-	SessionLifetime   time.Duration // after which one has to sign in again
-	SessionIdle       time.Duration // after which one has to, if nothing was done meanwhile
+	Addr              string        // its own address, host:port; empty: the address of the API
+	PublicURL         string        // the URL for browsers, without a path; empty: see [Config.ConsoleURL]
+	SessionLifetime   time.Duration // a session ends this long after it began
+	SessionIdle       time.Duration // a session ends this long after its last request
 	MaxUsersPerTenant int
-	ExternalPasswords bool // users of the OIDC provider may have links and passwords too
+	ExternalPasswords bool // users of the OIDC provider may also have links and passwords
 	OIDC              OIDC
 }
 
-// OIDC is an OpenID Connect provider at which users sign in. Without an Issuer there is none.
+// OIDC has the settings of an OpenID Connect provider for sign-ins. An empty Issuer is no provider.
 type OIDC struct {
 	Issuer, ClientID string
 	ClientSecret     Secret // empty: a public client, or in the file
 	ClientSecretFile string
 	GroupsClaim      string
-	Roles            map[string]string // by group; of several, the mightiest counts
-	Tenant           string            // the name of the tenant whose users these are
+	Roles            map[string]string // by group; a member of several groups gets the strongest role
+	Tenant           string            // the name of the tenant of these users
 	TrustEmail       bool              // an address without email_verified counts as verified
 }
 
 func (c *Console) settings(t *strictyaml.Table) {
 	t.Bool("enabled", "false", "whether the API serves the console, the pages for people, at /console; `sendquota dev` always does so", &c.Enabled)
-	t.String("addr", optional, "where the console listens alone, host:port; without it, where the API does", &c.Addr, checkAddress)
-	t.String("public_url", optional, "where browsers find the console, https://host or http://host, without a path: for links, for the calls that pages show, for the cookie and for the OIDC provider; without it, http:// and the address where it listens", &c.PublicURL, checkOrigin)
-	t.Duration("session_lifetime", "12h", "after how long a user has to sign in again, 1 minute to 1 year", &c.SessionLifetime, time.Minute, 8760*time.Hour)
-	t.Duration("session_idle", "2h", "after how long without a page being opened, 1 minute to 1 year, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
-	t.Int("max_users_per_tenant", "100", "users with which a tenant cannot make another one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
-	t.Bool("external_passwords", "false", "whether users of the OIDC provider may have links and sign in with a password too", &c.ExternalPasswords)
-	t.Section("oidc", "{}", "an OpenID Connect provider at which users sign in; without it, all have passwords", c.OIDC.settings)
+	t.String("addr", optional, "the console's own address, host:port; without it, the address of the API", &c.Addr, checkAddress)
+	t.String("public_url", optional, "the URL of the console for browsers, https://host or http://host, without a path: for links, the calls that pages show, the cookie and the OIDC provider; without it, http:// and its address", &c.PublicURL, checkOrigin)
+	t.Duration("session_lifetime", "12h", "a user has to sign in again this long after signing in, 1 minute to 1 year", &c.SessionLifetime, time.Minute, 8760*time.Hour)
+	t.Duration("session_idle", "2h", "a user has to sign in again this long after opening the last page, 1 minute to 1 year, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
+	t.Int("max_users_per_tenant", "100", "number of users from which on a tenant gets no other one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
+	t.Bool("external_passwords", "false", "whether users of the OIDC provider may also have links and sign in with a password", &c.ExternalPasswords)
+	t.Section("oidc", "{}", "an OpenID Connect provider for sign-ins; without it, all users have passwords", c.OIDC.settings)
 	t.Check(func(p strictyaml.Place) {
 		c.PublicURL = strings.TrimSuffix(c.PublicURL, "/")
 		if idle := p.Child("session_idle"); c.SessionLifetime > 0 && c.SessionIdle > c.SessionLifetime {
@@ -60,13 +60,13 @@ func (c *Console) settings(t *strictyaml.Table) {
 
 func (o *OIDC) settings(t *strictyaml.Table) {
 	t.String("issuer", optional, "the URL of the provider, as its tokens name it; https, unless it is on this machine", &o.Issuer, checkIssuer)
-	t.String("client_id", optional, "the id that the provider has given the console", &o.ClientID, checkNotEmpty)
+	t.String("client_id", optional, "the id of the console at the provider", &o.ClientID, checkNotEmpty)
 	t.Secret("client_secret", optional, "the secret of that id; may use ${ENV_NAME}; without it, the console is a public client", &o.ClientSecret, checkNotEmpty)
 	t.String("client_secret_file", optional, "instead of client_secret, the path of a file that holds it", &o.ClientSecretFile, checkPath)
 	t.String("groups_claim", "groups", "the claim of the id token that lists the groups of a user", &o.GroupsClaim, checkNotEmpty)
-	t.Words("roles", optional, "which role the members of a group have: viewer, editor, sender or admin; of several, the mightiest; members of none may not sign in", &o.Roles, "viewer", "editor", "sender", "admin")
-	t.String("tenant", optional, "the name of the tenant whose users these are", &o.Tenant, checkNotEmpty)
-	t.Bool("trust_email", "false", "whether an address counts as verified if the id token has no email_verified, as of Entra ID; only where users cannot choose their address", &o.TrustEmail)
+	t.Words("roles", optional, "the role of each group: viewer, editor, sender or admin; a member of several groups gets the strongest role; members of no group may not sign in", &o.Roles, "viewer", "editor", "sender", "admin")
+	t.String("tenant", optional, "the name of the tenant of these users", &o.Tenant, checkNotEmpty)
+	t.Bool("trust_email", "false", "whether an address counts as verified if the id token has no email_verified, as from Entra ID; only if users cannot choose their address", &o.TrustEmail)
 	for _, also := range []string{"client_id", "roles", "tenant"} {
 		t.Needs("issuer", also)
 	}
@@ -78,21 +78,21 @@ func (o *OIDC) settings(t *strictyaml.Table) {
 			file.BadKey("is not allowed beside client_secret")
 		}
 		if roles := p.Child("roles"); roles.Given() && o.Roles != nil && len(o.Roles) == 0 {
-			roles.BadKey("must have at least one group, or nobody could sign in")
+			roles.BadKey("must have at least one group; otherwise no user can sign in")
 		}
 	})
 }
 
-// Warnings returns what is allowed in the settings, and is probably not meant.
+// Warnings describes settings that are allowed, but probably unintended.
 func (c *Config) Warnings() (all []string) {
 	if strings.HasPrefix(c.Console.PublicURL, "https://") && len(c.APILimits.TrustedProxies) == 0 {
-		all = append(all, "console.public_url is https, and api_limits.trusted_proxies is empty: all people who come through the proxy share its address, "+
+		all = append(all, "console.public_url is https, and api_limits.trusted_proxies is empty: all people behind the proxy share its address, "+
 			"and so ten failed sign-ins a minute; list the addresses of the proxy")
 	}
 	return all
 }
 
-// ConsoleURL is where browsers find the console, without a path.
+// ConsoleURL returns the URL of the console for browsers, without a path.
 func (c *Config) ConsoleURL() string {
 	if c.Console.PublicURL != "" {
 		return c.Console.PublicURL
@@ -103,19 +103,19 @@ func (c *Config) ConsoleURL() string {
 	return c.APIURL()
 }
 
-// APIURL is where programs on this machine find the API.
+// APIURL returns the URL of the API for programs on this machine.
 func (c *Config) APIURL() string { return urlOf(c.Addr) }
 
-// ShownAPIURL is where the console says that programs find the API; "": where its pages are. A proxy that ends TLS in front of both
-// does not tell that it does: a call that is copied from a page must not send a key without encryption.
+// ShownAPIURL returns the URL of the API that the console shows in calls; "" is the URL of its pages. The program cannot see a proxy
+// that ends TLS, and a call that is copied from a page must not send a key without encryption.
 func (c *Config) ShownAPIURL() string {
 	if c.Console.Addr != "" {
-		return c.APIURL() // where the browser found the page, the API is not
+		return c.APIURL() // the API has another address than the page
 	}
 	return c.Console.PublicURL
 }
 
-// urlOf is the URL of an address to listen on; "" if it is none.
+// urlOf returns the URL of a listen address, or "" for an invalid address.
 func urlOf(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -127,7 +127,7 @@ func urlOf(address string) string {
 	return "http://" + net.JoinHostPort(host, port)
 }
 
-// checkOrigin takes a URL of a host, without a path.
+// checkOrigin accepts a URL of a host, without a path.
 func checkOrigin(s string) string {
 	wrong := checkProviderURL(s)
 	if u, _ := url.Parse(s); wrong == "" && strings.Trim(u.Path, "/") != "" {
@@ -136,7 +136,7 @@ func checkOrigin(s string) string {
 	return wrong
 }
 
-// checkIssuer takes a URL over which nobody else can answer.
+// checkIssuer accepts a URL that no other host can answer: https, or this machine.
 func checkIssuer(s string) string {
 	wrong := checkProviderURL(s)
 	if wrong != "" {

@@ -52,7 +52,7 @@ func TestConsole_EveryFaultAtOnce(t *testing.T) {
 			`1: console.oidc.issuer: is required beside client_id`,
 			`1: console.oidc.issuer: is required beside roles`,
 			`1: console.oidc.issuer: is required beside tenant`,
-			`1: console.oidc.roles: must have at least one group, or nobody could sign in`,
+			`1: console.oidc.roles: must have at least one group; otherwise no user can sign in`,
 		}},
 	} {
 		_, errs := read(row.text)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// checkDatabaseURL says what is wrong with a [Config.DatabaseURL], or "".
+// checkDatabaseURL returns the error of a [Config.DatabaseURL], or "".
 func checkDatabaseURL(s string) string {
 	_, wrong := parseDatabaseURL(s)
 	return wrong
 }
 
-// plainDatabaseURL writes a URL that was checked so that every parser understands it alike.
+// plainDatabaseURL rewrites a checked URL so that every parser reads it in the same way.
 func plainDatabaseURL(s Secret) Secret {
 	plain, _ := parseDatabaseURL(string(s))
 	return Secret(plain)
@@ -27,10 +27,10 @@ const (
 var (
 	databaseScheme = regexp.MustCompile(`^postgres(ql)?://`)
 
-	// databaseTarget is what follows the user and the password: hosts, the database, parameters.
+	// databaseTarget matches the part after the user and the password: hosts, the database, parameters.
 	databaseTarget = regexp.MustCompile(`^` + databaseHost + `(,` + databaseHost + `)*(/[^/?#\x00-\x1f\x7f]*)?(\?(` + databaseParameter + `(&` + databaseParameter + `)*)?)?$`)
 
-	// freeText are parameters whose values may well hold an @.
+	// freeText matches parameters with values that may contain an @.
 	freeText = regexp.MustCompile(`[?&](application_name|fallback_application_name|options|user|password)=[^&]*`)
 
 	legalUserinfo = regexp.MustCompile(`^([\w.~!$&'()*+,;=:-]|%[0-9a-fA-F]{2})*$`) // as in RFC 3986
@@ -42,15 +42,15 @@ const (
 	databaseParameter = `[A-Za-z_][\w.]*=[^&#\x00-\x1f\x7f]*`
 )
 
-// parseDatabaseURL percent-encodes a user or a password with characters that mean something else in a URL, if there is
-// only one way to read the whole. It says what is wrong without quoting the URL, which has a password somewhere.
+// parseDatabaseURL percent-encodes special characters in the user and the password, if there is only one way to read the
+// URL. The error does not quote the URL, which contains a password.
 func parseDatabaseURL(s string) (plain, wrong string) {
 	scheme := databaseScheme.FindString(s)
 	if scheme == "" {
 		return "", noDatabaseURL
 	}
 	userinfo, target, ok := splitDatabaseURL(s[len(scheme):])
-	if !ok || strings.Contains(s, "%00") { // which no parser takes
+	if !ok || strings.Contains(s, "%00") { // no parser accepts it
 		return "", unclearDatabaseURL
 	}
 	if userinfo == "" {
@@ -68,9 +68,8 @@ func parseDatabaseURL(s string) (plain, wrong string) {
 	return scheme + plainUser + plainPassword + "@" + target, ""
 }
 
-// splitDatabaseURL finds the @ that ends the user and the password. It does not choose between several ways to read a
-// URL, one of which would send a part of a password to the host that another part names. Only an @ in a parameter that
-// holds free text is none of these.
+// splitDatabaseURL finds the @ that ends the user and the password. It rejects a URL with several readings, because a wrong
+// one would send a part of the password to a wrong host. An @ in a parameter with free text does not count.
 func splitDatabaseURL(rest string) (userinfo, target string, ok bool) {
 	var ends []int
 	for end := 0; end <= len(rest); end++ {
@@ -92,7 +91,7 @@ func isDatabaseTarget(s string) bool {
 	return err == nil && databaseTarget.MatchString(s)
 }
 
-// plainUserinfo percent-encodes what is not so already. It does not know what is meant by text that is so in parts.
+// plainUserinfo percent-encodes a text, unless it is encoded already. It rejects a text that is only partly encoded.
 func plainUserinfo(s string) (plain string, ok bool) {
 	if legalUserinfo.MatchString(s) {
 		return s, true

@@ -4,6 +4,6 @@
 // default, its meaning, the field that receives it, and its bounds. The package strictyaml reads them, and reports every
 // error at once.
 //
-// The package opens nothing but that file. It does not connect to servers nor open other files that the settings name. Of the
-// packages that use the settings it imports quota and ratelimit, whose rules and limits stand in the file.
+// The package opens only that file. It does not connect to servers, and does not open other files that the settings name. It
+// imports two packages that use the settings, quota and ratelimit, because the file contains their rules and limits.
 package config

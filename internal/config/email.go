@@ -2,14 +2,14 @@ package config
 
 import "github.com/sendquota/sendquota/internal/strictyaml"
 
-// What EmailSettings.TLS may be.
+// The values of EmailSettings.TLS.
 const (
-	StartTLS = "starttls" // begins in the clear, and goes on over TLS or not at all
+	StartTLS = "starttls" // begins unencrypted, and sends nothing else without TLS
 	TLS      = "tls"      // from the first byte
 	NoTLS    = "none"
 )
 
-// EmailSettings are those of a channel of e-mail.
+// EmailSettings are the settings of a channel for e-mail.
 type EmailSettings struct {
 	Host               string // of the SMTP server
 	Port               int
@@ -17,7 +17,7 @@ type EmailSettings struct {
 	Username, Password Secret // both or neither
 	From               string // an address, which may have a name
 	ReplyTo            string // the same; empty: none
-	MessageIDDomain    string // empty: that of From
+	MessageIDDomain    string // empty: the domain of From
 }
 
 func (c *Channel) email(t *strictyaml.Table) {
@@ -25,11 +25,11 @@ func (c *Channel) email(t *strictyaml.Table) {
 	t.String("host", required, "the SMTP server's name or address", &e.Host, checkHost)
 	t.Int("port", "587", "the SMTP server's port; 465 is usual for tls: tls", &e.Port, 1, 65535)
 	t.OneOf("tls", StartTLS, "starttls (demanded of the server), tls (from the first byte), or none, which needs allow_private_addresses: true", &e.TLS, StartTLS, TLS, NoTLS)
-	t.Secret("username", optional, "who signs in; without it, nobody does; may use ${ENV_NAME}", &e.Username, checkNotEmpty)
+	t.Secret("username", optional, "the user name; without it, the channel does not sign in; may use ${ENV_NAME}", &e.Username, checkNotEmpty)
 	t.Secret("password", optional, "may use ${ENV_NAME}", &e.Password, checkNotEmpty)
 	t.String("from", required, `the sender, such as "Shop <shop@example.com>"`, &e.From, checkMailAddress)
-	t.String("reply_to", optional, "where answers go", &e.ReplyTo, checkMailAddress)
-	t.String("message_id_domain", optional, "the domain in message ids; without it, that of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
+	t.String("reply_to", optional, "the address for replies", &e.ReplyTo, checkMailAddress)
+	t.String("message_id_domain", optional, "the domain in message ids; without it, the domain of from", &e.MessageIDDomain, shaped(hostShape, "a domain such as example.com"))
 	t.Needs("username", "password")
 	t.Needs("password", "username")
 	t.Check(func(p strictyaml.Place) {
@@ -40,7 +40,7 @@ func (c *Channel) email(t *strictyaml.Table) {
 			p.Child("tls").BadValue("must be %s or %s, unless allow_private_addresses is true", StartTLS, TLS)
 		}
 		if password := p.Child("password"); password.Given() {
-			password.BadKey("is not allowed with tls: %s, over which it would go in the clear", NoTLS)
+			password.BadKey("is not allowed with tls: %s, which would send it unencrypted", NoTLS)
 		}
 	})
 }

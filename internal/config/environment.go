@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// Names of variables that messages of other packages name.
+// Variables that messages of other packages name.
 const (
 	AddrVariable        = "SENDQUOTA_ADDR"
 	APIVariable         = "SENDQUOTA_API"
@@ -21,24 +21,24 @@ const (
 const (
 	databaseURL = "DATABASE_URL"
 	redisURL    = "REDIS_URL"
-	ownPrefix   = "SENDQUOTA_" // every variable that begins so must be known
+	ownPrefix   = "SENDQUOTA_" // every variable with this prefix must be known
 )
 
 func (c *Config) variables(t *strictyaml.Table) {
 	t.Secret(databaseURL, optional, "Postgres, postgres://user:password@host:port/database, with @ / # ? % in the password percent-encoded; required; `sendquota dev` ignores it", &c.DatabaseURL, checkDatabaseURL)
 	t.Secret(redisURL, optional, "Redis, redis://… or rediss://…; the nodes of a cluster, host:port,host:port, or its one endpoint, redis-cluster://host:port; or sentinels, redis-sentinel://host:port,host:port?master=NAME; required by api and worker; `sendquota dev` ignores it", &c.RedisURL, checkRedisURL)
-	t.String(AddrVariable, "127.0.0.1:8080", "where the API listens, host:port", &c.Addr, checkAddress)
-	t.String(APIVariable, optional, "where `sendquota campaign` and `sendquota recipients` find the API, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
+	t.String(AddrVariable, "127.0.0.1:8080", "the listen address of the API, host:port", &c.Addr, checkAddress)
+	t.String(APIVariable, optional, "the URL of the API for `sendquota campaign` and `sendquota recipients`, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
 	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })
 	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
-	t.String(MetricsAddrVariable, optional, "where the worker serves its metrics and profiles, host:port, for operators only; without it, nowhere", &c.MetricsAddr, checkAddress)
-	t.Secret(seal.KeyVariable, optional, "the key that seals the secrets of webhooks in Postgres, 32 bytes in base64, as `openssl rand -base64 32` makes them: the same for api, worker and `sendquota seal rotate`; without it no webhook can be made; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
-	t.Secret(seal.PreviousVariable, optional, "the key before it, while keys are changed: it opens, and seals nothing", &c.PreviousSealKey, checkSealKey)
+	t.String(MetricsAddrVariable, optional, "the address of the worker's metrics and profiles, host:port, for operators only; without it, they are not served", &c.MetricsAddr, checkAddress)
+	t.Secret(seal.KeyVariable, optional, "the key that seals the secrets of webhooks in Postgres, 32 bytes in base64, as from `openssl rand -base64 32`: the same for api, worker and `sendquota seal rotate`; without it no webhook can be created; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)
+	t.Secret(seal.PreviousVariable, optional, "the previous key, during a change of keys: it opens secrets, and seals none", &c.PreviousSealKey, checkSealKey)
 }
 
-// Kubernetes gives every container variables for each Service of its namespace: those of sendquota and sendquota-api begin
-// with our prefix. A plain number as SENDQUOTA_PORT is no such variable but a setting that does not exist.
+// Kubernetes gives every container variables for each Service of its namespace. The variables of Services such as sendquota and
+// sendquota-api have our prefix. A plain number in SENDQUOTA_PORT is not from Kubernetes, but an unknown setting.
 var (
 	serviceLink    = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_PROTO|_PORT|_ADDR)?)$`)
 	serviceLinkURL = regexp.MustCompile(`^(tcp|udp|sctp)://`)

@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// FCMSettings are those of a channel to Firebase Cloud Messaging.
+// FCMSettings are the settings of a channel to Firebase Cloud Messaging.
 type FCMSettings struct {
 	// The JSON of a service account, or the path of the file that holds it.
 	Credentials     Secret
@@ -14,7 +14,7 @@ type FCMSettings struct {
 
 	ProjectID string // empty: the service account's own
 	BaseURL   string // empty: Google's own
-	TokenURL  string // empty: that of the credentials
+	TokenURL  string // empty: the token_uri of the credentials
 }
 
 var projectShape = regexp.MustCompile(`^[a-z0-9:.-]{1,64}$`)
@@ -23,7 +23,7 @@ func (c *Channel) fcm(t *strictyaml.Table) {
 	f := &c.FCM
 	t.Secret("credentials", optional, "the JSON of a service account that may send messages; may use ${ENV_NAME}", &f.Credentials, checkNotEmpty)
 	t.String("credentials_file", optional, "instead of credentials, the path of a file that holds them", &f.CredentialsFile, checkPath)
-	t.String("project_id", optional, "the Firebase project; without it, that of the credentials", &f.ProjectID, shaped(projectShape, "the id of a project: 1 to 64 of a-z, 0-9, :, . and -"))
+	t.String("project_id", optional, "the Firebase project; without it, the project of the credentials", &f.ProjectID, shaped(projectShape, "the id of a project: 1 to 64 of a-z, 0-9, :, . and -"))
 	t.HiddenString("base_url", optional, "instead of https://fcm.googleapis.com", &f.BaseURL, checkProviderURL)
 	t.HiddenString("token_url", optional, "instead of the token_uri of the credentials", &f.TokenURL, checkProviderURL)
 	t.Either("credentials", "credentials_file")

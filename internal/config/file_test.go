@@ -196,12 +196,12 @@ delivery:
   e: {type: webhook, url: "ftp://h/hush", secret: 1234567890123456}
   f: {type: webhook, url: "http://h", secret: "ends with a line break\n"}
 `, []string{
-			`2: channels.a.url: is required (where it posts to, http or https; may use ${ENV_NAME})`,
+			`2: channels.a.url: is required (the URL to post to, http or https; may use ${ENV_NAME})`,
 			`3: channels.b.url: must be an absolute URL with http:// or https:// and a host`,
-			`4: channels.c.url: https://…: must have no user and password; use secret to prove who calls`,
-			`4: channels.c.secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is`,
+			`4: channels.c.url: https://…: must have no user and password; use secret to sign requests`,
+			`4: channels.c.secret: must be whsec_ and base64, or any other string of at least 16 bytes, which is used unchanged`,
 			`5: channels.d.url: https://…: must be an absolute URL with http:// or https:// and a host`,
-			`5: channels.d.secret: must have base64 after whsec_ (without whsec_ it is used as it is)`,
+			`5: channels.d.secret: must have base64 after whsec_ (without whsec_ it is used unchanged)`,
 			`6: channels.e.url: ftp://…: must be an absolute URL with http:// or https:// and a host`,
 			`6: channels.e.secret: must be a string; put it in quotes`,
 			`7: channels.f.secret: must not begin or end with white space`,

@@ -16,7 +16,7 @@ func FuzzYAML(f *testing.F) {
 		c, errs := read(text, "PATH_KEY=k", "PUSH_SECRET=0123456789abcdef")
 		for _, e := range errs {
 			if e.Line < 1 || e.Message == "" || strings.Contains(e.Error(), "\n") {
-				t.Errorf("an error that does not say where or what on one line: %+v", e)
+				t.Errorf("an error without a place or a message on one line: %+v", e)
 			}
 		}
 		if errs == nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// Policy is the policy of tenants without one of their own.
+// Policy is the policy of tenants without their own.
 type Policy struct {
 	policy.Document
-	terms *policy.Terms // nil: it was not read, or has errors
+	terms *policy.Terms // nil: the policy was not read, or has errors
 }
 
-// Terms are what the policy means; nil if it has errors.
+// Terms returns the compiled policy, or nil if it has errors.
 func (p Policy) Terms() *policy.Terms {
-	if p.terms == nil { // somebody wrote it in Go
+	if p.terms == nil { // the policy was made in Go
 		p.terms, _ = p.Document.Compile(p.Document.ChannelNames())
 	}
 	return p.terms
@@ -25,8 +25,8 @@ func (p Policy) Terms() *policy.Terms {
 // Equal reports whether the documents are the same; the terms follow from them.
 func (p Policy) Equal(other Policy) bool { return p.Document.Equal(other.Document) }
 
-// ReadPolicy reads a policy from a file of YAML or JSON, of which the text is given. The channels are those that exist. The error
-// is of type Errors and holds everything that is wrong, by line.
+// ReadPolicy parses the text of a policy file, YAML or JSON. Rules may name the given channels. The error is of type Errors and
+// lists all errors by line.
 func ReadPolicy(file string, text []byte, channels []string) (Policy, error) {
 	var p Policy
 	errs := strictyaml.NewEnvironment(nil).ReadYAML(file, text, func(t *strictyaml.Table) {
@@ -39,14 +39,14 @@ func ReadPolicy(file string, text []byte, channels []string) (Policy, error) {
 	return p, nil
 }
 
-// threeRules is the policy of those who write none.
+// threeRules are the default rules.
 const threeRules = "[{name: per-minute, limit: 1, window: 1m}, {name: per-hour, limit: 5, window: 1h}, {name: per-day, limit: 10, window: 24h}]"
 
 func (p *Policy) settings(t *strictyaml.Table, rules string) {
 	d := &p.Document
 	strictyaml.List(t, "rules", rules, "each must allow a send; [] limits nothing", &d.Rules, ruleSettings)
-	strictyaml.NamedMap(t, "categories", "{}", "how the pushes of a category differ, by its name", &d.Categories, categorySettings)
-	strictyaml.List(t, "quiet_hours", "[]", "hours in which nothing is sent", &d.QuietHours, quietSettings)
+	strictyaml.NamedMap(t, "categories", "{}", "exceptions for the pushes of a category, by its name", &d.Categories, categorySettings)
+	strictyaml.List(t, "quiet_hours", "[]", "hours when nothing is sent", &d.QuietHours, quietSettings)
 	t.String("default_zone", optional, "the IANA zone of rules, quiet hours and recipients that name none; UTC if it is not set", &d.DefaultZone, nil)
 }
 
@@ -55,13 +55,13 @@ func ruleSettings(r *policy.Rule, t *strictyaml.Table) {
 	t.OptionalInt("limit", required, "sends allowed within the window, to 100000; 0 blocks all", &r.Limit, 0, policy.MaxLimit)
 	t.DurationText("window", optional, "length of the rolling window, 1 millisecond to 1 year", &r.Window, policy.MinWindow, policy.MaxWindow)
 	t.String("per", optional, "instead of window, for a rule of a calendar: hour, day, week or month", &r.Per, nil)
-	t.String("week_start", optional, "the day on which the weeks of a rule per week begin; monday if it is not set", &r.WeekStart, nil)
-	t.String("zone", optional, "of a rule of a calendar: an IANA name, or recipient for each recipient's own; default_zone if it is not set", &r.Zone, nil)
-	scopeSettings(t, "rule judges and counts", &r.Channels, &r.Categories)
-	t.Bool("shadow", "false", "count and report what the rule would refuse, and refuse nothing", &r.Shadow)
+	t.String("week_start", optional, "the first day of the week, for a rule per week; monday if it is not set", &r.WeekStart, nil)
+	t.String("zone", optional, "for a rule of a calendar: an IANA name, or recipient for each recipient's own; default_zone if it is not set", &r.Zone, nil)
+	scopeSettings(t, "rule limits and counts", &r.Channels, &r.Categories)
+	t.Bool("shadow", "false", "count and report the pushes that the rule would refuse, and refuse none", &r.Shadow)
 }
 
-// scopeSettings are those of what a rule or quiet hours are about.
+// scopeSettings are the settings of the scope of a rule or of quiet hours.
 func scopeSettings(t *strictyaml.Table, what string, channels, categories *[]string) {
 	t.Strings("channels", optional, "the only channels whose pushes the "+what+"; all if it is not set", channels)
 	t.Strings("categories", optional, "the only categories whose pushes the "+what+"; all if it is not set", categories)
@@ -70,20 +70,20 @@ func scopeSettings(t *strictyaml.Table, what string, channels, categories *[]str
 func categorySettings(c *policy.Category, t *strictyaml.Table) {
 	t.Bool("bypass", "false", "no rule and no quiet hours refuse its pushes", &c.Bypass)
 	t.OptionalBool("counts", optional, "false: its pushes take no place from others", &c.Counts)
-	t.Ints("reserve", optional, "by the names of rules, how many of a rule's places are for this category alone", &c.Reserve)
+	t.Ints("reserve", optional, "the number of a rule's places for this category alone, by the names of rules", &c.Reserve)
 }
 
 func quietSettings(q *policy.QuietHours, t *strictyaml.Table) {
-	t.String("name", required, "appears in refusals; as that of a rule, and other than those", &q.Name, shaped(nameShape, nameForm))
-	t.String("from", required, "the time of day at which they begin, like 22:00; it is quiet", &q.From, nil)
-	t.String("until", required, "the time of day at which they end, to 24:00; it is not quiet", &q.Until, nil)
-	t.Strings("days", optional, "the days on which they begin: mon, tue, wed, thu, fri, sat, sun; every day if it is not set", &q.Days)
-	t.String("zone", optional, "as of a rule", &q.Zone, nil)
-	scopeSettings(t, "quiet hours are about", &q.Channels, &q.Categories)
+	t.String("name", required, "appears in refusals; like the name of a rule, and unique among rules and quiet hours", &q.Name, shaped(nameShape, nameForm))
+	t.String("from", required, "the time of day when they begin, such as 22:00; it is quiet", &q.From, nil)
+	t.String("until", required, "the time of day when they end, to 24:00; it is not quiet", &q.Until, nil)
+	t.Strings("days", optional, "the days when they begin: mon, tue, wed, thu, fri, sat, sun; every day if it is not set", &q.Days)
+	t.String("zone", optional, "as for a rule", &q.Zone, nil)
+	scopeSettings(t, "quiet hours cover", &q.Channels, &q.Categories)
 	t.String("action", optional, "reject, or defer: pushes move by themselves to the first free time; reject if it is not set", &q.Action, nil)
 }
 
-// compile fills in what the document means, or says what is wrong with it where nothing was found wrong before.
+// compile compiles the document, or reports its errors at places that have no error yet.
 func (p *Policy) compile(at strictyaml.Place, channels []string) {
 	var err error
 	p.Document = p.Document.Folded()

@@ -10,23 +10,23 @@ import (
 	"strings"
 )
 
-// RedisServers is what a [Config.RedisURL] names: one server, the nodes of a cluster, or sentinels.
+// RedisServers are the servers of a [Config.RedisURL]: one server, the nodes of a cluster, or sentinels.
 type RedisServers struct {
 	Addrs              []string // host:port of the server, of some nodes, or of the sentinels
 	Username, Password string   // for Redis itself, not for sentinels
 	Database           int      // 0 in a cluster
 	TLS                bool     // also to sentinels
-	SkipVerify         bool     // takes any certificate
-	Cluster            bool     // even if there is one address: the nodes are asked for the others
-	Master             string   // as the sentinels call it; empty: Addrs are no sentinels
+	SkipVerify         bool     // accepts any certificate
+	Cluster            bool     // also with one address: that node lists the others
+	Master             string   // the sentinels' name for the master; empty: Addrs are no sentinels
 
 	SentinelUsername, SentinelPassword string
 }
 
-// redisScheme says what the addresses behind a scheme are.
+// redisScheme has the kind of the addresses of a scheme.
 type redisScheme struct {
 	tls, cluster, sentinel bool
-	port                   string // where none is given
+	port                   string // the default
 }
 
 var redisSchemes = map[string]redisScheme{
@@ -46,7 +46,7 @@ const (
 	notRedisNodes = "must be host:port for every cluster node, all with redis://, all with rediss:// or all without; a cluster has database 0 only; " + inRedisPassword
 )
 
-// ParseRedisURL reads a [Config.RedisURL]. The error says what is wrong, and quotes nothing of the URL.
+// ParseRedisURL parses a [Config.RedisURL]. The error quotes nothing of the URL.
 func ParseRedisURL(s Secret) (RedisServers, error) {
 	servers, wrong := parseRedisURL(string(s))
 	if wrong != "" {
@@ -55,7 +55,7 @@ func ParseRedisURL(s Secret) (RedisServers, error) {
 	return servers, nil
 }
 
-// checkRedisURL says what is wrong with a [Config.RedisURL], or "".
+// checkRedisURL returns the error of a [Config.RedisURL], or "".
 func checkRedisURL(s string) string {
 	_, wrong := parseRedisURL(s)
 	return wrong
@@ -77,8 +77,8 @@ func parseRedisURL(s string) (servers RedisServers, wrong string) {
 	return u, ""
 }
 
-// parseRedisNodes reads nodes of a cluster, each with a scheme or without. Their credentials and TLS are the same, so that
-// it is enough if one of them is named with them.
+// parseRedisNodes parses the nodes of a cluster, each with a scheme or without. All nodes have the same credentials and TLS,
+// so one node with credentials is enough.
 func parseRedisNodes(s string) (all RedisServers, wrong string) {
 	all.Cluster = true
 	for i, node := range strings.Split(s, ",") {
@@ -101,7 +101,7 @@ func parseRedisNodes(s string) (all RedisServers, wrong string) {
 	return all, ""
 }
 
-// parseOneRedis knows of one option, which TLS within a private network may need.
+// parseOneRedis parses the URL of one server. Its only option is skip_verify, for TLS within a private network.
 func parseOneRedis(s string) (one RedisServers, ok bool) {
 	u, err := url.Parse(s)
 	if err != nil || u.Hostname() == "" || u.Fragment != "" {
@@ -117,7 +117,7 @@ func parseOneRedis(s string) (one RedisServers, ok bool) {
 	return one, ok && isHostPort(one.Addrs[0])
 }
 
-// parse reads what follows the scheme of several addresses: [user:password@]host[:port][,host[:port]]…[/number][?options].
+// parse parses the part after the scheme of several addresses: [user:password@]host[:port][,host[:port]]…[/number][?options].
 func (scheme redisScheme) parse(rest string) (servers RedisServers, wrong string) {
 	servers = RedisServers{TLS: scheme.tls, Cluster: scheme.cluster}
 	hosts, target := rest, ""
@@ -151,7 +151,7 @@ func (scheme redisScheme) parse(rest string) (servers RedisServers, wrong string
 	return servers, scheme.options(u.RawQuery, &servers)
 }
 
-// options reads the parameters.
+// options parses the parameters.
 func (scheme redisScheme) options(query string, to *RedisServers) (wrong string) {
 	known := []string{}
 	if scheme.tls {
@@ -160,7 +160,7 @@ func (scheme redisScheme) options(query string, to *RedisServers) (wrong string)
 	if scheme.sentinel {
 		known = append(known, "master", "sentinel_username", "sentinel_password")
 	}
-	values, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B")) // no space: passwords have it
+	values, err := url.ParseQuery(strings.ReplaceAll(query, "+", "%2B")) // a + is no space: passwords contain it
 	if err != nil {
 		return "has options that cannot be read; " + inRedisOption
 	}
@@ -179,7 +179,7 @@ func (scheme redisScheme) options(query string, to *RedisServers) (wrong string)
 	to.SentinelUsername, to.SentinelPassword = values.Get("sentinel_username"), values.Get("sentinel_password")
 	switch {
 	case scheme.sentinel && to.Master == "":
-		return "must have ?master=NAME, the name by which the sentinels know the master"
+		return "must have ?master=NAME, the sentinels' name for the master"
 	case to.SentinelUsername != "" && to.SentinelPassword == "":
 		return "has a sentinel_username without a sentinel_password"
 	}
@@ -193,7 +193,7 @@ func unknownRedisOption(known []string) string {
 	return "has an option that is not one of " + strings.Join(known, ", ") + "; " + inRedisOption
 }
 
-// addr adds the port where there is none.
+// addr adds the default port if there is none.
 func (scheme redisScheme) addr(host string) string {
 	host = strings.TrimSuffix(host, ":")
 	if _, _, err := net.SplitHostPort(host); err == nil {

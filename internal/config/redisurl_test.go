@@ -35,7 +35,7 @@ func TestParseRedisURL(t *testing.T) {
 	}
 }
 
-// TestParseRedisURL_Wrong: the error says what is wrong, as the settings do, and shows nothing that may be a password.
+// TestParseRedisURL_Wrong: the error is the one of the settings, and shows no part that may be a password.
 func TestParseRedisURL_Wrong(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[Secret]string{

@@ -7,20 +7,20 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// Retention says for how long what has ended is kept. Zero: for ever.
+// Retention has the lifetimes of records. Zero: for ever.
 type Retention struct {
 	Pushes time.Duration // from their end
-	Sends  time.Duration // from when the attempt began
+	Sends  time.Duration // from the begin of the attempt
 	Log    time.Duration // the audit log
 }
 
 func (r *Retention) settings(t *strictyaml.Table) {
-	t.Duration("pushes", "2160h", "how long a push is kept after its end, at least the longest window of the policy, to which the default gives way; it is gone at the latest a week later; 0: for ever", &r.Pushes, 0, forever)
-	t.Duration("sends", "9600h", "how long an attempt is kept, at least the longest window; it is gone at the latest a day later; 0: for ever", &r.Sends, 0, forever)
-	t.Duration("audit_log", "9600h", "how long the audit log is kept; an entry is gone at the latest a week later; 0: for ever", &r.Log, 0, forever)
+	t.Duration("pushes", "2160h", "how long a push is kept after its end, at least the longest window of the policy; the default is raised to that; it is removed at most a week later; 0: for ever", &r.Pushes, 0, forever)
+	t.Duration("sends", "9600h", "how long an attempt is kept, at least the longest window; it is removed at most a day later; 0: for ever", &r.Sends, 0, forever)
+	t.Duration("audit_log", "9600h", "how long the audit log is kept; an entry is removed at most a week later; 0: for ever", &r.Log, 0, forever)
 }
 
-// checkRetention holds it to the longest window, within which all that was promised and sent counts.
+// checkRetention requires at least the longest window, because all promises and sends within it count.
 func (c *Config) checkRetention(p strictyaml.Place) {
 	if c.Policy.terms == nil {
 		return // it has errors

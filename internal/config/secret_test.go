@@ -24,7 +24,7 @@ func TestConfig_PrintsNoSecrets(t *testing.T) {
 	printed(t, c, &c, c.Channels, c.Channels[0], c.DatabaseURL, &c.DatabaseURL)
 }
 
-// printed prints in every way, and looks for what must not be there.
+// printed returns a value as every way of printing shows it.
 func printed(t *testing.T, values ...any) {
 	t.Helper()
 	var out bytes.Buffer

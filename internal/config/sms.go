@@ -6,15 +6,15 @@ import (
 	"github.com/sendquota/sendquota/internal/strictyaml"
 )
 
-// SMSSettings are those of a channel of text messages.
+// SMSSettings are the settings of a channel for text messages.
 type SMSSettings struct {
 	AccountSID Secret // of Twilio
 
-	// What proves it: the token, or a key with its secret.
+	// The credentials: the token, or a key with its secret.
 	AuthToken               Secret
 	APIKeySID, APIKeySecret Secret
 
-	// Who sends: one of the two.
+	// The sender: one of the two.
 	From                string
 	MessagingServiceSID string
 
@@ -37,9 +37,9 @@ func (c *Channel) sms(t *strictyaml.Table) {
 	t.Secret("auth_token", optional, "proves the account; may use ${ENV_NAME}", &s.AuthToken, checkNotEmpty)
 	t.Secret("api_key_sid", optional, "instead of auth_token, with api_key_secret; may use ${ENV_NAME}", &s.APIKeySID, shaped(sidShape, sidForm))
 	t.Secret("api_key_secret", optional, "may use ${ENV_NAME}", &s.APIKeySecret, checkNotEmpty)
-	t.String("from", optional, "who sends: a number in E.164 form, a short code or a name", &s.From, checkSender)
+	t.String("from", optional, "the sender: a number in E.164 form, a short code or a name", &s.From, checkSender)
 	t.String("messaging_service_sid", optional, "instead of from", &s.MessagingServiceSID, shaped(sidShape, sidForm))
-	t.Secret("status_callback", optional, "a URL that Twilio tells what became of a message; may use ${ENV_NAME}", &s.StatusCallback, checkURL)
+	t.Secret("status_callback", optional, "a URL that gets Twilio's report about each message; may use ${ENV_NAME}", &s.StatusCallback, checkURL)
 	t.HiddenString("base_url", optional, "instead of https://api.twilio.com", &s.BaseURL, checkProviderURL)
 	t.Either("auth_token", "api_key_sid")
 	t.Needs("api_key_sid", "api_key_secret")
@@ -48,7 +48,7 @@ func (c *Channel) sms(t *strictyaml.Table) {
 	t.Check(c.encrypted("base_url", &s.BaseURL))
 }
 
-// checkSender takes no number without its + for a name.
+// checkSender accepts a number, a short code or a name. A long number without its + is no name.
 func checkSender(s string) string {
 	ok := numberShape.MatchString(s) || senderName.MatchString(s) && senderLetter.MatchString(s)
 	return unless(ok, "must be a number in E.164 form such as +4512345678, a short code, or a name of at most 11 letters, digits and spaces, with a letter")

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/seal"
 )
 
-// The functions below check texts. They return what is wrong, without quoting the text, or "".
+// The functions below check texts. They return an error message that does not quote the text, or "".
 
 func unless(ok bool, wrong string) string {
 	if ok {
@@ -71,7 +71,7 @@ func checkURL(s string) string {
 	return unless(ok, "must be an absolute URL with http:// or https:// and a host")
 }
 
-// checkProviderURL takes a URL that holds no secret.
+// checkProviderURL accepts a URL without parts that may be secret.
 func checkProviderURL(s string) string {
 	wrong := checkURL(s)
 	if u, _ := url.Parse(s); wrong == "" && (u.User != nil || u.RawQuery != "" || u.Fragment != "") {
@@ -83,7 +83,7 @@ func checkProviderURL(s string) string {
 func checkWebhookURL(s string) string {
 	wrong := checkURL(s)
 	if u, _ := url.Parse(s); wrong == "" && u.User != nil {
-		return "must have no user and password; use secret to prove who calls"
+		return "must have no user and password; use secret to sign requests"
 	}
 	return wrong
 }
@@ -95,7 +95,7 @@ func checkSealKey(s string) string {
 	return ""
 }
 
-// checkSigningSecret takes what Standard Webhooks can sign with.
+// checkSigningSecret accepts a secret that Standard Webhooks can sign with.
 func checkSigningSecret(s string) string {
 	encoded, prefixed := strings.CutPrefix(s, "whsec_")
 	key, err := base64.StdEncoding.DecodeString(encoded)
@@ -103,9 +103,9 @@ func checkSigningSecret(s string) string {
 	case strings.TrimSpace(s) != s:
 		return "must not begin or end with white space"
 	case prefixed && (err != nil || len(key) == 0):
-		return "must have base64 after whsec_ (without whsec_ it is used as it is)"
+		return "must have base64 after whsec_ (without whsec_ it is used unchanged)"
 	case !prefixed && len(s) < 16:
-		return "must be whsec_ and base64, or any other string of at least 16 bytes, which is used as it is"
+		return "must be whsec_ and base64, or any other string of at least 16 bytes, which is used unchanged"
 	}
 	return ""
 }

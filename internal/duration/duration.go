@@ -1,4 +1,4 @@
-// Package duration reads durations as people write them, and writes them as people say them.
+// Package duration parses durations with days, such as 30d, and formats them in words, such as 7 days.
 package duration
 
 import (
@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// days is the part of a duration in days, which stands first.
+// days matches the leading part of a duration in days.
 var days = regexp.MustCompile(`^([+-]?)([0-9]+(?:\.[0-9]+)?)d(.*)$`)
 
-// Parse reads a duration as [time.ParseDuration] does, and days of 24 hours before all other parts: 30d, 1d12h.
+// Parse parses a duration as [time.ParseDuration] does, and days of 24 hours before all other parts: 30d, 1d12h.
 func Parse(text string) (time.Duration, error) {
 	m := days.FindStringSubmatch(text)
 	if m == nil {
@@ -28,7 +28,7 @@ func Parse(text string) (time.Duration, error) {
 	return time.ParseDuration(m[1] + hours + m[3])
 }
 
-// units are the units in which people say durations.
+// units are the units of [Words], the longest first.
 var units = []struct {
 	name string
 	is   time.Duration
@@ -43,7 +43,7 @@ var units = []struct {
 	{"nanosecond", time.Nanosecond},
 }
 
-// Words writes a duration as people say it: 1 minute, 7 days, 1 hour and 30 minutes, 2 days, 3 hours and 1 second.
+// Words formats a duration in words: 1 minute, 7 days, 1 hour and 30 minutes, 2 days, 3 hours and 1 second.
 func Words(d time.Duration) string {
 	var parts []string
 	for _, unit := range units {
@@ -67,7 +67,7 @@ func Words(d time.Duration) string {
 	}
 }
 
-// Each is [Words] behind "each", "every" or "per": minute, 5 minutes.
+// Each formats a duration for use after "each", "every" or "per": minute, 5 minutes.
 func Each(d time.Duration) string {
 	words := Words(d)
 	if one, is := strings.CutPrefix(words, "1 "); is && !strings.Contains(one, " ") {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestParse: days stand first; all else is as Go has it.
+// TestParse: days come first; the rest is like Go's durations.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -23,7 +23,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestWords: durations as people say them.
+// TestWords: durations in words.
 func TestWords(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{
@@ -37,7 +37,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestEach: one of a unit is said without its number.
+// TestEach: a single unit has no number.
 func TestEach(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]time.Duration{

@@ -61,21 +61,21 @@ func (t *Table) Words(name, preset, meaning string, to *map[string]string, words
 	})
 }
 
-// OptionalInt is [Table.Int] for a number that may be missing; nil: it is.
+// OptionalInt is like [Table.Int] for a number that may be absent, which is nil.
 func (t *Table) OptionalInt(name, preset, meaning string, to **int, least, most int) {
 	var n int
 	t.Int(name, preset, meaning, &n, least, most)
 	t.present(func() { *to = &n })
 }
 
-// OptionalBool is [Table.Bool] for a value that may be missing; nil: it is.
+// OptionalBool is like [Table.Bool] for a value that may be absent, which is nil.
 func (t *Table) OptionalBool(name, preset, meaning string, to **bool) {
 	var b bool
 	t.Bool(name, preset, meaning, &b)
 	t.present(func() { *to = &b })
 }
 
-// DurationText is [Table.Duration] for a time span that is kept as it is written.
+// DurationText is like [Table.Duration], and stores the text of the duration.
 func (t *Table) DurationText(name, preset, meaning string, to *string, least, most time.Duration) {
 	var d time.Duration
 	t.Duration(name, preset, meaning, &d, least, most)
@@ -90,7 +90,7 @@ func (t *Table) DurationText(name, preset, meaning string, to *string, least, mo
 	}
 }
 
-// present does something when the field that was added last was read without an error.
+// present calls then when the last added field was read without an error.
 func (t *Table) present(then func()) {
 	f := &t.fields[len(t.fields)-1]
 	read := f.read
@@ -120,7 +120,7 @@ func NamedMap[T any](t *Table, name, preset, meaning string, to *map[string]T, s
 	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read, step: ".NAME", section: of(new(T), settings)})
 }
 
-// Find is the place at a path below this one, such as rules[1].limit. Where nothing stands there, it is an empty place.
+// Find returns the place at a path below this one, such as rules[1].limit. It returns an empty place if there is no value.
 func (p Place) Find(path string) Place {
 	for path != "" {
 		path = strings.TrimPrefix(path, ".")
@@ -139,7 +139,7 @@ func (p Place) Find(path string) Place {
 	return p
 }
 
-// step is the first name of a path: the longest key that stands here, or up to the next separator.
+// step returns the first name of a path: the longest key of the mapping that it begins with, or the part before the next separator.
 func (p Place) step(path string) (name string) {
 	for _, c := range p.children() {
 		if rest, ok := strings.CutPrefix(path, c.name); ok && len(c.name) > len(name) && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -155,7 +155,7 @@ func (p Place) step(path string) (name string) {
 	return name
 }
 
-// Blamed reports whether an error is known of this place, of a part of it, or of what it is part of.
+// Blamed reports whether this place, a part of it, or a place that contains it has an error.
 func (p Place) Blamed() bool {
 	for _, e := range p.in.errors {
 		if isPart(p.key, e.Field) || isPart(e.Field, p.key) {
@@ -165,7 +165,7 @@ func (p Place) Blamed() bool {
 	return false
 }
 
-// isPart reports whether a key is another one or a part of it.
+// isPart reports whether a key equals another one or is a part of it.
 func isPart(key, of string) bool {
 	rest, ok := strings.CutPrefix(key, of)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -1,9 +1,9 @@
 // Package strictyaml reads settings strictly, from environment variables and a YAML file.
 //
-// An unknown key, a wrong type and a value out of range are errors. One run finds every error, and each says where it is,
-// what stands there and what is allowed. No error shows a secret.
+// An unknown key, a wrong type and a value out of range are errors. One run finds every error. Each error names its place,
+// the value there and the allowed values. No error shows a secret.
 //
-// A function lists the settings of a section in a [Table], in the way of the package flag: name, default, meaning, and the
+// A function lists the settings of a section in a [Table], as in the package flag: name, default, meaning, and the
 // variable that receives the value.
 //
 //	func (b *Backoff) settings(t *strictyaml.Table) {

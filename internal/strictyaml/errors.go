@@ -8,15 +8,15 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Error is one thing that is wrong with the settings. Its field is a key, such as policy.rules[1].limit, or the name of a
-// variable. Its value is as written, strings in quotes, and empty where it is absent or secret.
+// Error is one error in the settings. Its field is a key, such as policy.rules[1].limit, or the name of a variable. Its value
+// is the written one, strings in quotes, and empty if it is absent or secret.
 type Error struct {
 	File string // path; empty for the environment
-	Line int    // in the file, from 1; 0 where there is none
+	Line int    // in the file, from 1; 0: unknown
 	invalid.FieldError
 }
 
-// Errors is everything that is wrong with the settings.
+// Errors is the list of all errors in the settings.
 type Errors []Error
 
 // Error gives each error a line of its own, as in
@@ -30,7 +30,7 @@ func (es Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Concern reports whether something is wrong with a setting, or with one within it.
+// Concern reports whether a setting, or one within it, has an error.
 func (es Errors) Concern(key string) bool {
 	return slices.ContainsFunc(es, func(e Error) bool {
 		rest, within := strings.CutPrefix(e.Field, key)
@@ -38,7 +38,7 @@ func (es Errors) Concern(key string) bool {
 	})
 }
 
-// Error is the error on one line; what is absent is left out.
+// Error returns the error on one line, without absent parts.
 func (e Error) Error() string {
 	where := e.File
 	if e.Line > 0 {

@@ -11,31 +11,31 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Place is where a setting stands, or would stand.
+// Place is the place of a setting in a file or an environment, whether it has a value or not.
 type Place struct {
 	in     *source
 	key    string   // such as policy.rules[1].limit
 	name   string   // the last part of the key
-	line   int      // of the key, or of what it is missing from
-	node   ast.Node // what stands here; nil: nothing
-	preset bool     // the default stands here, and nobody wrote it
-	hidden bool     // what stands here must not be shown
+	line   int      // of the key, or of the mapping that lacks it
+	node   ast.Node // the value; nil: none
+	preset bool     // the value is the default
+	hidden bool     // the value must not be shown
 }
 
-// Given reports whether somebody wrote a value here; a default is not given.
+// Given reports whether the place has a written value. A default is not given.
 func (p Place) Given() bool { return p.node != nil && !p.preset }
 
-// standIn puts a default, written in YAML, where nothing stands.
+// standIn sets the value to a default, written in YAML.
 func (p Place) standIn(text string) Place {
 	file, err := parser.ParseBytes([]byte(text), 0)
 	if err != nil {
-		panic(fmt.Sprintf("default of %s: %v", p.key, err)) // a table is wrong, which any test shows
+		panic(fmt.Sprintf("default of %s: %v", p.key, err)) // an error in a table; any test shows it
 	}
 	p.node, p.preset = file.Docs[0].Body, true
 	return p
 }
 
-// children are the entries of the mapping that stands here, in its order.
+// children returns the entries of the mapping at this place, in its order.
 func (p Place) children() []Place {
 	mapping, ok := p.node.(*ast.MappingNode)
 	if !ok {
@@ -49,7 +49,7 @@ func (p Place) children() []Place {
 	return all
 }
 
-// Child is the entry of that name in the mapping that stands here. Where there is none, it is an empty place.
+// Child returns the entry with a name in the mapping at this place, or an empty place if there is none.
 func (p Place) Child(name string) Place {
 	for _, c := range p.children() {
 		if c.name == name {
@@ -59,10 +59,10 @@ func (p Place) Child(name string) Place {
 	return p.entry(name)
 }
 
-// plainKey is a key that is readable as it is; others are shown in quotes.
+// plainKey matches a key that errors show without quotes.
 var plainKey = regexp.MustCompile(`^[\w-]+$`)
 
-// entry is the still empty place of a key of a mapping.
+// entry returns an empty place for a key of the mapping.
 func (p Place) entry(name string) Place {
 	shown := name
 	if !plainKey.MatchString(name) {
@@ -75,14 +75,14 @@ func (p Place) entry(name string) Place {
 	return p
 }
 
-// Item is entry i of the list that stands here.
+// Item returns entry i of the list at this place.
 func (p Place) Item(i int) Place {
 	node := p.node.(*ast.SequenceNode).Values[i]
 	p.key += "[" + strconv.Itoa(i) + "]"
 	return p.holding(node, node)
 }
 
-// holding is the place with a node in it, and the line where that begins.
+// holding returns the place with a node as its value, and the line where that begins.
 func (p Place) holding(node, begin ast.Node) Place {
 	if !p.preset {
 		p.line = lineOf(begin)
@@ -93,14 +93,14 @@ func (p Place) holding(node, begin ast.Node) Place {
 
 func lineOf(n ast.Node) int { return n.GetToken().Position.Line }
 
-// isMapping refuses what is not a mapping, and keys that come twice.
+// isMapping reports whether the value is a mapping. It adds errors for another value, and for duplicate keys.
 func (p Place) isMapping(shape string) bool {
 	if _, ok := p.node.(*ast.MappingNode); !ok {
 		hint := ""
 		if _, null := p.node.(*ast.NullNode); null {
 			hint = "; leave the key out for the default"
 		}
-		p.hidden = true // a URL or a secret may stand where its channel should
+		p.hidden = true // the value may be a URL or a secret in the place of its channel
 		p.BadValue("must be a mapping %s%s", shape, hint)
 		return false
 	}
@@ -115,21 +115,20 @@ func (p Place) isMapping(shape string) bool {
 	return true
 }
 
-// BadValue says what is wrong with the value that stands here, and shows it, unless it may hold a secret.
+// BadValue adds an error about the value at this place, and shows the value unless it may hold a secret.
 func (p Place) BadValue(format string, args ...any) { p.bad(p.value(), format, args...) }
 
-// BadKey says what is wrong with a key: that it is there, or that it is not. The value does not matter then, and is left
-// out.
+// BadKey adds an error about a key, such as a missing or an unknown key. It leaves the value out.
 func (p Place) BadKey(format string, args ...any) { p.bad("", format, args...) }
 
 func (p Place) bad(value, format string, args ...any) {
 	p.in.errors = append(p.in.errors, Error{p.in.file, p.line, invalid.FieldError{Field: p.key, Message: fmt.Sprintf(format, args...), Value: value}})
 }
 
-// scheme is all of a hidden value that is shown.
+// scheme matches the only part of a hidden value that errors show.
 var scheme = regexp.MustCompile(`^[a-z]{1,12}://`)
 
-// value is what stands here as a message shows it.
+// value returns the value at this place as errors show it.
 func (p Place) value() string {
 	text, isText := textOf(p.node)
 	switch p.node.(type) {

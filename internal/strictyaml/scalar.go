@@ -14,15 +14,15 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-// Forever is the upper bound of a duration that has none.
+// Forever is the upper bound of a duration without a maximum.
 const Forever = time.Duration(math.MaxInt64)
 
-// String adds a text. The check, which may be nil, returns what is wrong with it, or "".
+// String adds a text. The check, which may be nil, returns an error message or "".
 func (t *Table) String(name, preset, meaning string, to *string, check func(string) string) {
 	t.add(name, preset, meaning, func(p Place) { *to, _ = p.text(check) })
 }
 
-// HiddenString adds a text that no error shows, because somebody may have put a secret into it.
+// HiddenString adds a text that no error shows, because it may contain a secret.
 func (t *Table) HiddenString(name, preset, meaning string, to *string, check func(string) string) {
 	t.add(name, preset, meaning, func(p Place) {
 		p.hidden = true
@@ -30,7 +30,7 @@ func (t *Table) HiddenString(name, preset, meaning string, to *string, check fun
 	})
 }
 
-// text reads a string; without an error only.
+// text returns the string at this place, if it has no error.
 func (p Place) text(check func(string) string) (string, bool) {
 	s, ok := textOf(p.node)
 	if !ok {
@@ -46,8 +46,7 @@ func (p Place) text(check func(string) string) (string, bool) {
 	return s, true
 }
 
-// scalar adds a setting that is read from one node. Where read reports false, the value is refused: it must be something
-// else.
+// scalar adds a setting that is read from one node. If read reports false, the value is an error: it must be mustBe.
 func scalar[T any](t *Table, name, preset, meaning string, to *T, mustBe string, read func(ast.Node) (T, bool)) {
 	t.add(name, preset, meaning, func(p Place) {
 		if value, ok := read(p.node); ok {
@@ -58,7 +57,7 @@ func scalar[T any](t *Table, name, preset, meaning string, to *T, mustBe string,
 	})
 }
 
-// OneOf adds one of a few words.
+// OneOf adds a setting with one of a few words.
 func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string) {
 	scalar(t, name, preset, meaning, to, "one of "+strings.Join(words, ", "), func(n ast.Node) (string, bool) {
 		s, ok := textOf(n)
@@ -66,7 +65,7 @@ func (t *Table) OneOf(name, preset, meaning string, to *string, words ...string)
 	})
 }
 
-// Level adds a level of a log: debug, info, warn or error.
+// Level adds a log level: debug, info, warn or error.
 func (t *Table) Level(name, preset, meaning string, to *slog.Level) {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	scalar(t, name, preset, meaning, to, "one of debug, info, warn, error", func(n ast.Node) (slog.Level, bool) {
@@ -97,7 +96,7 @@ func (t *Table) Prefixes(name, preset, meaning string, to *[]netip.Prefix) {
 	})
 }
 
-// parsePrefix takes an address for a network of its own.
+// parsePrefix parses a network, or an address as a network of one address.
 func parsePrefix(s string) (netip.Prefix, error) {
 	if a, err := netip.ParseAddr(s); err == nil {
 		a = a.Unmap().WithZone("")
@@ -115,7 +114,7 @@ func (t *Table) Bool(name, preset, meaning string, to *bool) {
 	})
 }
 
-// Int adds a whole number within bounds, both of which are allowed.
+// Int adds a whole number within inclusive bounds.
 func (t *Table) Int(name, preset, meaning string, to *int, least, most int) {
 	scalar(t, name, preset, meaning, to, fmt.Sprintf("a whole number from %d to %d", least, most), func(n ast.Node) (int, bool) {
 		i, ok := wholeNumber(n)
@@ -137,7 +136,7 @@ func wholeNumber(n ast.Node) (int, bool) {
 	return 0, false
 }
 
-// Duration adds a time span within bounds, both of which are allowed.
+// Duration adds a time span within inclusive bounds.
 func (t *Table) Duration(name, preset, meaning string, to *time.Duration, least, most time.Duration) {
 	bounds := fmt.Sprintf("from %s to %s", duration.Words(least), duration.Words(most))
 	switch {

@@ -5,16 +5,16 @@ import (
 	"regexp"
 )
 
-// Secret is a string that is never printed, logged or encoded, such as a password or a URL that may hold one. Convert it
+// Secret is a string that is never printed, logged or encoded, such as a password or a URL that may contain one. Convert it
 // to string to use it.
 //
-// One way around it exists: fmt calls no methods of unexported fields, so it prints a Secret in an unexported field of a
+// There is one exception: fmt calls no methods of unexported fields, so it prints a Secret in an unexported field of a
 // struct.
 type Secret string
 
 const redacted = "[redacted]"
 
-// String shows whether there is a secret, and nothing else.
+// String returns "" for an empty secret, and otherwise "[redacted]".
 func (s Secret) String() string {
 	if s == "" {
 		return ""
@@ -22,14 +22,14 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// Format is String for every verb of fmt, %#v and %d among them.
+// Format prints String for every verb of fmt, also for %#v and %d.
 func (s Secret) Format(f fmt.State, _ rune) { fmt.Fprint(f, s.String()) }
 
-// MarshalText is String for JSON, YAML and slog.
+// MarshalText returns String, for JSON, YAML and slog.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Secret adds a text that must not be shown. In a file, ${NAME} stands for the value of an environment variable. The check
-// returns what is wrong with the text, without quoting it, or "".
+// returns an error message that does not quote the text, or "".
 func (t *Table) Secret(name, preset, meaning string, to *Secret, check func(string) string) {
 	t.add(name, preset, meaning, func(p Place) {
 		p.hidden = true
@@ -49,13 +49,13 @@ func (t *Table) Secret(name, preset, meaning string, to *Secret, check func(stri
 	})
 }
 
-// A reference is ${…}; other dollar signs mean nothing.
+// A reference is ${…}; other dollar signs are plain text.
 var (
 	reference    = regexp.MustCompile(`\$\{([^}]*)\}`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// expand puts the values of variables in place of their references. A reference within a value stays as it is.
+// expand replaces references by the values of variables. It does not expand references within a value.
 func (p Place) expand(raw string) (expanded string, ok bool) {
 	if !p.in.expands {
 		return raw, true

@@ -12,10 +12,10 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Environment is the environment of a process. A variable that is set to nothing counts as not set.
+// Environment is the environment of a process. An empty variable counts as not set.
 type Environment struct {
 	values map[string]string
-	named  map[string]bool // by a ${NAME} in a file
+	named  map[string]bool // variables that a ${NAME} in a file names
 }
 
 // NewEnvironment takes an environment in the form of os.Environ.
@@ -28,7 +28,7 @@ func NewEnvironment(environ []string) Environment {
 	return env
 }
 
-// source is where settings come from, the environment or a file, and gathers its errors.
+// source is the environment or a file, with the errors of its settings.
 type source struct {
 	file    string // path; empty for the environment
 	env     Environment
@@ -36,7 +36,7 @@ type source struct {
 	errors  Errors
 }
 
-// Read reads the variables that settings list. Those in needed are required as well.
+// Read reads the variables that settings list. The variables in needed are also required.
 func (env Environment) Read(settings func(*Table), needed ...string) Errors {
 	in := &source{env: env}
 	for _, f := range newTable(settings).fields {
@@ -51,8 +51,8 @@ func (env Environment) Read(settings func(*Table), needed ...string) Errors {
 	return in.errors
 }
 
-// Unknown refuses the variables that begin with prefix, unless settings list them, a file that was read names them, or
-// ignored reports true. It shows no value: one that was written to the wrong name may hold a password.
+// Unknown returns an error for each variable that begins with prefix, unless settings list it, a file names it, or ignored
+// reports true. It shows no value: a value with a misspelled name may be a password.
 func (env Environment) Unknown(prefix string, settings func(*Table), ignored func(name, value string) bool) Errors {
 	in, known := &source{}, newTable(settings)
 	for name, value := range env.values {
@@ -64,7 +64,7 @@ func (env Environment) Unknown(prefix string, settings func(*Table), ignored fun
 	return in.errors
 }
 
-// ReadYAML reads the text of a file. Without any text, all settings have their defaults. The errors come in the order of
+// ReadYAML reads the text of a file. An empty text gives all settings their defaults. The errors are in the order of
 // lines.
 func (env Environment) ReadYAML(file string, text []byte, settings func(*Table)) Errors {
 	text = bytes.TrimPrefix(text, []byte("\ufeff")) // the byte order mark of some editors
@@ -79,8 +79,8 @@ func (env Environment) ReadYAML(file string, text []byte, settings func(*Table))
 	return in.errors
 }
 
-// parse finds the one document of the file. A syntax error ends it: the meaning of the rest is not known then. The
-// parser's own text of an error quotes the file and with it its secrets, so only its message is taken.
+// parse returns the one document of the file. It stops at a syntax error, because the meaning of the rest is unknown. The
+// parser's error quotes the file with its secrets, so parse uses only its message.
 func (in *source) parse(text []byte) (root Place, ok bool) {
 	root = Place{in: in, line: 1}
 	parsed, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
@@ -102,11 +102,11 @@ func (in *source) parse(text []byte) (root Place, ok bool) {
 		return root, true
 	}
 	root.line = lineOf(docs[1].Body)
-	root.BadKey("must be one YAML document; here begins a second")
+	root.BadKey("must be one YAML document; a second one begins here")
 	return root, false
 }
 
-// isEmpty reports whether a document says nothing: a comment, or %YAML.
+// isEmpty reports whether a document has no content, such as a comment or %YAML.
 func isEmpty(d *ast.DocumentNode) bool {
 	_, directive := d.Body.(*ast.DirectiveNode)
 	return d.Body == nil || directive

@@ -122,7 +122,7 @@ func TestReadYAML_Errors(t *testing.T) {
 			"2: name: an alias: must be a string; put it in quotes",
 			"3: beds[0].rows: a tag: must be a whole number from 1 to 9",
 		}},
-		{"two documents", "beds: []\n---\nbeds: []\n", []string{"3: must be one YAML document; here begins a second"}},
+		{"two documents", "beds: []\n---\nbeds: []\n", []string{"3: must be one YAML document; a second one begins here"}},
 		{"a list", "- beds\n", []string{"1: a list: must be a mapping with the keys " + keys}},
 		{"not YAML", "beds: []\npumps: {a: \"" + hush + "\n", []string{"2: is not YAML: could not find end character of double-quoted text"}},
 		{"a tab", "beds:\n\trows: []\n", []string{"2: is not YAML: found character '\t' that cannot start any token"}},

@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// suggest says which names are allowed in place of an unknown one, and which of them was probably meant.
+// suggest lists the allowed names for an error about an unknown one, with the most similar name.
 func suggest(name string, allowed []string) string {
 	text := "allowed: " + strings.Join(allowed, ", ")
 	if near := closest(name, allowed); near != "" {
@@ -15,7 +15,7 @@ func suggest(name string, allowed []string) string {
 	return text
 }
 
-// closest returns the allowed name with the fewest letters to change, if these are at most a quarter of it.
+// closest returns the allowed name with the smallest edit distance, if that is at most a quarter of its length.
 func closest(name string, allowed []string) string {
 	best, fewest := "", len(name)
 	for _, a := range allowed {

@@ -7,16 +7,16 @@ import (
 	"github.com/goccy/go-yaml/ast"
 )
 
-// What stands for a default where there is none.
+// Markers for settings without a default.
 const (
 	Required = "required"
-	Optional = "" // the zero value; the meaning says what that is
+	Optional = "" // the zero value; the setting's meaning explains it
 )
 
 // Table lists the settings of one section: the keys of a mapping, or the variables of an environment.
 type Table struct {
 	fields   []field
-	selector string  // the key that selects one of the cases; empty: there are none
+	selector string  // the key that selects one of the cases; empty: no cases
 	selected *string // its value
 	cases    []variant
 	checks   []func(Place)
@@ -25,9 +25,9 @@ type Table struct {
 type field struct {
 	name    string
 	preset  string // the default, written in YAML; or Required, or Optional
-	meaning string // empty: the key is known only to be refused
+	meaning string // empty: the key is always an error
 	read    func(Place)
-	step    string // from the key of a section to those of its settings, such as []
+	step    string // between the key of a section and the keys of its settings, such as []
 	section *Table // nil: a scalar
 }
 
@@ -36,7 +36,7 @@ type variant struct {
 	table *Table
 }
 
-// Cases are the values of a key, each with the settings that belong to it alone; nil: none.
+// Cases are the values of a key, each with its own settings. Nil settings are none.
 type Cases []struct {
 	Value    string
 	Settings func(*Table)
@@ -76,7 +76,7 @@ func List[T any](t *Table, name, preset, meaning string, to *[]T, settings func(
 	t.fields = append(t.fields, field{name: name, preset: preset, meaning: meaning, read: read, step: "[]", section: of(new(T), settings)})
 }
 
-// Map adds a mapping from names to mappings. It keeps their order, and stores each name where nameOf says.
+// Map adds a mapping from names to mappings. It keeps their order, and stores each name in the field that nameOf returns.
 func Map[T any](t *Table, name, preset, meaning string, to *[]T, nameOf func(*T) *string, settings func(*T, *Table)) {
 	read := func(p Place) {
 		if !p.isMapping("from names to " + name) {
@@ -96,7 +96,7 @@ func of[T any](value *T, settings func(*T, *Table)) *Table {
 	return newTable(func(t *Table) { settings(value, t) })
 }
 
-// Switch adds a key that says which of several settings may stand beside it. It is required, and one in a table at most.
+// Switch adds a required key that selects further settings of the same section. A table has at most one.
 func (t *Table) Switch(name, meaning string, to *string, cases Cases) {
 	var values []string
 	for _, c := range cases {
@@ -107,16 +107,16 @@ func (t *Table) Switch(name, meaning string, to *string, cases Cases) {
 	t.OneOf(name, Required, meaning, to, values...)
 }
 
-// Unsupported refuses a key that may get a meaning later, and says why.
+// Unsupported adds a key that is always an error, with a reason. The key may get a meaning later.
 func (t *Table) Unsupported(name, why string) {
 	t.add(name, Optional, "", func(p Place) { p.BadKey("%s", why) })
 }
 
-// Check adds a check of what one setting alone cannot tell, or fills in what depends on others. It runs when the whole
-// section has been read. A setting with an error is zero then.
+// Check adds a check of several settings, or fills in values that depend on others. It runs after the whole section has been
+// read. A setting with an error has its zero value.
 func (t *Table) Check(check func(section Place)) { t.checks = append(t.checks, check) }
 
-// Either demands one of two settings, and not both.
+// Either requires exactly one of two settings.
 func (t *Table) Either(first, second string) {
 	t.Check(func(p Place) {
 		a, b := p.Child(first), p.Child(second)
@@ -129,7 +129,7 @@ func (t *Table) Either(first, second string) {
 	})
 }
 
-// Needs demands the second setting where the first one is given.
+// Needs requires the second setting if the first one is given.
 func (t *Table) Needs(first, second string) {
 	t.Check(func(p Place) {
 		if b := p.Child(second); p.Child(first).Given() && !b.Given() {
@@ -138,7 +138,7 @@ func (t *Table) Needs(first, second string) {
 	})
 }
 
-// read reads a section. Where the selector of its cases is wrong, nothing is said about keys that may belong to a case.
+// read reads a section. If the selector of its cases has an error, it does not check keys that may belong to a case.
 func (t *Table) read(p Place) {
 	shape := "with the keys " + strings.Join(t.names(), ", ")
 	if t.cases != nil {
@@ -183,7 +183,7 @@ func (f field) readAt(p Place) {
 	f.read(p)
 }
 
-// findUnknown refuses the keys that neither the section nor its own case has.
+// findUnknown adds errors for keys that neither the section nor its selected case has.
 func (t *Table) findUnknown(p Place, own *Table) {
 	for _, child := range p.children() {
 		switch {
@@ -200,7 +200,7 @@ func (t *Table) has(name string) bool {
 	return slices.ContainsFunc(t.fields, func(f field) bool { return f.name == name })
 }
 
-// names lists the keys that may be used.
+// names lists the allowed keys.
 func (t *Table) names() []string {
 	var all []string
 	for _, f := range t.fields {
@@ -218,8 +218,8 @@ type Setting struct {
 	Meaning string // in one phrase, with what is allowed
 }
 
-// Describe shows the settings of a section and of those within it, in the order in which they were added. The table in
-// docs/settings.md is made of them.
+// Describe calls show for each setting of a section and of the sections within it, in the order of their addition. It makes
+// the table in docs/settings.md.
 func Describe(settings func(*Table), show func(Setting)) { newTable(settings).describe("", "", show) }
 
 func (t *Table) describe(prefix, of string, show func(Setting)) {
