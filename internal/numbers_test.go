@@ -101,7 +101,7 @@ var numbers = map[string][]string{
 		"stored in transactions of up to {httpapi.importLines} lines,",
 		"which pushes fill it (the first {httpapi.mostConflicts}).",
 		"The last {quota.keptRefusals} refusals of a week",
-		"tells of up to {schedule.MaxPast} pushes;",
+		"has up to {schedule.MaxPast} pushes;",
 	},
 	"docs/records.md": {
 		"the latest {store.failuresScanned} pushes of the time",

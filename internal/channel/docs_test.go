@@ -44,7 +44,7 @@ var kindWords = []struct {
 	kind  kind
 	words string
 }{
-	{unregistered, "refused for good, unregistered"}, {closedAddress, "refused for good; only this address"}, {permanent, "refused for good"},
+	{unregistered, "refused permanently, unregistered"}, {closedAddress, "refused permanently; only this address"}, {permanent, "refused permanently"},
 	{busyAddress, "refused, tried again; only this address waits"}, {temporary, "refused, tried again"},
 }
 
@@ -72,7 +72,7 @@ func blameTable() string {
 		if m.words != "" {
 			what = "“" + strings.ReplaceAll(m.words, ", ", "”, “") + "”"
 		}
-		fmt.Fprintf(&b, "| %s | %s | refused, tried again: the operator's to mend |\n", what, m.text)
+		fmt.Fprintf(&b, "| %s | %s | refused, tried again: the operator must act |\n", what, m.text)
 	}
 	b.WriteString("\n")
 	return b.String()

@@ -41,11 +41,11 @@ func outcomeOf(r Result) string {
 	case r.Outcome != push.Refused:
 		return string(r.Outcome)
 	case r.Unregistered:
-		return "refused for good, unregistered"
+		return "refused permanently, unregistered"
 	case r.Final && r.OneAddress:
-		return "refused for good; only this address"
+		return "refused permanently; only this address"
 	case r.Final:
-		return "refused for good"
+		return "refused permanently"
 	case r.OneAddress:
 		return "refused, tried again; only this address waits"
 	}
@@ -57,7 +57,7 @@ func TestDocs_Statuses(t *testing.T) {
 	t.Parallel()
 	const (
 		delivered, refused, unknown = "delivered", "refused, tried again", "unknown"
-		forGoodByWebhooks           = "refused; for good by a webhook, tried again by all others"
+		permanentByWebhooks         = "refused; permanently by a webhook, tried again by all others"
 		later                       = "refused, tried again, not before `Retry-After`"
 	)
 	statuses := func(codes ...int) (all []behavior) {
@@ -75,7 +75,7 @@ func TestDocs_Statuses(t *testing.T) {
 	}{
 		"2xx":                                   {delivered, long, statuses(200, 201, 202, 204, 226)},
 		"408, 425, 429; 503 with `Retry-After`": {later, long, soon},
-		"3xx and other 4xx":                     {forGoodByWebhooks, long, statuses(301, 302, 307, 308, 400, 404, 405, 409, 410, 413, 421, 422, 451)},
+		"3xx and other 4xx":                     {permanentByWebhooks, long, statuses(301, 302, 307, 308, 400, 404, 405, 409, 410, 413, 421, 422, 451)},
 		"5xx, a broken connection, nonsense":    {unknown, long, append(statuses(500, 501, 502, 503, 504, 520), resets, drops, writes("220 hello\r\n", false))},
 		"no answer":                             {unknown, short, []behavior{hangs(""), hangs("HTTP/1.1 200 OK\r\nContent-")}},
 		"nothing was sent: no connection, a connection that was closing, no free stream of it, or it was too late to begin": {refused, time.Nanosecond, statuses(200)},
@@ -111,10 +111,10 @@ func testDocsOfStatus(t *testing.T, s subject, b behavior, timeout time.Duration
 	switch {
 	case strings.HasSuffix(outcome, "`Retry-After`"):
 		want, wait = "refused, tried again", 7*time.Second
-	case strings.HasPrefix(outcome, "refused; for good by a webhook") && s.coded:
+	case strings.HasPrefix(outcome, "refused; permanently by a webhook") && s.coded:
 		want = "refused, tried again"
-	case strings.HasPrefix(outcome, "refused; for good by a webhook"):
-		want = "refused for good"
+	case strings.HasPrefix(outcome, "refused; permanently by a webhook"):
+		want = "refused permanently"
 	}
 	if got := outcomeOf(r); got != want || r.RetryAfter != wait {
 		t.Errorf("%s: %+v", got, r)

@@ -6,5 +6,5 @@ import "github.com/sendquota/sendquota/internal/strictyaml"
 type APIKeys struct{ MaxPerTenant int }
 
 func (k *APIKeys) settings(t *strictyaml.Table) {
-	t.Int("max_per_tenant", "100", "number of live API keys from which on a tenant cannot create another one over REST, 1 to 10000", &k.MaxPerTenant, 1, 10_000)
+	t.Int("max_per_tenant", "100", "maximum number of live API keys of a tenant; beyond it POST /v1/keys is refused, 1 to 10000", &k.MaxPerTenant, 1, 10_000)
 }

@@ -40,7 +40,7 @@ func (c *Console) settings(t *strictyaml.Table) {
 	t.String("public_url", optional, "the URL of the console for browsers, https://host or http://host, without a path: for links, the calls that pages show, the cookie and the OIDC provider; without it, http:// and its address", &c.PublicURL, checkOrigin)
 	t.Duration("session_lifetime", "12h", "a user has to sign in again this long after signing in, 1 minute to 1 year", &c.SessionLifetime, time.Minute, 8760*time.Hour)
 	t.Duration("session_idle", "2h", "a user has to sign in again this long after opening the last page, 1 minute to 1 year, at most session_lifetime", &c.SessionIdle, time.Minute, 8760*time.Hour)
-	t.Int("max_users_per_tenant", "100", "number of users from which on a tenant gets no other one over REST or by signing in at the OIDC provider, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
+	t.Int("max_users_per_tenant", "100", "maximum number of users of a tenant; beyond it REST and sign-ins at the OIDC provider create none, 1 to 10000", &c.MaxUsersPerTenant, 1, 10_000)
 	t.Bool("external_passwords", "false", "whether users of the OIDC provider may also have links and sign in with a password", &c.ExternalPasswords)
 	t.Section("oidc", "{}", "an OpenID Connect provider for sign-ins; without it, all users have passwords", c.OIDC.settings)
 	t.Check(func(p strictyaml.Place) {
