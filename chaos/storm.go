@@ -135,7 +135,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.sometimes("caches that did without Redis", b.said(`"msg":"quota cache: Redis failed; Postgres decides alone"`))
 	rare("cancels of what may have been delivered", number(f.ops, func(o op) bool { return o.Possibly }))
 	rare("attempts lost and reaped", number(sends, send.lost))
-	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis does not do what the queue needs; polling Postgres for what is due"`))
+	r.sometimes("workers that polled Postgres", b.said(`"msg":"Redis cannot serve the queue; polling Postgres for due pushes"`))
 	if l.skew {
 		r.sometimes("workers whose clock is minutes off", b.clocksOff())
 	}

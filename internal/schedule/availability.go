@@ -13,22 +13,25 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Availability is when a push of a kind could be booked for a recipient, and what is in the way at other times.
+// Availability lists the times at which a push of a kind could be booked for a recipient, and the bookings and rules
+// that block the other times.
 type Availability struct {
 	Slots
-	Policy   quota.Policy    // the rules that hold for the push
-	Free     []quota.Span    // the send times that a submit accepts now, by time
-	Now      time.Time       // the second in which that was found
+	Policy   quota.Policy    // the rules for the push
+	Free     []quota.Span    // send times that a submit accepts now, in order
+	Now      time.Time       // the second at which Free was computed
 	Zone     *time.Location  // of the recipient, or else of the policy
-	OptedOut booking.OptOuts // those that the push would go against: then nothing is free
+	OptedOut booking.OptOuts // the opt-outs that match the push; with any, Free is empty
 }
 
-// maxAvailability is about how many bookings, and how many blocked intervals, an availability has: it says of each what fills it.
+// maxAvailability is about the maximum number of bookings, and of blocked intervals, in an availability. It is lower
+// than maxSlots, because an availability lists the bookings behind each interval.
 const maxAvailability = 5000
 
-// Availability returns when a push of a kind could be booked for a recipient in [from, until), two whole seconds, as if one of its
-// pushes were not there: so it says where that could be moved to, and what a cancel would leave free. uuid.Nil: all are there. No
-// channel: the default one. It does not look at the tenant's caps. IT BOOKS NOTHING.
+// Availability returns when a push of a kind could be booked for a recipient in [from, until), two whole seconds. It
+// ignores the push `without`, so that the answer shows where this push could move, or what its cancellation would free;
+// uuid.Nil ignores none. An empty channel means the default channel. The tenant's caps are not considered. IT BOOKS
+// NOTHING.
 func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (Availability, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
 	turn := &turn{}
@@ -49,7 +52,8 @@ func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quot
 	return a, nil
 }
 
-// open is the send times from one time on, and before another, that a push may be booked at if nothing is in the way.
+// open returns the part of [from, until) in which pushes may be scheduled at all: not in the past, and not beyond the
+// horizon.
 func (s *Service) open(now, from, until time.Time) quota.Span {
 	return quota.Span{From: later(from, now.Truncate(quota.Second)), Until: earliest(until, now.Add(s.cfg.MaxHorizon).Truncate(quota.Second).Add(quota.Second))}
 }

@@ -15,29 +15,29 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// badForm is a member's error that its caller had found before.
+// badForm wraps a member's error that the caller found before the batch.
 type badForm struct{ error }
 
 func (e badForm) Unwrap() error { return e.error }
 
-// ErrOthersRefused: a member of an atomic batch had a place, but was not booked because others had none.
+// ErrOthersRefused: a member of an atomic batch had a place, but was not booked because other members were refused.
 var ErrOthersRefused = errors.New("not booked, because other pushes of this atomic batch were refused")
 
-// Member is one push of a batch: what was asked, and then what became of it. A request whose form was already found
-// wrong comes with its Err and is passed over.
+// Member is one push of a batch: the request, and then its result. A member that comes with an Err, because its form is
+// invalid, is skipped.
 type Member struct {
 	Request Request
 	Result  Result
-	Err     error // as of Submit, or ErrOthersRefused
+	Err     error // an error of Submit, or ErrOthersRefused
 }
 
-// SubmitBatch books many pushes in one transaction. Each conflicts with those before it. If atomic, all are booked or
-// none. It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached; if its
-// Idempotency-Key was used by another request: [push.ErrKeyReused]; or if it is atomic, and was accepted before, and not all of
-// its pushes are kept any more: [*push.GoneError].
+// SubmitBatch books pushes in one transaction. Each conflicts with those before it. If atomic, all are booked or none.
+// It fills the members' Result or Err. It fails, and books nothing, if Postgres could not be reached; with
+// [push.ErrKeyReused] if another request used the Idempotency-Key; and with [*push.GoneError] if an atomic batch was
+// accepted before, and some of its pushes are no longer kept.
 func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []Member, atomic bool, o Options) error {
 	order := booking.Order{Policy: s.cfg.Policy, Now: s.now(), Atomic: atomic, DryRun: o.ValidateOnly}
-	order.Drafts = make([]booking.Draft, 0, len(members)) // they are large to copy
+	order.Drafts = make([]booking.Draft, 0, len(members)) // drafts are large to copy
 	planned := make([]int, 0, len(members))
 	sendAt := make([]time.Time, len(members))
 	first := replay{Service: s, tenant: tenant, o: o}
@@ -77,7 +77,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	}
 	if atomic {
 		for _, m := range members {
-			if gone, ok := errors.AsType[*push.GoneError](m.Err); ok { // all were accepted once
+			if gone, ok := errors.AsType[*push.GoneError](m.Err); ok { // then all were accepted before
 				return gone
 			}
 		}
@@ -90,8 +90,8 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// bookMembers books what was planned. Batches pass the cache by: it would decide members by others that may themselves
-// be refused. Afterwards it forgets the recipients that it may know, which is cheaper than to tell it everything.
+// bookMembers books the planned members. It does not ask the cache, which would decide members by others that may be
+// refused themselves. Afterwards it drops the recipients that the cache may hold: this is cheaper than updating them.
 func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []Member, order booking.Order, planned []int, caps push.OwnCaps) error {
 	decisions, err := s.book(ctx, tenant, caps, order)
 	failpoint.Hit(failpoint.BatchCommitted)
@@ -138,7 +138,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	return nil
 }
 
-// refuseOthers takes the success from the members of an atomic batch, if not all of them have it.
+// refuseOthers replaces the results of an atomic batch by ErrOthersRefused if any member failed.
 func refuseOthers(members []Member) {
 	if !anyFailed(members) {
 		return

@@ -10,14 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// What is booked beside the service, as recipients of campaigns are, keeps the tenants' caps and is followed by the same things
-// as a submit.
+// Campaigns book their recipients in their own transactions. Room and Follow give these bookings what a submit has: the
+// tenant's caps, and what happens after a commit.
 
-// Room is room under a tenant's caps that is reserved while something is booked. It must be ended by Settle or Doubt. That of a tenant without
-// caps is nil.
+// Room is an amount of a tenant's caps that is reserved during a booking. End it with Settle or Doubt. It is nil for a
+// tenant without caps.
 type Room struct{ reserved *reservation }
 
-// Reserve reserves room for drafts, on the days that they name and on others, on which all of them may land.
+// Reserve reserves room for drafts on the days of their send times, and room for all of them on each of the other days.
 func (s *Service) Reserve(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, drafts []booking.Draft, others []booking.Day) (*Room, error) {
 	caps := own.Over(s.cfg.Caps)
 	if caps == (push.Caps{}) {
@@ -34,7 +34,7 @@ func (s *Service) Reserve(ctx context.Context, tenant uuid.UUID, own push.OwnCap
 	return &Room{r}, nil
 }
 
-// Usage is how much of the caps is used beside the room.
+// Usage returns the usage of the caps, without the room itself.
 func (r *Room) Usage() *booking.CapUsage {
 	if r == nil {
 		return nil
@@ -42,22 +42,23 @@ func (r *Room) Usage() *booking.CapUsage {
 	return r.reserved.CapUsage
 }
 
-// Settle ends the reservation. What was booked of these decisions stays used; without any, nothing was.
+// Settle ends the reservation. The room of the pushes that the decisions booked stays used; nil decisions release all
+// of it.
 func (r *Room) Settle(decisions []booking.Decision) {
 	if r != nil {
 		r.reserved.settle(decisions)
 	}
 }
 
-// Doubt ends a reservation of which any room may have been used.
+// Doubt ends a reservation whose room may have been used, entirely or in part.
 func (r *Room) Doubt() {
 	if r != nil {
 		r.reserved.doubt()
 	}
 }
 
-// Follow does what follows a decision about a draft that was booked beside the service, once it is committed: the cache forgets the
-// recipient, the lane is armed, and the metrics and shadow rules count.
+// Follow completes a decision that a campaign's transaction has committed: it drops the recipient from the cache, arms
+// the lane, and counts metrics and shadow rules.
 func (s *Service) Follow(d *booking.Draft, v *booking.Decision) {
 	switch v.Outcome {
 	case booking.Booked:
@@ -80,7 +81,8 @@ func (s *Service) Follow(d *booking.Draft, v *booking.Decision) {
 	}
 }
 
-// FollowEnd does what follows the end of a push that did not go through a claim: its place is given back.
+// FollowEnd completes the end of a push that did not go through a claim: it drops the recipient from the cache, because
+// the place is free again.
 func (s *Service) FollowEnd(e booking.Ended) {
 	s.cache.Forget(quota.Recipient{Tenant: e.Tenant, ID: e.Recipient})
 }

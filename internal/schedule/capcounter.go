@@ -14,14 +14,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// capCounter knows how much tenants have under their caps. Postgres counts. The
-// counter believes a count for a moment, and adds what was booked here meanwhile.
-// The moment is the shorter the less room is left, so that no tenant can use
-// it up through other processes before it ends. An order reserves the room that
-// it may need while it is booked, so that two requests of the same moment do not get
-// the same room. If too little is left, it waits until no other reservation is open,
-// and Postgres counts again. Only bookings of other processes at the same moment
-// can exceed a cap.
+// capCounter tracks how much of their caps tenants use. Postgres counts. The counter trusts a count for a short time,
+// and adds what this process booked since. The time gets shorter as less room is left, so that other processes cannot
+// use up the rest before it ends. An order reserves the room that it may need before it is booked, so that two
+// concurrent requests do not get the same room. If too little is left, the order waits until no other reservation is
+// open, and Postgres counts again. Only concurrent bookings of other processes can exceed a cap.
 type capCounter struct {
 	store usageStore
 	now   func() time.Time
@@ -30,59 +27,56 @@ type capCounter struct {
 	counts map[subject]*capCount
 }
 
-// usageStore counts in Postgres, up to most.
+// usageStore counts in Postgres, and stops counting at most.
 type usageStore interface {
 	Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error)
 	Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error)
 }
 
-// subject is what is counted: a tenant's pending pushes, or its recipients of one
-// day.
+// subject is one counted quantity: a tenant's pending pushes, or its recipients of one day.
 type subject struct {
 	tenant  uuid.UUID
 	pending bool
 	day     booking.Day // unless pending
 }
 
-// capCount is what is known of a subject. The counter's mutex protects it.
+// capCount is the known usage of a subject. The counter's mutex protects it.
 type capCount struct {
 	turn  chan struct{} // holds one element while an order counts, waits or takes room; the others queue
-	freed chan struct{} // tells that order that a reservation has ended
-	users int           // orders that use this count; it is kept for them
+	freed chan struct{} // signals to that order that a reservation has ended
+	users int           // number of orders that use this count; it stays in memory while there are any
 
-	limit, counted int       // what Postgres said, at most one beyond the limit
-	since          int       // room used here since that count began
-	reserved       int       // room of orders that are being booked
-	began, until   time.Time // when the count began, and how long it is believed
+	limit, counted int       // the count in Postgres, at most one above the limit
+	since          int       // room used by this process since that count began
+	reserved       int       // room reserved by orders that are being booked
+	began, until   time.Time // when the count began, and until when it is trusted
 	stale          bool      // room was given back since the count began
 }
 
-// used is at least what was used when Postgres counted and what this process
-// may have booked since.
+// used returns an upper bound of the usage: the count of Postgres plus what this process may have booked since.
 func (n *capCount) used() int { return n.counted + n.since + n.reserved }
 
 const (
-	// A count is believed so long for each place that it left, a second at most.
-	// No tenant books twenty thousand pushes a second.
+	// perSlot is how long a count is trusted for each place that is left, up to a second. No tenant books twenty
+	// thousand pushes a second.
 	perSlot = 50 * time.Microsecond
 
-	// Counting for one tenant must stay cheap for Postgres. A count that left no room
-	// is believed so long for each place that is used, unless one is given back here.
-	// Under a large cap, a count is believed costShare times as long as it took.
+	// Counting for one tenant must stay cheap for Postgres. A count that leaves no room is trusted for perUsed per used
+	// place, unless this process gives one back. A count of a large cap is trusted for costShare times its own
+	// duration.
 	perUsed   = 20 * time.Microsecond
 	largeCap  = 10_000
 	costShare = 10
 
-	maxCounts = 10_000 // counts that are remembered
+	maxCounts = 10_000 // counts kept in memory
 )
 
 func newCapCounter(st usageStore, now func() time.Time) *capCounter {
 	return &capCounter{store: st, now: now, counts: map[subject]*capCount{}}
 }
 
-// reservation is the room that an order may use while it is booked, and the usage
-// beside them. It must be ended by settle, release or doubt. The reservation of a
-// tenant without caps is nil.
+// reservation is the room that an order may use while it is booked, and the usage without it. End it with settle,
+// release or doubt. It is nil for a tenant without caps.
 type reservation struct {
 	*booking.CapUsage
 	counter *capCounter
@@ -90,8 +84,8 @@ type reservation struct {
 	room    map[subject]int
 }
 
-// reserve reserves room for an order of so many pushes: on each of the days as many
-// as may land there. If fewer are left, it reserves those.
+// reserve reserves room for an order of pushes, and on each of the days room for the given number of recipients. If
+// less is left, it reserves the rest.
 func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Caps, pushes int, days map[booking.Day]int) (*reservation, error) {
 	if caps == (push.Caps{}) || pushes == 0 {
 		return nil, nil
@@ -102,7 +96,7 @@ func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Ca
 		r.Pending, err = r.take(ctx, subject{tenant: tenant, pending: true}, caps.PendingPushes, pushes)
 	}
 	if caps.RecipientsPerDay > 0 {
-		for _, day := range slices.Sorted(maps.Keys(days)) { // all orders take days in this order: two never wait for each other
+		for _, day := range slices.Sorted(maps.Keys(days)) { // all orders take days in this order, so that no two wait for each other
 			if err == nil {
 				r.Days[day], err = r.take(ctx, subject{tenant: tenant, day: day}, caps.RecipientsPerDay, days[day])
 			}
@@ -115,8 +109,7 @@ func (c *capCounter) reserve(ctx context.Context, tenant uuid.UUID, caps push.Ca
 	return r, nil
 }
 
-// take takes n places of a limit, or those that are left, and returns how many were
-// used before.
+// take takes n places of a limit, or those that are left, and returns the usage before.
 func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used int, err error) {
 	arrived, count := r.counter.now(), r.counter.enter(s)
 	r.room[s] = 0
@@ -132,7 +125,7 @@ func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used i
 	r.counter.mu.Lock()
 	defer r.counter.mu.Unlock()
 	if count.counted >= limit {
-		return count.counted, nil // reserved room may be among those that were counted
+		return count.counted, nil // the count may include reserved room
 	}
 	used = count.used()
 	r.room[s] = max(0, min(n, limit-used))
@@ -140,7 +133,7 @@ func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used i
 	return used, nil
 }
 
-// enter returns the count of a subject, which is kept until the reservation ends.
+// enter returns the count of a subject, and keeps it in memory until the reservation ends.
 func (c *capCounter) enter(s subject) *capCount {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -156,13 +149,13 @@ func (c *capCounter) enter(s subject) *capCount {
 	return count
 }
 
-// makeSure returns when it is known whether n places are left for an order that
-// arrived at that time and has the turn.
+// makeSure returns once it is known whether n places are left for an order. The order arrived at the given time and
+// holds count.turn.
 func (c *capCounter) makeSure(ctx context.Context, s subject, count *capCount, limit, n int, arrived time.Time) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for fresh := false; ; {
-		fresh = fresh || count.began.After(arrived) // orders that queued share the count of the one before them
+		fresh = fresh || count.began.After(arrived) // queued orders share the count of the order before them
 		switch {
 		case count.limit != limit, !fresh && !c.now().Before(count.until):
 			fresh, err = true, c.count(ctx, s, count, limit)
@@ -187,12 +180,12 @@ func (c *capCounter) makeSure(ctx context.Context, s subject, count *capCount, l
 	}
 }
 
-// count has Postgres count, and releases the mutex meanwhile. Slots that are reserved
-// then may be counted twice, but are never left out.
+// count counts in Postgres, and releases the mutex meanwhile. Room that is reserved then may be counted twice, but is
+// never missed.
 func (c *capCounter) count(ctx context.Context, s subject, count *capCount, limit int) (err error) {
 	count.limit, count.since, count.stale, count.began = 0, 0, false, c.now()
 	c.mu.Unlock()
-	ctx = context.WithoutCancel(ctx) // other orders wait for it, too
+	ctx = context.WithoutCancel(ctx) // other orders wait for this count, too
 	var counted int
 	if s.pending {
 		counted, err = c.store.Pending(ctx, s.tenant, limit+1)
@@ -204,21 +197,21 @@ func (c *capCounter) count(ctx context.Context, s subject, count *capCount, limi
 	if err != nil {
 		return fmt.Errorf("count under a cap: %w", err)
 	}
-	believed := min(time.Duration(limit-counted)*perSlot, time.Second)
+	trusted := min(time.Duration(limit-counted)*perSlot, time.Second)
 	if counted >= limit {
-		believed = time.Duration(counted) * perUsed
+		trusted = time.Duration(counted) * perUsed
 	}
 	if limit > largeCap {
-		believed = max(believed, costShare*now.Sub(count.began))
+		trusted = max(trusted, costShare*now.Sub(count.began))
 	}
-	count.limit, count.counted, count.until = limit, counted, count.began.Add(believed)
+	count.limit, count.counted, count.until = limit, counted, count.began.Add(trusted)
 	if count.stale {
 		count.until = time.Time{}
 	}
 	return nil
 }
 
-// settle ends a reservation. The room that these decisions have used stays used.
+// settle ends a reservation. The room of the pushes that the decisions booked stays used.
 func (r *reservation) settle(decisions []booking.Decision) {
 	if r == nil {
 		return
@@ -235,10 +228,10 @@ func (r *reservation) settle(decisions []booking.Decision) {
 	r.end(used)
 }
 
-// release ends a reservation of which no room was used.
+// release ends a reservation that was not used.
 func (r *reservation) release() { r.settle(nil) }
 
-// doubt ends a reservation of which any room may have been used.
+// doubt ends a reservation whose room may have been used.
 func (r *reservation) doubt() {
 	if r != nil {
 		r.end(r.room)
@@ -255,12 +248,12 @@ func (r *reservation) end(used map[subject]int) {
 		count.users--
 		select {
 		case count.freed <- struct{}{}:
-		default: // it was told before
+		default: // already signaled
 		}
 	}
 }
 
-// forget has Postgres count again for a tenant that gave room back.
+// forget invalidates the counts of a tenant that gave room back.
 func (c *capCounter) forget(tenant uuid.UUID, day booking.Day) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

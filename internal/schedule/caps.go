@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// book has an order booked under the tenant's caps. If a conflict would move a push to a
-// day that was not counted, the order comes again with that day counted.
+// book books an order under the tenant's caps. If a conflict would move a push to a day whose recipients were not
+// counted, book counts that day and tries again.
 func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, o booking.Order) ([]booking.Decision, error) {
 	caps := own.Over(s.cfg.Caps)
 	if caps == (push.Caps{}) {
@@ -31,7 +31,7 @@ func (s *Service) book(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, 
 	}
 }
 
-// underCaps carries out an order with room reserved on these days.
+// underCaps runs do with room reserved on the given days.
 func (s *Service) underCaps(ctx context.Context, tenant uuid.UUID, caps push.Caps, days map[booking.Day]int, o booking.Order,
 	do func(context.Context, booking.Order) ([]booking.Decision, error),
 ) ([]booking.Decision, error) {

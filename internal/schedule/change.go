@@ -15,14 +15,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Cancel ends a push that still waits and gives its place back. Once it has returned without an error, nothing is
-// delivered any more. A push that cannot be canceled comes with [push.ErrNotCancelable].
+// Cancel ends a push that still waits and frees its place. After it returns without an error, nothing is delivered any
+// more. A push that cannot be canceled comes with [push.ErrNotCancelable].
 func (s *Service) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
 	return s.CancelAt(ctx, tenant, id, time.Time{})
 }
 
-// CancelAt is [Service.Cancel] of a push that must still have a send time; zero: it may have any. One that has been moved comes with
-// [push.ErrMoved].
+// CancelAt cancels a push that must still have the send time was; the zero time accepts any. A push that was moved
+// comes with [push.ErrMoved].
 func (s *Service) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error) {
 	p, err := s.store.CancelAt(ctx, tenant, id, was)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Service) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.T
 	return p, nil
 }
 
-// Reschedule moves a push that still waits to another send time, under the tenant's own caps: a move can bring a
-// recipient to a full day. Of the options, it looks at these caps, at ValidateOnly and at Was. Its errors are those of Submit, and
+// Reschedule moves a push that still waits to another send time, under the tenant's caps: a move can bring a recipient
+// to a full day. It uses Caps, ValidateOnly and Was of the options. Its errors are the errors of Submit, and
 // [push.ErrNotReschedulable] and [push.ErrMoved], which come with the push.
 func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When, o Options) (Result, error) {
 	p, err := s.store.Push(ctx, tenant, id)
@@ -86,10 +86,10 @@ func (s *Service) Reschedule(ctx context.Context, tenant, id uuid.UUID, to When,
 	return Result{Push: v.Push, Usage: v.Usage}, nil
 }
 
-// move is a move of a push under caps.
+// move books a move under caps.
 func (s *Service) move(ctx context.Context, options Options, p push.Push) (d booking.Decision, err error) {
 	caps := options.Caps.Over(s.cfg.Caps)
-	caps.PendingPushes = 0 // it stays one
+	caps.PendingPushes = 0 // the push was pending before
 	p.Bulk = !options.ValidateOnly && s.shares.bulk(p.Tenant, p.SendAt)
 	latest := s.now().UTC().Add(s.cfg.MaxHorizon).Truncate(quota.Second)
 	if p.TTL == 0 {
@@ -103,7 +103,7 @@ func (s *Service) move(ctx context.Context, options Options, p push.Push) (d boo
 	return d, err
 }
 
-// about says of the fields that the caller sent what is wrong with the push.
+// about reports faults of the moved push under the field that the caller sent.
 func about(to When, bad invalid.FieldErrors) error {
 	for i := range bad {
 		f := &bad[i]

@@ -1,6 +1,6 @@
-// Package schedule is what callers do with pushes (submit, cancel, reschedule, look), and what the workers do so that
-// pushes get their turn: promote, reap, expire, and poll while there is no queue.
+// Package schedule serves what callers ask for: submit, batch, check, cancel, move and retry a push, and read the
+// quota, the policy and the history of a recipient. Package upkeep does what runs by itself.
 //
-// The way of a submit: the request is planned (request.go), the cache is asked, Postgres decides, the cache is told,
-// and a wake-up is armed if the push is due at once (submit.go).
+// A submit plans the request (request.go), asks the cache, books in Postgres, which decides, updates the cache, and
+// arms a wake-up if the push is due soon (submit.go).
 package schedule

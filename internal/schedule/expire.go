@@ -13,26 +13,26 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// portion is how many pushes one pass of a loop handles: a pass with as many is full.
+// portion is the maximum number of pushes that one pass of a loop handles. A pass that reaches it is full.
 const portion = 500
 
-// An expirer looks at what has become due since its last look, or a little before: a push may be booked for a minute ago,
-// and its commit takes a while. Now and then it looks at all that is due.
+// An expirer searches pushes that became due since lookBack before its last search: a push may be booked for a minute
+// ago, and its commit takes a while. Every lookAtAll it searches all due pushes.
 const (
 	lookBack  = time.Minute + 15*time.Second
 	lookAtAll = 10 * time.Minute
 )
 
-// expireStore ends up to limit pushes of lanes that could not be sent in time, and says when the first of those that
-// became due since a time expires.
+// expireStore ends up to limit pushes that could not be sent in time. NextExpiry returns when the first push that
+// became due after since expires, and Postgres' time.
 type expireStore interface {
 	NextExpiry(ctx context.Context, lanes []push.Lane, since time.Time) (next, now time.Time, err error)
 	Expire(ctx context.Context, lanes []push.Lane, limit int) ([]booking.Ended, error)
 }
 
-// NewExpirer returns a loop that ends pushes of this worker's lanes that could not be sent in time, whether or not
-// anything wakes a worker for them. It looks every second, or more rarely beside a large backlog, and tells
-// expired how many pushes each pass has ended.
+// NewExpirer returns a loop that ends pushes of this worker's lanes that could not be sent in time, even if no wake-up
+// arrives for them. It runs every second, less often with a large backlog, and passes expired the number of pushes that
+// each pass ended.
 func NewExpirer(st expireStore, lanes owner, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) loop.Loop {
 	var (
 		spare sparing
@@ -54,18 +54,18 @@ func NewExpirer(st expireStore, lanes owner, cache *quota.Cache, log *slog.Logge
 	}}
 }
 
-// expirer remembers when the first of the pushes that it has seen expires: until then it need not look at these again.
+// expirer remembers the earliest expiry among the pushes that it has read, and does not read them again before that.
 // All times are by Postgres' clock. It is not safe for concurrent use.
 type expirer struct {
 	store    expireStore
-	lanes    []push.Lane // that the rest is about
-	all      time.Time   // when it looked at all that was due; zero: it has not
-	looked   time.Time   // when it looked last
-	next     time.Time   // when the first of what it saw expires; zero: it saw nothing
-	expiring bool        // it has just ended some: there may be more
+	lanes    []push.Lane // lanes that the other fields describe
+	all      time.Time   // time of the last search of all due pushes; zero: none yet
+	looked   time.Time   // time of the last search
+	next     time.Time   // earliest expiry found; zero: none
+	expiring bool        // the last pass ended some; there may be more
 }
 
-// look ends what has expired.
+// search ends the pushes that have expired.
 func (e *expirer) look(ctx context.Context, lanes []push.Lane) ([]booking.Ended, error) {
 	if !slices.Equal(lanes, e.lanes) || e.looked.Sub(e.all) >= lookAtAll {
 		*e = expirer{store: e.store, lanes: lanes}

@@ -8,31 +8,32 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// foldPeriod is how often stat deltas are added up. Whoever asks for numbers counts those that are not added yet.
+// foldPeriod is how often stat deltas are added up. Queries also count the deltas that are not added yet.
 const foldPeriod = 2 * time.Second
 
-// foldStore adds some of the stat deltas to the numbers, unless another worker is at that.
+// foldStore adds stat deltas to the stats, unless another worker is doing so.
 type foldStore interface {
 	FoldStatDeltas(ctx context.Context) (more bool, err error)
 	Recount(ctx context.Context, every time.Duration) (counted bool, err error)
 }
 
-// recountPeriod is how often it is looked for a tenant to count, and recountEvery is how long ago it was counted before then.
+// recountPeriod is how often a worker searches a tenant to recount. A tenant is recounted when its last count is older
+// than recountEvery.
 const (
 	recountPeriod = time.Minute
 	recountEvery  = 7 * 24 * time.Hour
 )
 
-// NewRecounter returns a loop that counts what waits of each tenant push by push, once a week: what is counted as booked ahead comes
-// right by that, should it ever be wrong. Every worker runs one; one at a time works.
+// NewRecounter returns a loop that recounts each tenant's waiting pushes once a week. This corrects the counts of
+// pushes booked ahead, should they ever be wrong. Every worker runs one; one at a time works.
 func NewRecounter(st foldStore, log *slog.Logger) loop.Loop {
 	return loop.Loop{Name: "count what is booked ahead", Interval: recountPeriod, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
 		return st.Recount(ctx, recountEvery)
 	}}
 }
 
-// NewFolder returns a loop that adds what transactions have counted to the numbers of hours and days. Every worker runs one; one at a
-// time works.
+// NewFolder returns a loop that adds the deltas of transactions to the stats of hours and days. Every worker runs one;
+// one at a time works.
 func NewFolder(st foldStore, log *slog.Logger) loop.Loop {
 	return loop.Loop{Name: "add up stat deltas", Interval: foldPeriod, Log: log, Pass: st.FoldStatDeltas}
 }

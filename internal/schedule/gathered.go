@@ -12,18 +12,19 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// gatheredPeriod is how often counts are stored, and gatheredPortion is how many are stored in a statement.
+// flushPeriod is how often counts are stored, and flushPortion how many one statement stores.
 const (
 	gatheredPeriod  = 5 * time.Second
 	gatheredPortion = 5_000
 )
 
-// gathered are counts of pushes that are added to those in Postgres every few seconds: no submit waits for that. What a process
-// that is killed had gathered is lost. A count C says what it counts: two are of the same if they are equal but for the number.
+// countBuffer collects counts of pushes and adds them to the counts in Postgres every few seconds, so that no submit
+// waits for it. Counts not stored yet are lost if the process is killed. Two counts C are added up if they are equal
+// except for the number.
 type gathered[C comparable] struct {
-	name            string // of the loop
+	name            string // name of the loop
 	log             *slog.Logger
-	most, perTenant int // counts between two times, of all tenants and of each: those beyond are dropped
+	most, perTenant int // distinct counts between two flushes, overall and per tenant; more are dropped
 	of              func(*C) (tenant uuid.UUID, pushes *int)
 	store           func(ctx context.Context, counts []C) error
 
@@ -65,7 +66,7 @@ func (g *gathered[C]) add(counts ...C) {
 	}
 }
 
-// Flush stores what was gathered. What could not be stored is kept, though it may have been.
+// Flush stores the collected counts. After an error it keeps the counts, even though they may have been stored.
 func (g *gathered[C]) Flush(ctx context.Context) (err error) {
 	for portion := range slices.Chunk(g.take(), gatheredPortion) {
 		if err == nil {
@@ -78,7 +79,7 @@ func (g *gathered[C]) Flush(ctx context.Context) (err error) {
 	return err
 }
 
-// take returns the counts, and begins anew.
+// take returns the counts and resets them.
 func (g *gathered[C]) take() []C {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,13 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// keepStore makes the partitions that will be needed, and drops those in which everything ended longer ago than it is kept.
+// keepStore makes the partitions that will be needed, and drops those whose records have all passed their retention.
 type keepStore interface {
 	MakePartitions(ctx context.Context) (made int, err error)
 	DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error)
 }
 
-// NewKeeper returns a loop that makes and drops partitions, at the start and every hour. Every worker runs one; what one of them does, the others find done.
+// NewKeeper returns a loop that makes and drops partitions, at the start and every hour. Every worker runs one. A pass
+// changes nothing if another worker has done the work.
 func NewKeeper(st keepStore, log *slog.Logger, kept booking.Kept) loop.Loop {
 	return loop.Loop{Name: "keep", Interval: time.Hour, Log: log, Retry: 10 * time.Minute, Pass: func(ctx context.Context) (full bool, err error) {
 		made, makeErr := st.MakePartitions(ctx)

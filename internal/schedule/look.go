@@ -18,24 +18,24 @@ func (s *Service) Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, er
 	return s.store.Push(ctx, tenant, id)
 }
 
-// List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends.
+// List returns up to limit of a tenant's pushes after a position, by send time and id, without their sends.
 func (s *Service) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error) {
 	return s.store.List(ctx, tenant, f, after, limit)
 }
 
-// Answer says whether a push could be booked.
+// Answer reports whether a push could be booked.
 type Answer struct {
 	Refusal
-	OptedOut booking.OptOuts // those that it would go against
+	OptedOut booking.OptOuts // opt-outs that match the push
 }
 
-// Allowed reports whether it could.
+// Allowed reports whether the push could be booked.
 func (a *Answer) Allowed() bool { return a.Refusal.Allowed() && !a.OptedOut.Any() }
 
-// Check says whether a push could be booked now for the request's recipient at its send time. Submit may move one out of quiet
-// hours; a check says that the time is quiet, and when the next free one is. IT BOOKS NOTHING.
+// Check reports whether a push could be booked now for the request's recipient at its send time. Where Submit would
+// move the push out of quiet hours, Check reports quiet hours and the next free time. IT BOOKS NOTHING.
 func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answer, error) {
-	d, err := s.planFor(ctx, tenant, r, nil, nil) // a question has no address and no message
+	d, err := s.planFor(ctx, tenant, r, nil, nil) // a check needs no address and no message
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 	return s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)), nil
 }
 
-// Quota says how full every rule for pushes of a kind is for a recipient around a time, and whether one more send would be
-// allowed then. No channel: the default one. IT BOOKS NOTHING.
+// Quota returns the usage of every rule for pushes of a kind to a recipient around a time, and whether one more send
+// would be allowed then. An empty channel means the default channel. IT BOOKS NOTHING.
 func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *Answer, error) {
 	x := newReading(r, nil)
 	defer x.turn.end()
@@ -61,7 +61,7 @@ func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	return x.of.Policy(kind).Usage(x.view.Timeline, at), s.answer(Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)), nil
 }
 
-// answer offers the next and the previous free time. It offers none to a recipient who has opted out: no time is free then.
+// answer adds the next and the previous free time, except for a recipient who has opted out: no time is free then.
 func (s *Service) answer(r Refusal, out booking.OptOuts) *Answer {
 	if s.offer(&r.Decision); out.Any() {
 		r.Next, r.Previous = time.Time{}, time.Time{}

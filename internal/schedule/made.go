@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Made returns the push that a submit of one push with these options has made before, if it has. It submits nothing.
+// Submitted returns the push that an earlier submit with these options has made, if there is one. It submits nothing.
 func (s *Service) Made(ctx context.Context, tenant uuid.UUID, o Options) (id uuid.UUID, made bool, err error) {
 	p := push.Push{Tenant: tenant}
 	identify(&p, o, "")
@@ -22,7 +22,7 @@ func (s *Service) Made(ctx context.Context, tenant uuid.UUID, o Options) (id uui
 	return all[0].ID, true, nil
 }
 
-// DefaultZone returns the name of the zone, under the policy that a tenant has now, of what names none.
+// DefaultZone returns the name of the default time zone under the tenant's current policy.
 func (s *Service) DefaultZone(ctx context.Context, tenant uuid.UUID) (string, error) {
 	of, err := s.store.Standing(ctx, quota.Recipient{Tenant: tenant}, s.cfg.Policy)
 	if err != nil {

@@ -12,26 +12,26 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// How long a worker owns a lane without renewing that, and how often it renews. When a worker was killed, its lanes have
-// no owner for as long as the first. What is armed is not late for that; what waits for a paced channel, and what nobody
-// armed, may be.
+// A worker owns a lane for laneLease, and renews that every renewPeriod. After a worker was killed, its lanes have no
+// owner until the lease expires. Armed pushes are still on time. Pushes that wait for a paced channel, or that were not
+// armed, may be late.
 const (
 	laneLease   = 3 * time.Second
 	renewPeriod = time.Second
-	renewRetry  = 250 * time.Millisecond // where that failed
+	renewRetry  = 250 * time.Millisecond // after a failed renewal
 )
 
-// leavePatience is how long a worker that stops waits for Postgres.
-const leavePatience = time.Second
+// leaveTimeout is how long a worker that stops waits for Postgres.
+const leaveTimeout = time.Second
 
-// laneStore keeps who owns which lanes.
+// laneStore records the owners of lanes.
 type laneStore interface {
 	OwnLanes(ctx context.Context, worker uuid.UUID, lanes []push.Lane, lease time.Duration) ([]push.Lane, error)
 	LeaveLanes(ctx context.Context, worker uuid.UUID) error
 }
 
-// Owner keeps this worker's part of the lanes: it looks after those alone, as far as it can know. Workers share all
-// lanes in equal parts. That two of them own one for a moment does no harm.
+// Owner holds this worker's share of the lanes. Workers share all lanes in equal parts. Two workers may own the same
+// lane for a moment, which does no harm.
 type Owner struct {
 	store  laneStore
 	worker uuid.UUID
@@ -43,7 +43,7 @@ type Owner struct {
 	until time.Time // by this process' clock
 }
 
-// NewOwner returns the owner of a part of lanes. It owns none before Run.
+// NewOwner returns the owner of a share of lanes. It owns none before Run.
 func NewOwner(st laneStore, lanes []push.Lane, log *slog.Logger) *Owner {
 	return &Owner{store: st, worker: uuid.New(), lanes: lanes, log: log}
 }
@@ -58,13 +58,13 @@ func (o *Owner) Lanes() []push.Lane {
 	return o.owned
 }
 
-// Workers is how many workers there are, roughly: as many as there are parts like that of this worker. A worker that owns
-// nothing is one of more workers than lanes.
+// Workers estimates the number of workers from this worker's share of the lanes. If the worker owns none, there are
+// more workers than lanes.
 func (o *Owner) Workers() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
-	case o.until.IsZero(): // it has not asked yet
+	case o.until.IsZero(): // before the first renewal
 		return 1
 	case len(o.owned) == 0:
 		return 2 * len(o.lanes)
@@ -72,14 +72,14 @@ func (o *Owner) Workers() int {
 	return len(o.lanes) / len(o.owned)
 }
 
-// Run renews the ownership until ctx ends, and then leaves the lanes to other workers.
+// Run renews the ownership until ctx ends, and then releases the lanes.
 func (o *Owner) Run(ctx context.Context) error {
-	_ = loop.Loop{Name: "own lanes", Interval: renewPeriod, Retry: renewRetry, Log: o.log, Pass: o.Pass}.Run(ctx) // it never fails
+	_ = loop.Loop{Name: "own lanes", Interval: renewPeriod, Retry: renewRetry, Log: o.log, Pass: o.Pass}.Run(ctx) // Run never fails
 	o.set(nil, time.Time{})
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leavePatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
 	if err := o.store.LeaveLanes(ctx, o.worker); err != nil {
-		o.log.WarnContext(ctx, "lanes have no owner until the lease ends", "lease", laneLease.String(), "error", err)
+		o.log.WarnContext(ctx, "could not release lanes; they have no owner until the lease expires", "lease", laneLease.String(), "error", err)
 	}
 	return nil
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 )
 
-// Policies keeps the policies of tenants.
+// Policies reads and changes the policies of tenants.
 type Policies struct {
 	store policyStore
 	cfg   PoliciesConfig
 }
 
-// PoliciesConfig is what Policies have to know.
+// PoliciesConfig configures Policies.
 type PoliciesConfig struct {
-	File     policy.Document // the policy of tenants without one of their own
-	Terms    booking.Terms   // what that means
+	File     policy.Document // the policy of tenants without a policy of their own
+	Terms    booking.Terms   // the compiled File
 	Channels []string
 }
 
-// policyStore keeps the versions of policies, and what carries changes on to what is booked.
+// policyStore stores the versions of policies, and the operations that apply changes to existing bookings.
 type policyStore interface {
 	Policy(ctx context.Context, tenant uuid.UUID) (policy.Version, error)
 	PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) ([]policy.Version, error)
@@ -34,32 +34,32 @@ type policyStore interface {
 	PolicyOperation(ctx context.Context, tenant, id uuid.UUID) (policy.Operation, error)
 }
 
-// NewPolicies returns the policies that a store keeps.
+// NewPolicies returns the policies in a store.
 func NewPolicies(st policyStore, cfg PoliciesConfig) *Policies { return &Policies{store: st, cfg: cfg} }
 
-// File is the policy of tenants without one of their own.
+// File returns the policy of tenants without a policy of their own.
 func (p *Policies) File() policy.Document { return p.cfg.File }
 
-// InForce returns the policy by which what is submitted now is decided. Its document is nil if that is the file's.
+// InForce returns the policy that decides new submits. Its document is nil if the operator's file is in force.
 func (p *Policies) InForce(ctx context.Context, tenant uuid.UUID) (policy.Version, error) {
 	return p.store.Policy(ctx, tenant)
 }
 
-// Versions returns up to limit of a tenant's policies before a version, the newest first; 0: before none.
+// Versions returns up to limit of a tenant's policies before a version, the newest first; 0 starts at the newest.
 func (p *Policies) Versions(ctx context.Context, tenant uuid.UUID, before int64, limit int) ([]policy.Version, error) {
 	return p.store.PolicyVersions(ctx, tenant, before, limit)
 }
 
-// Check says all that is wrong with a document.
+// Check returns all faults of a document.
 func (p *Policies) Check(d policy.Document) invalid.FieldErrors {
 	_, err := d.Compile(p.cfg.Channels)
 	wrong, _ := err.(invalid.FieldErrors)
 	return wrong
 }
 
-// Change puts another policy in force, for everything that is submitted after its return. It returns the policy and, if the
-// change goes on with what is booked, the operation that does that. Its errors are [invalid.FieldErrors],
-// [*policy.StaleError] and [push.ErrUnavailable].
+// Change puts another policy in force, for all submits after its return. It returns the policy and, if the change also
+// applies to existing bookings, the operation that does so. Its errors are [invalid.FieldErrors], [*policy.StaleError]
+// and [push.ErrUnavailable].
 func (p *Policies) Change(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Version, *policy.Operation, error) {
 	if change.Document != nil {
 		if wrong := p.Check(*change.Document); len(wrong) > 0 {
@@ -69,12 +69,13 @@ func (p *Policies) Change(ctx context.Context, tenant uuid.UUID, change policy.C
 	return p.store.ChangePolicy(ctx, tenant, change)
 }
 
-// Operation returns what carries a change on to what is booked, or [push.ErrNotFound].
+// Operation returns an operation that applies a change to existing bookings, or [push.ErrNotFound].
 func (p *Policies) Operation(ctx context.Context, tenant, id uuid.UUID) (policy.Operation, error) {
 	return p.store.PolicyOperation(ctx, tenant, id)
 }
 
-// Forecast says what a change would do to what is booked. IT CHANGES NOTHING. Its errors are those of Change.
+// Forecast returns the effect that a change would have on existing bookings. IT CHANGES NOTHING. Its errors are the
+// errors of Change.
 func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Forecast, error) {
 	terms := p.cfg.Terms
 	if change.Document != nil {
@@ -96,8 +97,7 @@ func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy
 	return p.store.Forecast(ctx, tenant, booking.OrNone(terms))
 }
 
-// Shadow says how many pushes that were submitted in the minutes from one time on, and before another, shadow rules would have
-// refused.
+// Shadow counts the pushes submitted in [from, until), by the minute, that shadow rules would have refused.
 func (p *Policies) Shadow(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error) {
 	return p.store.Shadows(ctx, tenant, from, until)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// Poller delivers without a queue. When Redis has not worked for a while, this worker looks at the lanes that it owns,
-// in the same way as after a wake-up.
+// Poller delivers without a queue. After Redis has been down for a while, this worker processes the lanes that it owns
+// as if a wake-up had arrived for each.
 type Poller struct {
 	lanes     owner
 	works     func(context.Context) error
@@ -20,38 +20,38 @@ type Poller struct {
 	now       func() time.Time
 	cfg       PollerConfig
 
-	away    time.Time // since when Redis does not work; zero: it does
-	back    time.Time // since when Redis works again while polling goes on; zero: it does not
+	away    time.Time // since when Redis is down; zero: it works
+	back    time.Time // since when Redis works again while polling continues; zero: it does not
 	polling atomic.Bool
 	looking sync.WaitGroup
 }
 
-// PollerConfig is what a Poller has to know.
+// PollerConfig configures a Poller.
 type PollerConfig struct {
-	Patience time.Duration // how long Redis may be away before polling begins
-	ArmLease time.Duration // how long polling goes on when Redis is back: until what it may have lost is armed again
+	Patience time.Duration // how long Redis may be down before polling begins
+	ArmLease time.Duration // how long polling continues after Redis is back: until lost wake-ups are armed again
 }
 
-// NewPoller returns a poller, which does nothing before Run. works asks whether Redis does what the queue needs. now is
+// NewPoller returns a poller, which does nothing before Run. works checks that Redis does what the queue needs. now is
 // the clock, usually time.Now.
 func NewPoller(lanes owner, works func(context.Context) error, d deliverer, log *slog.Logger, now func() time.Time, cfg PollerConfig) *Poller {
 	return &Poller{lanes: lanes, works: works, deliverer: d, log: log, now: now, cfg: cfg}
 }
 
-// pollInterval is how often lanes are looked at.
+// pollInterval is how often the lanes are processed.
 const pollInterval = 500 * time.Millisecond
 
-// Run polls until ctx ends, and then waits for the looks under way.
+// Run polls until ctx ends, and then waits for the lanes in progress.
 func (p *Poller) Run(ctx context.Context) error {
 	defer p.looking.Wait()
 	return loop.Loop{Name: "poll", Interval: pollInterval, Log: p.log, Pass: p.Pass}.Run(ctx)
 }
 
-// Polling reports whether workers do without Redis for now.
+// Polling reports whether this worker does without Redis for now.
 func (p *Poller) Polling() bool { return p.polling.Load() }
 
-// Pass has what is due in the lanes sent, if Redis has not answered for too long. It does not wait for that, and is never
-// full.
+// Pass starts the delivery of due pushes in the owned lanes if Redis has been down for too long. It does not wait for
+// them, and is never full.
 func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	if !p.givenUp(ctx) {
 		return false, nil
@@ -62,8 +62,7 @@ func (p *Poller) Pass(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// givenUp decides whether to do without Redis: once it has been away for too long, and until it has been back for so
-// long that whatever it may have lost is armed again.
+// givenUp reports whether to poll: once Redis has been down for Patience, until it has been back for ArmLease.
 func (p *Poller) givenUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -84,24 +83,24 @@ func (p *Poller) givenUp(ctx context.Context) bool {
 		return false
 	}
 	p.polling.Store(true)
-	p.log.WarnContext(ctx, "Redis does not do what the queue needs; polling Postgres for what is due", "for", away.Round(time.Millisecond).String(), "error", err)
+	p.log.WarnContext(ctx, "Redis cannot serve the queue; polling Postgres for due pushes", "for", away.Round(time.Millisecond).String(), "error", err)
 	return true
 }
 
-// lingers reports whether polling goes on although Redis answers.
+// lingers reports whether polling continues although Redis answers.
 func (p *Poller) lingers(ctx context.Context) bool {
 	if !p.polling.Load() {
 		return false
 	}
 	if p.back.IsZero() {
 		p.back = p.now()
-		p.log.InfoContext(ctx, "Redis is back; polling goes on until what it may have lost is armed again", "for", p.cfg.ArmLease.String())
+		p.log.InfoContext(ctx, "Redis is back; polling continues until lost wake-ups are armed again", "for", p.cfg.ArmLease.String())
 	}
 	if p.now().Sub(p.back) < p.cfg.ArmLease {
 		return true
 	}
 	p.back = time.Time{}
 	p.polling.Store(false)
-	p.log.InfoContext(ctx, "polling ends")
+	p.log.InfoContext(ctx, "polling ended")
 	return false
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// reapStore lists up to limit lost attempts of lanes, and ends them.
+// reapStore lists up to limit lost attempts of lanes, and ends attempts.
 type reapStore interface {
 	Lost(ctx context.Context, lanes []push.Lane, limit int) ([]booking.Lost, error)
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
-// NewReaper returns a loop that ends attempts in this worker's lanes whose lease ran out, because their worker died or
-// hung: their outcome is unknown. It looks at every interval, which takes one short search however many are under way.
-// retry says how a channel tries again, and lost is told of each attempt that was ended. To reap is a finish like any
-// other: a worker that was only slow, and finishes first, wins.
+// NewReaper returns a loop that ends attempts in this worker's lanes whose lease expired because their worker died or
+// hung. The outcome of such an attempt is unknown. Each pass makes one short search, independent of the number of
+// attempts in progress. retry returns a channel's retry rules, and lost is called for each attempt that was ended. A
+// reaped attempt finishes like any other: if a slow worker finishes first, its result stands.
 func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *slog.Logger, retry func(channel string) push.Retry, lost func(), interval time.Duration) loop.Loop {
 	reap := func(ctx context.Context, l booking.Lost) error {
 		failpoint.Hit(failpoint.ReapFound)

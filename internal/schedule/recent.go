@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// recent remembers recipients for whom this process was asked to book something not long ago. A recipient's first push
-// is hardly ever refused, so the cache is told of a recipient with the second one, and asked from the third one on. After a
-// refusal the next one is so likely that Postgres is asked at once.
+// submitHistory remembers the recipients of this process' recent submits. A recipient's first push is hardly ever
+// refused. So the second push loads the recipient into the cache, and the third is the first to ask the cache. After a
+// refusal another one is so likely that the next push asks Postgres at once.
 type recent struct {
 	now func() time.Time
 
@@ -17,7 +17,7 @@ type recent struct {
 	most         int               // recipients in each of the two
 }
 
-// history says how often a recipient was noted lately, and what came of the last time.
+// history counts the recent submits of a recipient, and marks a refusal of the last one.
 type history int8
 
 const (
@@ -27,8 +27,8 @@ const (
 	refused // often, and the last push was refused
 )
 
-// The two halves take some 20 MB at most, for all tenants together: a tenant with very many recipients pushes out those
-// of others. A recipient that is forgotten costs no more than two refusals that Postgres decides without the cache.
+// The two halves take about 20 MB at most, for all tenants together: a tenant with very many recipients evicts the
+// recipients of others. An evicted recipient costs at most two refusals that Postgres decides without the cache.
 const (
 	recentRecipients = 250_000
 	recentTime       = 10 * time.Minute // as long as the cache keeps a recipient's bookings
@@ -38,7 +38,7 @@ func newRecent(now func() time.Time) *recent {
 	return &recent{now: now, newer: map[int64]history{}, most: recentRecipients}
 }
 
-// note notes a recipient, and says how often it was noted before.
+// note adds a submit to a recipient's history, and returns the history before.
 func (r *recent) note(key int64) history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *recent) note(key int64) history {
 	return before
 }
 
-// record notes what became of a push to a recipient that was noted before.
+// record replaces a recipient's history after the result of a submit.
 func (r *recent) record(key int64, h history) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *recent) record(key int64, h history) {
 	r.newer[key] = h
 }
 
-// known reports whether a recipient was noted.
+// known reports whether a recipient has a history.
 func (r *recent) known(key int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// recipientStore keeps what tenants say of recipients.
+// recipientStore stores the descriptions of recipients.
 type recipientStore interface {
 	Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error)
 	Description(ctx context.Context, r quota.Recipient) (booking.Description, error)
@@ -28,11 +28,11 @@ type recipientStore interface {
 	History(ctx context.Context, r quota.Recipient, from, until time.Time, most int) ([]booking.Past, []booking.Attempted, error)
 }
 
-// Describe stores what a tenant says of some recipients, each of whom it names once, in the place of what it said before. What
-// waits for them, and what they do not want, is canceled. The descriptions must be valid: see [Service.CheckDescription].
+// Describe replaces the tenant's descriptions of recipients, each of them named once, and cancels their waiting pushes
+// that match a new opt-out. The descriptions must be valid: see [Service.CheckDescription].
 func (s *Service) Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error) {
 	described, err := s.store.Describe(ctx, tenant, all)
-	for i := range all { // also if it is not known whether they were stored
+	for i := range all { // also after an error: they may have been stored
 		s.cache.Forget(quota.Recipient{Tenant: tenant, ID: all[i].Recipient})
 	}
 	if err != nil {
@@ -49,31 +49,31 @@ func (s *Service) Describe(ctx context.Context, tenant uuid.UUID, all []booking.
 	return described, nil
 }
 
-// BeginImport has the audit log tell of an import of recipients, before the first of them is described.
+// BeginImport adds an entry for an import of recipients to the audit log, before the first recipient is described.
 func (s *Service) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
 	return s.store.BeginImport(ctx, tenant)
 }
 
-// EndImport has it tell how many recipients were created and updated, and how many pushes were canceled.
+// EndImport completes that entry with the numbers of recipients created and updated, and of pushes canceled.
 func (s *Service) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
 	return s.store.EndImport(ctx, tenant, at, created, updated, canceled)
 }
 
-// Description returns what a tenant says of a recipient, or [push.ErrNotFound].
+// Description returns a tenant's description of a recipient, or [push.ErrNotFound].
 func (s *Service) Description(ctx context.Context, r quota.Recipient) (booking.Description, error) {
 	return s.store.Description(ctx, r)
 }
 
-// Descriptions returns up to limit of a tenant's descriptions that fit a filter, behind a recipient, in the order of their ids, and
-// whether there are more.
+// Descriptions returns up to limit of a tenant's descriptions that match a filter, after a recipient, in the order of
+// their ids, and whether there are more.
 func (s *Service) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.DescriptionFilter, after string, limit int) ([]booking.Description, bool, error) {
 	return s.store.Descriptions(ctx, tenant, f, after, limit)
 }
 
-// Erase forgets a recipient: see Erase of the package store. If it fails it may have erased a part, and can be called again.
+// Erase erases a recipient: see Erase of the package store. A failed call may have erased a part, and can be repeated.
 func (s *Service) Erase(ctx context.Context, r quota.Recipient) (booking.Erased, error) {
 	erased, err := s.store.Erase(ctx, r)
-	_ = s.cache.Erase(ctx, r) // what it still has names nobody, and expires
+	_ = s.cache.Erase(ctx, r) // what remains in the cache names no recipient, and expires
 	for _, day := range erased.Days {
 		s.caps.forget(r.Tenant, day)
 	}
@@ -83,8 +83,8 @@ func (s *Service) Erase(ctx context.Context, r quota.Recipient) (booking.Erased,
 	return erased, nil
 }
 
-// CheckDescription says all that is wrong with a description whose form was already checked: zones and channels that there are
-// not, and addresses that the channel's provider would surely refuse.
+// CheckDescription returns all faults of a description whose form was already checked: unknown zones and channels, and
+// addresses that the channel's provider would certainly refuse.
 func (s *Service) CheckDescription(d booking.Description) invalid.FieldErrors {
 	var bad invalid.FieldErrors
 	if d.TimeZone != "" {

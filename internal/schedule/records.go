@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// recordReader reads what has happened.
+// recordReader reads records of the past.
 type recordReader interface {
 	Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
 	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
@@ -23,28 +23,29 @@ type recordReader interface {
 	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
 }
 
-// Sends returns up to limit of a tenant's attempts that have ended, behind a position, in the order in which they began.
+// Sends returns up to limit of a tenant's finished attempts after a position, in the order of their start.
 func (s *Service) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
 	return s.store.Sends(ctx, tenant, f, after, limit)
 }
 
-// AuditLog returns up to limit of a tenant's entries of the audit log before a position, zero: before none, the newest first.
+// AuditLog returns up to limit of a tenant's entries of the audit log before a position, the newest first; the zero
+// position starts at the newest.
 func (s *Service) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error) {
 	return s.store.AuditLog(ctx, tenant, f, before, limit)
 }
 
-// Stats returns a tenant's numbers.
+// Stats returns a tenant's statistics.
 func (s *Service) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error) {
 	return s.store.Stats(ctx, tenant, q)
 }
 
-// Ahead returns how many of a tenant's pushes wait for a send time, by hour or day.
+// Ahead counts a tenant's waiting pushes by the hour or day of their send time.
 func (s *Service) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error) {
 	return s.store.AheadCounts(ctx, tenant, q)
 }
 
-// Refusals returns up to limit of a tenant's refusals behind a position, the oldest first: those of campaigns, and of one recipient
-// also the single pushes that are kept.
+// Refusals returns up to limit of a tenant's refusals after a position, the oldest first: refusals of campaigns and, if
+// the filter names a recipient, also the recent refusals of single pushes.
 func (s *Service) Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error) {
 	page, err := s.store.CampaignRefusals(ctx, tenant, f, after, limit)
 	if err != nil || f.Recipient == "" || f.Campaign != uuid.Nil {
@@ -67,14 +68,14 @@ func (s *Service) Refusals(ctx context.Context, tenant uuid.UUID, f push.Refusal
 	return page, nil
 }
 
-// record is the refusal as lists have it.
+// record returns the refusal as an entry of a list.
 func (k *keptRefusal) record(recipient string) push.RefusalRecord {
 	r := push.RefusalRecord{
 		At: k.At.UTC().Truncate(time.Microsecond), Recipient: recipient, Channel: k.Channel, Category: k.Category, RequestedSendAt: k.SendAt,
 		Reason: cmp.Or(k.Name, k.Reason), Rules: k.Rules,
 	}
 	if len(k.Conflicts) > 0 {
-		r.Conflicts, _ = json.Marshal(k.Conflicts) // they were JSON
+		r.Conflicts, _ = json.Marshal(k.Conflicts) // the conflicts came from JSON
 	}
 	return r
 }
@@ -83,7 +84,7 @@ func refusalPosition(r *push.RefusalRecord) push.RefusalPosition {
 	return push.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
 }
 
-// compareRefusals orders them as Postgres does.
+// compareRefusals orders refusals as Postgres does.
 func compareRefusals(a, b push.RefusalPosition) int {
 	return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.Campaign[:], b.Campaign[:]), cmp.Compare(a.Line, b.Line))
 }

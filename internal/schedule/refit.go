@@ -17,25 +17,25 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// RefitterConfig is what a refitter has to know.
+// RefitterConfig configures a refitter.
 type RefitterConfig struct {
 	Policy     booking.Terms // of tenants without a policy of their own
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
-	Horizon    time.Duration // how long before its time a push's lane is armed
+	Horizon    time.Duration // how long before its send time a push's lane is armed
 }
 
-// How long a refitter waits for transactions that may have decided by an older policy, and how often it looks whether they have
-// ended. Each of this service ends within that time: what holds a lock for longer is no such transaction.
+// A refitter waits up to settleTime for transactions that may have decided by an older policy, and checks every
+// settleEvery. Each transaction of this service ends within that time; one that holds a lock for longer is not ours.
 const (
 	settleTime  = 10 * time.Second
 	settleEvery = 20 * time.Millisecond
 )
 
-// rememberedRecipients is how many recipients a refitter remembers to have looked at. It looks again at others, which changes
+// rememberedRecipients bounds the recipients that a refitter remembers as done. It repeats others, which changes
 // nothing.
 const rememberedRecipients = 200_000
 
-// refitter carries changes of policies on to what is booked.
+// refitter applies changes of policies to existing bookings.
 type refitter struct {
 	store  refitStore
 	cache  *quota.Cache
@@ -45,13 +45,13 @@ type refitter struct {
 	worker uuid.UUID
 	turns  loop.Turns[uuid.UUID, booking.Refitting]
 
-	began bool // and had what the operator's file put off looked at again: it may have changed since
+	began bool // rechecked the pushes that the operator's file had put off: the file may have changed since
 
-	of     uuid.UUID // an operation
+	of     uuid.UUID // the operation that done belongs to
 	looked map[string]bool
 }
 
-// refitStore has the operations, and does their steps.
+// operationStore takes operations and records their progress.
 type refitStore interface {
 	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
@@ -63,9 +63,10 @@ type refitStore interface {
 	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
 }
 
-// NewRefitter returns a loop that carries changes of policies on: what a rule had put off is due again, a page at a time; and what
-// is booked is changed, if that is asked for, recipient by recipient, each in a transaction of its own. Every worker runs one; an operation is in the hands of one of them at a time, and goes on with another one
-// after a crash. What was done is found done.
+// NewRefitter returns a loop that applies changes of policies. Page by page, it makes pushes due again that a rule had
+// put off. If the change also applies to existing bookings, it then adapts these, one recipient per transaction. Every
+// worker runs the loop. One worker at a time has an operation; after a crash another worker continues it, and repeating
+// a step changes nothing.
 func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
 	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
 	r.turns.Owner = func(op *booking.Refitting) uuid.UUID { return op.Tenant }
@@ -75,7 +76,7 @@ func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logge
 	return loop.Loop{Name: "refit", Interval: time.Second, Log: log, Pass: r.pass}
 }
 
-// pass is a page of an operation.
+// pass does one page of an operation.
 func (r *refitter) pass(ctx context.Context) (full bool, err error) {
 	if !r.began {
 		if err := r.store.RecheckFile(ctx); err != nil {
@@ -136,12 +137,12 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		return err
 	}
 	if page.Last {
-		r.log.InfoContext(ctx, "policy carried on to what is booked", "tenant", op.Tenant, "operation", op.ID, "version", op.Version)
+		r.log.InfoContext(ctx, "policy change applied to existing bookings", "tenant", op.Tenant, "operation", op.ID, "version", op.Version)
 	}
 	return nil
 }
 
-// settle waits until those have ended that may have decided by an older policy.
+// settle waits until the transactions have ended that may have decided by an older policy.
 func (r *refitter) settle(ctx context.Context) error {
 	before, err := r.store.Deciders(ctx)
 	for until := time.Now().Add(settleTime); err == nil && len(before) > 0 && time.Now().Before(until); {
@@ -157,7 +158,7 @@ func (r *refitter) settle(ctx context.Context) error {
 	return err
 }
 
-// recipient has all that a recipient has booked fit.
+// recipient adapts all bookings of a recipient.
 func (r *refitter) recipient(ctx context.Context, op *booking.Refitting, recipient string) error {
 	latest := time.Now().UTC().Add(r.cfg.MaxHorizon).Truncate(quota.Second)
 	for {

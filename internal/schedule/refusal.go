@@ -16,14 +16,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Refusal is a push that finds no place in its recipient's quota: why, and when else there is one.
+// Refusal is a push that finds no place in its recipient's quota: the reasons, and the nearest free times.
 type Refusal struct {
 	Recipient string
 	SendAt    time.Time
 	quota.Decision
 }
 
-// Error says it in one sentence.
+// Error returns the reasons in one sentence.
 func (r *Refusal) Error() string {
 	reasons := make([]string, len(r.Violations))
 	for i, v := range r.Violations {
@@ -44,7 +44,7 @@ func reason(v quota.Violation, at time.Time) string {
 	if n == 1 {
 		sends = " send"
 	}
-	has := "already has " + strconv.Itoa(n) + sends // not by fmt: each refused submit has one
+	has := "already has " + strconv.Itoa(n) + sends // not by fmt, for speed: each refused submit builds one
 	if v.Rule.Reserved > 0 {
 		has += fmt.Sprintf(", and %d of the %d places are reserved for another category,", min(v.Rule.Reserved, v.Rule.Limit), v.Rule.Limit)
 	}
@@ -56,13 +56,13 @@ func reason(v quota.Violation, at time.Time) string {
 	return has + " within " + duration.Words(v.Rule.Window) + " of " + at.Format(time.RFC3339) + rule
 }
 
-// OptedOut is a push that its recipient does not want.
+// OptedOut is a push that its recipient has opted out of.
 type OptedOut struct {
 	Recipient string
 	booking.OptOuts
 }
 
-// Error says it in one sentence.
+// Error returns the opt-outs in one sentence.
 func (o *OptedOut) Error() string {
 	of := make([]string, 0, 2)
 	for _, c := range o.Channels {
@@ -77,13 +77,13 @@ func (o *OptedOut) Error() string {
 	return o.Recipient + " has opted out of " + strings.Join(of, " and of ")
 }
 
-// noAddress says that a push has no address, and its recipient none for the channel.
+// noAddress returns the error of a push without an address whose recipient has none for the channel.
 func (s *Service) noAddress(p *push.Push) error {
 	to, _ := withoutAddress(s.cfg.Check(p.Channel, "", p.Message))
 	return to.Err()
 }
 
-// withoutAddress takes what is wrong with an address apart from what else is wrong.
+// withoutAddress separates the faults of an address from the others.
 func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
 	for _, e := range bad {
 		if e.Field == "to" {
@@ -95,46 +95,46 @@ func withoutAddress(bad invalid.FieldErrors) (to, others invalid.FieldErrors) {
 	return to, others
 }
 
-// bookingOf is the booking of a push, as the cache of its recipient has it.
+// bookingOf returns the booking of a push, as the cache holds it.
 func (s *Service) bookingOf(p *push.Push) quota.Booking {
 	return booking.Under(s.terms(p.Tenant), p)
 }
 
-// offer takes away a next free time that no push can be scheduled for, because it is too far ahead.
+// offer removes a next free time that is beyond the horizon.
 func (s *Service) offer(d *quota.Decision) {
 	if d.Next.After(s.now().Add(s.cfg.MaxHorizon).Truncate(quota.Second)) {
 		d.Next = time.Time{}
 	}
 }
 
-// reading is what was read of a recipient to answer about its quota. It is read once for several answers.
+// reading is a recipient's quota data, read once for several answers.
 type reading struct {
 	who     quota.Recipient
-	without map[uuid.UUID]bool // pushes that are no obstacle: one that is to be moved, members of a batch
-	booked  []quota.Booking    // but for these members, which were booked before the refused one, and may have been taken back since
+	without map[uuid.UUID]bool // pushes to ignore: one that is to be moved, or members of a batch
+	booked  []quota.Booking    // but count these members: they were booked before the refused one, and may have been rolled back since
 
 	view     quota.View
 	of       booking.Standing
-	known    bool // the view and the terms are
+	known    bool // the view and the terms are read
 	cut      bool // there are too many bookings to read more
 	deciders map[quota.Kind]*quota.Decider
 	turn     *turn
 }
 
-// newReading returns an empty reading. The caller ends its turn.
+// newReading returns an empty reading. The caller ends its permit.
 func newReading(who quota.Recipient, without map[uuid.UUID]bool) *reading {
 	return &reading{who: who, without: without, turn: &turn{}}
 }
 
-// refuse explains why a single push was refused.
+// refuse explains the refusal of a single push.
 func (s *Service) refuse(ctx context.Context, p *push.Push, without map[uuid.UUID]bool, v booking.Decision) error {
 	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, without)
 	defer x.turn.end()
 	return s.refusal(ctx, x, booking.KindOf(p), p.SendAt, v)
 }
 
-// refusal explains why a draft was refused. What Postgres has said under the lock stands. If it did not look far enough
-// for the free times, it is asked again.
+// refusal explains the refusal of a draft. The decision of Postgres under the lock stands. If it did not search far
+// enough for the free times, they are searched again.
 func (s *Service) refusal(ctx context.Context, x *reading, kind quota.Kind, at time.Time, v booking.Decision) error {
 	d := v.Quota
 	if !v.Complete {
@@ -149,7 +149,7 @@ func (s *Service) refusal(ctx context.Context, x *reading, kind quota.Kind, at t
 	return &Refusal{Recipient: x.who.ID, SendAt: at, Decision: d}
 }
 
-// add notes what was booked by now for members of a batch: more with each member.
+// add adds the members of a batch that are booked by now. booked grows with each member.
 func (x *reading) add(booked []quota.Booking) {
 	for _, b := range booked[len(x.booked):] {
 		x.booked = append(x.booked, b)
@@ -162,8 +162,8 @@ func (x *reading) add(booked []quota.Booking) {
 	}
 }
 
-// decide decides about a push of a kind at a time, by what lies so many times the policy's reach around it, or further,
-// until that is enough.
+// decide decides about a push of a kind at a time. It reads bookings within times the policy's reach around that time,
+// and widens this until it is enough.
 func (s *Service) decide(ctx context.Context, x *reading, kind quota.Kind, at time.Time, times int) (quota.Decision, error) {
 	for ; ; times *= 8 {
 		if !x.known || !x.view.Shows(at, x.of.Terms.Reach()) {
@@ -179,7 +179,7 @@ func (s *Service) decide(ctx context.Context, x *reading, kind quota.Kind, at ti
 	}
 }
 
-// decider decides about pushes of a kind.
+// decider returns the decider for pushes of a kind.
 func (x *reading) decider(kind quota.Kind, now time.Time) *quota.Decider {
 	decider := x.deciders[kind]
 	if decider == nil {
@@ -192,7 +192,7 @@ func (x *reading) decider(kind quota.Kind, now time.Time) *quota.Decider {
 	return decider
 }
 
-// look reads what lies so many times the policy's reach around a time, together with what was read before.
+// read reads the bookings within times the policy's reach around a time, in addition to those read before.
 func (s *Service) look(ctx context.Context, x *reading, at time.Time, times int) error {
 	reach := s.terms(x.who.Tenant).Reach()
 	if err := s.lookAt(ctx, x, quota.Around(at, reach, times)); err != nil || x.of.Terms.Reach() <= reach {
@@ -201,7 +201,7 @@ func (s *Service) look(ctx context.Context, x *reading, at time.Time, times int)
 	return s.lookAt(ctx, x, quota.Around(at, x.of.Terms.Reach(), times)) // the policy has changed
 }
 
-// lookAt reads a view, together with what was read before.
+// readView reads the bookings of a view, in addition to those read before.
 func (s *Service) lookAt(ctx context.Context, x *reading, view quota.View) error {
 	if x.view.From.Before(view.From) && !x.view.From.IsZero() {
 		view.From = x.view.From
@@ -222,7 +222,7 @@ func (s *Service) lookAt(ctx context.Context, x *reading, view quota.View) error
 	return nil
 }
 
-// timeline reads a recipient's bookings: together with others if they are few, as they nearly always are.
+// timeline reads a recipient's bookings: in a shared query if they are few, which is the usual case.
 func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Time) (line quota.Timeline, complete time.Time, err error) {
 	held, of, all, err := s.store.Glance(ctx, x.who, s.cfg.Policy, from, until)
 	if err != nil {
@@ -241,7 +241,7 @@ func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Tim
 	return timelineOf(held, x.without), until, nil
 }
 
-// timelineOf is a timeline of what is held, but for some pushes.
+// timelineOf returns the timeline of bookings, without some pushes.
 func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline {
 	bookings := make([]quota.Booking, 0, len(held))
 	for _, h := range held {
@@ -252,7 +252,7 @@ func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline 
 	return quota.NewTimeline(bookings)
 }
 
-// usage says how full every rule is around a push.
+// usage returns the usage of every rule around a push.
 func (s *Service) usage(ctx context.Context, p *push.Push) ([]quota.Usage, error) {
 	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, nil)
 	defer x.turn.end()
@@ -262,17 +262,17 @@ func (s *Service) usage(ctx context.Context, p *push.Push) ([]quota.Usage, error
 	return x.of.Policy(booking.KindOf(p)).Usage(x.view.Timeline, p.SendAt), nil
 }
 
-// explanations are kept while a batch is answered. As long as nothing is refused there are none.
+// explanations holds the readings for the refusals of a batch. It is empty until a member is refused.
 type explanations struct {
 	drafts []booking.Draft
 	of     map[quota.Recipient]*reading
 	batch  map[uuid.UUID]bool
-	turn   turn     // for all of them
-	last   *reading // that was asked for
-	read   int      // bookings, but for those of the last
+	turn   turn     // shared by all readings
+	last   *reading // the reading returned last
+	read   int      // number of bookings read, without those of the last reading
 }
 
-// recipient returns what is known of a recipient. It forgets all others once very much was read.
+// recipient returns the reading of a recipient. It forgets all others once they hold very many bookings.
 func (e *explanations) recipient(r quota.Recipient) *reading {
 	if e.of == nil {
 		e.of, e.batch = map[quota.Recipient]*reading{}, map[uuid.UUID]bool{}

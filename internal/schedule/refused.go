@@ -18,31 +18,32 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// keptRefusal is a refusal of a single push, as it is kept for its recipient.
+// keptRefusal is a refusal of a single push in the recipient's history of refusals.
 type keptRefusal struct {
 	Event
-	Name      string // of the API's problem
+	Name      string // name of the API's problem
 	Rules     []string
 	Conflicts []conflict
 }
 
-// text is the refusal as it is kept: each refused submit has one. It is written no slower than by hand; encoding/json needs 1.4 times the time.
+// text encodes the refusal. Each refused submit has one, so it uses json v2, which is as fast as code written by hand;
+// encoding/json takes 1.4 times the time.
 func (k *keptRefusal) text() []byte {
-	text, _ := jsonv2.Marshal(k, jsontext.AllowInvalidUTF8(true)) // it has nothing that JSON could not have
+	text, _ := jsonv2.Marshal(k, jsontext.AllowInvalidUTF8(true)) // cannot fail: the type has no value that JSON lacks
 	return text
 }
 
-// conflict is a booking that was in the way, as the API writes it.
+// conflict is a conflicting booking, in the form of the API.
 type conflict struct {
 	ID     uuid.UUID `json:"id"`
 	SendAt time.Time `json:"send_at"`
 }
 
-// keptConflicts is how many conflicts are kept of a refusal.
+// keptConflicts is the maximum number of conflicts stored with a refusal.
 const keptConflicts = 10
 
-// noteRefusal counts a push that was planned for a time and refused for its recipient's sake, and keeps it for the recipient. It does
-// not wait.
+// noteRefusal counts a planned push that was refused by a rule, a cap or an opt-out, and adds it to the recipient's
+// history. It does not wait.
 func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o Options, err error) {
 	if err == nil || o.ValidateOnly {
 		return
@@ -55,9 +56,9 @@ func (s *Service) noteRefusal(tenant uuid.UUID, r Request, sendAt time.Time, o O
 	s.cache.Refused(quota.Recipient{Tenant: tenant, ID: r.Recipient}, of.text())
 }
 
-// because notes why a push was refused. It reports whether it was, and not for its form.
+// because sets the reason of a refusal. It reports false for other errors, such as an invalid form.
 func (k *keptRefusal) because(err error) bool {
-	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual one
+	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual case
 		k.Name = "quiet-hours"
 		for _, v := range refusal.Violations {
 			if k.Rules = append(k.Rules, v.Rule.Name); !v.Rule.Quiet {
@@ -87,7 +88,7 @@ func (k *keptRefusal) because(err error) bool {
 	return true
 }
 
-// kept returns the refusals of single pushes of a recipient that are kept, the oldest first.
+// kept returns the recent refusals of single pushes to a recipient, the oldest first.
 func (s *Service) kept(ctx context.Context, r quota.Recipient) (all []keptRefusal) {
 	for _, text := range s.cache.Refusals(ctx, r) {
 		var one keptRefusal
@@ -99,24 +100,24 @@ func (s *Service) kept(ctx context.Context, r quota.Recipient) (all []keptRefusa
 	return all
 }
 
-// How many counts of refused pushes are gathered, of all tenants and of each. Categories are texts of the tenants' choice: of those
-// beyond, the pushes are not counted.
+// The maximum number of counts of refused pushes in memory, overall and per tenant. Tenants choose their categories
+// freely; pushes beyond the maximum are not counted.
 const (
 	mostRefused   = 50_000
 	tenantRefused = 5_000
 )
 
-// Refusals counts pushes that were refused. A nil one counts nothing.
+// Refusals counts refused pushes. A nil Refusals counts nothing.
 type Refusals struct {
 	gathered[push.RefusedCount]
 }
 
-// refusedStore adds counts to those of before.
+// refusedStore adds counts to the stored ones.
 type refusedStore interface {
 	AddRefused(ctx context.Context, counts []push.RefusedCount) error
 }
 
-// NewRefusals returns counts that nothing was added to.
+// NewRefusals returns an empty counter.
 func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
 	return &Refusals{gathered[push.RefusedCount]{
 		name: "store counts of refused pushes", log: log, most: mostRefused, perTenant: tenantRefused,
@@ -125,7 +126,7 @@ func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
 	}}
 }
 
-// count counts a push, and for each of the rules that have refused it.
+// count counts a push once, and once for each rule that refused it.
 func (r *Refusals) count(tenant uuid.UUID, k *keptRefusal) {
 	if r == nil {
 		return

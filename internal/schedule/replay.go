@@ -12,19 +12,18 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// replay answers a request that is invalid by now but may repeat one that was accepted while its send time still lay
-// ahead.
+// replay answers a request that is invalid by now, but may repeat one that was accepted before its send time passed.
 type replay struct {
 	*Service
 	tenant uuid.UUID
 	o      Options
 
 	asked bool
-	made  map[uuid.UUID]booking.Keyed // by their members
-	other bool                        // another request has made them
+	made  map[uuid.UUID]booking.Keyed // by member
+	other bool                        // another request used the key
 }
 
-// answer returns the push that the first request made of a member, or the error invalid.
+// answer returns the push that the first request made for a member, or the error invalid.
 func (r *replay) answer(ctx context.Context, member string, invalid error) (Result, error) {
 	if r.o.IdempotencyKey == "" {
 		return Result{}, invalid
@@ -32,7 +31,7 @@ func (r *replay) answer(ctx context.Context, member string, invalid error) (Resu
 	p := push.Push{Tenant: r.tenant}
 	identify(&p, r.o, member)
 	if err := r.ask(ctx, p.IdempotencyID); err != nil {
-		return Result{}, fmt.Errorf("look for the first request: %w", err)
+		return Result{}, fmt.Errorf("find the first request: %w", err)
 	}
 	k, ok := r.made[p.RequestMember]
 	switch {
@@ -46,12 +45,12 @@ func (r *replay) answer(ctx context.Context, member string, invalid error) (Resu
 	case errors.Is(err, push.ErrNotFound):
 		return Result{}, &push.GoneError{ID: k.ID}
 	case err != nil:
-		return Result{}, fmt.Errorf("read what the first request made: %w", err)
+		return Result{}, fmt.Errorf("read the first request's push: %w", err)
 	}
 	return r.result(ctx, &booking.Draft{Push: old}, &booking.Decision{Outcome: booking.Replayed, Push: old})
 }
 
-// ask asks once what the key has made.
+// ask reads, once, which pushes the key has made.
 func (r *replay) ask(ctx context.Context, key uuid.UUID) error {
 	if r.asked {
 		return nil

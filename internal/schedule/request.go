@@ -17,31 +17,31 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Request is one push as a caller asks for it, its form already checked.
+// Request is a caller's request for one push. Its form was already checked.
 type Request struct {
 	Recipient, Channel, Category, To string
 	Message, Metadata                json.RawMessage
 
-	// Template says that the strings of the message are templates in Liquid. They know the variables, a JSON object or nil, and the
-	// attributes of the recipient.
+	// Template marks the strings of the message as Liquid templates. They can use Variables, a JSON object or nil, and
+	// the attributes of the recipient.
 	Template  bool
 	Variables json.RawMessage
 
 	SendAt    time.Time // zero: LocalTime, or now
 	LocalTime time.Time // see [When]
 	TimeZone  string    // of LocalTime
-	ExpiresAt time.Time // zero: it follows from the time to live
+	ExpiresAt time.Time // zero: the send time plus the time to live
 
 	Behind time.Duration // see [When]
 
-	TTL    time.Duration // how long after its send time it expires; 0: the default
-	Defer  bool          // a conflict moves it to the next free time
-	Latest time.Time     // but not after this; zero: as late as any push may be
+	TTL    time.Duration // how long after its send time the push expires; 0: the default
+	Defer  bool          // move the push to the next free time on a conflict
+	Latest time.Time     // the latest such time; zero: any time within the horizon
 
-	Now time.Time // by which it is decided, where a better clock than the service's is known; zero: there is none
+	Now time.Time // current time by a better clock than the service's; zero: use the service's clock
 }
 
-// clock returns what is now for a request.
+// clock returns the current time for a request.
 func (s *Service) clock(r *Request) time.Time {
 	if r.Now.IsZero() {
 		return s.now().UTC()
@@ -49,8 +49,8 @@ func (s *Service) clock(r *Request) time.Time {
 	return r.Now.UTC()
 }
 
-// Validator returns what says all that Submit would find wrong with one of some requests before it reads or books anything. Callers
-// that found other errors report them together with these. What it has to know of recipients it reads for all of them at once.
+// Validator returns a function that returns all errors that Submit would find in a request before it books. Callers
+// merge these with their own errors. The function reads the recipients of all requests at once.
 func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[*Request]) func(Request) invalid.FieldErrors {
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
@@ -61,19 +61,19 @@ func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[
 	}
 }
 
-// Draft turns a request for a recipient, of whom this is known, into what is to be booked. Its errors are
-// [invalid.FieldErrors]: it reads nothing.
+// Draft turns a request into a draft, given the standing of its recipient. It reads nothing, and its errors are
+// [invalid.FieldErrors].
 func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
 	return s.planFor(context.Background(), tenant, r, s.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
-// plan turns a request into a draft, or says all that is wrong with it.
+// plan turns a request into a draft, or returns all its faults.
 func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
 	return s.planRendered(ctx, tenant, r, nil)
 }
 
-// planFor is plan, for what is no template, with another check of what the provider would refuse, or nil, and with what is known of
-// recipients.
+// planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.
+// known are the standings read so far.
 func (s *Service) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {
@@ -83,7 +83,7 @@ func (s *Service) planFor(
 		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
-	var noAddress invalid.FieldErrors // of a push that may go to its recipient's
+	var noAddress invalid.FieldErrors // faults that disappear if the recipient has an address
 	if check != nil {
 		faults := check(p.Channel, p.To, p.Message)
 		if p.To == "" {
@@ -112,7 +112,7 @@ func (s *Service) planFor(
 			}
 		}
 	}
-	if len(bad) > 0 && len(noAddress) > 0 { // all that is wrong is said at once; if nothing else is, the decider looks
+	if len(bad) > 0 && len(noAddress) > 0 { // report all faults at once; without others, the decider checks the address
 		of, err := s.standing(ctx, d.Recipient(), known)
 		if err != nil {
 			return d, err

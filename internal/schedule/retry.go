@@ -13,20 +13,20 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// All retries of a push, and the retries of those, are known by the first push: it has the latest of them. So however they are asked for,
-// one of them at most has not ended badly, and nobody is sent two messages because an answer was lost.
+// The first push of a chain of retries knows the latest retry. So at most one push of the chain has not failed or
+// expired, however the retries were requested, and no recipient gets two messages because an answer was lost.
 
-// errRetried: somebody else has retried the push meanwhile.
+// errRetried: another request has retried the push meanwhile.
 var errRetried = errors.New("the push was retried meanwhile")
 
-// retryTries is how often a retry is tried. Each retry of the same push by somebody else can cost it one.
+// retryTries is how often a retry is tried. Each concurrent retry of the same push can use up one try.
 const retryTries = 10
 
-// Retry books a push that has failed or expired again, as a new push. Of the request, it takes when that is to be sent, what to do if
-// there is no place then, and when it expires; the rest is that of the push. Without an expiry, it keeps one that its caller has
-// fixed and that is still ahead, and else lives as long after its send time as the push did. If there is a retry already that was
-// sent or may still be, that one is returned. The errors are those of Submit, and [push.ErrNotRetryable], which comes with the
-// push.
+// Retry books a failed or expired push again, as a new push. The request determines the send time, what to do if there
+// is no place, and the expiry; everything else comes from the old push. Without an expiry in the request, the retry
+// keeps a fixed expiry that is still ahead, or else the old push's time to live. If an earlier retry was sent, or may
+// still be sent, Retry returns it. The errors are the errors of Submit, and [push.ErrNotRetryable], which comes with
+// the push.
 func (s *Service) Retry(ctx context.Context, tenant, id uuid.UUID, r Request, o Options) (res Result, err error) {
 	for range retryTries {
 		before, err := s.retries(ctx, tenant, id)
@@ -45,7 +45,8 @@ func (s *Service) Retry(ctx context.Context, tenant, id uuid.UUID, r Request, o 
 	return Result{}, fmt.Errorf("retry: %w: %w", push.ErrUnavailable, errRetried)
 }
 
-// retries is a push, the first of all that were retried up to it, which may be the push itself, and the latest retry of that one, or none.
+// retries is a push, the first push of its chain of retries (which may be the push itself), and the latest retry in the
+// chain, if any.
 type retries struct{ push, first, latest push.Push }
 
 func (s *Service) retries(ctx context.Context, tenant, id uuid.UUID) (all retries, err error) {
@@ -55,7 +56,7 @@ func (s *Service) retries(ctx context.Context, tenant, id uuid.UUID) (all retrie
 	all.first = all.push
 	if first := all.push.Retry.First; first != uuid.Nil {
 		all.first, err = s.store.Push(ctx, tenant, first)
-		if errors.Is(err, push.ErrNotFound) { // it is not kept any more
+		if errors.Is(err, push.ErrNotFound) { // no longer kept
 			all.first, err = all.push, nil
 		}
 	}
@@ -68,7 +69,7 @@ func (s *Service) retries(ctx context.Context, tenant, id uuid.UUID) (all retrie
 	return all, err
 }
 
-// retried answers with a retry that was made before: by the same request, or by another.
+// retried returns a retry that was made before, by the same request or by another one.
 func (s *Service) retried(ctx context.Context, tenant uuid.UUID, latest *push.Push, o Options) (Result, error) {
 	res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", errRetried)
 	if !errors.Is(err, errRetried) {
@@ -103,7 +104,7 @@ func (all retries) doubt() bool {
 	return false
 }
 
-// keepExpiry says when a retry expires, if the request does not.
+// keepExpiry sets the expiry of a retry, unless the request has one.
 func (s *Service) keepExpiry(ctx context.Context, old *push.Push, r *Request) error {
 	if !r.ExpiresAt.IsZero() {
 		return nil
@@ -113,7 +114,7 @@ func (s *Service) keepExpiry(ctx context.Context, old *push.Push, r *Request) er
 		return nil
 	}
 	now := s.now().UTC()
-	var ignored invalid.FieldErrors // the plan says them
+	var ignored invalid.FieldErrors // the plan reports them
 	at, err := s.when(ctx, r.when(), quota.Recipient{Tenant: old.Tenant, ID: old.Recipient}, nil, now, &ignored)
 	if old.ExpiresAt.After(at) && old.ExpiresAt.After(now) {
 		r.ExpiresAt = old.ExpiresAt

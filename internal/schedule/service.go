@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Service does what callers ask for. It is safe for concurrent use.
+// Service serves callers' requests. It is safe for concurrent use.
 type Service struct {
 	store   pushStore
 	cache   *quota.Cache
@@ -23,7 +23,7 @@ type Service struct {
 	log     *slog.Logger
 	metrics observer
 	cfg     Config
-	rules   []string // names of the file's
+	rules   []string // names of the rules in the operator's file
 	now     func() time.Time
 	caps    *capCounter
 	crowds  *turns
@@ -31,33 +31,33 @@ type Service struct {
 	shares  *shares
 }
 
-// Config is what a Service has to know.
+// Config configures a Service.
 type Config struct {
 	Policy     booking.Terms // of tenants without a policy of their own
 	Channels   []string      // the first is the default
 	DefaultTTL time.Duration // how long after its send time a push expires
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
-	Horizon    time.Duration // how long before its time a push's lane is armed
-	Caps       push.Caps     // of every tenant that has none of its own
+	Horizon    time.Duration // how long before its send time a push's lane is armed
+	Caps       push.Caps     // of tenants without caps of their own
 
-	// Neighbours are told of every tenant that asks for something, so that one of several does not keep the processors
-	// busy by looking at recipients with very many bookings; nil: each is taken to be alone.
+	// Neighbours counts the tenants that make requests, so that one of several does not keep the processors busy with
+	// recipients that have very many bookings; nil: each tenant counts as alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
 
-	// Computing has turns at rendering templates; nil: there is always one.
+	// Computing limits concurrent rendering of templates; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 
-	// Shadows counts what shadow rules would have refused; nil: nobody does.
+	// Shadows counts what shadow rules would have refused; nil: not counted.
 	Shadows *Shadows
 
-	// Refusals counts pushes that were refused; nil: nobody does.
+	// Refusals counts refused pushes; nil: not counted.
 	Refusals *Refusals
 
-	// Check says what the provider behind a channel would surely refuse; nil: nothing is known of any.
+	// Check returns what a channel's provider would certainly refuse; nil: no channel is checked.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
-// pushStore is what the service needs of Postgres.
+// pushStore is the part of the store that the service uses.
 type pushStore interface {
 	booker
 	bookingReader
@@ -70,16 +70,15 @@ type pushStore interface {
 	recordReader
 }
 
-// booker changes what is booked. Its decisions are those of a [booking.Decider] under the recipients' locks.
+// booker changes bookings. A [booking.Decider] decides under the recipients' locks.
 type booker interface {
 	Book(ctx context.Context, o booking.Order) ([]booking.Decision, error)
 	Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error)
 	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
 }
 
-// bookingReader reads the bookings of a recipient strictly between two times, without a lock: a few together with
-// others (Glance), the first ones until there are too many (Bookings), or all but some (Timeline). It also knows under which
-// terms they stand.
+// bookingReader reads a recipient's terms, and its bookings strictly between two times, without a lock: a few in a
+// shared query (Glance), the first ones up to a maximum (Bookings), or all but some (Timeline).
 type bookingReader interface {
 	Terms(tenant uuid.UUID, file booking.Terms) booking.Terms
 	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
@@ -89,18 +88,18 @@ type bookingReader interface {
 	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool) (line quota.Timeline, complete time.Time, err error)
 }
 
-// waker has the lane of a recipient looked at when something becomes due, which is in so long. It does not wait.
+// waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
 type waker interface {
 	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
-// observer is told what happened, for the metrics.
+// observer counts metrics.
 type observer interface {
 	Submitted(outcome, rule string)
 	CacheAnswered(state string)
 }
 
-// New returns a service on top of its parts. now is the clock, usually time.Now.
+// New returns a service. now is the clock, usually time.Now.
 func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
 	return &Service{
 		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg, rules: booking.OrNone(cfg.Policy).Names(),
@@ -111,11 +110,11 @@ func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metric
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
 
-// terms are those of a tenant as they were seen last.
+// terms returns a tenant's terms as of the last read.
 func (s *Service) terms(tenant uuid.UUID) booking.Terms { return s.store.Terms(tenant, s.cfg.Policy) }
 
-// wake has workers look at the lane of a push when it becomes due. One that is due beyond the horizon is counted by the
-// lane's owner in time.
+// wake wakes workers for the lane of a push when it becomes due. If that is beyond the horizon, the lane's owner counts
+// the push in time.
 func (s *Service) wake(p *push.Push) {
 	if p.Status != push.Scheduled {
 		return
@@ -123,13 +122,13 @@ func (s *Service) wake(p *push.Push) {
 	s.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
 }
 
-// Wake has workers look at the lane of a recipient of whom a push is due at a time, in so long, unless that is beyond the
-// horizon.
+// Wake wakes workers for the lane of a recipient when a push is due at a time, which is in from now. It does nothing
+// beyond the horizon.
 func (s *Service) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	if in < s.cfg.Horizon+margin {
 		s.waker.Wake(recipientKey, at, in)
 	}
 }
 
-// margin is how long what is booked may take to be committed: meanwhile its moment may come within the horizon.
+// margin is the time that a commit may take: meanwhile, the send time may come within the horizon.
 const margin = 5 * time.Second

@@ -11,25 +11,25 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// How many counts of shadow rules are gathered, of all tenants and of each. Categories are texts of the tenants' choice: of those
-// beyond, the pushes are not counted.
+// The maximum number of counts of shadow rules in memory, overall and per tenant. Tenants choose their categories
+// freely; pushes beyond the maximum are not counted.
 const (
 	mostShadows   = 50_000
 	tenantShadows = 1_000
 )
 
-// Shadows counts what shadow rules would have refused. A nil one counts nothing.
+// Shadows counts what shadow rules would have refused. A nil Shadows counts nothing.
 type Shadows struct {
 	gathered[booking.ShadowCount]
 	now func() time.Time
 }
 
-// shadowStore adds counts to those of before.
+// shadowStore adds counts to the stored ones.
 type shadowStore interface {
 	AddShadows(ctx context.Context, counts []booking.ShadowCount) error
 }
 
-// NewShadows returns counts that nothing was added to.
+// NewShadows returns an empty counter.
 func NewShadows(st shadowStore, log *slog.Logger, now func() time.Time) *Shadows {
 	return &Shadows{now: now, gathered: gathered[booking.ShadowCount]{
 		name: "store counts of shadow rules", log: log, most: mostShadows, perTenant: tenantShadows,
@@ -38,7 +38,7 @@ func NewShadows(st shadowStore, log *slog.Logger, now func() time.Time) *Shadows
 	}}
 }
 
-// count counts a push that was booked, for each of the rules.
+// count counts a booked push once for each of the rules.
 func (s *Shadows) count(p *push.Push, rules []string) {
 	if s == nil {
 		return

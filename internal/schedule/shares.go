@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// shares counts each tenant's pushes by the second for which they are booked, as far as this process booked them not
-// long ago. Those beyond promptShare are bulk: they are sent after those of other tenants that are due by then.
+// bursts counts each tenant's pushes by send second, as far as this process booked them recently. Pushes beyond
+// promptShare are bulk: they are sent after other tenants' pushes that are due by then.
 type shares struct {
 	mu           sync.Mutex
 	newer, older map[share]int
@@ -22,8 +22,8 @@ type share struct {
 const (
 	// promptShare is how many pushes of a tenant for one second are not bulk.
 	promptShare = 200
-	// rememberedShares are in each of the two halves, which take some 20 MB at most. A tenant that uses more seconds
-	// between two pushes for the same one is no crowd.
+	// rememberedSeconds is the size of each half; the two take about 20 MB at most. A tenant that spreads its pushes
+	// over more seconds has no burst.
 	rememberedShares = 100_000
 )
 

@@ -11,18 +11,18 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Slots is the picture of a recipient's time.
+// Slots is a recipient's calendar: bookings and blocked intervals.
 type Slots struct {
 	Bookings []booking.Held
-	Blocked  []quota.Interval // in which nothing can be booked, sorted by their beginning
-	Next     time.Time        // where the picture goes on, because it would be too large; zero: it is whole
+	Blocked  []quota.Interval // intervals in which nothing can be booked, sorted by their beginning
+	Next     time.Time        // where to continue if the calendar was cut for its size; zero: it is complete
 }
 
-// maxSlots is about how many bookings, and how many blocked intervals, a picture shows.
+// maxSlots is about the maximum number of bookings, and of blocked intervals, in Slots.
 const maxSlots = 10_000
 
-// Slots returns a recipient's bookings in [from, until], and the intervals that overlap it in which nothing of a kind can
-// be booked. No channel: the default one.
+// Slots returns a recipient's bookings in [from, until], and the blocked intervals for a kind that overlap it. An empty
+// channel means the default channel.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
 	turn := &turn{}
@@ -34,7 +34,8 @@ func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind,
 	return slotsOf(held, of.Policy(kind).Blocked(timelineOf(held, nil), from, until), from, until, complete, maxSlots), nil
 }
 
-// slotsOf is a picture of what is held, and of what is blocked, with about so many of them at most: it is known before a time.
+// slotsOf returns the calendar of bookings and blocked intervals, with about most of each. known is the time up to
+// which they were read.
 func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known time.Time, most int) Slots {
 	slots := Slots{
 		Bookings: slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Before(from) || h.At.After(until) }),
@@ -47,8 +48,8 @@ func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known t
 	return slots
 }
 
-// shown reads the bookings that a picture shows, and those around it that matter to it; and the time before which the picture is
-// complete, if it cannot be read whole.
+// shown reads the bookings of a calendar, and the bookings around it that affect it. If there are too many, known is
+// the time up to which the calendar is complete.
 func (s *Service) shown(
 	ctx context.Context, turn *turn, r quota.Recipient, from, until time.Time,
 ) (held []booking.Held, of booking.Standing, known time.Time, err error) {
@@ -70,11 +71,11 @@ func (s *Service) shown(
 	return held, of, complete.Add(-shownReach(of.Terms)), nil
 }
 
-// shownReach is how far around a picture bookings are read: strictly within that, so that it is something even if no booking
-// matters to another time.
+// shownReach returns how far around a calendar bookings are read. It is at least a second, because the bounds are
+// exclusive.
 func shownReach(t booking.Terms) time.Duration { return max(t.Reach(), quota.Second) }
 
-// manyBookings reads what a picture shows and, by their reach, what matters to it: no further than it can go.
+// manyBookings reads the bookings of a calendar and of its surroundings, but no further than the calendar can go.
 func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (of booking.Standing, held []booking.Held, complete time.Time, err error) {
 	if of, err = s.store.Standing(ctx, r, s.cfg.Policy); err != nil {
 		return of, nil, until, err
@@ -83,7 +84,7 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 	if err != nil {
 		return of, nil, until, err
 	}
-	if first := from.Add(quota.Second); shown.Before(first) { // every picture shows a second
+	if first := from.Add(quota.Second); shown.Before(first) { // a calendar covers at least a second
 		shown = first
 	}
 	reach := shownReach(of.Terms)
@@ -91,8 +92,8 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 	return of, held, complete, err
 }
 
-// end ends a picture where it becomes too large, or where it is not known any more; but a second after its beginning at
-// the earliest.
+// end cuts a calendar where it becomes too large, or where bookings were no longer read, but at least a second after
+// its beginning.
 func (p *Slots) end(from, until, known time.Time, most int) {
 	var end time.Time
 	earlier := func(t time.Time) {
@@ -120,10 +121,10 @@ func (p *Slots) end(from, until, known time.Time, most int) {
 	p.Blocked = slices.DeleteFunc(p.Blocked, func(i quota.Interval) bool { return !i.From.IsZero() && !i.From.Before(end) })
 }
 
-// joined makes one interval, which names no bookings, of those of one rule that overlap.
+// joined merges the overlapping intervals of each rule into one that lists no bookings.
 func joined(blocked []quota.Interval) []quota.Interval {
 	var all []quota.Interval
-	last := map[string]int{} // of each rule, in all
+	last := map[string]int{} // index in all, by rule
 	for _, i := range blocked {
 		if n, ok := last[i.Rule.Name]; ok && i.From.Before(all[n].Until) {
 			if i.Until.After(all[n].Until) {

@@ -2,20 +2,20 @@ package schedule
 
 import "time"
 
-// sparing bounds the time for which a loop looks for something rare among all that waits or is under way. A look that
-// took long, because these are very many, is followed by a longer pause. It is not safe for concurrent use.
+// throttle bounds the share of time that a loop searches for rare records among many. A search that takes long is
+// followed by a longer pause. It is not safe for concurrent use.
 type sparing struct{ next time.Time }
 
-// Between the beginnings of two looks there is so many times as long as the first one takes. Where it failed, Postgres
-// may have been away, and what was not found is late already.
+// The time between the starts of two searches is a multiple of the first one's duration. After a failure it is shorter:
+// Postgres may have been away, and what was not found is late already.
 const (
 	gapOfLook   = 50
 	gapOfFailed = 2
 	longestGap  = time.Minute
 )
 
-// look looks, unless it is too early. A look that is full, as it found as much as can be handled at once, is followed by
-// another at any time.
+// run runs search, unless the pause is not over. After a full search, which found as much as can be handled at once,
+// there is no pause.
 func (s *sparing) look(look func() (full bool, err error)) (full bool, err error) {
 	began := time.Now()
 	if began.Before(s.next) {

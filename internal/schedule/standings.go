@@ -12,18 +12,18 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// standings are what is known of the recipients of a batch. They are read when the first is asked about, all in one question: first
-// those whose zone is needed, then those whose address may be.
+// standings caches the standings of a batch's recipients. The first request for one reads all of them: first those
+// whose zone is needed, then those whose address may be.
 type standings struct {
 	toRead [][]string // ids
 	read   map[string]booking.Standing
 	err    error
 
-	rendered   []string                   // ids of those whose messages are templates
-	attributes map[string]json.RawMessage // of these, once they were read
+	rendered   []string                   // ids of recipients of templates
+	attributes map[string]json.RawMessage // attributes of the recipients in rendered, once read
 }
 
-// standingsOf are those of the recipients of some requests.
+// standingsOf returns the unread standings of the recipients of requests.
 func standingsOf(all iter.Seq[*Request]) *standings {
 	var zones, addresses, rendered []string
 	for r := range all {
@@ -39,7 +39,7 @@ func standingsOf(all iter.Seq[*Request]) *standings {
 	return &standings{toRead: [][]string{zones, addresses}, read: map[string]booking.Standing{}, rendered: rendered}
 }
 
-// standing returns what is known of a recipient. It asks about this one alone if none are known.
+// standing returns a recipient's standing. Without known, it reads this one alone.
 func (s *Service) standing(ctx context.Context, who quota.Recipient, known *standings) (booking.Standing, error) {
 	if known != nil {
 		if of, ok := s.among(ctx, who, known); ok || known.err != nil {
@@ -49,7 +49,7 @@ func (s *Service) standing(ctx context.Context, who quota.Recipient, known *stan
 	return s.store.Standing(ctx, who, s.cfg.Policy)
 }
 
-// among looks for a recipient among those of a batch, and reads more of them until it finds it.
+// among returns a recipient's standing from those of a batch, and reads more of them until it is found.
 func (s *Service) among(ctx context.Context, who quota.Recipient, known *standings) (of booking.Standing, ok bool) {
 	for {
 		if of, ok = known.read[who.ID]; ok || known.err != nil || len(known.toRead) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Options go with a submit.
+// Options are the options of a submit.
 type Options struct {
 	IdempotencyKey string // empty: none
 	RequestHash    []byte // SHA-256 of the request; used with an IdempotencyKey
@@ -25,25 +25,25 @@ type Options struct {
 	Caps           push.OwnCaps
 	RequestID      string // kept with the push, for the log
 
-	Was time.Time // of a move: the send time that the push must still have; zero: it may have any
+	Was time.Time // for a move: the send time that the push must still have; zero: any
 }
 
-// Result is a push that was accepted.
+// Result is an accepted push.
 type Result struct {
 	Push     push.Push
 	Usage    []quota.Usage
-	Replayed bool // it was accepted before, by a request with the same Idempotency-Key
-	Retried  bool // it is a retry that another request has made
+	Replayed bool // an earlier request with the same Idempotency-Key was accepted
+	Retried  bool // another request has made this retry
 }
 
 // Submit books one push. Its errors are [invalid.FieldErrors], [*Refusal], [*booking.Capped], [push.ErrKeyReused],
-// [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]; after the last the push may have been booked, and only a request with an Idempotency-Key can
-// be repeated safely.
+// [*OptedOut], [*push.GoneError] and [push.ErrUnavailable]. After [push.ErrUnavailable] the push may have been booked;
+// only a request with an Idempotency-Key can be repeated safely.
 func (s *Service) Submit(ctx context.Context, tenant uuid.UUID, r Request, o Options) (Result, error) {
 	return s.submitAs(ctx, tenant, r, o, func(*booking.Draft) {})
 }
 
-// submitAs is a submit whose draft is completed before it is booked.
+// submitAs submits a request whose draft is completed before it is booked.
 func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o Options, complete func(*booking.Draft)) (Result, error) {
 	d, err := s.plan(ctx, tenant, r)
 	if err != nil {
@@ -68,9 +68,9 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
 	who := d.Recipient()
 
-	// Where the cache knows that there is no place, a look at Postgres refuses. It is asked about recipients that this
-	// process believes to be loaded; the second request for one loads it. After a refusal, the look comes first. A request
-	// that may be a repetition, or be moved, or that books nothing, is for the decider alone.
+	// If the cache finds no place, confirm it in Postgres before refusing. Ask the cache only about recipients that
+	// this process believes to be loaded: the second submit for a recipient loads it. After a refusal, ask Postgres
+	// first. A replay, a deferral or a dry run is for the decider alone.
 	var (
 		answer quota.CacheAnswer
 		before history
@@ -79,7 +79,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	if !o.ValidateOnly {
 		before = s.recent.note(key)
 	}
-	sure := !r.Defer && d.Retried == nil // what is in the way of a retry may be another retry
+	sure := !r.Defer && d.Retried == nil // the conflict of a retry may be another retry
 	again := before == refused && sure && o.IdempotencyKey == ""
 	switch {
 	case before == once:
@@ -108,7 +108,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	failpoint.Hit(failpoint.BookCommitted)
 	if !o.ValidateOnly {
 		if before != never {
-			s.tellCache(who, &d.Push, answer, v)
+			s.syncCache(who, &d.Push, answer, v)
 		}
 		failpoint.Hit(failpoint.SubmitTold)
 		s.wake(&v.Push)
@@ -136,9 +136,9 @@ func (s *Service) reserve(d *booking.Draft) quota.CacheAnswer {
 	return s.cache.Reserve(d.Recipient(), s.bookingOf(&d.Push), policy)
 }
 
-// confirmRefusal returns the refusal of a push that, by what Postgres holds at this moment, has no place. It returns
-// nil if there is one after all, for the cache was wrong; or if this is not known without reading much, for the
-// transaction to say.
+// confirmRefusal returns the refusal of a push that has no place by the current state of Postgres. It returns nil if
+// there is a place, because the cache was wrong; or if finding out takes much reading, which is left to the
+// transaction.
 func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
 	who, at, terms := d.Recipient(), d.Push.SendAt, s.terms(d.Push.Tenant)
 	around := quota.Around(at, terms.Reach(), 2)
@@ -160,8 +160,8 @@ func (s *Service) confirmRefusal(ctx context.Context, d *booking.Draft) error {
 	return s.refuse(ctx, &d.Push, nil, booking.Decision{Quota: decision, Complete: complete})
 }
 
-// identify gives a push an id, that of its request, and what stands for its Idempotency-Key and, in a batch, for the
-// member under it: these follow from the tenant, the key and the member.
+// identify sets the id of a push, the id of its request, and the ids of its Idempotency-Key and of the member under it.
+// The latter two follow from the tenant, the key and the member.
 func identify(p *push.Push, o Options, member string) {
 	p.ID, p.RequestID = push.NewID(p.SendAt, push.RecipientKey(p.Tenant, p.Recipient)), o.RequestID
 	if o.IdempotencyKey != "" {
@@ -171,8 +171,8 @@ func identify(p *push.Push, o Options, member string) {
 	}
 }
 
-// tellCache brings the cache in line with what Postgres has decided about the push that the cache was asked about.
-func (s *Service) tellCache(who quota.Recipient, asked *push.Push, answer quota.CacheAnswer, v *booking.Decision) {
+// syncCache updates the cache after Postgres has decided about a push that the cache was asked about.
+func (s *Service) syncCache(who quota.Recipient, asked *push.Push, answer quota.CacheAnswer, v *booking.Decision) {
 	booked := v.Outcome == booking.Booked
 	holds := booked || v.Outcome == booking.Replayed && holdsPlace(v.Push.Status)
 	switch {
@@ -181,7 +181,7 @@ func (s *Service) tellCache(who quota.Recipient, asked *push.Push, answer quota.
 	case answer.Fill && (booked || v.Outcome == booking.NoPlace):
 		s.cache.Fill(who, v.Bookings, !s.terms(who.Tenant).Plain())
 	case answer.State == quota.Free && v.Outcome == booking.NoPlace, answer.State == quota.Blocked && booked:
-		s.cache.Forget(who) // it was wrong
+		s.cache.Forget(who) // the cache was wrong
 	case answer.State == quota.Free && !(holds && v.Push.ID == asked.ID):
 		s.cache.Drop(who, booking.Of(asked))
 	case answer.State == quota.Cold && booked:
@@ -194,7 +194,7 @@ func holdsPlace(status push.Status) bool {
 	return status == push.Scheduled || status == push.Sending || status == push.Sent
 }
 
-// result turns a decision into an answer, unless that is a refusal by the quota.
+// result turns a decision into a result, except a refusal by the quota.
 func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decision) (Result, error) {
 	switch v.Outcome {
 	case booking.Booked:
@@ -220,7 +220,8 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 	}
 }
 
-// ruleLabel is the name of a rule of the file, or "own" for those of tenants, who may give theirs any number of names.
+// ruleLabel returns the name of a rule of the operator's file. For a tenant's rule it returns "own", because tenants
+// choose any number of names.
 func (s *Service) ruleLabel(name string) string {
 	if slices.Contains(s.rules, name) {
 		return name
@@ -228,7 +229,7 @@ func (s *Service) ruleLabel(name string) string {
 	return "own"
 }
 
-// observe counts a submit's outcome; one that only validates is no submit.
+// observe counts the outcome of a submit, unless it only validates.
 func (s *Service) observe(o Options, err error) {
 	if o.ValidateOnly {
 		return
@@ -237,7 +238,7 @@ func (s *Service) observe(o Options, err error) {
 		s.metrics.Submitted("accepted", "")
 		return
 	}
-	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual one
+	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual case
 		for _, v := range refusal.Violations {
 			s.metrics.Submitted("refused", s.ruleLabel(v.Rule.Name))
 		}
@@ -262,7 +263,7 @@ func (s *Service) observe(o Options, err error) {
 	}
 }
 
-// CountInvalid counts submitted pushes that were refused for their form, before Submit or SubmitBatch was asked.
+// CountInvalid counts submitted pushes whose form was invalid, so that Submit or SubmitBatch was not called.
 func (s *Service) CountInvalid(pushes int) {
 	for range pushes {
 		s.metrics.Submitted("invalid", "")

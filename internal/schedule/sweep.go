@@ -8,15 +8,15 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// Retention is how long records of one kind are kept, and how old ones are removed.
+// Retention configures how long records of one kind are kept, and how old ones are removed.
 type Retention struct {
 	Records string        // in the plural, for the log
-	Keep    time.Duration // after their end; Remove says what 0 means
+	Keep    time.Duration // after their end; Remove documents the meaning of 0
 	Every   time.Duration // between two passes, unless the first one was full
-	Portion int           // records that one pass removes, at most
+	Portion int           // maximum number of records that one pass removes
 
-	// Remove removes up to limit records that ended longer ago than keep, and what belongs to nothing any more. It returns
-	// how many there were.
+	// Remove removes up to limit records that ended longer ago than keep, and records that belong to nothing any more.
+	// It returns their number.
 	Remove func(ctx context.Context, keep time.Duration, limit int) (n int, err error)
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// planRendered is planFor, with the message that the templates of a request make.
+// planRendered plans a request after rendering its templates.
 func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
 	if !r.Template {
 		return s.planFor(ctx, tenant, r, s.cfg.Check, known)
@@ -60,7 +60,8 @@ func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request,
 	return d, wrong
 }
 
-// sentAt is when a request is to be sent, in the zone of its recipient. Who that is is read only for a message that may ask for it.
+// sentAt returns the send time of a request in the zone of its recipient. It reads the zone only for a message that may
+// use the date.
 func (s *Service) sentAt(ctx context.Context, tenant uuid.UUID, r *Request, known *standings) (time.Time, error) {
 	if !bytes.Contains(r.Message, []byte("date")) {
 		return time.Time{}, nil
@@ -72,9 +73,10 @@ func (s *Service) sentAt(ctx context.Context, tenant uuid.UUID, r *Request, know
 	return s.SentAt(*r, of), nil
 }
 
-// SentAt is when a request for a recipient of whom this is known is to be sent, in the recipient's zone, or else that of the policy.
+// SentAt returns the send time of a request in the zone of its recipient, or else of the policy, given the recipient's
+// standing.
 func (s *Service) SentAt(r Request, of booking.Standing) time.Time {
-	var ignored invalid.FieldErrors // the plan says them
+	var ignored invalid.FieldErrors // the plan reports them
 	in, w := zoneOf(of), r.when()
 	named, err := zone.Load(w.TimeZone)
 	switch {
@@ -86,7 +88,7 @@ func (s *Service) SentAt(r Request, of booking.Standing) time.Time {
 	return s.sendTime(zone.Instant(w.LocalTime, named), w, s.clock(&r), &ignored).In(in)
 }
 
-// rendered renders the templates of a request. dated reports whether the time of the sending is in the message.
+// rendered renders the templates of a request. dated reports whether the message uses the send time.
 func rendered(r *Request, known []json.RawMessage, at time.Time) (message json.RawMessage, dated bool, wrong invalid.FieldErrors) {
 	template, wrong := liquid.Parse(r.Message)
 	if wrong != nil {
@@ -109,20 +111,20 @@ func rendered(r *Request, known []json.RawMessage, at time.Time) (message json.R
 	return message, dated, nil
 }
 
-// Known are the variables that the templates of a message know, as objects of JSON, each of which goes before those in front of it: the
-// attributes of the recipient, those that came with the request or the line, and recipient and to. A request or a line without an address
-// has no to of its own.
+// Known returns the variables of a message's templates as JSON objects; later ones override earlier ones: the
+// attributes of the recipient, the variables of the request or the line, and recipient and to. Without an address, a
+// request or a line does not set to.
 func Known(recipient, to string, attributes, own json.RawMessage) []json.RawMessage {
 	address := struct {
 		Recipient string `json:"recipient"`
 		To        string `json:"to,omitempty"`
 	}{recipient, to}
-	text, _ := json.Marshal(address) // texts always have a form
+	text, _ := json.Marshal(address) // strings always marshal
 	return []json.RawMessage{attributes, own, text}
 }
 
-// attributes returns what the tenant keeps about a recipient. Those of the recipients of a batch are read when the first is asked
-// about, all in one question.
+// attributes returns the stored attributes of a recipient. In a batch, the first call reads the attributes of all
+// recipients in one query.
 func (s *Service) attributes(ctx context.Context, who quota.Recipient, known *standings) (json.RawMessage, error) {
 	ids := []string{who.ID}
 	if known != nil {
@@ -143,7 +145,7 @@ func (s *Service) attributes(ctx context.Context, who quota.Recipient, known *st
 	return found[who.ID], err
 }
 
-// ofMessage tells of a fault of the message.
+// ofMessage reports whether a fault is in the message.
 func ofMessage(f invalid.FieldError) bool {
 	return f.Field == "message" || strings.HasPrefix(f.Field, "message.")
 }

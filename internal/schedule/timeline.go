@@ -15,21 +15,21 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Event is something that has happened to a recipient.
+// Event is an event in the history of a recipient.
 type Event struct {
 	At                time.Time
 	Kind              EventKind
-	Push              uuid.UUID `json:",omitzero"` // Nil: of a refusal
-	Campaign          uuid.UUID `json:",omitzero"` // Nil: of none
+	Push              uuid.UUID `json:",omitzero"` // Nil for a refusal
+	Campaign          uuid.UUID `json:",omitzero"` // Nil without a campaign
 	Channel, Category string
-	SendAt            time.Time // for when it was booked, or moved to, or refused; zero: of other kinds
+	SendAt            time.Time // time of the booking, move or refusal; zero for other kinds
 	Reason            string
 }
 
 // EventKind is a kind of event.
 type EventKind string
 
-// The kinds of events, in the order in which those of one moment happen.
+// The kinds of events, in the order of simultaneous events.
 const (
 	Booked   EventKind = "booked"
 	Refused  EventKind = "refused"
@@ -41,13 +41,13 @@ const (
 	Expired  EventKind = "expired"
 )
 
-// EventKinds lists them.
+// EventKinds lists the kinds.
 var EventKinds = []EventKind{Booked, Refused, Deferred, Attempt, Sent, Failed, Canceled, Expired}
 
-// MaxPast is how many pushes, and how many attempts, a timeline tells of.
+// MaxPast is the maximum number of pushes, and of attempts, in a timeline.
 const MaxPast = 5000
 
-// Timeline returns what has happened to a recipient from one time until another, the oldest first; and whether that is all.
+// Timeline returns the events of a recipient in [from, until), the oldest first, and whether these are all.
 func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time) (events []Event, all bool, err error) {
 	pushes, attempts, err := s.store.History(ctx, r, from, until, MaxPast)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 	for _, a := range attempts {
 		e := Event{At: a.StartedAt, Kind: Attempt, Push: a.Push, Campaign: a.Campaign, Channel: a.Channel, Category: a.Category, Reason: cmp.Or(a.Error, string(a.Outcome))}
 		add(e)
-		if p := of[a.Push]; p != nil && a.Outcome != push.Delivered && a.Attempt <= lastWait(p) { // it was to be tried again
+		if p := of[a.Push]; p != nil && a.Outcome != push.Delivered && a.Attempt <= lastWait(p) { // a retry followed
 			e.At, e.Kind = a.EndedAt, Deferred
 			if a.Attempt == lastWait(p) && p.NextAt.After(p.SendAt) {
 				e.SendAt = p.NextAt
@@ -90,7 +90,7 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 	return events, len(pushes) < MaxPast && len(attempts) < MaxPast && page.Next == nil, nil
 }
 
-// eventOf is the refusal of a campaign.
+// eventOf returns the event of a campaign's refusal.
 func eventOf(r *push.RefusalRecord) Event {
 	reason := r.Reason
 	if len(r.Rules) > 0 {
@@ -99,10 +99,10 @@ func eventOf(r *push.RefusalRecord) Event {
 	return Event{At: r.At, Kind: Refused, Campaign: r.Campaign, Channel: r.Channel, Category: r.Category, SendAt: r.RequestedSendAt, Reason: reason}
 }
 
-// refusedBy says which rules have refused.
+// refusedBy returns the reason of a refusal by rules.
 func refusedBy(rules []string) string { return "no place: " + strings.Join(rules, ", ") }
 
-// heldReason says why a push waited when it was due.
+// heldReason returns why a push waited although it was due.
 func heldReason(by string) string {
 	switch by {
 	case "":
@@ -113,7 +113,7 @@ func heldReason(by string) string {
 	return "no place when it was due: " + by
 }
 
-// pastOf tells what has happened to a push, but for the attempts that have ended, and what followed from them.
+// pastOf adds the events of a push, except its finished attempts and the retries that followed them.
 func pastOf(p *booking.Past, add func(Event)) {
 	of := Event{Push: p.ID, Campaign: p.Campaign, Channel: p.Channel, Category: p.Category}
 	tell := func(at time.Time, kind EventKind, sendAt time.Time, reason string) {
@@ -135,7 +135,7 @@ func pastOf(p *booking.Past, add func(Event)) {
 		tell(p.HeldSince, Deferred, p.HeldUntil, heldReason(p.HeldBy))
 	case waited && lastWait(p) == 0:
 		at := p.UpdatedAt
-		if ended { // since then it has changed; it was due at its send time
+		if ended { // it changed since then; it was due at its send time
 			at = later(p.CreatedAt, p.SendAt)
 		}
 		tell(at, Deferred, p.NextAt, heldReason(""))
@@ -148,7 +148,7 @@ func pastOf(p *booking.Past, add func(Event)) {
 	}
 }
 
-// later returns the later one of two times.
+// later returns the later of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -156,10 +156,10 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// lastWait returns the attempt after which a push waited for the last time; 0: after none.
+// lastWait returns the number of the attempt after which a push last waited; 0 if it never did.
 func lastWait(p *booking.Past) int {
 	if p.Attempts > 0 && (p.Status == push.Sent || p.Status == push.Failed) {
-		return p.Attempts - 1 // it has ended with the last one
+		return p.Attempts - 1 // it ended with the last attempt
 	}
 	return p.Attempts
 }

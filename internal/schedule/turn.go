@@ -11,14 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// How many requests may have a recipient with very many bookings in memory at a time, and how many of one tenant. Each
-// takes some 20 MB, and a processor for a moment.
+// The maximum number of concurrent requests that hold a recipient with very many bookings in memory, overall and per
+// tenant. Each takes about 20 MB, and a processor for a moment.
 const (
 	allTurns    = 2
 	tenantTurns = 1
 )
 
-// turns bound the requests that read such recipients.
+// permits limits the requests that read such recipients.
 type turns struct {
 	*bulkhead.Bulkhead[uuid.UUID]
 	neighbours *bulkhead.Neighbours[uuid.UUID]
@@ -28,7 +28,7 @@ func newTurns(neighbours *bulkhead.Neighbours[uuid.UUID]) *turns {
 	return &turns{bulkhead.New[uuid.UUID](allTurns, tenantTurns), neighbours}
 }
 
-// turn is that of one request. It takes one when it is needed for the first time.
+// permit belongs to one request. It is acquired when it is first needed.
 type turn struct {
 	from  *turns
 	loan  *bulkhead.Loan[uuid.UUID]
@@ -46,7 +46,7 @@ func (t *turn) take(ctx context.Context, from *turns, tenant uuid.UUID) (err err
 	return nil
 }
 
-// end is to be called when nothing of what was read is needed any more.
+// end releases the permit. Call it when the bookings are no longer needed.
 func (t *turn) end() {
 	if t.loan != nil {
 		t.from.neighbours.Rest(t.loan, t.began)

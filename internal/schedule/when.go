@@ -10,19 +10,19 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// When is the time that a caller wants a push to be sent at: an instant, or a local time. The zero When is now.
+// When is the requested send time of a push: an instant, or a local time. The zero When is now.
 type When struct {
 	SendAt    time.Time
-	LocalTime time.Time // what the clocks of the zone show, as UTC shows it; zero: there is only SendAt
-	TimeZone  string    // of LocalTime; empty: the recipient's, and else the default zone of the policy
+	LocalTime time.Time // the local clock time, stored as if in UTC; zero: use SendAt
+	TimeZone  string    // zone of LocalTime; empty: the recipient's zone, or else the policy's default
 
-	Behind time.Duration // whole seconds: the push is for so long after that
+	Behind time.Duration // whole seconds to add
 }
 
-// when is the time that the request names.
+// when returns the requested send time.
 func (r Request) when() When { return When{r.SendAt, r.LocalTime, r.TimeZone, r.Behind} }
 
-// field is the one that a caller gave the time in.
+// field returns the name of the field that holds the time.
 func (w When) field() string {
 	if w.LocalTime.IsZero() {
 		return "send_at"
@@ -30,7 +30,7 @@ func (w When) field() string {
 	return "local_time"
 }
 
-// written is the time as its caller may have written it.
+// written returns the time as the caller may have written it.
 func (w When) written() string {
 	switch {
 	case !w.LocalTime.IsZero():
@@ -41,8 +41,8 @@ func (w When) written() string {
 	return stamp(w.SendAt)
 }
 
-// when returns the send time that a caller wants for a recipient, or says what is wrong with it. A zone that changes later moves
-// nothing.
+// when returns the send time for a recipient, or adds its faults to bad. Later changes of the recipient's zone do not
+// move the push.
 func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known *standings, now time.Time, bad *invalid.FieldErrors) (time.Time, error) {
 	if w.LocalTime.IsZero() {
 		return s.sendTime(w.SendAt, w, now, bad), nil
@@ -58,8 +58,8 @@ func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known *
 	return s.sendTime(zone.Instant(w.LocalTime, in), w, now, bad), nil
 }
 
-// zone returns the zone with a name; without one, that of the recipient, or the default of the terms. An error is a
-// [*zone.UnknownError], or that of the store.
+// zone loads the zone with a name. Without one, it returns the recipient's zone, or the default zone of the terms. Its
+// errors are [*zone.UnknownError] and the errors of the store.
 func (s *Service) zone(ctx context.Context, name string, who quota.Recipient, known *standings) (*time.Location, error) {
 	if name != "" {
 		return zone.Load(name)
@@ -71,7 +71,7 @@ func (s *Service) zone(ctx context.Context, name string, who quota.Recipient, kn
 	return zoneOf(of), nil
 }
 
-// zoneOf is the zone of a recipient.
+// zoneOf returns the zone of a recipient.
 func zoneOf(of booking.Standing) *time.Location {
 	if of.Person.Zone != nil {
 		return of.Person.Zone
@@ -82,7 +82,7 @@ func zoneOf(of booking.Standing) *time.Location {
 	return time.UTC
 }
 
-// sendTime rounds a send time up to a second. A push without one is due in the running second, at once.
+// sendTime rounds a send time up to a second. Without a send time, a push is due in the current second, at once.
 func (s *Service) sendTime(t time.Time, w When, now time.Time, bad *invalid.FieldErrors) time.Time {
 	if t.IsZero() {
 		t = now.Truncate(quota.Second)
