@@ -18,7 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// audits are what an auditor has told.
+// audits collects the results that an auditor reports.
 type audits []map[string]int
 
 func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
@@ -29,36 +29,36 @@ func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
 	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: time.Millisecond})
 }
 
-// breakEarly has a push break the guarantee that nothing is sent early.
+// breakEarly breaks the guarantee that no push is sent early.
 func breakEarly(t *testing.T, database string, id uuid.UUID) {
 	t.Helper()
 	testenv.Forge(t, database)
 	testenv.Exec(t, database, `UPDATE pushes SET next_at = send_at - interval '1 minute' WHERE id = $1`, id)
 }
 
-// TestAuditor_Pass counts the violations of every check, and names pushes but no recipients in the log.
+// TestAuditor_Pass counts the violations of every check. The log names pushes and no recipients.
 func TestAuditor_Pass(t *testing.T) {
 	t.Parallel()
 	s := ownServers(t)
 	b := s.open(t, threeRules)
 	var (
-		told audits
-		log  bytes.Buffer
+		reported audits
+		log      bytes.Buffer
 	)
-	a := b.auditor(&told, slog.New(slog.NewTextHandler(&log, nil)))
+	a := b.auditor(&reported, slog.New(slog.NewTextHandler(&log, nil)))
 	pass := func() map[string]int {
 		t.Helper()
-		if full, err := a.Pass(t.Context()); full || err != nil || len(told) == 0 {
-			t.Fatal(full, err, told)
+		if full, err := a.Pass(t.Context()); full || err != nil || len(reported) == 0 {
+			t.Fatal(full, err, reported)
 		}
-		return told[len(told)-1]
+		return reported[len(reported)-1]
 	}
 	bad, far := b.submit(t, time.Hour), b.submit(t, 48*time.Hour)
 	if v := pass(); len(v) != len(store.Checks) || v["early"] != 0 || log.Len() > 0 {
 		t.Errorf("before: %v, %s", v, &log)
 	}
 	breakEarly(t, s.postgres, bad.ID)
-	breakEarly(t, s.postgres, far.ID) // which is not looked at yet
+	breakEarly(t, s.postgres, far.ID) // too far ahead to be checked yet
 	if v := pass(); v["early"] != 1 || v["overlap"] != 0 {
 		t.Errorf("after: %v", v)
 	}
@@ -68,41 +68,41 @@ func TestAuditor_Pass(t *testing.T) {
 	}
 }
 
-// TestAuditor_OneAtATime: an auditor that finds another at work makes no pass. When that one has ended, it tells what was
-// found, and leaves it to the other to log it.
+// TestAuditor_OneAtATime: an auditor makes no pass while another one works. Afterwards it reports the result, and
+// leaves logging it to the other one.
 func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
 	s := ownServers(t)
 	b := s.open(t, threeRules)
 	breakEarly(t, s.postgres, b.submit(t, time.Hour).ID)
 	var (
-		told audits
-		log  bytes.Buffer
+		reported audits
+		log      bytes.Buffer
 	)
-	a, beside := b.auditor(&told, slog.New(slog.NewTextHandler(&log, nil))), 0
+	a, beside := b.auditor(&reported, slog.New(slog.NewTextHandler(&log, nil))), 0
 	plan := booking.AuditPlan{Policy: threeRules, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	ended, err := b.store.RunAudit(t.Context(), uuid.New(), plan, func(booking.AuditChunk) error {
 		if beside++; beside > 1 {
 			return nil
 		}
-		if _, err := a.Pass(t.Context()); err != nil || len(told) != 0 {
-			t.Errorf("beside another: %v, %v", told, err)
+		if _, err := a.Pass(t.Context()); err != nil || len(reported) != 0 {
+			t.Errorf("beside another: %v, %v", reported, err)
 		}
 		return nil
 	})
 	if !ended || err != nil || beside == 0 {
 		t.Fatal(ended, err, beside)
 	}
-	testenv.Exec(t, s.postgres, `UPDATE audit_pass SET owner = gen_random_uuid(), owned_until = now() + interval '1 hour'`) // of a third one
-	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 || told[0]["early"] != 1 || log.Len() > 0 {
-		t.Errorf("behind it: %v, %v, %s", told, err, &log)
+	testenv.Exec(t, s.postgres, `UPDATE audit_pass SET owner = gen_random_uuid(), owned_until = now() + interval '1 hour'`) // owned by a third worker
+	if _, err := a.Pass(t.Context()); err != nil || len(reported) != 1 || reported[0]["early"] != 1 || log.Len() > 0 {
+		t.Errorf("after it: %v, %v, %s", reported, err, &log)
 	}
-	if _, err := a.Pass(t.Context()); err != nil || len(told) != 1 {
-		t.Errorf("told twice: %v, %v", told, err)
+	if _, err := a.Pass(t.Context()); err != nil || len(reported) != 1 {
+		t.Errorf("reported twice: %v, %v", reported, err)
 	}
 }
 
-// TestAuditor_Stopped: a worker that is stopped leaves its pass to another at once.
+// TestAuditor_Stopped: a worker that is stopped releases its pass at once.
 func TestAuditor_Stopped(t *testing.T) {
 	t.Parallel()
 	b := ownServers(t).open(t, threeRules)
@@ -128,8 +128,8 @@ func TestAuditor_Stopped(t *testing.T) {
 	}
 }
 
-// TestAuditPace: what a pass reads is spread over three quarters of an interval by how long the last one read, and takes a
-// fiftieth of the time at most while that is enough.
+// TestAuditPace: a pass spreads its reads over three quarters of an interval, by the time that the last one read. Reads
+// take at most a fiftieth of the time while that is enough.
 func TestAuditPace(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -12,12 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// TestService_AvailabilityInParts: what would be too large comes in parts, which together have each free second once.
+// TestService_AvailabilityInParts: an availability that is too large comes in parts, which together contain each free
+// second once.
 func TestService_AvailabilityInParts(t *testing.T) {
 	t.Parallel()
 	const bookings, rules = 400, 30
 	var policy quota.Policy
-	for i := range rules { // each booking is blocked by all of them: half a minute around it by the last
+	for i := range rules { // every rule blocks around each booking, the last one for half a minute
 		policy = append(policy, quota.Rule{Name: fmt.Sprintf("rule-%d", i), Limit: 1, Window: time.Duration(i+1) * time.Second})
 	}
 	b := newServers(t).open(t, policy)
@@ -38,7 +39,7 @@ func TestService_AvailabilityInParts(t *testing.T) {
 		}
 		for _, s := range a.Free {
 			if s.From.Before(last) || s.From.Before(at) || !a.Next.IsZero() && s.Until.After(a.Next) {
-				t.Fatalf("%v lies before %s, or behind the end of its part, %s", s, last, a.Next)
+				t.Fatalf("%v lies before %s, or after the end of its part, %s", s, last, a.Next)
 			}
 			last, free = s.Until, free+s.Until.Sub(s.From)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// BenchmarkSubmitUnderCaps submits pushes of one tenant from 64 callers at once, through one service and through two,
-// without caps and under caps that leave room.
+// BenchmarkSubmitUnderCaps submits pushes of one tenant from 64 concurrent callers, through one service and through
+// two, without caps and under caps that leave room.
 func BenchmarkSubmitUnderCaps(b *testing.B) {
 	for _, services := range []int{1, 2} {
 		for _, capped := range []bool{false, true} {
@@ -20,7 +20,7 @@ func BenchmarkSubmitUnderCaps(b *testing.B) {
 				s := ownServers(b)
 				first := s.open(b, threeRules)
 				all := []*schedule.Service{first.serviceAt(threeRules, time.Now), s.open(b, threeRules).serviceAt(threeRules, time.Now)}
-				limit := 0 // any number
+				limit := 0 // unlimited
 				if capped {
 					limit = 2 * b.N
 				}

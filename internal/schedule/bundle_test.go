@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// began is what the services take for now.
+// began is the services' current time.
 var began = time.Now().UTC().Truncate(time.Second)
 
 var threeRules = quota.Policy{
@@ -35,7 +35,7 @@ var threeRules = quota.Policy{
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// bundle is a service with all that it stands on.
+// bundle is a service with its dependencies.
 type bundle struct {
 	*schedule.Service
 	store   *store.Store
@@ -45,22 +45,22 @@ type bundle struct {
 	tenant  uuid.UUID
 }
 
-// servers are what bundles of one company share.
+// servers are shared by the bundles of one company.
 type servers struct {
 	postgres, redis string
 	store           *store.Store
 }
 
-// stores are those of tests that look at all tenants, one after another.
+// stores serializes tests that read all tenants.
 var stores testenv.Stores
 
-// newServers are for what a test asks of tenants of its own.
+// newServers returns shared servers for a test that only touches its own tenants.
 func newServers(t testing.TB) servers {
 	t.Helper()
 	return servers{testenv.SharedPostgres(t), testenv.Redis(t), testenv.SharedStore(t)}
 }
 
-// ownServers are for what looks at all tenants.
+// ownServers returns servers of its own for a test that touches all tenants.
 func ownServers(t testing.TB) servers {
 	t.Helper()
 	url, st := stores.Take(t)
@@ -97,7 +97,7 @@ func (s servers) withoutRedis() servers {
 	return s
 }
 
-// noRedis is where nobody answers.
+// noRedis is an address without a server.
 const noRedis = "redis://127.0.0.1:1"
 
 func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
@@ -116,12 +116,12 @@ func (s servers) open(t testing.TB, policy quota.Policy) *bundle {
 	return b
 }
 
-// service is another one on the same parts, under another policy.
+// service returns another service with the same dependencies, under another policy.
 func (b *bundle) service(policy quota.Policy) *schedule.Service {
 	return b.serviceAt(policy, func() time.Time { return began })
 }
 
-// serviceAt is a service with another clock.
+// serviceAt returns a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
 	return schedule.New(b.store, b.cache, b.queue, quiet, b.metrics, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: 90 * time.Second,
@@ -133,7 +133,7 @@ func setup(t testing.TB) *bundle {
 	return newServers(t).open(t, threeRules)
 }
 
-// queue remembers the wake-ups that it was given, and for which recipients lanes are to be woken.
+// queue records the wake-ups that it gets, and the recipients whose lanes are to be woken.
 type queue struct {
 	mu      sync.Mutex
 	wakeUps []push.WakeUp
@@ -160,7 +160,7 @@ func (q *queue) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	q.wakes = append(q.wakes, wake{recipientKey, at, in})
 }
 
-// takeWakes returns for whom lanes were to be woken since.
+// takeWakes returns the recorded wakes, and forgets them.
 func (q *queue) takeWakes() []wake {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -169,13 +169,13 @@ func (q *queue) takeWakes() []wake {
 	return w
 }
 
-// handler is a deliverer for which no channel waits.
+// handler is a deliverer whose channels never wait.
 type handler func(ctx context.Context, w push.WakeUp) error
 
 func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
 func (handler) Waits(string) bool                                 { return false }
 
-// lanes are those that a worker owns.
+// lanes implements the owner of lanes.
 type lanes []push.Lane
 
 func (l lanes) Lanes() []push.Lane { return l }
@@ -191,7 +191,7 @@ func (q *queue) take() []push.WakeUp {
 	return w
 }
 
-// metrics counts what the service tells its metrics.
+// metrics counts the service's metrics.
 type metrics struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -212,12 +212,12 @@ func (s *metrics) of(what string) int {
 	return s.counts[what]
 }
 
-// request asks for a push to anna, so long from the beginning.
+// request returns a request for a push to anna at a time after began.
 func request(in time.Duration) schedule.Request {
 	return schedule.Request{Recipient: "anna", Message: json.RawMessage(`{"title":"hello"}`), SendAt: began.Add(in)}
 }
 
-// submit submits what must be accepted.
+// submit submits a push that must be accepted.
 func (b *bundle) submit(t testing.TB, in time.Duration) push.Push {
 	t.Helper()
 	res, err := b.Submit(t.Context(), b.tenant, request(in), schedule.Options{})

@@ -14,8 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// branches opens two bundles of one company: what the second does, the cache
-// of the first does not learn.
+// branches opens two bundles of one company. The first one's cache does not see what the second one books.
 func branches(t *testing.T) (first, second *bundle) {
 	t.Helper()
 	s := newServers(t)
@@ -27,7 +26,7 @@ func branches(t *testing.T) (first, second *bundle) {
 	return first, second
 }
 
-// flush waits until the cache was told everything.
+// flush waits until the cache has processed all updates.
 func (b *bundle) flush(t testing.TB) {
 	t.Helper()
 	testenv.Check(t, b.cache.Flush(t.Context()))
@@ -45,13 +44,14 @@ func isRefusal(err error) bool {
 	return ok
 }
 
-// TestSubmit_OneQuestion counts the scripts that Redis runs for a submit before it is answered, and behind the answer:
-// none for a recipient's first push; none and one for the second, which loads the recipient; one before for every other,
-// booked or refused; none for a batch, but behind the answer one for each recipient that was noted before.
+// TestSubmit_OneQuestion counts the scripts that Redis runs for a submit, before and after the answer: none for a
+// recipient's first push; none and one for the second, which loads the recipient; one before the answer for every
+// other, booked or refused; none for a batch before the answer, and one after it for each recipient that was noted
+// before.
 func TestSubmit_OneQuestion(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
-	s.redis = testenv.OwnRedis(t).URL // whose commands nobody else adds to
+	s.redis = testenv.OwnRedis(t).URL // no other test sends it commands
 	b := s.open(t, threeRules)
 	counter := testenv.RedisClient(t, s.redis)
 	scripts := func() (n int) {
@@ -109,7 +109,7 @@ func TestSubmit_OneQuestion(t *testing.T) {
 		{"with a key", submit(13*time.Hour, keyed), false, 1, 0},
 		{"the same again", submit(13*time.Hour, keyed), false, 1, 0},
 		{"a deferred one", deferred, false, 0, 1},
-		{"a batch for one that is known and one that is not", batch, false, 0, 1},
+		{"a batch for a known and an unknown recipient", batch, false, 0, 1},
 		{"after the batch", submit(14*time.Hour, schedule.Options{}), false, 1, 1},
 		{"and again", submit(15*time.Hour, schedule.Options{}), false, 1, 0},
 		{"a refused one", submit(15*time.Hour, schedule.Options{}), true, 1, 0},
@@ -123,12 +123,12 @@ func TestSubmit_OneQuestion(t *testing.T) {
 		before := asked() - askedBefore
 		b.flush(t)
 		if after := scripts() - scriptsBefore - before; before != row.before || after != row.after {
-			t.Errorf("%s: %d scripts before the answer and %d behind it, want %d and %d", row.name, before, after, row.before, row.after)
+			t.Errorf("%s: %d scripts before the answer and %d after it, want %d and %d", row.name, before, after, row.before, row.after)
 		}
 	}
 }
 
-// TestSubmit_DoesNotWaitForCache: what the cache is told while Redis hangs delays no answer.
+// TestSubmit_DoesNotWaitForCache: updates of the cache do not delay an answer while Redis hangs.
 func TestSubmit_DoesNotWaitForCache(t *testing.T) {
 	t.Parallel()
 	s, server := newServers(t), testenv.OwnRedis(t)
@@ -140,7 +140,7 @@ func TestSubmit_DoesNotWaitForCache(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := b.cache.Flush(soon); err == nil {
-		t.Error("the cache was told, although Redis hangs")
+		t.Error("the cache was updated, although Redis hangs")
 	}
 	testenv.Check(t, server.Resume())
 	b.flush(t)
@@ -150,7 +150,7 @@ func TestSubmit_DoesNotWaitForCache(t *testing.T) {
 	}
 }
 
-// TestSubmit_CacheKnowsTooLittle: the cache books what Postgres then refuses, and must not keep it.
+// TestSubmit_CacheKnowsTooLittle: the cache finds a place that Postgres refuses, and must forget it.
 func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	t.Parallel()
 	first, second := branches(t)
@@ -160,7 +160,7 @@ func TestSubmit_CacheKnowsTooLittle(t *testing.T) {
 	if first.metrics.of("cache free") == 0 {
 		t.Fatal("the cache knew")
 	}
-	first.submit(t, time.Hour+80*time.Second) // far enough from what is booked, not from what was refused
+	first.submit(t, time.Hour+80*time.Second) // far enough from the booking, but not from the refused push
 }
 
 // TestSubmit_CacheKnowsTooMuch: the cache alone refuses nothing, because Postgres confirms refusals.
@@ -178,7 +178,7 @@ func TestSubmit_CacheKnowsTooMuch(t *testing.T) {
 	first.submit(t, time.Hour-time.Minute)
 }
 
-// TestSubmit_CanceledReplay: a replay of a canceled push takes no place, neither in Postgres nor in the cache.
+// TestSubmit_CanceledReplay: a replay of a canceled push takes no place, in Postgres or in the cache.
 func TestSubmit_CanceledReplay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -196,7 +196,7 @@ func TestSubmit_CanceledReplay(t *testing.T) {
 	if _, err := b.Cancel(t.Context(), b.tenant, p.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "anna"}) // and how it knows that the push is canceled
+	b.cache.Forget(quota.Recipient{Tenant: b.tenant, ID: "anna"}) // and with it, that the push is canceled
 	b.flush(t)
 	b.submit(t, 12*time.Hour)
 	if again := submit(); !again.Replayed || again.Push.Status != push.Canceled {

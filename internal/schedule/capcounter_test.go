@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// fakeCounts counts what it is told to, and how often it was asked.
+// fakeCounts returns set counts, and counts the queries.
 type fakeCounts struct {
 	used, asked, most int
 	takes             func()
@@ -34,9 +34,9 @@ func (c *fakeCounts) Recipients(ctx context.Context, tenant uuid.UUID, _ booking
 	return c.Pending(ctx, tenant, most)
 }
 
-// TestCapCounter_Believes: a tenant far from its cap costs a query a second, a tenant
-// near it a query for each request, and a tenant without a cap none.
-func TestCapCounter_Believes(t *testing.T) {
+// TestCapCounter_Trust: a tenant far from its cap costs a query a second, a tenant near it a query for each request,
+// and a tenant without a cap none.
+func TestCapCounter_Trust(t *testing.T) {
 	now, tenant := time.Now(), uuid.New()
 	c := &fakeCounts{}
 	counter := newCapCounter(c, func() time.Time { return now })
@@ -76,8 +76,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	c.used = 899
 	ask(100_000, 1, 899, 1)
 
-	// With ten slots left the count is good for half a millisecond, and for no
-	// more than ten.
+	// With ten slots left, the count is trusted for half a millisecond, and for ten pushes.
 	tenant, c.used = uuid.New(), 90
 	ask(100, 1, 90, 1)
 	now = now.Add(499 * time.Microsecond)
@@ -86,7 +85,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	now = now.Add(500 * time.Microsecond)
 	ask(100, 1, 90, 1)
 	booked(100, 10)
-	ask(100, 1, 90, 1) // what seems full is looked at
+	ask(100, 1, 90, 1) // a full cap is counted again
 	c.used = 100
 	booked(100, 10)
 	ask(100, 1, 100, 1)
@@ -98,10 +97,10 @@ func TestCapCounter_Believes(t *testing.T) {
 	c.used = 100
 	ask(100, 2, 100, 1)
 	c.used = 99
-	counter.forget(tenant, booking.DayOf(time.Time{})) // or until something is given back
+	counter.forget(tenant, booking.DayOf(time.Time{})) // or until room is given back
 	ask(100, 1, 99, 1)
 
-	// What takes long is not asked for all the time, even when nothing is left.
+	// A slow count is not repeated all the time, even when no room is left.
 	tenant, c.used = uuid.New(), 20_001
 	c.takes = func() { now = now.Add(200 * time.Millisecond) }
 	ask(20_000, 1, 20_001, 1)
@@ -131,7 +130,7 @@ func TestCapCounter_Believes(t *testing.T) {
 	}
 }
 
-// TestCapCounter_Forgets: counts that are not believed any more are dropped.
+// TestCapCounter_Forgets: expired counts are dropped.
 func TestCapCounter_Forgets(t *testing.T) {
 	now := time.Now()
 	counter := newCapCounter(&fakeCounts{}, func() time.Time { return now })
@@ -150,9 +149,8 @@ func TestCapCounter_Forgets(t *testing.T) {
 	}
 }
 
-// TestCapCounter_Reservations: an order that finds too few slots waits for open reservations,
-// and then takes what these gave back. A slot that may have been used counts, whatever
-// Postgres said meanwhile.
+// TestCapCounter_Reservations: an order that finds too few slots waits for open reservations, and then takes the slots
+// that these give back. A slot that may have been used counts, whatever Postgres counted meanwhile.
 func TestCapCounter_Reservations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tenant, c := uuid.New(), &fakeCounts{used: 97}
@@ -182,7 +180,7 @@ func TestCapCounter_Reservations(t *testing.T) {
 			t.Fatal("slots were given twice")
 		}
 
-		// The second booked nothing, and nobody can tell of the first: Postgres has not seen it.
+		// The second booked nothing. The first is in doubt: Postgres has not seen it.
 		second.release()
 		synctest.Wait()
 		if third != nil {
@@ -201,14 +199,14 @@ func TestCapCounter_Reservations(t *testing.T) {
 		want(fourth, 100, 0)
 		fourth.release()
 
-		// A booking that ends while Postgres counts may not be in the count.
+		// A booking that ends while Postgres counts may be missing from the count.
 		tenant, c.used = uuid.New(), 98
 		first = take(1)
 		time.Sleep(time.Millisecond)
 		c.takes = func() { first.settle([]booking.Decision{{Outcome: booking.Booked}}); c.takes = nil }
 		want(take(1), 99, 1)
 
-		// Who goes away while it waits leaves nothing behind.
+		// A caller that stops waiting leaves nothing behind.
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
 			if r, err := counter.reserve(ctx, tenant, push.Caps{PendingPushes: 100}, 1, nil); r != nil || !errors.Is(err, context.Canceled) {

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// tomorrow is noon of the next UTC day, from which a few hours lead nowhere else.
+// tomorrow is noon of the next UTC day: a few hours from it are still the same day.
 var tomorrow = began.Truncate(24 * time.Hour).Add(36 * time.Hour)
 
 func to(recipient string, at time.Time) schedule.Request {
@@ -36,8 +36,8 @@ func mustCap(t *testing.T, err error, want booking.Capped) {
 	}
 }
 
-// TestCaps_PendingPushes: of one request after another exactly the fourth is refused, at any service, and a canceled push
-// makes room at once.
+// TestCaps_PendingPushes: the fourth of several requests is refused, at any service, and a canceled push makes room at
+// once.
 func TestCaps_PendingPushes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,7 +76,7 @@ func TestCaps_PendingPushes(t *testing.T) {
 	_, err := submit(6, false)
 	mustCap(t, err, full)
 
-	// A move needs no place, another tenant has its own, and so does whoever has no cap.
+	// A move needs no place. Another tenant has its own room, and a tenant without a cap is never refused.
 	if _, err := b.Reschedule(t.Context(), b.tenant, booked[1].ID, tomorrow.Add(time.Hour), pendingCap(3)); err != nil {
 		t.Errorf("a move: %v", err)
 	}
@@ -90,10 +90,11 @@ func TestCaps_PendingPushes(t *testing.T) {
 	}
 }
 
-// TestCaps_RecipientsPerDay: another push of a recipient on the same day takes no room, and each day has room of its own.
+// TestCaps_RecipientsPerDay: another push to a recipient on the same day takes no room, and each day has room of its
+// own.
 func TestCaps_RecipientsPerDay(t *testing.T) {
 	t.Parallel()
-	b := newServers(t).open(t, nil) // without rules nobody looks at other bookings
+	b := newServers(t).open(t, nil) // without rules, other bookings are not read
 	b.Service = b.serviceAt(nil, time.Now)
 	submit := func(recipient string, at time.Time) (push.Push, error) {
 		res, err := b.Submit(t.Context(), b.tenant, to(recipient, at), schedule.Options{Caps: recipientsCap(2)})
@@ -122,7 +123,7 @@ func TestCaps_RecipientsPerDay(t *testing.T) {
 		mustCap(t, err, full)
 	}
 
-	// A move to the full day is refused and keeps the old place; one within it is not.
+	// A move to the full day is refused and keeps the old place; a move within it is not refused.
 	other, err := submit("carl", midnight.Add(30*time.Hour))
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +136,7 @@ func TestCaps_RecipientsPerDay(t *testing.T) {
 	if _, err := b.Reschedule(t.Context(), b.tenant, anna.ID, tomorrow, recipientsCap(2)); err != nil {
 		t.Errorf("a move within the day: %v", err)
 	}
-	// Only when anna has nothing left on that day is there a place.
+	// A place becomes free once anna has no push left on that day.
 	if _, err := b.Cancel(t.Context(), b.tenant, anna.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +158,7 @@ func TestCaps_RecipientsPerDay(t *testing.T) {
 	}
 }
 
-// TestCaps_DeferredToFullDay: a push that a conflict moves is under the cap of the day to which it moves.
+// TestCaps_DeferredToFullDay: a push that a conflict moves counts for the day to which it moves.
 func TestCaps_DeferredToFullDay(t *testing.T) {
 	t.Parallel()
 	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
@@ -185,7 +186,7 @@ func TestCaps_DeferredToFullDay(t *testing.T) {
 		t.Errorf("deferred to %s", p.SendAt)
 	}
 
-	// In a batch, too: what stands before it is booked once.
+	// Also in a batch, where the pushes before it are booked only once.
 	again = to("anna", tomorrow)
 	again.Defer = true
 	members := []schedule.Member{{Request: to("carl", tomorrow.Add(72*time.Hour))}, {Request: again}}
@@ -197,8 +198,8 @@ func TestCaps_DeferredToFullDay(t *testing.T) {
 	}
 }
 
-// TestCaps_Batches: members take room in their order, those that the quota refuses take none, and an atomic batch books
-// all or nothing.
+// TestCaps_Batches: members take room in their order, members that the quota refuses take none, and an atomic batch
+// books all or nothing.
 func TestCaps_Batches(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -261,8 +262,8 @@ func TestCaps_Replays(t *testing.T) {
 	mustCap(t, err, booking.Capped{Cap: booking.PendingPushes, Limit: 1, Used: 1})
 }
 
-// TestCaps_Concurrent: concurrent requests meet the cap exactly in one process. In several they exceed it by the number of
-// these requests at most, and afterwards the cap holds.
+// TestCaps_Concurrent: concurrent requests to one process meet the cap exactly. With several processes they exceed it
+// by the number of these requests at most, and afterwards the cap holds.
 func TestCaps_Concurrent(t *testing.T) {
 	t.Parallel()
 	const limit, crowd, each = 40, 8, 20
@@ -343,8 +344,7 @@ func TestCaps_NewTenant(t *testing.T) {
 	}
 }
 
-// crowdAt has so many do something at once, and says how many pushes are
-// pending then.
+// crowdAt runs do concurrently, crowd times, and returns the number of pending pushes afterwards.
 func crowdAt(t *testing.T, crowd int, do func(c int) error, b *bundle) int {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -366,7 +366,7 @@ func crowdAt(t *testing.T, crowd int, do func(c int) error, b *bundle) int {
 	return n
 }
 
-// TestCaps_OwnCaps: a tenant's own cap goes before that of all tenants.
+// TestCaps_OwnCaps: a tenant's own cap overrides the cap of all tenants.
 func TestCaps_OwnCaps(t *testing.T) {
 	n, none := 5, 0
 	usual := push.Caps{PendingPushes: 7, RecipientsPerDay: 9}

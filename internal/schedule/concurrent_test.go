@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// rush submits 64 requests at once at two API processes.
+// rush submits 64 concurrent requests to two API processes.
 func rush(t *testing.T, bundles [2]*bundle, tenant uuid.UUID, ask func(i int) (schedule.Request, schedule.Options)) (results []schedule.Result, errs []error) {
 	t.Helper()
 	const n = 64
@@ -41,7 +41,7 @@ func twoBundles(t *testing.T, s servers) [2]*bundle {
 }
 
 // TestSubmit_OneWinner: of 64 concurrent requests for one place at two API processes one is booked, whatever the cache
-// knows.
+// holds.
 func TestSubmit_OneWinner(t *testing.T) {
 	t.Parallel()
 	s := newServers(t)
@@ -111,7 +111,7 @@ func TestSubmit_ConcurrentReplays(t *testing.T) {
 		}
 	}
 	if first != 1 {
-		t.Errorf("%d were told that theirs was the first", first)
+		t.Errorf("%d results are not replays", first)
 	}
 	page, err := bundles[0].List(t.Context(), bundles[0].tenant, filterAll, positionFirst, 10)
 	list := page.Pushes

@@ -10,10 +10,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// due is a store in which pushes that became due at some times expire at others. It notes what it is asked.
+// due is a store whose pushes became due and expire at set times. It records the calls.
 type due struct {
 	now     time.Time
-	expires map[time.Time]time.Time // by when it became due
+	expires map[time.Time]time.Time // by when the push became due
 	asked   []string
 }
 
@@ -41,8 +41,8 @@ func (d *due) Expire(context.Context, []push.Lane, int) (ended []booking.Ended, 
 	return ended, nil
 }
 
-// TestExpirer_LooksAtNew: what was seen is looked at again when its time has come, and now and then; in between only what
-// became due since.
+// TestExpirer_LooksAtNew: pushes that were read are read again when the first of them expires, and now and then. In
+// between, only newly due pushes are read.
 func TestExpirer_LooksAtNew(t *testing.T) {
 	start := time.Now()
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// keeping counts what a keeper asks for.
+// keeping counts a keeper's calls.
 type keeping struct {
 	mu            sync.Mutex
 	made, dropped int
@@ -37,8 +37,8 @@ func (k *keeping) DropPartitions(_ context.Context, kept booking.Kept) ([]string
 	return []string{"pushes_20010101"}, nil
 }
 
-// TestKeeper: partitions are made and dropped at the start and every hour. What fails does not keep the rest from being done,
-// is logged, and comes again sooner.
+// TestKeeper: partitions are made and dropped at the start and every hour. A failure is logged, does not stop the other
+// work, and is retried sooner.
 func TestKeeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log testenv.Buffer

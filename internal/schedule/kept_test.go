@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestKeptRefusal_Text: what is written is read as it was, also strange texts.
+// TestKeptRefusal_Text: a refusal is read as it was written, also with unusual strings.
 func TestKeptRefusal_Text(t *testing.T) {
 	at := time.Date(2026, 12, 1, 9, 59, 59, 123456789, time.UTC)
 	for _, k := range []keptRefusal{
@@ -38,7 +38,7 @@ func exampleKept() keptRefusal {
 	}
 }
 
-// BenchmarkKeptRefusal writes a refusal as it is done, and by encoding/json.
+// BenchmarkKeptRefusal encodes a refusal by text, and by encoding/json.
 func BenchmarkKeptRefusal(b *testing.B) {
 	k := exampleKept()
 	b.Run("version 2", func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// model is one recipient in two bundles, and what the oracle holds of it.
+// model is one recipient in two bundles, and the oracle's view of it.
 type model struct {
 	bundles  []*bundle
 	services []*schedule.Service // one in each bundle
@@ -43,7 +43,7 @@ func newModel(t *rapid.T, bundles []*bundle) *model {
 	return m
 }
 
-// bundle is any of the two.
+// bundle returns one of the two.
 func (m *model) bundle(t *rapid.T) *schedule.Service {
 	return rapid.SampledFrom(m.services).Draw(t, "service")
 }
@@ -57,8 +57,7 @@ func (m *model) String() string {
 	return s
 }
 
-// wantAnswer holds the answer to a request for a place to the oracle. held is
-// what is in the way.
+// wantAnswer compares the answer to a request for a place with the oracle. held are the conflicting bookings.
 func (m *model) wantAnswer(t *rapid.T, held oracle, at time.Time, err error) (allowed bool) {
 	t.Helper()
 	if held.free(m.policy, at) {
@@ -98,8 +97,8 @@ func (m *model) wantDecision(t *rapid.T, held oracle, at time.Time, d quota.Deci
 	}
 }
 
-// sameViolation compares conflicts by time, and by id where that is known: the
-// members of a refused atomic batch are told of none.
+// sameViolation compares conflicts by time, and by id where that is known: the conflicts of a refused atomic batch do
+// not list its members.
 func sameViolation(got, want quota.Violation) bool {
 	byTime := func(x, y quota.Booking) int { return x.At.Compare(y.At) }
 	known := func(b quota.Booking) bool { return b.ID.Version() == 7 }
@@ -136,7 +135,7 @@ func (m *model) submit(t *rapid.T) {
 	}
 }
 
-// submitAnyTime lets the push be moved to the next free time, up to a latest.
+// submitAnyTime submits a push that may be moved to the next free time, up to a latest.
 func (m *model) submitAnyTime(t *rapid.T) {
 	r := request(moments.Draw(t, "at"))
 	r.Defer = true
@@ -174,7 +173,7 @@ func (m *model) submitBatch(t *rapid.T) {
 		case one.Err == nil:
 			held[one.Result.Push.ID] = at
 		case atomic && errors.Is(one.Err, schedule.ErrOthersRefused):
-			held[uuid.New()] = at // its id is not told
+			held[uuid.New()] = at // its id is unknown
 		default:
 			t.Fatalf("%v: member at %s: %v", m, at.Sub(began), one.Err)
 		}
@@ -252,8 +251,8 @@ func (m *model) forget(*rapid.T) {
 	m.bundles[0].cache.Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
-// TestService_Model drives a recipient's calendar through random submits, cancels and moves in any order, at two API
-// processes, with a cache that is warm, cold or lost, and without Redis. Every answer is that of the oracle.
+// TestService_Model drives a recipient's calendar through random submits, cancels and moves, at two API processes, with
+// a cache that is warm, cold or lost, and without Redis. Every answer matches the oracle.
 func TestService_Model(t *testing.T) {
 	t.Parallel()
 	with := newServers(t)
@@ -278,7 +277,7 @@ func TestService_Model(t *testing.T) {
 			testenv.Enough(enough, func() { rapid.Check(t, drive) })
 			t.Logf("the cache answered %d cold, %d free, %d blocked", answered("cold"), answered("free"), answered("blocked"))
 			if !enough() {
-				t.Error("the answers of the cache are too one-sided to show anything")
+				t.Error("the answers of the cache are too one-sided to prove anything")
 			}
 		})
 	}

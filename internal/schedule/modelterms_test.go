@@ -23,7 +23,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// termsModel is one recipient of a tenant whose policy changes, in two API processes, and what the oracle holds of it.
+// termsModel is one recipient of a tenant with changing policies in two API processes, and the oracle's view of it.
 type termsModel struct {
 	policytest.Scenario
 	services []*schedule.Service
@@ -34,7 +34,7 @@ type termsModel struct {
 	seen     map[string]int
 }
 
-// fileDocument is the policy of tenants without one of their own.
+// fileDocument is the policy of tenants without a policy of their own.
 func fileDocument() policy.Document {
 	limit := 2
 	return policy.Document{Rules: []policy.Rule{{Name: "rule-0", Limit: &limit, Window: "2h"}}}
@@ -60,7 +60,7 @@ func (m *termsModel) exec(t *rapid.T, sql string, args ...any) {
 	}
 }
 
-// changePolicy stores another document, or goes back to the file's.
+// changePolicy stores another document, or returns to the operator's file.
 func (m *termsModel) changePolicy(t *rapid.T) {
 	doc, stored := fileDocument(), []byte(nil)
 	if rapid.IntRange(0, 5).Draw(t, "own") > 0 {
@@ -76,7 +76,7 @@ func (m *termsModel) changePolicy(t *rapid.T) {
 	m.seen["policies"]++
 }
 
-// changePerson describes the recipient anew.
+// changePerson replaces the description of the recipient.
 func (m *termsModel) changePerson(t *rapid.T) {
 	m.Person = m.People().Draw(t, "person")
 	some := func(names []string) []string {
@@ -102,7 +102,7 @@ func (m *termsModel) service(t *rapid.T) *schedule.Service {
 	return rapid.SampledFrom(m.services).Draw(t, "service")
 }
 
-// ask draws a request, and has the oracle look at it.
+// ask draws a request, and passes it to the oracle.
 func (m *termsModel) ask(t *rapid.T) schedule.Request {
 	m.Kind = policytest.Kinds().Draw(t, "kind")
 	return schedule.Request{
@@ -110,7 +110,7 @@ func (m *termsModel) ask(t *rapid.T) schedule.Request {
 	}
 }
 
-// wantRefusal holds the answer to a request for a time that is not free to the oracle.
+// wantRefusal compares the answer to a request for a blocked time with the oracle.
 func (m *termsModel) wantRefusal(t *rapid.T, at time.Time, err error) {
 	t.Helper()
 	var refusal *schedule.Refusal
@@ -121,7 +121,8 @@ func (m *termsModel) wantRefusal(t *rapid.T, at time.Time, err error) {
 	m.seen["refused"]++
 }
 
-// wantDecision holds a decision to the oracle. offers is whether it has other times: none is free for one who opted out.
+// wantDecision compares a decision with the oracle. offers reports whether the decision offers other times: it offers
+// none to a recipient who opted out.
 func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision, offers bool) {
 	t.Helper()
 	var broken []string
@@ -135,7 +136,7 @@ func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision, of
 			want = m.Conflicts(m.Doc.Rules[i], at)
 		}
 		slices.SortFunc(conflicts, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-		if !slices.Equal(conflicts, want) && !slices.ContainsFunc(want, func(id uuid.UUID) bool { return id.Version() != 7 }) { // the ids of refused members are not told
+		if !slices.Equal(conflicts, want) && !slices.ContainsFunc(want, func(id uuid.UUID) bool { return id.Version() != 7 }) { // the ids of refused members are unknown
 			t.Fatalf("%v of %v at %s: %s conflicts with %v, want %v", m, m.Kind, at.In(m.Zone), v.Rule.Name, conflicts, want)
 		}
 	}
@@ -156,7 +157,7 @@ func (m *termsModel) wantDecision(t *rapid.T, at time.Time, d quota.Decision, of
 	}
 }
 
-// wantUnwanted reports whether the recipient does not want the push, and wants that to be the answer.
+// wantUnwanted reports whether the recipient has opted out of the push. Then err must be that refusal.
 func (m *termsModel) wantUnwanted(t *rapid.T, err error) bool {
 	t.Helper()
 	var unwanted *schedule.OptedOut
@@ -184,7 +185,7 @@ func (m *termsModel) wantUsage(t *rapid.T, at time.Time, usage []quota.Usage) {
 	}
 }
 
-// hold notes a booking.
+// hold records a booking.
 func (m *termsModel) hold(id uuid.UUID, at time.Time) {
 	m.Bookings = append(m.Bookings, quota.Booking{ID: id, At: at, Kind: m.Kind})
 }
@@ -193,8 +194,8 @@ func (m *termsModel) release(id uuid.UUID) {
 	m.Bookings = slices.DeleteFunc(slices.Clone(m.Bookings), func(b quota.Booking) bool { return b.ID == id })
 }
 
-// wantPlace says when a push is booked that asks for a time. It is false if it is refused, with an answer as the oracle wants
-// it. latest is how late it may be moved; zero: only out of quiet hours that defer.
+// wantPlace returns the expected send time of a push, or false if it is refused, after comparing the refusal with the
+// oracle. latest is the latest time to which it may be moved; zero: only out of quiet hours that defer.
 func (m *termsModel) wantPlace(t *rapid.T, at, latest time.Time, got push.Push, err error) (time.Time, bool) {
 	t.Helper()
 	if m.wantUnwanted(t, err) {
@@ -204,7 +205,7 @@ func (m *termsModel) wantPlace(t *rapid.T, at, latest time.Time, got push.Push, 
 	if !found && (!latest.IsZero() || m.Defers(at)) {
 		want, found = m.Next(at)
 		if latest.IsZero() && !found && err == nil {
-			return got.SendAt, true // further than the oracle sees
+			return got.SendAt, true // beyond what the oracle sees
 		}
 		found = found && (latest.IsZero() || !want.After(latest))
 	}
@@ -253,7 +254,7 @@ func (m *termsModel) submitBatch(t *rapid.T) {
 	}
 	for i, one := range members {
 		m.Kind = kinds[i]
-		if at := one.Request.SendAt; atomic && errors.Is(one.Err, schedule.ErrOthersRefused) { // its id is not told, nor where it was
+		if at := one.Request.SendAt; atomic && errors.Is(one.Err, schedule.ErrOthersRefused) { // its id and its place are unknown
 			if !m.Free(at) {
 				next, ok := m.Next(at)
 				if at = next; !ok {
@@ -273,7 +274,7 @@ func (m *termsModel) submitBatch(t *rapid.T) {
 	m.seen["batches"]++
 }
 
-// some draws one of the pushes that hold a place, and makes it the one that is asked about.
+// some draws one of the pushes that hold a place, and passes it to the oracle.
 func (m *termsModel) some(t *rapid.T) (b quota.Booking, ok bool) {
 	if len(m.Bookings) == 0 {
 		return b, false
@@ -353,9 +354,9 @@ func (m *termsModel) look(t *rapid.T) {
 	m.seen["looks"]++
 }
 
-// lookFree compares what is said to be free with what a submit that only validates is answered: at the ends of free spans, and at
-// times of the oracle. Then it does so for a move of one of the pushes.
-func (m *termsModel) lookFree(t *rapid.T) {
+// readFree compares the free times with the answers to submits that only validate: at the ends of free spans, and at
+// times of the oracle. Then it does the same for a move of one of the pushes.
+func (m *termsModel) readFree(t *rapid.T) {
 	r := m.ask(t)
 	from, until := r.SendAt, r.SendAt.Add(30*time.Hour)
 	m.wantFree(t, from, until, uuid.Nil, func(at time.Time) (push.Push, error) {
@@ -371,7 +372,7 @@ func (m *termsModel) lookFree(t *rapid.T) {
 	}
 }
 
-// wantFree wants a push to be booked at the times that are said to be free, and at no others.
+// wantFree checks that the free times accept a push, and that no other times do.
 func (m *termsModel) wantFree(t *rapid.T, from, until time.Time, without uuid.UUID, try func(at time.Time) (push.Push, error)) {
 	t.Helper()
 	a, err := m.service(t).Availability(context.Background(), quota.Recipient{Tenant: m.tenant, ID: "anna"}, m.Kind, from, until, without)
@@ -404,9 +405,9 @@ func (m *termsModel) forget(*rapid.T) {
 	m.caches[0].Forget(quota.Recipient{Tenant: m.tenant, ID: "anna"})
 }
 
-// TestService_TermsModel drives a recipient through random submits, batches, cancels and moves in any order, at two API
-// processes, while the tenant's policy and what is known of the recipient change. Every answer is that of the oracle, under
-// what is in force at that moment.
+// TestService_TermsModel drives a recipient through random submits, batches, cancels and moves, at two API processes,
+// while the tenant's policy and the recipient's description change. Every answer matches the oracle, by the policy and
+// the description at that moment.
 func TestService_TermsModel(t *testing.T) {
 	t.Parallel()
 	with := ownServers(t)
@@ -430,7 +431,7 @@ func TestService_TermsModel(t *testing.T) {
 		m := newTermsModel(t, execute, bundles, services, seen)
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": m.submit, "submit again": m.submit, "submit once more": m.submit, "and more": m.submit, "submit a batch": m.submitBatch,
-			"cancel": m.cancel, "move": m.move, "look": m.look, "look for free times": m.lookFree, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
+			"cancel": m.cancel, "move": m.move, "look": m.look, "free times": m.readFree, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
 		})
 	}
 	kinds := []string{"booked", "refused", "moved", "opted out", "usage", "batches", "moves", "looks", "free true", "free false", "policies", "cache cold", "cache free", "cache blocked"}

@@ -9,12 +9,10 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// oracle is a recipient's calendar, decided by brute force: it slides every
-// window over every second.
+// oracle is a recipient's calendar, decided by brute force: it slides every window over every second.
 type oracle map[uuid.UUID]time.Time
 
-// full returns the bookings in the windows that contain t and have no place
-// left, and how many are in the fullest.
+// full returns the bookings in the windows around t that have no place left, and the number of bookings in the fullest.
 func (o oracle) full(r quota.Rule, t time.Time) (ids []uuid.UUID, fullest int) {
 	for from := t.Add(time.Second - r.Window); !from.After(t); from = from.Add(time.Second) {
 		var in []uuid.UUID

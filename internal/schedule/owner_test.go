@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// register keeps who owns the lanes, and may fail.
+// register is a store of lane owners that may fail.
 type register struct {
 	lanes []push.Lane
 	fails atomic.Bool
@@ -36,8 +36,8 @@ func (r *register) LeaveLanes(context.Context, uuid.UUID) error {
 	return nil
 }
 
-// TestOwner_LosesLanes: a worker that cannot renew what it owns stops to look after it before another one begins, and
-// one that stops leaves everything at once.
+// TestOwner_LosesLanes: a worker that cannot renew its lanes gives them up before another one takes them, and a worker
+// that stops releases them at once.
 func TestOwner_LosesLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &register{lanes: push.Lanes(2)}
@@ -74,8 +74,8 @@ func TestOwner_LosesLanes(t *testing.T) {
 	})
 }
 
-// TestOwner_Shares: three workers share the lanes in equal parts, none is owned twice, and those of a worker that stops
-// are soon looked after again.
+// TestOwner_Shares: three workers share the lanes in equal parts, no lane is owned twice, and the lanes of a worker
+// that stops soon have an owner again.
 func TestOwner_Shares(t *testing.T) {
 	t.Parallel()
 	b := ownServers(t).open(t, threeRules)
@@ -109,14 +109,14 @@ func TestOwner_Shares(t *testing.T) {
 	testenv.Until(t, 50*time.Millisecond, "three workers share the lanes", func() bool { return shared(owners...) })
 	for i, o := range owners {
 		if n := o.Workers(); n < 2 || n > 3 {
-			t.Errorf("worker %d takes itself for one of %d", i, n)
+			t.Errorf("worker %d counts %d workers", i, n)
 		}
 	}
 	stops[1]()
 	testenv.Until(t, 50*time.Millisecond, "two workers share the lanes", func() bool { return shared(owners[0], owners[2]) })
 }
 
-// TestOwner_Workers: a worker estimates by its part of the lanes how many workers there are.
+// TestOwner_Workers: a worker estimates the number of workers by its share of the lanes.
 func TestOwner_Workers(t *testing.T) {
 	t.Parallel()
 	r := &register{}

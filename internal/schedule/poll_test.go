@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// works is Redis at work.
+// works reports a working Redis.
 func works(context.Context) error { return nil }
 
 // next waits for the next wake-up to be handled.
@@ -25,7 +25,7 @@ func next(t testing.TB, handled <-chan push.WakeUp) push.WakeUp {
 	}
 }
 
-// TestPoller_RedisAway: the poller looks at the lanes that it owns once Redis has been away for long enough, and for a
+// TestPoller_RedisAway: the poller processes the lanes that it owns once Redis has been down for long enough, and for a
 // while after Redis is back.
 func TestPoller_RedisAway(t *testing.T) {
 	t.Parallel()
@@ -36,9 +36,9 @@ func TestPoller_RedisAway(t *testing.T) {
 	type handledKey struct{}
 	p := schedule.NewPoller(all, func(context.Context) error { return redis }, handler(func(ctx context.Context, w push.WakeUp) error {
 		ctx.Value(handledKey{}).(chan push.WakeUp) <- w
-		return errors.New("which is logged")
+		return errors.New("an error to log")
 	}), quiet, func() time.Time { return now }, schedule.PollerConfig{Patience: time.Minute, ArmLease: time.Hour})
-	// pass returns what the handlers that it starts are given, some time after the pass before.
+	// pass returns the wake-ups that its handlers get, some time after the pass before.
 	pass := func(after time.Duration, redisIs error, wantPolling bool) chan push.WakeUp {
 		t.Helper()
 		now, redis = now.Add(after), redisIs
@@ -61,15 +61,15 @@ func TestPoller_RedisAway(t *testing.T) {
 	pass(time.Hour, nil, true)
 	pass(time.Hour-1, nil, true)
 	pass(time.Hour, gone, true)
-	pass(time.Hour, nil, true) // the hour begins anew
+	pass(time.Hour, nil, true) // the hour starts again
 	pass(time.Hour-1, nil, true)
 	pass(1, nil, false)
-	pass(time.Hour, gone, false) // and so does patience
+	pass(time.Hour, gone, false) // and so does the patience
 	pass(time.Minute, nil, false)
 	pass(time.Minute, gone, false)
 }
 
-// TestPoller_HangingHandler: a look that hangs delays no other lane, and Run waits for it at the end.
+// TestPoller_HangingHandler: a handler that hangs delays no other lane, and Run waits for it at the end.
 func TestPoller_HangingHandler(t *testing.T) {
 	t.Parallel()
 	two := lanes(push.Lanes(2))
@@ -92,8 +92,8 @@ func TestPoller_HangingHandler(t *testing.T) {
 	stop()
 	select {
 	case <-done:
-		t.Error("Run returned while a look was under way")
-	case <-time.After(50 * time.Millisecond): // it may not return, so this is what can be waited for
+		t.Error("Run returned while a handler was running")
+	case <-time.After(50 * time.Millisecond): // Run must not return, so a fixed time has to do
 	}
 	close(release)
 	if err := <-done; err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// ahead answers what is ahead of each lane, and notes from when on it was asked.
+// ahead returns set counts for each lane, and records since when each was counted.
 type ahead struct {
 	answer push.Ahead
 	err    error
@@ -29,8 +29,8 @@ func (a *ahead) Ahead(_ context.Context, lanes []push.CountedLane, _ time.Durati
 	return answers, a.err
 }
 
-// TestPromoter_Parts: a lane is armed once for each moment and 256 pushes, and what was armed is not counted again,
-// unless it may be lost.
+// TestPromoter_Parts: a lane is armed once for each moment and 256 pushes. Armed moments are not counted again, unless
+// their wake-ups may be lost.
 func TestPromoter_Parts(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UTC().Truncate(time.Second)
@@ -65,7 +65,7 @@ func TestPromoter_Parts(t *testing.T) {
 	}
 }
 
-// TestPromoter_LaneComesAndGoes: what another worker may have neglected is counted.
+// TestPromoter_LaneComesAndGoes: pushes that another worker may have missed are counted.
 func TestPromoter_LaneComesAndGoes(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -83,8 +83,8 @@ func TestPromoter_LaneComesAndGoes(t *testing.T) {
 	}
 }
 
-// TestPromoter_Questions: lanes are asked for together once each of them has been counted alone.
-func TestPromoter_Questions(t *testing.T) {
+// TestPromoter_Queries: lanes share a query once each of them has been counted alone.
+func TestPromoter_Queries(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	st := &ahead{answer: push.Ahead{Now: now, Until: now.Add(time.Minute)}}
@@ -92,25 +92,25 @@ func TestPromoter_Questions(t *testing.T) {
 	for _, want := range []int{4, 1, 1} {
 		st.times, st.from = 0, nil
 		if _, err := p.Pass(t.Context()); err != nil || st.times != want || len(st.from) != 4 {
-			t.Errorf("%d questions for %d lanes, want %d; %v", st.times, len(st.from), want, err)
+			t.Errorf("%d queries for %d lanes, want %d; %v", st.times, len(st.from), want, err)
 		}
 	}
 }
 
-// owns is what a worker owns now.
+// owns is an owner whose lanes change.
 type owns struct{ lanes lanes }
 
 func (o *owns) Lanes() []push.Lane { return o.lanes }
 
-// TestPromoter_Overdue: a lane with something that has been due for a second is armed again, and looked at without the
-// queue after the arm lease, but not for what waits for its channel.
+// TestPromoter_Overdue: a lane with a push that has been due for a second is armed again. After the arm lease it is
+// processed without the queue. Pushes that wait for their channel are ignored.
 func TestPromoter_Overdue(t *testing.T) {
 	t.Parallel()
 	now := time.Now().UTC()
 	for name, row := range map[string]struct {
-		oldest map[string]time.Duration
-		armed  int
-		looked int
+		oldest  map[string]time.Duration
+		armed   int
+		handled int
 	}{
 		"due just now":       {map[string]time.Duration{"log": 900 * time.Millisecond}, 0, 0},
 		"overdue":            {map[string]time.Duration{"log": 1100 * time.Millisecond}, 1, 0},
@@ -125,8 +125,8 @@ func TestPromoter_Overdue(t *testing.T) {
 			for channel, since := range row.oldest {
 				st.answer.Oldest[channel] = now.Add(-since)
 			}
-			looked, found := make(chan push.WakeUp, 10), 0
-			d := waits{handler(func(_ context.Context, w push.WakeUp) error { looked <- w; return errors.New("which is logged") })}
+			handled, found := make(chan push.WakeUp, 10), 0
+			d := waits{handler(func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("an error to log") })}
 			p := schedule.NewPromoter(st, q, all, d, quiet, func(n int) { found += n }, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 			if _, err := p.Pass(t.Context()); err != nil {
 				t.Fatal(err)
@@ -134,21 +134,21 @@ func TestPromoter_Overdue(t *testing.T) {
 			armed := q.take()
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			_ = p.Run(ctx) // waits for the looks
-			if len(armed) != row.armed || len(looked) < row.looked || row.looked == 0 && len(looked) > 0 || (found > 0) != (row.looked > 0) {
-				t.Errorf("armed %+v, looked %d times, found %d", armed, len(looked), found)
+			_ = p.Run(ctx) // waits for the deliveries
+			if len(armed) != row.armed || len(handled) < row.handled || row.handled == 0 && len(handled) > 0 || (found > 0) != (row.handled > 0) {
+				t.Errorf("armed %+v, handled %d wake-ups, found %d", armed, len(handled), found)
 			}
 		})
 	}
 }
 
-// waits is a deliverer for which the channel waits has to wait.
+// waits is a deliverer with a channel "waits" whose pushes must wait.
 type waits struct{ handler }
 
 func (waits) Waits(channel string) bool { return channel == "waits" }
 
-// TestPromoter_ArmsWhatIsBooked: by a real store, everything that becomes due within the horizon is armed for its
-// moment, and nothing else.
+// TestPromoter_ArmsWhatIsBooked: with a real store, pushes that become due within the horizon are armed for their
+// moments, and no others.
 func TestPromoter_ArmsWhatIsBooked(t *testing.T) {
 	t.Parallel()
 	b := ownServers(t).open(t, threeRules)

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// TestRecent_Bounds: a recipient is remembered for at least the time that was asked for, and not for ever; and however
-// many there are, only so many are kept.
+// TestSubmitHistory_Bounds: a recipient is remembered for at least recentTime, but not forever, and the number of
+// recipients is bounded.
 func TestRecent_Bounds(t *testing.T) {
 	now := time.Now()
 	r := newRecent(func() time.Time { return now })
 	r.most = 100
 	for i, want := range []history{never, once, often, often} {
 		if got := r.note(1); got != want {
-			t.Fatalf("noted %d times, it is known as %d", i, got)
+			t.Fatalf("noted %d times: history %d", i, got)
 		}
 	}
 	for range 3 {
 		now = now.Add(recentTime)
 		if r.note(1) != often {
-			t.Fatal("one that comes again and again is forgotten")
+			t.Fatal("a frequent recipient is forgotten")
 		}
 	}
 	r.record(1, refused)
@@ -30,10 +30,10 @@ func TestRecent_Bounds(t *testing.T) {
 		t.Fatal("a refusal is remembered in spite of a push that was booked")
 	}
 	if now = now.Add(recentTime); r.note(2) != never || !r.known(2) || !r.known(1) || r.known(3) {
-		t.Fatal("what is known is not what was noted")
+		t.Fatal("known differs from the noted recipients")
 	}
 	if now = now.Add(recentTime); r.note(1) != never {
-		t.Error("remembered for ever")
+		t.Error("remembered forever")
 	}
 	for key := range int64(1000) {
 		r.note(key)

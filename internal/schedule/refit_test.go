@@ -22,14 +22,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// refitBundle is a tenant without limits who has booked many pushes.
+// refitBundle is a tenant without limits and with many bookings.
 type refitBundle struct {
 	*bundle
 	servers servers
 	booked  []push.Push // by send time and id
 }
 
-// setupRefit books pushes for some recipients at random, from ten minutes on.
+// setupRefit books pushes for some recipients at random times, from ten minutes on.
 func setupRefit(t *testing.T, seed uint64, recipients, pushes int) *refitBundle {
 	t.Helper()
 	s := ownServers(t)
@@ -61,8 +61,8 @@ func inOrder(pushes []push.Push) {
 	slices.SortFunc(pushes, func(a, b push.Push) int { return cmp.Or(a.SendAt.Compare(b.SendAt), bytes.Compare(a.ID[:], b.ID[:])) })
 }
 
-// refitDocument has a rolling rule, one of a calendar in a zone with daylight saving of half an hour, and one with a scope. A
-// category is free.
+// refitDocument has a rolling rule, a calendar rule in a zone with half an hour of daylight saving, and a rule with a
+// scope. One category is free.
 func refitDocument() *policy.Document {
 	return &policy.Document{
 		Rules: []policy.Rule{
@@ -74,7 +74,7 @@ func refitDocument() *policy.Document {
 	}
 }
 
-// fits says which rules of refitDocument forbid a push beside others of its recipient, by counting.
+// fits returns the rules of refitDocument that forbid a push beside its recipient's other pushes, by counting.
 func fits(t *testing.T, others []push.Push, p push.Push) (forbidden []string) {
 	t.Helper()
 	if p.Category == "free" {
@@ -123,7 +123,7 @@ func fits(t *testing.T, others []push.Push, p push.Push) (forbidden []string) {
 	return forbidden
 }
 
-// replay is a forecast by brute force, and what fitted.
+// replay computes a forecast by brute force, and returns which pushes fit.
 func (b *refitBundle) replay(t *testing.T) (f policy.Forecast, fitted map[uuid.UUID]bool) {
 	t.Helper()
 	f.ByRule, fitted = map[string]int{}, map[uuid.UUID]bool{}
@@ -147,7 +147,7 @@ func (b *refitBundle) policies() *schedule.Policies {
 	return schedule.NewPolicies(b.store, schedule.PoliciesConfig{Channels: []string{"log", "sms"}})
 }
 
-// TestForecast_BruteForce: a forecast says what a replay by brute force says, and changes nothing.
+// TestForecast_BruteForce: a forecast equals a replay by brute force, and changes nothing.
 func TestForecast_BruteForce(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2) {
@@ -170,11 +170,11 @@ func TestForecast_BruteForce(t *testing.T) {
 	}
 }
 
-// crashing is a store whose worker dies at a call: before Postgres hears of it, or when it has done it.
+// crashing is a store whose worker dies at a call, before or after Postgres executes it.
 type crashing struct {
 	*store.Store
 	left   *int
-	waited chan<- struct{} // is told that the worker waits for others to commit; nil: nobody is
+	waited chan<- struct{} // signals that the worker waits for commits of others; may be nil
 }
 
 func (c crashing) Deciders(ctx context.Context) ([]string, error) {
@@ -217,8 +217,8 @@ func (b *refitBundle) refitter(c crashing) loop.Loop {
 	return schedule.NewRefitter(c, b.cache, b.queue, quiet, schedule.RefitterConfig{MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute})
 }
 
-// carryOn has workers carry an operation on, of which each dies at its next crash, and reports how many died.
-func (b *refitBundle) carryOn(t *testing.T, op uuid.UUID, crashes func(worker int) int) (died int) {
+// runToEnd runs an operation with workers that die at their next crash, and returns how many died.
+func (b *refitBundle) runToEnd(t *testing.T, op uuid.UUID, crashes func(worker int) int) (died int) {
 	t.Helper()
 	for worker := 0; ; worker++ {
 		left := crashes(worker)
@@ -243,8 +243,8 @@ func (b *refitBundle) carryOn(t *testing.T, op uuid.UUID, crashes func(worker in
 	}
 }
 
-// TestRefit: each push that does not fit moves to its next free time, or is canceled where it has none, or where all are to be:
-// whatever dies in between. The others stay where they are.
+// TestRefit: each push that does not fit moves to its next free time. It is canceled if there is none, or if the
+// operation cancels all. Crashes change nothing of this. The others stay where they are.
 func TestRefit(t *testing.T) {
 	for _, apply := range []policy.Apply{policy.Reslot, policy.Cancel} {
 		t.Run(string(apply), func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestRefit(t *testing.T) {
 			if err != nil || op == nil || op.Version != v.Number || op.Status != policy.Running {
 				t.Fatal(v, op, err)
 			}
-			died := b.carryOn(t, op.ID, func(worker int) int { return worker + 1 })
+			died := b.runToEnd(t, op.ID, func(worker int) int { return worker + 1 })
 			if died < 5 {
 				t.Errorf("only %d workers died", died)
 			}
@@ -274,7 +274,7 @@ func TestRefit(t *testing.T) {
 				switch {
 				case fitted[p.ID]:
 					if p.Status != push.Scheduled || !p.SendAt.Equal(before.SendAt) || p.Gen != before.Gen {
-						t.Errorf("a push that fits became %+v", p)
+						t.Errorf("a push that fits changed: %+v", p)
 					}
 				case p.Status == push.Canceled:
 					if canceled++; p.LastError != booking.ChangedReason || apply == policy.Reslot && p.TTL > 0 {
@@ -303,7 +303,7 @@ func TestRefit(t *testing.T) {
 	}
 }
 
-// wantNextFree wants all that is booked to fit, and what was moved at its first free time.
+// wantNextFree checks that all bookings fit, and that moved ones are at their first free time.
 func (b *refitBundle) wantNextFree(t *testing.T, fitted map[uuid.UUID]bool) {
 	t.Helper()
 	inOrder(b.booked)
@@ -333,8 +333,8 @@ func (b *refitBundle) wantNextFree(t *testing.T, fitted map[uuid.UUID]bool) {
 	}
 }
 
-// changes is the earliest time behind a blocked one at which that may change: where a window with another push begins or ends,
-// or a day.
+// changes returns the earliest time after a blocked one at which the answer may change: the start or end of a window
+// with another push, or of a day.
 func changes(t *testing.T, others []push.Push, p push.Push) time.Time {
 	t.Helper()
 	lordHowe, err := time.LoadLocation("Australia/Lord_Howe")
@@ -355,7 +355,7 @@ func changes(t *testing.T, others []push.Push, p push.Push) time.Time {
 	return first
 }
 
-// TestRefit_Replaced: another change ends an operation, and with it what it still had to do.
+// TestRefit_Replaced: another change ends an operation with all its remaining work.
 func TestRefit_Replaced(t *testing.T) {
 	t.Parallel()
 	b := setupRefit(t, 3, 3, 60)
@@ -377,7 +377,7 @@ func TestRefit_Replaced(t *testing.T) {
 		t.Fatal(second, err)
 	}
 	testenv.Exec(t, b.servers.postgres, `UPDATE policy_operations SET lease_until = NULL`)
-	b.carryOn(t, first.ID, func(int) int { return 0 })
+	b.runToEnd(t, first.ID, func(int) int { return 0 })
 	after, err := b.policies().Operation(t.Context(), b.tenant, first.ID)
 	if err != nil || after.Status != policy.Replaced || after.Canceled != before.Canceled || after.EndedAt.IsZero() {
 		t.Errorf("%+v, %v", after, err)

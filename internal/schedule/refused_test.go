@@ -31,7 +31,8 @@ func (s *refusedCounts) AddRefused(_ context.Context, counts []push.RefusedCount
 	return nil
 }
 
-// TestRefusals: a push counts once, and once for each of its rules; nothing is lost while Postgres is away, and nothing counts twice.
+// TestRefusals: a push counts once, and once for each of its rules. While Postgres is away no count is lost, and none
+// counts twice.
 func TestRefusals(t *testing.T) {
 	st := &refusedCounts{err: errors.New("away"), added: map[push.RefusedCount]int{}}
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))
@@ -62,7 +63,7 @@ func TestRefusals(t *testing.T) {
 	none.count(tenant, &keptRefusal{})
 }
 
-// TestRefusals_Bounded: a tenant that thinks up categories takes no more memory than it may, and no other's.
+// TestRefusals_Bounded: a tenant with very many categories is limited to its share of the memory.
 func TestRefusals_Bounded(t *testing.T) {
 	st := &refusedCounts{added: map[push.RefusedCount]int{}}
 	r := NewRefusals(st, slog.New(slog.DiscardHandler))

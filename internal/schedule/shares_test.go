@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestShares_Bulk: the first pushes of a tenant for a second are prompt, the others bulk; other seconds and tenants are
-// not concerned, and the memory is bounded.
+// TestBursts_Bulk: the first pushes of a tenant for a second are prompt, the others bulk. Other seconds and tenants are
+// not affected, and the memory is bounded.
 func TestShares_Bulk(t *testing.T) {
 	s := newShares()
 	loud, quiet, at := uuid.New(), uuid.New(), time.Now()
@@ -29,7 +29,7 @@ func TestShares_Bulk(t *testing.T) {
 	for i := range 3 * rememberedShares {
 		s.bulk(quiet, at.Add(time.Duration(i)*time.Second))
 		if n := len(s.newer) + len(s.older); n > 2*rememberedShares {
-			t.Fatalf("%d shares are remembered", n)
+			t.Fatalf("%d seconds are remembered", n)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestSparing: looks that take long come more rarely, but for those that find much. They take a fiftieth of the time.
+// TestThrottle: slow searches run less often, except after a full one. They take a fiftieth of the time.
 func TestSparing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s sparing
@@ -34,7 +34,7 @@ func TestSparing(t *testing.T) {
 					t.Fatal(err)
 				}
 				if next := time.Since(began); looked && next != row.next {
-					t.Errorf("%+v: the next look came after %s", row, next)
+					t.Errorf("%+v: the next search came after %s", row, next)
 				}
 			}
 		}

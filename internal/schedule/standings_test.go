@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// askedStore counts what is asked about recipients.
+// askedStore counts the queries for recipients.
 type askedStore struct {
 	*store.Store
 	asked int
@@ -33,8 +33,8 @@ func (s *askedStore) Standings(ctx context.Context, tenant uuid.UUID, ids []stri
 	return s.Store.Standings(ctx, tenant, ids, file)
 }
 
-// TestStandings_Batch: whatever a batch has to know of the recipients of its members, it asks for all of them at once, whether it
-// books them or only says what is wrong with them.
+// TestStandings_Batch: a batch reads its members' recipients in one query, whether it books them or only validates
+// them.
 func TestStandings_Batch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -53,7 +53,7 @@ func TestStandings_Batch(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(i int, r *schedule.Request)
 		most   int
-		faults []string // of who is described, and of who is not
+		faults []string // for a described recipient, and for an unknown one
 	}{
 		"well":            {func(_ int, r *schedule.Request) { r.To = "there" }, 0, []string{"[]", "[]"}},
 		"local times":     {func(_ int, r *schedule.Request) { local(r); r.To = "there" }, 1, []string{"[]", "[]"}},

@@ -28,9 +28,9 @@ func TestSubmit_Times(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		change  func(r *schedule.Request)
-		sendAt  time.Duration // from the beginning
+		sendAt  time.Duration // after began
 		expires time.Duration
-		faults  []string // the fields at fault
+		faults  []string // the invalid fields
 	}{
 		{"as asked", func(r *schedule.Request) {}, time.Hour, time.Hour + day, nil},
 		{"in another zone", func(r *schedule.Request) { r.SendAt = r.SendAt.In(time.FixedZone("", 3600)) }, time.Hour, time.Hour + day, nil},
@@ -73,8 +73,8 @@ func TestSubmit_Times(t *testing.T) {
 	}
 }
 
-// TestSubmit_Wakes: the lane of a push that is due within the horizon is woken for it by its submitter, or by who moves
-// it there: the lane's owner may have counted that moment before. For any other, and for a refused one, it is not.
+// TestSubmit_Wakes: a submit, or a move, of a push to a time within the horizon wakes the push's lane, because the
+// lane's owner may have counted that moment before. Any other push, or a refused one, wakes no lane.
 func TestSubmit_Wakes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -135,7 +135,7 @@ func TestSubmit_Replays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	past := request(-time.Hour) // as the same request looks two hours later
+	past := request(-time.Hour) // the same request, two hours later
 	for name, r := range map[string]schedule.Request{"again": request(time.Hour), "much later": past} {
 		res, err := b.Submit(t.Context(), b.tenant, r, options)
 		if err != nil || !res.Replayed || res.Push.ID != first.Push.ID {
@@ -189,7 +189,7 @@ func TestSubmitBatch_Replays(t *testing.T) {
 	}
 }
 
-// TestSubmit_BadMessageReleasesPlace: the cache forgets what it held for a message that Postgres refuses.
+// TestSubmit_BadMessageReleasesPlace: the cache forgets the place of a message that Postgres refuses.
 func TestSubmit_BadMessageReleasesPlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -226,7 +226,7 @@ func TestService_TenantsApart(t *testing.T) {
 	}
 }
 
-// TestRefusal_BeyondHorizon: no free time is offered that no push can be scheduled for.
+// TestRefusal_BeyondHorizon: a refusal offers no free time beyond the horizon.
 func TestRefusal_BeyondHorizon(t *testing.T) {
 	b := newServers(t).open(t, quota.Policy{{Name: "month", Limit: 1, Window: 30 * 24 * time.Hour}})
 	r := request(360 * 24 * time.Hour)

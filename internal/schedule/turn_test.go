@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// TestTurns_RestBesideNeighbours: a tenant that looks at recipients with very many bookings leaves half of the time to
-// its neighbours. Alone it goes on at once.
+// TestPermits_RestBesideNeighbours: a tenant that reads recipients with very many bookings leaves half of the time to
+// its neighbours. Alone, it continues at once.
 func TestTurns_RestBesideNeighbours(t *testing.T) {
 	for _, row := range []struct {
 		name       string

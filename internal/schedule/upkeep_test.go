@@ -23,7 +23,7 @@ func (b *bundle) claim(t testing.TB, lease time.Duration) booking.Claim {
 	return c
 }
 
-// TestReaper: a lost attempt ends as its channel tries again, and a push that has failed gives its place back.
+// TestReaper: a lost attempt ends by its channel's retry rules, and a push that has failed frees its place.
 func TestReaper(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -41,7 +41,7 @@ func TestReaper(t *testing.T) {
 			lost := 0
 			retry := func(channel string) push.Retry {
 				if channel != "log" {
-					t.Errorf("asked how %q tries again", channel)
+					t.Errorf("asked for the retry rules of %q", channel)
 				}
 				return row.retry
 			}
@@ -63,7 +63,7 @@ func TestReaper(t *testing.T) {
 	}
 }
 
-// TestExpirer: a push that is too late expires and gives its place back, in the cache as well.
+// TestExpirer: a push that is too late expires and frees its place, in the cache as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
 	b := ownServers(t).open(t, threeRules)
@@ -88,7 +88,7 @@ func TestExpirer(t *testing.T) {
 
 // TestLoops_EndWithContext: the loops end with their context, and leave nothing running.
 func TestLoops_EndWithContext(t *testing.T) {
-	b := ownServers(t).beside(t).open(t, threeRules) // whose store it closes
+	b := ownServers(t).beside(t).open(t, threeRules) // the test closes its store
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())
@@ -120,7 +120,7 @@ func TestLoops_EndWithContext(t *testing.T) {
 	look := func() error {
 		return goleak.Find(before, goleak.IgnoreTopFunction("github.com/redis/go-redis/v9/maintnotifications.(*CircuitBreakerManager).cleanupLoop"))
 	}
-	testenv.UntilWhole(t, 0, func() string { // a look waits for less than a second
+	testenv.UntilWhole(t, 0, func() string { // a handler runs for less than a second
 		if left := look(); left != nil {
 			return left.Error()
 		}
@@ -128,7 +128,7 @@ func TestLoops_EndWithContext(t *testing.T) {
 	})
 }
 
-// signal is a queue that tells that it was used.
+// signal is a queue that signals its use.
 type signal chan struct{}
 
 func (s signal) Arm(context.Context, []push.WakeUp) error {
