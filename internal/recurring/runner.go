@@ -37,7 +37,7 @@ const (
 // submitter submits pushes.
 type submitter interface {
 	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
-	Made(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
+	Submitted(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
 }
 
 // campaigner makes campaigns of other ones.
@@ -139,7 +139,7 @@ func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
 	p, run := &o.Schedule, push.Run{Schedule: o.Schedule.ID, At: o.At}
 	options := optionsOf(o)
 	if o.Begun > patience && !(p.CatchUp == push.CatchUpLast && latest(o)) {
-		id, made, err := r.pushes.Made(ctx, p.Tenant, options)
+		id, made, err := r.pushes.Submitted(ctx, p.Tenant, options)
 		switch {
 		case err != nil:
 			r.log.WarnContext(ctx, "occurrence not looked up; it is tried again", "schedule", p.ID, "at", o.At, "error", err)

@@ -105,14 +105,14 @@ type auditPace struct {
 
 // The bounds of a pause.
 const (
-	gapOfAudit   = gapOfLook - 1
-	longestPause = 20 * time.Second // short enough that no other worker takes over the pass
+	auditGapFactor = gapFactor - 1
+	longestPause   = 20 * time.Second // short enough that no other worker takes over the pass
 )
 
 func newAuditPace(now func() time.Time, interval time.Duration, last *booking.AuditResult) auditPace {
-	p := auditPace{now: now, spread: interval * 3 / 4, factor: gapOfAudit}
+	p := auditPace{now: now, spread: interval * 3 / 4, factor: auditGapFactor}
 	if last != nil && last.Busy > 0 {
-		p.factor = max(1, min(gapOfAudit, float64(p.spread)/float64(last.Busy)-1))
+		p.factor = max(1, min(auditGapFactor, float64(p.spread)/float64(last.Busy)-1))
 	}
 	p.end = now().Add(p.spread)
 	return p

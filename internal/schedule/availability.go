@@ -13,13 +13,13 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Availability lists the times at which a push of a kind could be booked for a recipient, and the bookings and rules
+// Availability lists the times when a push of a kind could be booked for a recipient, and the bookings and rules
 // that block the other times.
 type Availability struct {
 	Slots
 	Policy   quota.Policy    // the rules for the push
 	Free     []quota.Span    // send times that a submit accepts now, in order
-	Now      time.Time       // the second at which Free was computed
+	Now      time.Time       // the current second when Free was computed
 	Zone     *time.Location  // of the recipient, or else of the policy
 	OptedOut booking.OptOuts // the opt-outs that match the push; with any, Free is empty
 }
@@ -34,9 +34,9 @@ const maxAvailability = 5000
 // NOTHING.
 func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (Availability, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
-	turn := &turn{}
-	defer turn.end()
-	held, of, known, err := s.shown(ctx, turn, r, from, until)
+	permit := &permit{}
+	defer permit.end()
+	held, of, known, err := s.shown(ctx, permit, r, from, until)
 	if err != nil {
 		return Availability{}, fmt.Errorf("availability: %w", err)
 	}
@@ -52,7 +52,7 @@ func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quot
 	return a, nil
 }
 
-// open returns the part of [from, until) in which pushes may be scheduled at all: not in the past, and not beyond the
+// open returns the part of [from, until) that pushes may be scheduled in: not in the past, and not beyond the
 // horizon.
 func (s *Service) open(now, from, until time.Time) quota.Span {
 	return quota.Span{From: later(from, now.Truncate(quota.Second)), Until: earliest(until, now.Add(s.cfg.MaxHorizon).Truncate(quota.Second).Add(quota.Second))}

@@ -66,7 +66,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 			continue
 		}
 		identify(&d.Push, o, strconv.Itoa(i))
-		d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
+		d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
 		order.Drafts = append(order.Drafts, d)
 		planned, sendAt[i] = append(planned, i), d.Push.SendAt
 	}
@@ -97,7 +97,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 	failpoint.Hit(failpoint.BatchCommitted)
 	if !order.DryRun {
 		for i := range order.Drafts {
-			if who := order.Drafts[i].Recipient(); s.recent.known(push.RecipientKey(tenant, who.ID)) {
+			if who := order.Drafts[i].Recipient(); s.submits.known(push.RecipientKey(tenant, who.ID)) {
 				s.cache.Forget(who)
 			}
 		}
@@ -111,7 +111,7 @@ func (s *Service) bookMembers(ctx context.Context, tenant uuid.UUID, members []M
 		}
 	}
 	why := explanations{drafts: order.Drafts}
-	defer why.turn.end()
+	defer why.permit.end()
 	for n, i := range planned {
 		bulkhead.Yield()
 		m := &members[i]

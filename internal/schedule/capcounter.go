@@ -16,7 +16,7 @@ import (
 
 // capCounter tracks how much of their caps tenants use. Postgres counts. The counter trusts a count for a short time,
 // and adds what this process booked since. The time gets shorter as less room is left, so that other processes cannot
-// use up the rest before it ends. An order reserves the room that it may need before it is booked, so that two
+// use up the rest before it ends. Before an order is booked, it reserves all room that it could need, so that two
 // concurrent requests do not get the same room. If too little is left, the order waits until no other reservation is
 // open, and Postgres counts again. Only concurrent bookings of other processes can exceed a cap.
 type capCounter struct {
@@ -42,9 +42,9 @@ type subject struct {
 
 // capCount is the known usage of a subject. The counter's mutex protects it.
 type capCount struct {
-	turn  chan struct{} // holds one element while an order counts, waits or takes room; the others queue
-	freed chan struct{} // signals to that order that a reservation has ended
-	users int           // number of orders that use this count; it stays in memory while there are any
+	permit chan struct{} // holds one element while an order counts, waits or takes room; the others queue
+	freed  chan struct{} // signals to that order that a reservation has ended
+	users  int           // number of orders that use this count; it stays in memory while there are any
 
 	limit, counted int       // the count in Postgres, at most one above the limit
 	since          int       // room used by this process since that count began
@@ -57,7 +57,7 @@ type capCount struct {
 func (n *capCount) used() int { return n.counted + n.since + n.reserved }
 
 const (
-	// perSlot is how long a count is trusted for each place that is left, up to a second. No tenant books twenty
+	// A count is trusted for perSlot per place that is left, up to a second. No tenant books twenty
 	// thousand pushes a second.
 	perSlot = 50 * time.Microsecond
 
@@ -114,8 +114,8 @@ func (r *reservation) take(ctx context.Context, s subject, limit, n int) (used i
 	arrived, count := r.counter.now(), r.counter.enter(s)
 	r.room[s] = 0
 	select {
-	case count.turn <- struct{}{}:
-		defer func() { <-count.turn }()
+	case count.permit <- struct{}{}:
+		defer func() { <-count.permit }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
@@ -142,7 +142,7 @@ func (c *capCounter) enter(s subject) *capCount {
 		if now := c.now(); len(c.counts) >= maxCounts {
 			maps.DeleteFunc(c.counts, func(_ subject, n *capCount) bool { return n.users == 0 && !now.Before(n.until) })
 		}
-		count = &capCount{turn: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
+		count = &capCount{permit: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 		c.counts[s] = count
 	}
 	count.users++
@@ -150,7 +150,7 @@ func (c *capCounter) enter(s subject) *capCount {
 }
 
 // makeSure returns once it is known whether n places are left for an order. The order arrived at the given time and
-// holds count.turn.
+// holds count.permit.
 func (c *capCounter) makeSure(ctx context.Context, s subject, count *capCount, limit, n int, arrived time.Time) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

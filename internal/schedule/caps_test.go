@@ -158,7 +158,7 @@ func TestCaps_RecipientsPerDay(t *testing.T) {
 	}
 }
 
-// TestCaps_DeferredToFullDay: a push that a conflict moves counts for the day to which it moves.
+// TestCaps_DeferredToFullDay: a push that a conflict moves counts for its new day.
 func TestCaps_DeferredToFullDay(t *testing.T) {
 	t.Parallel()
 	perDay := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}

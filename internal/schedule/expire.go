@@ -17,10 +17,10 @@ import (
 const portion = 500
 
 // An expirer searches pushes that became due since lookBack before its last search: a push may be booked for a minute
-// ago, and its commit takes a while. Every lookAtAll it searches all due pushes.
+// ago, and its commit takes a while. Every searchAllEvery it searches all due pushes.
 const (
-	lookBack  = time.Minute + 15*time.Second
-	lookAtAll = 10 * time.Minute
+	lookBack       = time.Minute + 15*time.Second
+	searchAllEvery = 10 * time.Minute
 )
 
 // expireStore ends up to limit pushes that could not be sent in time. NextExpiry returns when the first push that
@@ -35,13 +35,13 @@ type expireStore interface {
 // each pass ended.
 func NewExpirer(st expireStore, lanes owner, cache *quota.Cache, log *slog.Logger, expired func(pushes int)) loop.Loop {
 	var (
-		spare sparing
+		pause throttle
 		e     = expirer{store: st}
 	)
 	return loop.Loop{Name: "expire", Interval: time.Second, Log: log, Pass: func(ctx context.Context) (full bool, err error) {
 		var ended []booking.Ended
-		full, err = spare.look(func() (bool, error) {
-			ended, err = e.look(ctx, lanes.Lanes())
+		full, err = pause.run(func() (bool, error) {
+			ended, err = e.search(ctx, lanes.Lanes())
 			return len(ended) == portion, err
 		})
 		for _, p := range ended {
@@ -60,14 +60,14 @@ type expirer struct {
 	store    expireStore
 	lanes    []push.Lane // lanes that the other fields describe
 	all      time.Time   // time of the last search of all due pushes; zero: none yet
-	looked   time.Time   // time of the last search
+	searched time.Time   // time of the last search
 	next     time.Time   // earliest expiry found; zero: none
 	expiring bool        // the last pass ended some; there may be more
 }
 
 // search ends the pushes that have expired.
-func (e *expirer) look(ctx context.Context, lanes []push.Lane) ([]booking.Ended, error) {
-	if !slices.Equal(lanes, e.lanes) || e.looked.Sub(e.all) >= lookAtAll {
+func (e *expirer) search(ctx context.Context, lanes []push.Lane) ([]booking.Ended, error) {
+	if !slices.Equal(lanes, e.lanes) || e.searched.Sub(e.all) >= searchAllEvery {
 		*e = expirer{store: e.store, lanes: lanes}
 	}
 	if e.expiring {
@@ -79,13 +79,13 @@ func (e *expirer) look(ctx context.Context, lanes []push.Lane) ([]booking.Ended,
 	}
 	var since time.Time
 	if !e.all.IsZero() {
-		since = e.looked.Add(-lookBack)
+		since = e.searched.Add(-lookBack)
 	}
 	next, now, err := e.store.NextExpiry(ctx, lanes, since)
 	if err != nil {
 		return nil, err
 	}
-	if e.looked = now; e.all.IsZero() {
+	if e.searched = now; e.all.IsZero() {
 		e.all = now
 	}
 	if e.next.IsZero() || !next.IsZero() && next.Before(e.next) {

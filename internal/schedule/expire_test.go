@@ -71,7 +71,7 @@ func TestExpirer_LooksAtNew(t *testing.T) {
 		{901, two, 1, []string{"2m55s", "expire"}},
 	} {
 		d.now, d.asked = at(row.at), nil
-		ended, err := e.look(t.Context(), row.lanes)
+		ended, err := e.search(t.Context(), row.lanes)
 		if err != nil || len(ended) != row.ended || !slices.Equal(d.asked, row.asked) {
 			t.Errorf("at %d s: %d ended, %v, asked %q, want %+v", row.at, len(ended), err, d.asked, row)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// foldPeriod is how often stat deltas are added up. Queries also count the deltas that are not added yet.
+// Every foldPeriod, stat deltas are added up. Queries also count the deltas that are not added yet.
 const foldPeriod = 2 * time.Second
 
 // foldStore adds stat deltas to the stats, unless another worker is doing so.
@@ -17,7 +17,7 @@ type foldStore interface {
 	Recount(ctx context.Context, every time.Duration) (counted bool, err error)
 }
 
-// recountPeriod is how often a worker searches a tenant to recount. A tenant is recounted when its last count is older
+// Every recountPeriod, a worker searches a tenant to recount. A tenant is recounted when its last count is older
 // than recountEvery.
 const (
 	recountPeriod = time.Minute

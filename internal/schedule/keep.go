@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// keepStore makes the partitions that will be needed, and drops those whose records have all passed their retention.
+// keepStore makes the partitions that will be needed, and drops partitions whose records have all expired.
 type keepStore interface {
 	MakePartitions(ctx context.Context) (made int, err error)
 	DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error)

@@ -216,7 +216,7 @@ func (m *model) move(t *rapid.T) {
 	}
 }
 
-func (m *model) look(t *rapid.T) {
+func (m *model) readBack(t *rapid.T) {
 	anna, at := quota.Recipient{Tenant: m.tenant, ID: "anna"}, began.Add(moments.Draw(t, "at"))
 	usage, d, err := m.bundle(t).Quota(t.Context(), anna, quota.Kind{}, at)
 	if err != nil || d.Allowed() != m.held.free(m.policy, at) {
@@ -264,7 +264,7 @@ func TestService_Model(t *testing.T) {
 				m := newModel(t, bundles)
 				t.Repeat(map[string]func(*rapid.T){
 					"submit": m.submit, "submit again": m.submit, "submit once more": m.submit, "and more": m.submit, "submit any time": m.submitAnyTime, "submit a batch": m.submitBatch,
-					"cancel": m.cancel, "move": m.move, "look": m.look, "forget": m.forget,
+					"cancel": m.cancel, "move": m.move, "read": m.readBack, "forget": m.forget,
 				})
 			}
 			answered := func(state string) int {

@@ -195,7 +195,7 @@ func (m *termsModel) release(id uuid.UUID) {
 }
 
 // wantPlace returns the expected send time of a push, or false if it is refused, after comparing the refusal with the
-// oracle. latest is the latest time to which it may be moved; zero: only out of quiet hours that defer.
+// oracle. It may be moved up to latest; zero: only out of quiet hours that defer.
 func (m *termsModel) wantPlace(t *rapid.T, at, latest time.Time, got push.Push, err error) (time.Time, bool) {
 	t.Helper()
 	if m.wantUnwanted(t, err) {
@@ -312,7 +312,7 @@ func (m *termsModel) move(t *rapid.T) {
 	m.seen["moves"]++
 }
 
-func (m *termsModel) look(t *rapid.T) {
+func (m *termsModel) readBack(t *rapid.T) {
 	r, anna := m.ask(t), quota.Recipient{Tenant: m.tenant, ID: "anna"}
 	against := m.optOuts.Of(m.Kind).Any()
 	usage, answer, err := m.service(t).Quota(context.Background(), anna, m.Kind, r.SendAt)
@@ -407,7 +407,7 @@ func (m *termsModel) forget(*rapid.T) {
 
 // TestService_TermsModel drives a recipient through random submits, batches, cancels and moves, at two API processes,
 // while the tenant's policy and the recipient's description change. Every answer matches the oracle, by the policy and
-// the description at that moment.
+// the description of the moment.
 func TestService_TermsModel(t *testing.T) {
 	t.Parallel()
 	with := ownServers(t)
@@ -431,7 +431,7 @@ func TestService_TermsModel(t *testing.T) {
 		m := newTermsModel(t, execute, bundles, services, seen)
 		t.Repeat(map[string]func(*rapid.T){
 			"submit": m.submit, "submit again": m.submit, "submit once more": m.submit, "and more": m.submit, "submit a batch": m.submitBatch,
-			"cancel": m.cancel, "move": m.move, "look": m.look, "free times": m.readFree, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
+			"cancel": m.cancel, "move": m.move, "read": m.readBack, "free times": m.readFree, "forget": m.forget, "change the policy": m.changePolicy, "change the person": m.changePerson,
 		})
 	}
 	kinds := []string{"booked", "refused", "moved", "opted out", "usage", "batches", "moves", "looks", "free true", "free false", "policies", "cache cold", "cache free", "cache blocked"}

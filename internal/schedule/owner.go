@@ -21,7 +21,7 @@ const (
 	renewRetry  = 250 * time.Millisecond // after a failed renewal
 )
 
-// leaveTimeout is how long a worker that stops waits for Postgres.
+// leaveTimeout bounds how long a worker that stops waits for Postgres.
 const leaveTimeout = time.Second
 
 // laneStore records the owners of lanes.

@@ -38,7 +38,7 @@ func NewPoller(lanes owner, works func(context.Context) error, d deliverer, log 
 	return &Poller{lanes: lanes, works: works, deliverer: d, log: log, now: now, cfg: cfg}
 }
 
-// pollInterval is how often the lanes are processed.
+// The lanes are processed every pollInterval.
 const pollInterval = 500 * time.Millisecond
 
 // Run polls until ctx ends, and then waits for the lanes in progress.

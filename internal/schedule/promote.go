@@ -62,7 +62,7 @@ type Promoter struct {
 // PromoterConfig configures a Promoter. Both times are above 0.
 type PromoterConfig struct {
 	Horizon time.Duration // how long before its send time a push is armed
-	// ArmLease is how long a push may be overdue although it was armed. After that, this worker processes the lane
+	// ArmLease bounds how long a push may be overdue although it was armed. After that, this worker processes the lane
 	// without a wake-up, because the queue may accept wake-ups and not deliver them.
 	ArmLease time.Duration
 }

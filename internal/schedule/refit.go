@@ -37,7 +37,7 @@ const rememberedRecipients = 200_000
 
 // refitter applies changes of policies to existing bookings.
 type refitter struct {
-	store  refitStore
+	store  operationStore
 	cache  *quota.Cache
 	waker  waker
 	log    *slog.Logger
@@ -47,12 +47,12 @@ type refitter struct {
 
 	began bool // rechecked the pushes that the operator's file had put off: the file may have changed since
 
-	of     uuid.UUID // the operation that done belongs to
-	looked map[string]bool
+	operation uuid.UUID // the operation that adapted belongs to
+	adapted   map[string]bool
 }
 
 // operationStore takes operations and records their progress.
-type refitStore interface {
+type operationStore interface {
 	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
@@ -67,7 +67,7 @@ type refitStore interface {
 // put off. If the change also applies to existing bookings, it then adapts these, one recipient per transaction. Every
 // worker runs the loop. One worker at a time has an operation; after a crash another worker continues it, and repeating
 // a step changes nothing.
-func NewRefitter(st refitStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
+func NewRefitter(st operationStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
 	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
 	r.turns.Owner = func(op *booking.Refitting) uuid.UUID { return op.Tenant }
 	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*booking.Refitting, error) {
@@ -121,17 +121,17 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 	if err != nil {
 		return err
 	}
-	if r.of != op.ID || len(r.looked) > rememberedRecipients {
-		r.of, r.looked = op.ID, map[string]bool{}
+	if r.operation != op.ID || len(r.adapted) > rememberedRecipients {
+		r.operation, r.adapted = op.ID, map[string]bool{}
 	}
 	for _, recipient := range page.Recipients {
-		if r.looked[recipient] {
+		if r.adapted[recipient] {
 			continue
 		}
 		if err := r.recipient(ctx, op, recipient); err != nil {
 			return err
 		}
-		r.looked[recipient] = true
+		r.adapted[recipient] = true
 	}
 	if err := r.store.PassOperation(ctx, op, page); err != nil {
 		return err

@@ -333,7 +333,7 @@ func (b *refitBundle) wantNextFree(t *testing.T, fitted map[uuid.UUID]bool) {
 	}
 }
 
-// changes returns the earliest time after a blocked one at which the answer may change: the start or end of a window
+// changes returns the earliest time after a blocked one that may have another answer: the start or end of a window
 // with another push, or of a day.
 func changes(t *testing.T, others []push.Push, p push.Push) time.Time {
 	t.Helper()

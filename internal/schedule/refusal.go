@@ -118,18 +118,18 @@ type reading struct {
 	known    bool // the view and the terms are read
 	cut      bool // there are too many bookings to read more
 	deciders map[quota.Kind]*quota.Decider
-	turn     *turn
+	permit   *permit
 }
 
 // newReading returns an empty reading. The caller ends its permit.
 func newReading(who quota.Recipient, without map[uuid.UUID]bool) *reading {
-	return &reading{who: who, without: without, turn: &turn{}}
+	return &reading{who: who, without: without, permit: &permit{}}
 }
 
 // refuse explains the refusal of a single push.
 func (s *Service) refuse(ctx context.Context, p *push.Push, without map[uuid.UUID]bool, v booking.Decision) error {
 	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, without)
-	defer x.turn.end()
+	defer x.permit.end()
 	return s.refusal(ctx, x, booking.KindOf(p), p.SendAt, v)
 }
 
@@ -167,7 +167,7 @@ func (x *reading) add(booked []quota.Booking) {
 func (s *Service) decide(ctx context.Context, x *reading, kind quota.Kind, at time.Time, times int) (quota.Decision, error) {
 	for ; ; times *= 8 {
 		if !x.known || !x.view.Shows(at, x.of.Terms.Reach()) {
-			if err := s.look(ctx, x, at, times); err != nil {
+			if err := s.read(ctx, x, at, times); err != nil {
 				return quota.Decision{}, err
 			}
 		}
@@ -193,16 +193,16 @@ func (x *reading) decider(kind quota.Kind, now time.Time) *quota.Decider {
 }
 
 // read reads the bookings within times the policy's reach around a time, in addition to those read before.
-func (s *Service) look(ctx context.Context, x *reading, at time.Time, times int) error {
+func (s *Service) read(ctx context.Context, x *reading, at time.Time, times int) error {
 	reach := s.terms(x.who.Tenant).Reach()
-	if err := s.lookAt(ctx, x, quota.Around(at, reach, times)); err != nil || x.of.Terms.Reach() <= reach {
+	if err := s.readView(ctx, x, quota.Around(at, reach, times)); err != nil || x.of.Terms.Reach() <= reach {
 		return err
 	}
-	return s.lookAt(ctx, x, quota.Around(at, x.of.Terms.Reach(), times)) // the policy has changed
+	return s.readView(ctx, x, quota.Around(at, x.of.Terms.Reach(), times)) // the policy has changed
 }
 
 // readView reads the bookings of a view, in addition to those read before.
-func (s *Service) lookAt(ctx context.Context, x *reading, view quota.View) error {
+func (s *Service) readView(ctx context.Context, x *reading, view quota.View) error {
 	if x.view.From.Before(view.From) && !x.view.From.IsZero() {
 		view.From = x.view.From
 	}
@@ -229,7 +229,7 @@ func (s *Service) timeline(ctx context.Context, x *reading, from, until time.Tim
 		return line, until, err
 	}
 	if !all {
-		if err := x.turn.take(ctx, s.crowds, x.who.Tenant); err != nil {
+		if err := x.permit.take(ctx, s.crowds, x.who.Tenant); err != nil {
 			return line, until, err
 		}
 		if x.of, err = s.store.Standing(ctx, x.who, s.cfg.Policy); err != nil {
@@ -255,8 +255,8 @@ func timelineOf(held []booking.Held, without map[uuid.UUID]bool) quota.Timeline 
 // usage returns the usage of every rule around a push.
 func (s *Service) usage(ctx context.Context, p *push.Push) ([]quota.Usage, error) {
 	x := newReading(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, nil)
-	defer x.turn.end()
-	if err := s.look(ctx, x, p.SendAt, 1); err != nil {
+	defer x.permit.end()
+	if err := s.read(ctx, x, p.SendAt, 1); err != nil {
 		return nil, err
 	}
 	return x.of.Policy(booking.KindOf(p)).Usage(x.view.Timeline, p.SendAt), nil
@@ -267,9 +267,9 @@ type explanations struct {
 	drafts []booking.Draft
 	of     map[quota.Recipient]*reading
 	batch  map[uuid.UUID]bool
-	turn   turn     // shared by all readings
+	permit permit   // shared by all readings
 	last   *reading // the reading returned last
-	read   int      // number of bookings read, without those of the last reading
+	read   int      // number of bookings read, without the last reading
 }
 
 // recipient returns the reading of a recipient. It forgets all others once they hold very many bookings.
@@ -289,7 +289,7 @@ func (e *explanations) recipient(r quota.Recipient) *reading {
 			clear(e.of)
 			e.read = 0
 		}
-		x = &reading{who: r, without: e.batch, turn: &e.turn}
+		x = &reading{who: r, without: e.batch, permit: &e.permit}
 		e.of[r] = x
 	}
 	e.read -= x.view.Len()

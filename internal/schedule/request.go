@@ -73,7 +73,7 @@ func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (bookin
 }
 
 // planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.
-// known are the standings read so far.
+// known caches standings; nil: read when needed.
 func (s *Service) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {

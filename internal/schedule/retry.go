@@ -19,7 +19,7 @@ import (
 // errRetried: another request has retried the push meanwhile.
 var errRetried = errors.New("the push was retried meanwhile")
 
-// retryTries is how often a retry is tried. Each concurrent retry of the same push can use up one try.
+// retryTries bounds the tries of a retry. Each concurrent retry of the same push can use up one try.
 const retryTries = 10
 
 // Retry books a failed or expired push again, as a new push. The request determines the send time, what to do if there

@@ -26,9 +26,9 @@ type Service struct {
 	rules   []string // names of the rules in the operator's file
 	now     func() time.Time
 	caps    *capCounter
-	crowds  *turns
-	recent  *recent
-	shares  *shares
+	crowds  *permits
+	submits *submitHistory
+	bursts  *bursts
 }
 
 // Config configures a Service.
@@ -103,7 +103,7 @@ type observer interface {
 func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
 	return &Service{
 		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg, rules: booking.OrNone(cfg.Policy).Names(),
-		caps: newCapCounter(st, now), crowds: newTurns(cfg.Neighbours), recent: newRecent(now), shares: newShares(),
+		caps: newCapCounter(st, now), crowds: newPermits(cfg.Neighbours), submits: newSubmitHistory(now), bursts: newBursts(),
 	}
 }
 

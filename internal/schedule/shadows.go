@@ -20,7 +20,7 @@ const (
 
 // Shadows counts what shadow rules would have refused. A nil Shadows counts nothing.
 type Shadows struct {
-	gathered[booking.ShadowCount]
+	countBuffer[booking.ShadowCount]
 	now func() time.Time
 }
 
@@ -31,7 +31,7 @@ type shadowStore interface {
 
 // NewShadows returns an empty counter.
 func NewShadows(st shadowStore, log *slog.Logger, now func() time.Time) *Shadows {
-	return &Shadows{now: now, gathered: gathered[booking.ShadowCount]{
+	return &Shadows{now: now, countBuffer: countBuffer[booking.ShadowCount]{
 		name: "store counts of shadow rules", log: log, most: mostShadows, perTenant: tenantShadows,
 		of:    func(c *booking.ShadowCount) (uuid.UUID, *int) { return c.Tenant, &c.Pushes },
 		store: st.AddShadows,

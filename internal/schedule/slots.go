@@ -14,7 +14,7 @@ import (
 // Slots is a recipient's calendar: bookings and blocked intervals.
 type Slots struct {
 	Bookings []booking.Held
-	Blocked  []quota.Interval // intervals in which nothing can be booked, sorted by their beginning
+	Blocked  []quota.Interval // intervals without a free time, sorted by their beginning
 	Next     time.Time        // where to continue if the calendar was cut for its size; zero: it is complete
 }
 
@@ -25,9 +25,9 @@ const maxSlots = 10_000
 // channel means the default channel.
 func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
-	turn := &turn{}
-	defer turn.end()
-	held, of, complete, err := s.shown(ctx, turn, r, from, until)
+	permit := &permit{}
+	defer permit.end()
+	held, of, complete, err := s.shown(ctx, permit, r, from, until)
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
@@ -48,10 +48,9 @@ func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known t
 	return slots
 }
 
-// shown reads the bookings of a calendar, and the bookings around it that affect it. If there are too many, known is
-// the time up to which the calendar is complete.
+// shown reads the bookings of a calendar, and the bookings around it that affect it. The calendar is complete up to known.
 func (s *Service) shown(
-	ctx context.Context, turn *turn, r quota.Recipient, from, until time.Time,
+	ctx context.Context, permit *permit, r quota.Recipient, from, until time.Time,
 ) (held []booking.Held, of booking.Standing, known time.Time, err error) {
 	reach := shownReach(s.terms(r.Tenant))
 	held, of, few, err := s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
@@ -61,7 +60,7 @@ func (s *Service) shown(
 	}
 	complete := until.Add(reach)
 	if err == nil && !few {
-		if err = turn.take(ctx, s.crowds, r.Tenant); err == nil {
+		if err = permit.take(ctx, s.crowds, r.Tenant); err == nil {
 			of, held, complete, err = s.manyBookings(ctx, r, from, until)
 		}
 	}

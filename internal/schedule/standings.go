@@ -49,7 +49,7 @@ func (s *Service) standing(ctx context.Context, who quota.Recipient, known *stan
 	return s.store.Standing(ctx, who, s.cfg.Policy)
 }
 
-// among returns a recipient's standing from those of a batch, and reads more of them until it is found.
+// among returns a recipient's standing from the standings of a batch, and reads more of them until it is found.
 func (s *Service) among(ctx context.Context, who quota.Recipient, known *standings) (of booking.Standing, ok bool) {
 	for {
 		if of, ok = known.read[who.ID]; ok || known.err != nil || len(known.toRead) == 0 {

@@ -65,7 +65,7 @@ func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o O
 // submit books a draft.
 func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d booking.Draft, o Options) (Result, error) {
 	identify(&d.Push, o, "")
-	d.Push.Bulk = !o.ValidateOnly && s.shares.bulk(tenant, d.Push.SendAt)
+	d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
 	who := d.Recipient()
 
 	// If the cache finds no place, confirm it in Postgres before refusing. Ask the cache only about recipients that
@@ -77,7 +77,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 		key    = push.RecipientKey(tenant, who.ID)
 	)
 	if !o.ValidateOnly {
-		before = s.recent.note(key)
+		before = s.submits.note(key)
 	}
 	sure := !r.Defer && d.Retried == nil // the conflict of a retry may be another retry
 	again := before == refused && sure && o.IdempotencyKey == ""
@@ -90,12 +90,12 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	}
 	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
 		if err := s.confirmRefusal(ctx, &d); err != nil {
-			s.recent.record(key, refused)
+			s.submits.record(key, refused)
 			return Result{}, err
 		}
 	}
 	if before == refused {
-		s.recent.record(key, often)
+		s.submits.record(key, often)
 	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
@@ -119,7 +119,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
-			s.recent.record(key, refused)
+			s.submits.record(key, refused)
 		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // Submitted returns the push that an earlier submit with these options has made, if there is one. It submits nothing.
-func (s *Service) Made(ctx context.Context, tenant uuid.UUID, o Options) (id uuid.UUID, made bool, err error) {
+func (s *Service) Submitted(ctx context.Context, tenant uuid.UUID, o Options) (id uuid.UUID, made bool, err error) {
 	p := push.Push{Tenant: tenant}
 	identify(&p, o, "")
 	all, err := s.store.Keyed(ctx, tenant, p.IdempotencyID)

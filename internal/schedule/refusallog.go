@@ -109,7 +109,7 @@ const (
 
 // Refusals counts refused pushes. A nil Refusals counts nothing.
 type Refusals struct {
-	gathered[push.RefusedCount]
+	countBuffer[push.RefusedCount]
 }
 
 // refusedStore adds counts to the stored ones.
@@ -119,7 +119,7 @@ type refusedStore interface {
 
 // NewRefusals returns an empty counter.
 func NewRefusals(st refusedStore, log *slog.Logger) *Refusals {
-	return &Refusals{gathered[push.RefusedCount]{
+	return &Refusals{countBuffer[push.RefusedCount]{
 		name: "store counts of refused pushes", log: log, most: mostRefused, perTenant: tenantRefused,
 		of:    func(c *push.RefusedCount) (uuid.UUID, *int) { return c.Tenant, &c.Pushes },
 		store: st.AddRefused,

@@ -14,28 +14,28 @@ import (
 // The maximum number of concurrent requests that hold a recipient with very many bookings in memory, overall and per
 // tenant. Each takes about 20 MB, and a processor for a moment.
 const (
-	allTurns    = 2
-	tenantTurns = 1
+	allPermits    = 2
+	tenantPermits = 1
 )
 
 // permits limits the requests that read such recipients.
-type turns struct {
+type permits struct {
 	*bulkhead.Bulkhead[uuid.UUID]
 	neighbours *bulkhead.Neighbours[uuid.UUID]
 }
 
-func newTurns(neighbours *bulkhead.Neighbours[uuid.UUID]) *turns {
-	return &turns{bulkhead.New[uuid.UUID](allTurns, tenantTurns), neighbours}
+func newPermits(neighbours *bulkhead.Neighbours[uuid.UUID]) *permits {
+	return &permits{bulkhead.New[uuid.UUID](allPermits, tenantPermits), neighbours}
 }
 
 // permit belongs to one request. It is acquired when it is first needed.
-type turn struct {
-	from  *turns
+type permit struct {
+	from  *permits
 	loan  *bulkhead.Loan[uuid.UUID]
 	began time.Time
 }
 
-func (t *turn) take(ctx context.Context, from *turns, tenant uuid.UUID) (err error) {
+func (t *permit) take(ctx context.Context, from *permits, tenant uuid.UUID) (err error) {
 	if t.loan != nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (t *turn) take(ctx context.Context, from *turns, tenant uuid.UUID) (err err
 }
 
 // end releases the permit. Call it when the bookings are no longer needed.
-func (t *turn) end() {
+func (t *permit) end() {
 	if t.loan != nil {
 		t.from.neighbours.Rest(t.loan, t.began)
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestPermits_RestBesideNeighbours: a tenant that reads recipients with very many bookings leaves half of the time to
 // its neighbours. Alone, it continues at once.
-func TestTurns_RestBesideNeighbours(t *testing.T) {
+func TestPermits_RestBesideNeighbours(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		neighbours *bulkhead.Neighbours[uuid.UUID]
@@ -23,11 +23,11 @@ func TestTurns_RestBesideNeighbours(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				loud, calm, all := uuid.New(), uuid.New(), newTurns(row.neighbours)
+				loud, calm, all := uuid.New(), uuid.New(), newPermits(row.neighbours)
 				row.neighbours.Seen(loud)
 				row.neighbours.Seen(calm)
-				take := func() *turn {
-					one := &turn{}
+				take := func() *permit {
+					one := &permit{}
 					if err := one.take(t.Context(), all, loud); err != nil {
 						t.Fatal(err)
 					}

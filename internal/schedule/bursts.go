@@ -9,34 +9,34 @@ import (
 
 // bursts counts each tenant's pushes by send second, as far as this process booked them recently. Pushes beyond
 // promptShare are bulk: they are sent after other tenants' pushes that are due by then.
-type shares struct {
+type bursts struct {
 	mu           sync.Mutex
-	newer, older map[share]int
+	newer, older map[tenantSecond]int
 }
 
-type share struct {
+type tenantSecond struct {
 	tenant uuid.UUID
 	second int64 // Unix
 }
 
 const (
-	// promptShare is how many pushes of a tenant for one second are not bulk.
+	// The first promptShare pushes of a tenant for a second are not bulk.
 	promptShare = 200
 	// rememberedSeconds is the size of each half; the two take about 20 MB at most. A tenant that spreads its pushes
 	// over more seconds has no burst.
-	rememberedShares = 100_000
+	rememberedSeconds = 100_000
 )
 
-func newShares() *shares { return &shares{newer: map[share]int{}} }
+func newBursts() *bursts { return &bursts{newer: map[tenantSecond]int{}} }
 
 // bulk counts a push, and reports whether the tenant has many for its second.
-func (s *shares) bulk(tenant uuid.UUID, at time.Time) bool {
+func (s *bursts) bulk(tenant uuid.UUID, at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.newer) >= rememberedShares {
-		s.newer, s.older = map[share]int{}, s.newer
+	if len(s.newer) >= rememberedSeconds {
+		s.newer, s.older = map[tenantSecond]int{}, s.newer
 	}
-	key := share{tenant, at.Unix()}
+	key := tenantSecond{tenant, at.Unix()}
 	n, known := s.newer[key]
 	if !known {
 		n = s.older[key]

@@ -12,16 +12,16 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 )
 
-// flushPeriod is how often counts are stored, and flushPortion how many one statement stores.
+// Counts are stored every flushPeriod, up to flushPortion in a statement.
 const (
-	gatheredPeriod  = 5 * time.Second
-	gatheredPortion = 5_000
+	flushPeriod  = 5 * time.Second
+	flushPortion = 5_000
 )
 
 // countBuffer collects counts of pushes and adds them to the counts in Postgres every few seconds, so that no submit
 // waits for it. Counts not stored yet are lost if the process is killed. Two counts C are added up if they are equal
 // except for the number.
-type gathered[C comparable] struct {
+type countBuffer[C comparable] struct {
 	name            string // name of the loop
 	log             *slog.Logger
 	most, perTenant int // distinct counts between two flushes, overall and per tenant; more are dropped
@@ -34,14 +34,14 @@ type gathered[C comparable] struct {
 }
 
 // Run stores the counts every few seconds, until ctx ends.
-func (g *gathered[C]) Run(ctx context.Context) error {
-	return loop.Loop{Name: g.name, Interval: gatheredPeriod, Log: g.log, Pass: func(ctx context.Context) (full bool, err error) {
+func (g *countBuffer[C]) Run(ctx context.Context) error {
+	return loop.Loop{Name: g.name, Interval: flushPeriod, Log: g.log, Pass: func(ctx context.Context) (full bool, err error) {
 		return false, g.Flush(ctx)
 	}}.Run(ctx)
 }
 
 // add adds to the counts.
-func (g *gathered[C]) add(counts ...C) {
+func (g *countBuffer[C]) add(counts ...C) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, c := range counts {
@@ -67,8 +67,8 @@ func (g *gathered[C]) add(counts ...C) {
 }
 
 // Flush stores the collected counts. After an error it keeps the counts, even though they may have been stored.
-func (g *gathered[C]) Flush(ctx context.Context) (err error) {
-	for portion := range slices.Chunk(g.take(), gatheredPortion) {
+func (g *countBuffer[C]) Flush(ctx context.Context) (err error) {
+	for portion := range slices.Chunk(g.take(), flushPortion) {
 		if err == nil {
 			err = g.store(ctx, portion)
 		}
@@ -80,7 +80,7 @@ func (g *gathered[C]) Flush(ctx context.Context) (err error) {
 }
 
 // take returns the counts and resets them.
-func (g *gathered[C]) take() []C {
+func (g *countBuffer[C]) take() []C {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	taken := make([]C, 0, g.size)

@@ -40,7 +40,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 		return nil, err
 	}
 	x, kind := newReading(d.Recipient(), nil), booking.KindOf(&d.Push)
-	defer x.turn.end()
+	defer x.permit.end()
 	decision, err := s.decide(ctx, x, kind, d.Push.SendAt, 2)
 	if err != nil {
 		return nil, fmt.Errorf("check: %w", err)
@@ -52,7 +52,7 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 // would be allowed then. An empty channel means the default channel. IT BOOKS NOTHING.
 func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *Answer, error) {
 	x := newReading(r, nil)
-	defer x.turn.end()
+	defer x.permit.end()
 	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
 	d, err := s.decide(ctx, x, kind, at, 2)
 	if err != nil {

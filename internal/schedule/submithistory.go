@@ -8,7 +8,7 @@ import (
 // submitHistory remembers the recipients of this process' recent submits. A recipient's first push is hardly ever
 // refused. So the second push loads the recipient into the cache, and the third is the first to ask the cache. After a
 // refusal another one is so likely that the next push asks Postgres at once.
-type recent struct {
+type submitHistory struct {
 	now func() time.Time
 
 	mu           sync.Mutex
@@ -30,19 +30,19 @@ const (
 // The two halves take about 20 MB at most, for all tenants together: a tenant with very many recipients evicts the
 // recipients of others. An evicted recipient costs at most two refusals that Postgres decides without the cache.
 const (
-	recentRecipients = 250_000
-	recentTime       = 10 * time.Minute // as long as the cache keeps a recipient's bookings
+	historyRecipients = 250_000
+	historyTime       = 10 * time.Minute // as long as the cache keeps a recipient's bookings
 )
 
-func newRecent(now func() time.Time) *recent {
-	return &recent{now: now, newer: map[int64]history{}, most: recentRecipients}
+func newSubmitHistory(now func() time.Time) *submitHistory {
+	return &submitHistory{now: now, newer: map[int64]history{}, most: historyRecipients}
 }
 
 // note adds a submit to a recipient's history, and returns the history before.
-func (r *recent) note(key int64) history {
+func (r *submitHistory) note(key int64) history {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := r.now(); len(r.newer) >= r.most || now.Sub(r.since) >= recentTime {
+	if now := r.now(); len(r.newer) >= r.most || now.Sub(r.since) >= historyTime {
 		r.newer, r.older, r.since = map[int64]history{}, r.newer, now
 	}
 	before := r.history(key)
@@ -51,7 +51,7 @@ func (r *recent) note(key int64) history {
 }
 
 // record replaces a recipient's history after the result of a submit.
-func (r *recent) record(key int64, h history) {
+func (r *submitHistory) record(key int64, h history) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.older, key)
@@ -59,10 +59,10 @@ func (r *recent) record(key int64, h history) {
 }
 
 // known reports whether a recipient has a history.
-func (r *recent) known(key int64) bool {
+func (r *submitHistory) known(key int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.history(key) != never
 }
 
-func (r *recent) history(key int64) history { return max(r.newer[key], r.older[key]) }
+func (r *submitHistory) history(key int64) history { return max(r.newer[key], r.older[key]) }

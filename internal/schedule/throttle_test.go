@@ -8,9 +8,9 @@ import (
 )
 
 // TestThrottle: slow searches run less often, except after a full one. They take a fiftieth of the time.
-func TestSparing(t *testing.T) {
+func TestThrottle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s sparing
+		var s throttle
 		for _, row := range []struct {
 			takes time.Duration
 			full  bool
@@ -25,15 +25,15 @@ func TestSparing(t *testing.T) {
 			{2 * time.Second, false, nil, time.Minute},
 		} {
 			began := time.Now() // on the clock of the bubble
-			full, err := s.look(func() (bool, error) { time.Sleep(row.takes); return row.full, row.err })
+			full, err := s.run(func() (bool, error) { time.Sleep(row.takes); return row.full, row.err })
 			if full != row.full || !errors.Is(err, row.err) {
 				t.Errorf("%+v: %v, %v", row, full, err)
 			}
-			for looked := false; !looked; time.Sleep(time.Millisecond) {
-				if _, err := s.look(func() (bool, error) { looked = true; return true, nil }); err != nil {
+			for searched := false; !searched; time.Sleep(time.Millisecond) {
+				if _, err := s.run(func() (bool, error) { searched = true; return true, nil }); err != nil {
 					t.Fatal(err)
 				}
-				if next := time.Since(began); looked && next != row.next {
+				if next := time.Since(began); searched && next != row.next {
 					t.Errorf("%+v: the next search came after %s", row, next)
 				}
 			}
