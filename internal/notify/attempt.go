@@ -15,10 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// maxRetryAfter bounds what an endpoint may ask for: no longer than the longest pause.
+// maxRetryAfter bounds the Retry-After of an endpoint by the longest pause.
 const maxRetryAfter = 8 * time.Hour
 
-// attempt posts an event once, and says what becomes of it.
+// attempt posts an event once, and returns the result.
 func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settlement {
 	s := store.Settlement{ID: d.ID, Webhook: d.Webhook, Attempt: d.Attempt}
 	var asked time.Duration
@@ -49,8 +49,8 @@ func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settleme
 	return s
 }
 
-// failed says why there was no answer. Unless private addresses are allowed, a tenant does not learn which names of
-// the inner network lead where, or exist.
+// failed returns the reason why there was no answer. Unless private addresses are allowed, it hides from tenants which
+// names of the inner network exist, and their addresses.
 func (n *Notifier) failed(err error) string {
 	if f, ok := errors.AsType[*outbound.Failure](err); ok && f.NotFound && !n.cfg.AllowPrivateAddresses {
 		return "no connection: the host has no public address"
@@ -82,8 +82,8 @@ func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
 	return req, outbound.Sign(req.Header, d.ID.String(), n.now(), d.Payload, signers...)
 }
 
-// backoff lists the pauses between the attempts to deliver an event; after the last it is given up. They make 23
-// hours and 42 minutes.
+// backoff returns the pauses between the attempts to deliver an event. After the last one, the event is given up. The
+// sum is 23 hours and 42 minutes.
 func backoff() []time.Duration {
 	return []time.Duration{
 		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,

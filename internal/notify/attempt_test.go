@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// The table says what an answer means for an event.
+// TestAttempt_Answers: the result of each answer.
 func TestAttempt_Answers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -57,8 +57,8 @@ func TestAttempt_Answers(t *testing.T) {
 	}
 }
 
-// A tenant learns whether a name of the inner network exists, and what it resolves to, only
-// if webhooks may go there.
+// TestAttempt_InnerNetwork: a tenant learns whether a name of the inner network exists, and its addresses, only if
+// webhooks may go there.
 func TestAttempt_InnerNetwork(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -69,7 +69,7 @@ func TestAttempt_InnerNetwork(t *testing.T) {
 		{"http://127.0.0.1:1/", false, "no connection: the host has no public address"},
 		{"http://localhost:1/", false, "no connection: the host has no public address"},
 		{"http://169.254.169.254/", false, "no connection: the host has no public address"},
-		{"http://nobody.invalid/", false, "no connection: the host has no public address"},
+		{"http://missing.invalid/", false, "no connection: the host has no public address"},
 		{"http://127.0.0.1:1/", true, "no connection: connection refused"},
 	} {
 		n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: row.private, Backoff: backoff()})
@@ -81,7 +81,7 @@ func TestAttempt_InnerNetwork(t *testing.T) {
 	}
 }
 
-// All pauses together last a day, however they are spread.
+// TestBackoff_LastsADay: all pauses together last a day, however they are spread.
 func TestBackoff_LastsADay(t *testing.T) {
 	for range 1000 {
 		id := uuid.New()
@@ -89,7 +89,7 @@ func TestBackoff_LastsADay(t *testing.T) {
 		for i, pause := range backoff() {
 			all += spread(pause, id, i+1)
 			if got := spread(pause, id, i+1); got < pause*9/10 || got > pause*11/10 {
-				t.Fatalf("%s became %s", pause, got)
+				t.Fatalf("%s spread to %s", pause, got)
 			}
 		}
 		if all < 21*time.Hour || all > 27*time.Hour {
@@ -98,7 +98,7 @@ func TestBackoff_LastsADay(t *testing.T) {
 	}
 }
 
-// Events that failed together do not come back together.
+// TestBackoff_Spreads: events that failed together are retried at different times.
 func TestBackoff_Spreads(t *testing.T) {
 	seconds := map[time.Duration]bool{}
 	for range 1000 {
@@ -109,7 +109,7 @@ func TestBackoff_Spreads(t *testing.T) {
 	}
 }
 
-// Every bad URL has a fault.
+// TestURLFault: every bad URL has a fault.
 func TestURLFault(t *testing.T) {
 	public := NewWebhooks(nil, WebhooksConfig{})
 	private := NewWebhooks(nil, WebhooksConfig{AllowPrivateAddresses: true})

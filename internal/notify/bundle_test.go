@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	testenv.Main(m)
 }
 
-// bundle is a store with a tenant and its webhooks, and what a notifier logged and counted.
+// bundle is a store with a tenant and its webhooks, and the log and the metrics of a notifier.
 type bundle struct {
 	*store.Store
 	t        *testing.T
@@ -35,7 +35,7 @@ type bundle struct {
 	outcomes counter
 }
 
-// stores are those of the tests, one after another: notifiers look at all tenants.
+// stores serializes the tests, because notifiers process all tenants.
 var stores testenv.Stores
 
 func setup(t *testing.T) *bundle {
@@ -55,7 +55,7 @@ func (b *bundle) newTenant(name string) uuid.UUID {
 	return id
 }
 
-// hook makes a webhook that wants all events.
+// hook creates a webhook for all events.
 func (b *bundle) hook(tenant uuid.UUID, url string) (push.Webhook, string) {
 	b.t.Helper()
 	hook, secret, err := b.webhooks.Create(b.t.Context(), tenant, url, push.Events)
@@ -65,13 +65,13 @@ func (b *bundle) hook(tenant uuid.UUID, url string) (push.Webhook, string) {
 	return hook, secret
 }
 
-// quick is a notifier's configuration whose pauses are short.
+// quick returns a notifier's configuration with short pauses.
 func quick() Config {
 	ms := time.Millisecond
 	return Config{Timeout: 5 * time.Second, AllowPrivateAddresses: true, DisableAfter: time.Hour, Backoff: []time.Duration{ms, ms, ms, ms, ms, ms, ms, ms, ms, ms, ms, ms}}
 }
 
-// run lets a notifier work until the test ends, or until it is stopped.
+// run runs a notifier until the test ends, or until it is stopped.
 func (b *bundle) run(box outbox, cfg Config) (stop func()) {
 	b.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -143,10 +143,10 @@ type delivery struct {
 	about  string // the push
 	header http.Header
 	body   []byte
-	status int // what it was answered
+	status int // of the answer
 }
 
-// endpoint notes what it gets, and answers as it is told.
+// endpoint records its requests, and answers them by a function.
 type endpoint struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -197,7 +197,7 @@ func (e *endpoint) requests() []delivery {
 	return append([]delivery(nil), e.got...)
 }
 
-// accepted are those that were answered with 200, by push.
+// accepted returns the events that were answered with 200, by push.
 func (e *endpoint) accepted() map[string][]string {
 	events := map[string][]string{}
 	for _, d := range e.requests() {

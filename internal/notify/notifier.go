@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	interval   = 250 * time.Millisecond // how often a worker without work looks for some
-	atOnce     = 512                    // requests of one worker
-	perWebhook = 8                      // requests to one endpoint, of all workers
+	interval   = 250 * time.Millisecond // time between two polls of an idle worker
+	atOnce     = 512                    // concurrent requests of one worker
+	perWebhook = 8                      // concurrent requests to one endpoint, of all workers
 
-	// leastFailures in a row, beside the time, switch an endpoint off: a single event does not decide about one that
-	// gets few.
+	// leastFailures consecutive failures, in addition to the time, disable an endpoint: a single event must not disable
+	// one that gets few.
 	leastFailures = 10
 )
 
-// Config is what a Notifier has to know.
+// Config configures a Notifier.
 type Config struct {
 	Timeout               time.Duration // of one attempt
 	AllowPrivateAddresses bool
-	DisableAfter          time.Duration   // an endpoint that has failed for so long is switched off
-	Backoff               []time.Duration // the pauses between attempts; nil: those of backoff
+	DisableAfter          time.Duration   // an endpoint that fails for this long is disabled
+	Backoff               []time.Duration // the pauses between attempts; nil: the default of backoff
 
-	Watched func(loop.Loop) loop.Loop // has passes begin when something is due; nil: the notifier looks for itself
+	Watched func(loop.Loop) loop.Loop // wraps the loop so that passes begin when events are due; nil: the loop polls
 }
 
 // outbox is the part of the store that holds the events.
@@ -40,13 +40,13 @@ type outbox interface {
 	SettleDeliveries(ctx context.Context, settlements []store.Settlement, off store.SwitchOff) ([]push.Webhook, error)
 }
 
-// observer is told what happened, for the metrics.
+// observer counts metrics.
 type observer interface {
-	// Notified is told how an attempt ended: delivered, failed (and to be repeated) or given_up.
+	// Notified counts the outcome of an attempt: delivered, failed (to be retried) or given_up.
 	Notified(outcome string)
 }
 
-// Notifier posts events to webhooks. Any number of workers run one each.
+// Notifier posts events to webhooks. Every worker runs one.
 type Notifier struct {
 	outbox      outbox
 	client      *outbound.Client
@@ -55,13 +55,13 @@ type Notifier struct {
 	now         func() time.Time
 	cfg         Config
 	settleGroup *groupcommit.Group[store.Settlement, struct{}]
-	wake        chan struct{} // something ended: there may be more to do
+	wake        chan struct{} // an attempt ended: there may be more to do
 	running     atomic.Int64
 	attempts    sync.WaitGroup
 	loop        loop.Loop
 }
 
-// New returns a notifier on top of its parts. now is the clock, usually time.Now.
+// New returns a notifier. now is the clock, usually time.Now.
 func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Notifier {
 	if cfg.Backoff == nil {
 		cfg.Backoff = backoff()
@@ -73,19 +73,19 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 		outbox: box, log: log, metrics: metrics, now: now, cfg: cfg, wake: make(chan struct{}, 1),
 		client: outbound.New(outbound.Config{Timeout: cfg.Timeout, AllowPrivateAddresses: cfg.AllowPrivateAddresses}),
 	}
-	n.loop = cfg.Watched(loop.Loop{Name: "looking for events", Interval: interval, Log: n.log, Pass: n.pass, Retry: time.Second, Wake: n.wake})
+	n.loop = cfg.Watched(loop.Loop{Name: "send webhook events", Interval: interval, Log: n.log, Pass: n.pass, Retry: time.Second, Wake: n.wake})
 	n.settleGroup = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
 	return n
 }
 
-// Run delivers events until ctx ends; attempts under way are carried to their end.
+// Run delivers events until ctx ends, and then waits for the attempts in progress.
 func (n *Notifier) Run(ctx context.Context) error {
 	defer n.client.Close()
 	defer n.attempts.Wait()
 	return n.loop.Run(ctx)
 }
 
-// pass begins the attempts that are due, as far as there is room.
+// pass starts due attempts, up to the free room.
 func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 	room := (atOnce - int(n.running.Load())) / perWebhook
 	if room <= 0 || ctx.Err() != nil {
@@ -100,19 +100,19 @@ func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// deliver makes one attempt. Where the worker was held up, it ends before its lease does, so that no other begins
-// beside it.
+// deliver makes one attempt. Its deadline is before the end of its lease, even if the worker was held up, so that no
+// other attempt overlaps it.
 func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
 	if d.Unsigned != nil {
-		n.log.ErrorContext(ctx, "an event could not be signed; it is tried again", "delivery", d.ID, "webhook", d.Webhook, "tenant", d.Tenant, "error", d.Unsigned)
+		n.log.ErrorContext(ctx, "could not sign webhook event; will retry", "delivery", d.ID, "webhook", d.Webhook, "tenant", d.Tenant, "error", d.Unsigned)
 	}
 	s := n.attempt(ctx, d)
 	_, err := n.settleGroup.Do(s)
 	n.running.Add(-1)
 	if err != nil {
-		n.log.ErrorContext(ctx, "how a delivery to a webhook ended could not be recorded; it is sent again", "delivery", d.ID, "webhook", d.Webhook, "error", err)
+		n.log.ErrorContext(ctx, "could not record webhook result; will resend", "delivery", d.ID, "webhook", d.Webhook, "error", err)
 	} else {
 		n.metrics.Notified(outcome(s))
 	}
@@ -132,11 +132,12 @@ func outcome(s store.Settlement) string {
 	return "failed"
 }
 
-// settleTogether records how attempts ended. It never shows a webhook's URL, which may hold a secret of the tenant's.
+// settleTogether records the results of attempts. It never logs a webhook's URL, which may hold a secret of the
+// tenant's.
 func (n *Notifier) settleTogether(ctx context.Context, settlements []store.Settlement) ([]struct{}, error) {
 	off, err := n.outbox.SettleDeliveries(ctx, settlements, store.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
 	for _, w := range off {
-		n.log.WarnContext(ctx, "webhook switched off", "webhook", w.ID, "tenant", w.Tenant, "reason", w.DisabledReason)
+		n.log.WarnContext(ctx, "webhook disabled", "webhook", w.ID, "tenant", w.Tenant, "reason", w.DisabledReason)
 	}
 	return make([]struct{}, len(settlements)), err
 }

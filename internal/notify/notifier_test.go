@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// Events of two workers arrive in order at an endpoint that fails every other time in one
-// way or another. Each is signed, and comes again under its own id.
+// TestNotifier_Order: events of two workers arrive in order at an endpoint that fails every other request in one way or
+// another. Each is signed, and retried under its own id.
 func TestNotifier_Order(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -58,7 +58,7 @@ func TestNotifier_Order(t *testing.T) {
 	})
 	for id, events := range e.accepted() {
 		if !slices.Equal(events, []string{"push.scheduled", "push.sent"}) {
-			t.Errorf("%s was told %v", id, events)
+			t.Errorf("%s: events %v", id, events)
 		}
 	}
 	ids := map[string]string{}
@@ -80,7 +80,7 @@ func TestNotifier_Order(t *testing.T) {
 	}
 }
 
-// While a secret is being replaced, both sign: each makes one of the signatures.
+// TestNotifier_BothSecretsSign: while a secret is being replaced, both sign.
 func TestNotifier_BothSecretsSign(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -92,7 +92,7 @@ func TestNotifier_BothSecretsSign(t *testing.T) {
 	}
 	b.run(b.Store, quick())
 	b.book(b.tenant, "a")
-	b.eventually("it was told", func() bool { return len(e.requests()) == 1 })
+	b.eventually("it is delivered", func() bool { return len(e.requests()) == 1 })
 	d := e.requests()[0]
 	for _, secret := range []string{old, fresh} {
 		verifier, err := standardwebhooks.NewWebhook(secret)
@@ -105,7 +105,7 @@ func TestNotifier_BothSecretsSign(t *testing.T) {
 	}
 }
 
-// Endpoints that never answer do not delay the deliveries to one that does.
+// TestNotifier_SlowEndpoint: endpoints that never answer do not delay the deliveries to one that does.
 func TestNotifier_SlowEndpoint(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,7 +127,7 @@ func TestNotifier_SlowEndpoint(t *testing.T) {
 	for i := range 40 {
 		b.send(b.book(other, fmt.Sprint(i)))
 	}
-	b.eventually("the other is told everything", func() bool { return b.outcomes.of("delivered") == 80 })
+	b.eventually("the other gets everything", func() bool { return b.outcomes.of("delivered") == 80 })
 	if n := len(hangs.requests()); n != 0 {
 		t.Errorf("%d answers of an endpoint that hangs", n)
 	}
@@ -137,8 +137,8 @@ func TestNotifier_SlowEndpoint(t *testing.T) {
 	}
 }
 
-// An endpoint that fails for long is switched off, and the log says so without its URL.
-func TestNotifier_SwitchesOff(t *testing.T) {
+// TestNotifier_Disables: an endpoint that fails for long is disabled, and the log reports it without its URL.
+func TestNotifier_Disables(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	e := newEndpoint(t, always(503))
@@ -158,14 +158,14 @@ func TestNotifier_SwitchesOff(t *testing.T) {
 	if n := len(e.requests()); n != leastFailures || !strings.Contains(off().DisabledReason, "10 attempts in a row have failed, since ") {
 		t.Errorf("after %d attempts: %s", n, off().DisabledReason)
 	}
-	b.eventually("the log says so", func() bool { return strings.Contains(b.log.String(), "webhook switched off") })
+	b.eventually("it is logged", func() bool { return strings.Contains(b.log.String(), "webhook disabled") })
 	log := b.log.String()
 	if !strings.Contains(log, hook.ID.String()) || strings.Contains(log, "hidden-path") || strings.Contains(log, secret) {
 		t.Errorf("the log: %s", log)
 	}
 }
 
-// An event whose signature cannot be made is not sent without one: it is tried again, and the log names the webhook.
+// TestNotifier_Unsigned: an event that cannot be signed is not sent, but retried, and the log names the webhook.
 func TestNotifier_Unsigned(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -178,7 +178,7 @@ func TestNotifier_Unsigned(t *testing.T) {
 	b.run(b.Store, cfg)
 	b.book(b.tenant, "a")
 	b.eventually("it fails", func() bool { return strings.Contains(b.only(hook).LastError, "the request could not be signed") })
-	b.eventually("the log says so", func() bool { return strings.Contains(b.log.String(), "an event could not be signed") })
+	b.eventually("it is logged", func() bool { return strings.Contains(b.log.String(), "could not sign webhook event") })
 	if log := b.log.String(); !strings.Contains(log, hook.ID.String()) || strings.Contains(log, secret) || len(e.requests()) > 0 {
 		t.Errorf("%d requests; the log: %s", len(e.requests()), log)
 	}
@@ -193,7 +193,7 @@ func TestNotifier_Unsigned(t *testing.T) {
 	}
 }
 
-// An endpoint that answers 410 is not asked again.
+// TestNotifier_Gone: an endpoint that answers 410 gets no more requests.
 func TestNotifier_Gone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -211,7 +211,7 @@ func TestNotifier_Gone(t *testing.T) {
 	}
 }
 
-// An event is given up after the last pause of the list.
+// TestNotifier_GivesUp: an event is given up after the last pause of the list.
 func TestNotifier_GivesUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -227,7 +227,7 @@ func TestNotifier_GivesUp(t *testing.T) {
 	}
 }
 
-// No request reaches a private address, by name or number, unless that is allowed.
+// TestNotifier_PrivateAddresses: no request reaches a private address, by name or number, unless that is allowed.
 func TestNotifier_PrivateAddresses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -251,8 +251,8 @@ func TestNotifier_PrivateAddresses(t *testing.T) {
 	}
 }
 
-// Of an answer only the status is kept: it may come from a service that tenants must not
-// read.
+// TestNotifier_KeepsOnlyStatus: of an answer only the status is kept, because it may come from a service that tenants
+// must not read.
 func TestNotifier_KeepsOnlyStatus(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -276,8 +276,7 @@ func TestNotifier_KeepsOnlyStatus(t *testing.T) {
 	}
 }
 
-// forgetful loses the first reports of how attempts ended, as a worker does
-// that dies.
+// forgetful loses the first results of attempts, as a worker that dies does.
 type forgetful struct {
 	*store.Store
 	losses atomic.Int32
@@ -290,7 +289,8 @@ func (f *forgetful) SettleDeliveries(ctx context.Context, s []store.Settlement, 
 	return f.Store.SettleDeliveries(ctx, s, off)
 }
 
-// A delivery that was not recorded is sent again when its lease is over, under the same id.
+// TestNotifier_LostSettlement: a delivery whose result was not recorded is sent again when its lease expires, under the
+// same id.
 func TestNotifier_LostSettlement(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -301,7 +301,7 @@ func TestNotifier_LostSettlement(t *testing.T) {
 	b.run(box, quick())
 	b.send(b.book(b.tenant, "a"))
 	b.eventually("the first settlement is lost", func() bool { return box.losses.Load() <= 0 })
-	testenv.Exec(t, b.url, `UPDATE webhook_deliveries SET next_at = clock_timestamp() WHERE event = 'push.scheduled' AND status = 'sending'`) // its lease is over
+	testenv.Exec(t, b.url, `UPDATE webhook_deliveries SET next_at = clock_timestamp() WHERE event = 'push.scheduled' AND status = 'sending'`) // its lease has expired
 	b.eventually("both are delivered", func() bool { return b.outcomes.of("delivered") == 2 })
 	var told []string
 	for _, d := range e.requests() {
@@ -315,8 +315,7 @@ func TestNotifier_LostSettlement(t *testing.T) {
 	}
 }
 
-// A notifier that stops carries the attempts under way to their end and records them; no
-// others begin.
+// TestNotifier_Stops: a notifier that stops finishes and records the attempts in progress, and starts no others.
 func TestNotifier_Stops(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -344,8 +343,8 @@ func TestNotifier_Stops(t *testing.T) {
 	}
 }
 
-// A worker that was held up sends nothing: its lease may be over, and another worker may
-// have the delivery.
+// TestNotifier_HeldUp: a worker that was held up sends nothing, because its lease may have expired, and another worker
+// may have the delivery.
 func TestNotifier_HeldUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -359,7 +358,7 @@ func TestNotifier_HeldUp(t *testing.T) {
 	}
 }
 
-// No event is lost while the outbox cannot be reached.
+// TestNotifier_PostgresAway: no event is lost while the outbox cannot be reached.
 func TestNotifier_PostgresAway(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -369,9 +368,9 @@ func TestNotifier_PostgresAway(t *testing.T) {
 	box.down.Store(true)
 	b.run(box, quick())
 	b.book(b.tenant, "a")
-	b.eventually("the log complains", func() bool { return strings.Contains(b.log.String(), "looking for events failed") })
+	b.eventually("the log complains", func() bool { return strings.Contains(b.log.String(), "send webhook events failed") })
 	box.down.Store(false)
-	b.eventually("it was told", func() bool { return b.outcomes.of("delivered") == 1 })
+	b.eventually("it is delivered", func() bool { return b.outcomes.of("delivered") == 1 })
 }
 
 // unreachable is a store that can be cut off.

@@ -16,24 +16,24 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// overlap is how long a secret that was replaced still signs.
+// A replaced secret still signs for overlap.
 const overlap = 24 * time.Hour
 
-// maxReplayed is how many deliveries one request replays.
+// maxReplayed is the maximum number of deliveries that one request replays.
 const maxReplayed = 10_000
 
-// maxURL is how many bytes the URL of a webhook may have.
+// maxURL is the maximum size of a webhook's URL in bytes.
 const maxURL = 2048
 
-// Webhooks lets tenants set up, test and replay their webhooks. Another tenant's webhook is
-// [push.ErrNotFound] everywhere.
+// Webhooks lets tenants set up, test and replay their webhooks. Every method returns [push.ErrNotFound] for another
+// tenant's webhook.
 type Webhooks struct {
 	webhookStore
 	store *store.Store
 	cfg   WebhooksConfig
 }
 
-// webhookStore is the part of the store that the API uses as it is.
+// webhookStore are the methods of the store that the API uses unchanged.
 type webhookStore interface {
 	Webhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
 	Webhooks(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error)
@@ -41,7 +41,7 @@ type webhookStore interface {
 	EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
 }
 
-// WebhooksConfig bounds what tenants may set up.
+// WebhooksConfig limits the webhooks of tenants.
 type WebhooksConfig struct {
 	MaxPerTenant          int
 	AllowPrivateAddresses bool
@@ -52,7 +52,7 @@ func NewWebhooks(st *store.Store, cfg WebhooksConfig) *Webhooks {
 	return &Webhooks{webhookStore: st, store: st, cfg: cfg}
 }
 
-// URLFault says what is wrong with the URL of a webhook, or nothing.
+// URLFault returns the fault of a webhook's URL, or "".
 func (s *Webhooks) URLFault(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -78,46 +78,45 @@ func (s *Webhooks) URLFault(raw string) string {
 	return fault
 }
 
-// validPort reports whether the port of a URL, which is made of digits or absent, is one.
+// validPort reports whether the port of a URL, which is absent or made of digits, is valid.
 func validPort(port string) bool {
 	n, err := strconv.ParseUint(port, 10, 16)
 	return port == "" || err == nil && n > 0
 }
 
-// Create makes a webhook for a URL without fault, and returns it with its secret, which is never shown again.
+// Create creates a webhook for a URL without fault, and returns it with its secret, which is never shown again.
 func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
 	w, err = s.store.CreateWebhook(ctx, push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
 	return w, secret, err
 }
 
-// Rotate gives a webhook a new secret, and returns it. For the time of
-// [overlap], requests are signed with both.
+// Rotate gives a webhook a new secret, and returns it. For [overlap], requests are signed with both secrets.
 func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
 	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
 	return w, secret, err
 }
 
-// newSecret makes 256 random bits, in the form of Standard Webhooks.
+// newSecret returns 256 random bits, in the form of Standard Webhooks.
 func newSecret() string {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret[:])
 }
 
-// Test sends a webhook an event of its own, whatever events it asked for. To one that is switched off nothing is
-// sent: [push.ErrWebhookOff].
+// Test sends a test event to a webhook, whatever events it subscribes to. A disabled webhook gets none:
+// [push.ErrWebhookOff].
 func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (push.Delivery, error) {
-	w, err := s.switchedOn(ctx, tenant, id)
+	w, err := s.enabled(ctx, tenant, id)
 	if err != nil {
 		return push.Delivery{}, err
 	}
 	return s.store.AddTestDelivery(ctx, w)
 }
 
-// Deliveries returns what a webhook was sent, or is to be, the newest first; see [store.Store.Deliveries]. While it
-// is switched off none is tried next.
+// Deliveries returns the past and waiting deliveries of a webhook, the newest first; see [store.Store.Deliveries].
+// While the webhook is disabled, none has a next time.
 func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
 	w, err := s.Webhook(ctx, tenant, id)
 	if err != nil {
@@ -134,22 +133,22 @@ func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.
 
 // Replay sends an event again.
 func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (push.Delivery, error) {
-	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
+	if _, err := s.enabled(ctx, tenant, id); err != nil {
 		return push.Delivery{}, err
 	}
 	return s.store.Replay(ctx, tenant, id, delivery)
 }
 
-// ReplayFailed sends again what was given up of the events since a time, up to ten thousand of them, the oldest
-// first. It returns how many those are.
+// ReplayFailed sends the given-up events since a time again, up to ten thousand of them, the oldest first. It returns
+// their number.
 func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since time.Time) (int, error) {
-	if _, err := s.switchedOn(ctx, tenant, id); err != nil {
+	if _, err := s.enabled(ctx, tenant, id); err != nil {
 		return 0, err
 	}
 	return s.store.ReplayFailed(ctx, tenant, id, since, maxReplayed)
 }
 
-func (s *Webhooks) switchedOn(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
+func (s *Webhooks) enabled(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	w, err := s.Webhook(ctx, tenant, id)
 	if err == nil && !w.DisabledAt.IsZero() {
 		err = push.ErrWebhookOff
