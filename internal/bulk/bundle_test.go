@@ -24,14 +24,14 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// deaf is a queue and an observer that nothing reaches.
+// deaf is a queue and an observer that drop everything.
 type deaf struct{}
 
 func (deaf) Wake(int64, time.Time, time.Duration) {}
 func (deaf) Submitted(string, string)             {}
 func (deaf) CacheAnswered(string)                 {}
 
-// bundle is bulk changes of a tenant on a real server.
+// bundle is the bulk changes of a tenant on a real server.
 type bundle struct {
 	*bulk.Service
 	url    string
@@ -42,7 +42,7 @@ type bundle struct {
 	at     time.Time // a full minute, in two days
 }
 
-// stores are those of the tests, one after another: runners look at all tenants.
+// stores serializes the tests, because runners process all tenants.
 var stores testenv.Stores
 
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
@@ -60,7 +60,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	return b
 }
 
-// submit books a push for a recipient so long after b.at.
+// submit books a push for a recipient at a time after b.at.
 func (b *bundle) submit(t *testing.T, recipient string, after time.Duration) uuid.UUID {
 	t.Helper()
 	res, err := b.pushes.Submit(t.Context(), b.tenant, schedule.Request{Recipient: recipient, SendAt: b.at.Add(after), Message: []byte(`{"title": "Hi"}`)}, schedule.Options{})
@@ -70,19 +70,19 @@ func (b *bundle) submit(t *testing.T, recipient string, after time.Duration) uui
 	return res.Push.ID
 }
 
-// holds books a push for each of so many recipients.
+// holds books a push for each of n recipients.
 func (b *bundle) holds(t *testing.T, n int) {
 	t.Helper()
 	b.books(t, n, func(i int) (string, time.Duration) { return fmt.Sprint("user-", i), time.Duration(i) * time.Second })
 }
 
-// row books so many pushes for one recipient, a minute apart.
+// row books n pushes for one recipient, a minute apart.
 func (b *bundle) row(t *testing.T, n int) (ids []uuid.UUID) {
 	t.Helper()
 	return b.books(t, n, func(i int) (string, time.Duration) { return "aiko", time.Duration(i) * time.Minute })
 }
 
-// books books pushes, each for a recipient so long after b.at, whatever the policy.
+// books books pushes, each for a recipient at a time after b.at, whatever the policy.
 func (b *bundle) books(t *testing.T, n int, each func(int) (recipient string, after time.Duration)) (ids []uuid.UUID) {
 	t.Helper()
 	for from := 0; from < n; from += 1000 {
@@ -100,7 +100,7 @@ func (b *bundle) books(t *testing.T, n int, each func(int) (recipient string, af
 	return ids
 }
 
-// create makes a bulk change of everything that fits.
+// create creates a bulk change of all matching pushes.
 func (b *bundle) create(t *testing.T, p push.BulkChange) push.BulkChange {
 	t.Helper()
 	p.Tenant = b.tenant
@@ -111,14 +111,14 @@ func (b *bundle) create(t *testing.T, p push.BulkChange) push.BulkChange {
 	return made
 }
 
-// run has a runner do all that there is to do, and returns the bulk change as it is then.
+// run runs a bulk change until nothing is left to do, and returns it.
 func (b *bundle) run(t *testing.T, id uuid.UUID) push.BulkChange {
 	t.Helper()
 	b.passes(t, b.runner, -1)
 	return b.read(t, id)
 }
 
-// passes has a runner do so many steps, or all if it is negative.
+// passes makes n passes of a runner, or all if n is negative.
 func (b *bundle) passes(t *testing.T, l loop.Loop, n int) {
 	t.Helper()
 	for full := true; full && n != 0; n-- {

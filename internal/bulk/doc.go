@@ -1,8 +1,9 @@
-// Package bulk cancels and moves all pushes that fit a filter. A request only makes the change; the workers carry it out.
+// Package bulk cancels and moves all pushes that match a filter. A request only creates the change; the workers carry
+// it out.
 //
-// First the pushes that fit, wait, and were submitted before the change are listed, each with the send time that it has: a page in a
-// transaction. Then each of them is canceled or moved, through the quota, as a request for it alone would: a few at the same time, those
-// of one recipient one after another. What was decided is noted after it was done; so after a crash some of it is done again, which
-// changes nothing: a cancel finds the push canceled, and a move, which names the time that the push had and the one that it is to have,
-// finds it moved.
+// First, page by page, they list the matching pushes that still wait and were submitted before the change, each with
+// its current send time. Then they cancel or move each push as a single request would, through the quota: a few pushes
+// concurrently, but the pushes of a recipient one after another. Outcomes are recorded after the fact. So after a crash
+// some steps are repeated, which changes nothing: a repeated cancel finds the push canceled, and a repeated move, which
+// names the old and the new send time, finds it moved.
 package bulk

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestRunner_Filters: a bulk change cancels what each member of its filter wants, and what all of them together want.
+// TestRunner_Filters: a bulk change cancels the pushes that match each member of its filter, alone and together.
 func TestRunner_Filters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -29,7 +29,7 @@ func TestRunner_Filters(t *testing.T) {
 		{"category", push.Filter{Category: "news"}, "a b"},
 		{"campaign", push.Filter{Campaign: sale}, "b d"},
 		{"another campaign", push.Filter{Campaign: uuid.New()}, ""},
-		{"from", push.Filter{From: b.at.Add(time.Hour)}, "b c d"}, // from itself on
+		{"from", push.Filter{From: b.at.Add(time.Hour)}, "b c d"}, // inclusive
 		{"until", push.Filter{Until: b.at.Add(2 * time.Hour)}, "a b"},
 		{"from and until", push.Filter{From: b.at.Add(time.Hour), Until: b.at.Add(3 * time.Hour)}, "b c"},
 		{"from, in another week", push.Filter{From: b.at.Add(30 * 24 * time.Hour)}, "d"},

@@ -9,7 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// because notes why a push was not changed. An error that says nothing about the push is returned.
+// because sets the outcome of a push that was not changed. It returns other errors, which do not concern the push
+// itself.
 func because(one push.BulkPush, err error) (push.BulkPush, error) {
 	var (
 		refusal *schedule.Refusal

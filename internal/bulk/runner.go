@@ -20,15 +20,15 @@ import (
 
 const (
 	interval = 250 * time.Millisecond
-	// stepped is how many pushes are changed in a step, and atOnce how many of these at the same time: callers, and the other tenants'
-	// bulk changes, have the rest of the connections, and their turn soon.
-	stepped = 64
-	atOnce  = 4
-	// mostTries is how often a push is tried that fails for no reason that is known.
-	mostTries = 5
+	// A step changes up to stepSize pushes, concurrency of them at the same time. This leaves connections for callers,
+	// and gives other tenants' bulk changes a turn soon.
+	stepSize    = 64
+	concurrency = 4
+	// maxTries bounds the tries of a push that fails for an unknown reason.
+	maxTries = 5
 )
 
-// runnerStore has the bulk changes, and does their steps.
+// runnerStore takes bulk changes, and records their steps.
 type runnerStore interface {
 	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*store.RunningBulkChange, error)
 	ListBulk(ctx context.Context, id uuid.UUID) error
@@ -37,7 +37,7 @@ type runnerStore interface {
 	EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
-// runner carries bulk changes out: step by step, each of which can be repeated. Tenants take turns.
+// runner runs bulk changes in steps that can be repeated. Tenants take turns.
 type runner struct {
 	store  runnerStore
 	pushes pushes
@@ -46,11 +46,11 @@ type runner struct {
 	turns  loop.Turns[uuid.UUID, store.RunningBulkChange]
 
 	mu    sync.Mutex
-	tries map[uuid.UUID]int // of pushes that failed
+	tries map[uuid.UUID]int // failed tries, by push
 }
 
-// NewRunner returns a loop that carries out bulk changes. Every worker runs one. A bulk change is in the hands of one of them at a time,
-// and goes on with another one after a crash: what was done is found done.
+// NewRunner returns a loop that runs bulk changes. Every worker runs one. One worker at a time runs a bulk change;
+// after a crash another worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, worker: uuid.New(), tries: map[uuid.UUID]int{}}
 	r.turns.Owner = func(p *store.RunningBulkChange) uuid.UUID { return p.Tenant }
@@ -60,7 +60,7 @@ func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	return loop.Loop{Name: "run bulk changes", Interval: interval, Log: log, Pass: r.pass}
 }
 
-// pass is a step of the bulk change whose turn it is.
+// pass runs a step of the next bulk change.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	p, err := r.turns.Next(ctx)
 	if err != nil || p == nil {
@@ -77,7 +77,7 @@ func (r *runner) step(ctx context.Context, p *store.RunningBulkChange) error {
 		if !p.Listed {
 			return r.store.ListBulk(ctx, p.ID)
 		}
-		todo, err := r.store.UndecidedBulk(ctx, &p.BulkChange, stepped)
+		todo, err := r.store.UndecidedBulk(ctx, &p.BulkChange, stepSize)
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (r *runner) step(ctx context.Context, p *store.RunningBulkChange) error {
 	return err
 }
 
-// change changes pushes, those of a recipient in their order, and notes what has become of them, also if some failed.
+// change changes pushes, each recipient's in order, and records the outcomes, also if some failed.
 func (r *runner) change(ctx context.Context, p *store.RunningBulkChange, todo []push.BulkPush) error {
 	of := map[int64][]int{}
 	var order []int64
@@ -106,11 +106,11 @@ func (r *runner) change(ctx context.Context, p *store.RunningBulkChange, todo []
 		g    errgroup.Group
 		errs = make([]error, len(todo))
 	)
-	g.SetLimit(atOnce)
+	g.SetLimit(concurrency)
 	for _, key := range order {
 		g.Go(func() error {
 			for _, i := range of[key] {
-				if todo[i], errs[i] = r.one(ctx, p, todo[i]); errs[i] != nil { // what comes after it may need its place
+				if todo[i], errs[i] = r.one(ctx, p, todo[i]); errs[i] != nil { // a later push may need its place
 					return nil
 				}
 			}
@@ -144,9 +144,9 @@ func (r *runner) one(ctx context.Context, p *store.RunningBulkChange, one push.B
 	if errors.Is(err, push.ErrUnavailable) || ctx.Err() != nil {
 		return one, err
 	}
-	if r.tries[one.ID]++; r.tries[one.ID] >= mostTries {
+	if r.tries[one.ID]++; r.tries[one.ID] >= maxTries {
 		delete(r.tries, one.ID)
-		r.log.ErrorContext(ctx, "a push of a bulk change failed again and again; it is left as it is", "push", one.ID, "error", err)
+		r.log.ErrorContext(ctx, "bulk change gave up on a push; it stays unchanged", "push", one.ID, "error", err)
 		one.Outcome = push.BulkFailed
 		return one, nil
 	}

@@ -19,7 +19,7 @@ import (
 
 var perMinute = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
 
-// TestRunner_Cancel: what fits is canceled, and nothing else.
+// TestRunner_Cancel: matching pushes are canceled, and no others.
 func TestRunner_Cancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,8 +38,9 @@ func TestRunner_Cancel(t *testing.T) {
 	}
 }
 
-// TestRunner_Frozen: a bulk change is about the pushes that fit when it is accepted. One that ends before it is listed is not changed;
-// one that is booked, or moved to a time of the filter, afterwards is not touched. It is so in the same week and in another one.
+// TestRunner_Frozen: a bulk change applies to the pushes that match when it is accepted. It does not change a push that
+// ends before it is listed, or one that is booked, or moved into the filter, later. This holds in the same week and in
+// another one.
 func TestRunner_Frozen(t *testing.T) {
 	t.Parallel()
 	for _, from := range []time.Duration{2 * time.Hour, 21 * 24 * time.Hour} {
@@ -68,7 +69,8 @@ func TestRunner_Frozen(t *testing.T) {
 	}
 }
 
-// TestRunner_MoveOrder: pushes of one recipient that stand as close as the rule allows move by as much, either way.
+// TestRunner_MoveOrder: a recipient's pushes that are as close as the rule allows can all move by the same time, either
+// way.
 func TestRunner_MoveOrder(t *testing.T) {
 	t.Parallel()
 	for _, by := range []time.Duration{time.Minute, -time.Minute} {
@@ -81,7 +83,7 @@ func TestRunner_MoveOrder(t *testing.T) {
 	}
 }
 
-// TestRunner_MoveRefused: a push without a place at its new time keeps the old one, and the list says why.
+// TestRunner_MoveRefused: a push without a place at its new time keeps the old one, and the list has the reason.
 func TestRunner_MoveRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, perMinute)
@@ -103,7 +105,7 @@ func TestRunner_MoveRefused(t *testing.T) {
 	}
 }
 
-// forgetful loses what was noted of the steps that were done, as a crash does.
+// forgetful loses the records of the steps that were done, as a crash does.
 type forgetful struct {
 	*store.Store
 	after int // steps
@@ -118,7 +120,8 @@ func (f *forgetful) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.B
 	return f.Store.NoteBulk(ctx, id, decided)
 }
 
-// TestRunner_Crash: a step that was done, and not noted, is done again by another worker: nothing moves twice, and all is counted.
+// TestRunner_Crash: a step that was done but not recorded is repeated by another worker. Nothing moves twice, and
+// everything is counted.
 func TestRunner_Crash(t *testing.T) {
 	t.Parallel()
 	for _, action := range []push.BulkAction{push.BulkMove, push.BulkCancel} {
@@ -170,7 +173,7 @@ func TestRunner_CrashSent(t *testing.T) {
 	}
 }
 
-// TestRunner_MovedMeanwhile: a push that somebody else moves after it was listed stays where they put it.
+// TestRunner_MovedMeanwhile: a push that another request moves after it was listed keeps that time.
 func TestRunner_MovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	for _, p := range []push.BulkChange{{Action: push.BulkMove, Shift: time.Hour}, {Action: push.BulkCancel}} {
@@ -189,7 +192,7 @@ func TestRunner_MovedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRunner_Stopped: one that is stopped changes nothing more, and says how many it has left.
+// TestRunner_Stopped: a stopped bulk change changes nothing more, and reports the number of pushes left.
 func TestRunner_Stopped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -209,7 +212,7 @@ func TestRunner_Stopped(t *testing.T) {
 	}
 }
 
-// TestRunner_Turns: a tenant with a small change is served while another one's large change goes on.
+// TestRunner_Turns: a tenant's small change is processed while another tenant's large change runs.
 func TestRunner_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -230,7 +233,7 @@ func TestRunner_Turns(t *testing.T) {
 	}
 }
 
-// TestRunner_Large: a filter that more pushes fit than are listed at once comes to its end.
+// TestRunner_Large: a bulk change ends even if more pushes match than are listed at once.
 func TestRunner_Large(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -241,7 +244,7 @@ func TestRunner_Large(t *testing.T) {
 	}
 }
 
-// TestErase_BulkChanges: an erasure takes the recipient out of filters, and the recipient's pushes out of what was listed.
+// TestErase_BulkChanges: an erasure removes the recipient from filters, and its pushes from the lists.
 func TestErase_BulkChanges(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -264,7 +267,7 @@ func TestErase_BulkChanges(t *testing.T) {
 	}
 }
 
-// TestSweeper: what ended long ago is removed, with its rows.
+// TestSweeper: bulk changes that ended long ago are removed, with their rows.
 func TestSweeper(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -15,22 +15,23 @@ import (
 )
 
 const (
-	// MaxRunning is how many bulk changes of a tenant may be under way.
+	// MaxRunning is the maximum number of unfinished bulk changes of a tenant.
 	MaxRunning = 5
-	// maxCounted is how many pushes are looked at to count those that a change would be about.
+	// maxCounted is the maximum number of pushes that an estimate reads to count the matching ones.
 	maxCounted = 100_000
-	// sampled is how many moves are tried to estimate how many are refused.
-	sampled = 50
+	// sampleSize is the number of moves that an estimate tries.
+	sampleSize = 50
 )
 
-// Service does what callers ask for. It is safe for concurrent use. Another tenant's bulk change is [push.ErrNotFound] everywhere.
+// Service serves callers' requests. It is safe for concurrent use. Every method returns [push.ErrNotFound] for another
+// tenant's bulk change.
 type Service struct {
 	reads
 	store  *store.Store
 	pushes pushes
 }
 
-// reads is the part of the store that the API uses as it is.
+// reads are the methods of the store that the API uses unchanged.
 type reads interface {
 	BulkChange(ctx context.Context, tenant, id uuid.UUID) (push.BulkChange, error)
 	BulkChanges(ctx context.Context, tenant uuid.UUID, after push.BulkPosition, limit int) (push.BulkPage, error)
@@ -53,8 +54,8 @@ type Key struct {
 	Hash []byte // of the request
 }
 
-// Create makes a bulk change, or finds the one that an earlier request with the same key has made, whatever is wrong with it now. Its
-// errors are what is wrong, [push.ErrTooManyBulkChanges] and [push.ErrKeyReused].
+// Create creates a bulk change, or returns the one that an earlier request with the same key has created, even if the
+// request is wrong by now. Its errors are wrong, [push.ErrTooManyBulkChanges] and [push.ErrKeyReused].
 func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong error) (made push.BulkChange, found bool, err error) {
 	p.ID = uuid.Must(uuid.NewV7())
 	if key.Text != "" {
@@ -65,19 +66,19 @@ func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong 
 	return s.store.CreateBulkChange(ctx, store.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
 }
 
-// Estimate is what a bulk change would do.
+// Estimate is the effect that a bulk change would have.
 type Estimate struct {
 	Found                       int
-	More                        bool // so many pushes were looked at that the rest is not counted
-	Sampled, Accepted, Rejected int  // of a move: some of them, each tried alone
+	More                        bool // the maximum number of pushes was read; the rest is not counted
+	Sampled, Accepted, Rejected int  // of a move: the sampleSize pushes, each tried alone
 }
 
-// Estimate says what a bulk change would do, and changes nothing.
+// Estimate returns the effect that a bulk change would have. It changes nothing.
 func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.OwnCaps) (e Estimate, err error) {
-	p.CreatedAt = time.Now().Add(time.Hour) // whatever the clocks say, what is booked counts
+	p.CreatedAt = time.Now().Add(time.Hour) // count all bookings, whatever the clocks show
 	most := 0
 	if p.Action == push.BulkMove {
-		most = sampled
+		most = sampleSize
 	}
 	var some []push.BulkPush
 	if e.Found, e.More, some, err = s.store.CountBulk(ctx, p, maxCounted, most); err != nil {
@@ -97,7 +98,7 @@ func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.Own
 	return e, nil
 }
 
-// move moves a push of a bulk change, or finds it moved, or notes why it was refused.
+// move moves a push of a bulk change, or finds it moved, or sets the reason of the refusal.
 func move(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush, o schedule.Options) (push.BulkPush, error) {
 	to := p.To(one.SendAt)
 	res, err := pushes.Reschedule(ctx, p.Tenant, one.ID, schedule.When{SendAt: to}, o)
@@ -109,7 +110,7 @@ func move(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkP
 	return because(one, err)
 }
 
-// cancel cancels a push of a bulk change, or finds it canceled, or notes why it was refused.
+// cancel cancels a push of a bulk change, or finds it canceled, or sets the reason of the refusal.
 func cancel(ctx context.Context, pushes pushes, p *push.BulkChange, one push.BulkPush) (push.BulkPush, error) {
 	if _, err := pushes.CancelAt(ctx, p.Tenant, one.ID, one.SendAt); err != nil {
 		return because(one, err)
