@@ -41,9 +41,9 @@ func (d *due) Expire(context.Context, []push.Lane, int) (ended []booking.Ended, 
 	return ended, nil
 }
 
-// TestExpirer_LooksAtNew: pushes that were read are read again when the first of them expires, and now and then. In
+// TestExpirer_ReadsNew: pushes that were read are read again when the first of them expires, and now and then. In
 // between, only newly due pushes are read.
-func TestExpirer_LooksAtNew(t *testing.T) {
+func TestExpirer_ReadsNew(t *testing.T) {
 	start := time.Now()
 	at := func(s int) time.Time { return start.Add(time.Duration(s) * time.Second) }
 	d := &due{expires: map[time.Time]time.Time{at(-100): at(3), at(-3000): at(800), at(9): at(10), at(900): at(901)}}
