@@ -11,38 +11,38 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// The bounds of what an upload stores at once.
+// An upload stores its lines in portions of this size.
 const (
 	uploadLines = 2000
 	uploadBytes = 1 << 20
 )
 
-// Upload is an audience that arrives, line by line. It is not safe for concurrent use.
+// Upload is an audience that arrives line by line. It is not safe for concurrent use.
 type Upload struct {
 	store   *store.Store
 	of      store.Upload
 	cfg     Config
-	waiting []push.CampaignLine // to be stored
-	bytes   int                 // of these
+	waiting []push.CampaignLine // lines to be stored
+	bytes   int                 // size of waiting
 	stored  int                 // bytes
 
-	Accepted   int64 // lines that are stored
-	Duplicates int64 // lines of recipients who were there before
+	Accepted   int64 // lines stored
+	Duplicates int64 // lines whose recipient came before
 }
 
-// TooLargeError says that an audience has more recipients, or bytes, than it may.
+// TooLargeError: an audience exceeds the maximum number of recipients, or of bytes.
 type TooLargeError struct {
 	Most int
-	Of   string // what it may have so many of
+	Of   string // the unit of Most
 }
 
-// Error says how many it may have.
+// Error returns the maximum in a sentence.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("an audience has at most %d %s", e.Most, e.Of)
 }
 
-// Upload begins one of a caller, for a draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a schedule copies the
-// draft, [*push.ScopeError]. It must be ended or dropped.
+// Upload begins an upload for a caller's draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a
+// schedule copies the draft, [*push.ScopeError]. End or drop the upload.
 func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Upload, error) {
 	of, err := s.store.BeginUpload(ctx, by, id)
 	if err != nil {
@@ -52,15 +52,15 @@ func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Up
 	return &Upload{store: s.store, of: of, cfg: s.cfg}, nil
 }
 
-// Bytes returns how many bytes all audiences of a caller's tenant may have together, and how many they have; a limit of 0 is any number.
+// Bytes returns the limit and the usage of bytes of all audiences of a caller's tenant. A limit of 0 means unlimited.
 func (s *Service) Bytes(ctx context.Context, by push.Caller) (limit, used int, err error) {
 	used, err = s.store.AudienceBytes(ctx, by.Tenant)
 	return by.Caps.Bytes(s.cfg.TenantBytes), used, err
 }
 
-// Add adds a line. Of the lines of one recipient, the first one stays. Its errors are [*TooLargeError], a [*booking.Capped] for all
-// audiences of the tenant together, and [push.ErrNotFound] if the campaign was deleted. Bytes are those that are kept: a line of CSV may have
-// many more than it had in the file, for each of its variables has a name.
+// Add adds a line. Of the lines of one recipient, the first one stays. Its errors are [*TooLargeError], a
+// [*booking.Capped] for all audiences of the tenant together, and [push.ErrNotFound] if the campaign was deleted. Bytes
+// are counted as stored: a line of CSV can grow, because each of its variables is stored with its name.
 func (u *Upload) Add(ctx context.Context, line push.CampaignLine) error {
 	u.waiting = append(u.waiting, line)
 	if u.bytes += line.Bytes(); len(u.waiting) < uploadLines && u.bytes < uploadBytes {
@@ -69,7 +69,7 @@ func (u *Upload) Add(ctx context.Context, line push.CampaignLine) error {
 	return u.flush(ctx)
 }
 
-// flush stores what waits for it.
+// flush stores the waiting lines.
 func (u *Upload) flush(ctx context.Context) error {
 	if len(u.waiting) == 0 {
 		return nil
@@ -91,8 +91,7 @@ func (u *Upload) flush(ctx context.Context) error {
 	return nil
 }
 
-// End makes what has arrived the audience of the campaign, in the place of the former one. Its errors are those of Add and
-// of [Service.Upload].
+// End replaces the campaign's audience by the uploaded one. Its errors are the errors of Add and of [Service.Upload].
 func (u *Upload) End(ctx context.Context) (push.Campaign, error) {
 	if err := u.flush(ctx); err != nil {
 		return push.Campaign{}, err
@@ -100,9 +99,9 @@ func (u *Upload) End(ctx context.Context) (push.Campaign, error) {
 	return u.store.EndUpload(ctx, u.of, u.Accepted)
 }
 
-// Drop gives the upload up, unless it was ended. The campaign keeps the audience that it has.
+// Drop discards the upload, unless it has ended. The campaign keeps its audience.
 func (u *Upload) Drop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = u.store.DropUpload(ctx, u.of) // else it is found after a while
+	_ = u.store.DropUpload(ctx, u.of) // else a sweep finds it after a while
 }

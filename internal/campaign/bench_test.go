@@ -11,15 +11,15 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// BenchmarkSimulate simulates a campaign for 100,000 recipients, who have 300,000 bookings of another campaign around its time:
-// a third of them is deferred. Each has a message of their own.
+// BenchmarkSimulate simulates a campaign for 100,000 recipients with 300,000 bookings of another campaign around its
+// time, so that a third of them is deferred. Each recipient has a message of its own.
 func BenchmarkSimulate(b *testing.B) {
 	const recipients = 100_000
 	s := setup(b, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
 	tenant, at := s.newTenant(b), time.Now().Add(48*time.Hour).Truncate(time.Second)
 	other := s.drafted(b, push.Campaign{Tenant: tenant, Name: "other"})
 	s.exec(b, `UPDATE campaigns SET status = 'running', started_at = clock_timestamp() WHERE id = $1`, [16]byte(other.ID))
-	c := func() push.Campaign { // what is built is free after it
+	c := func() push.Campaign { // a function, so that the audience can be collected after it
 		var (
 			audience []push.CampaignLine
 			held     []push.Push

@@ -23,17 +23,17 @@ type chunkStore interface {
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
-// yieldShare is for which part of the time that a chunk took none is booked behind it: single submits have their turn.
+// After each chunk, pause for 1/yieldShare of the time that it took, so that single submits get through.
 const yieldShare = 3
 
-// book books a chunk, or has the campaign run when all of its recipients are decided.
+// book books a chunk. When all recipients are decided, it ends the campaign's start.
 func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {
 	if err := r.skip(ctx, c, of); err != nil {
 		return false, err
 	}
-	shards, after, ok := of.places.next()
+	shards, after, ok := of.cursor.next()
 	if !ok {
-		of.places = newPlaces(r.store.CampaignLanes()) // another worker may have died meanwhile with a chunk that this one passed
+		of.cursor = newCursor(r.store.CampaignLanes()) // another worker may have died with a chunk that this one passed
 		ended, err := r.store.EndCampaignStart(ctx, c.ID)
 		return err == nil && !ended, err
 	}
@@ -50,7 +50,7 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 	if done.Status != push.CampaignStarting {
 		return true, nil
 	}
-	of.places.pass(done.Next, done.More)
+	of.cursor.pass(done.Next, done.More)
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Since(began) / yieldShare):
@@ -58,30 +58,31 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 	return true, nil
 }
 
-// skip leaves out the lanes without a recipient who is to be decided.
+// skip skips lanes without undecided recipients.
 func (r *runner) skip(ctx context.Context, c *store.RunningCampaign, of *progress) error {
-	_, after, ok := of.places.next()
+	_, after, ok := of.cursor.next()
 	if !ok {
 		return nil
 	}
 	shard, found, err := r.store.NextUndecided(ctx, c.Campaign, after)
 	if err == nil {
-		of.places.skip(shard, found)
+		of.cursor.skip(shard, found)
 	}
 	return err
 }
 
-// planner is that of a campaign. The template was parsed when it was drafted; if it cannot be any more, no line can be planned.
+// planner returns the planner of a campaign. The template was parsed when the campaign was drafted. If it cannot be
+// parsed any more, every line is invalid.
 func (r *runner) planner(ctx context.Context, c push.Campaign) *Planner {
 	t, err := r.cfg.Parse(&c)
 	if err != nil {
-		r.log.ErrorContext(ctx, "the message of a campaign cannot be read", "campaign", c.ID, "error", err)
+		r.log.ErrorContext(ctx, "could not parse campaign message; its recipients become invalid", "campaign", c.ID, "error", err)
 		t = unreadable{err}
 	}
 	return NewPlanner(r.pushes, c, t, c.StartedAt)
 }
 
-// unreadable is a template that makes no message.
+// unreadable is a template that cannot be rendered.
 type unreadable struct{ err error }
 
 // Render returns the error.
@@ -89,15 +90,15 @@ func (u unreadable) Render(map[string]any, func() time.Time) (json.RawMessage, e
 	return nil, u.err
 }
 
-// chunk books a chunk under the tenant's caps, and does what follows. If a push moves to a day of which the recipients were not
-// counted, it begins again.
+// chunk books a chunk under the tenant's caps, and follows up on its decisions. If a push moves to a day whose
+// recipients were not counted, it tries again.
 func (r *runner) chunk(ctx context.Context, c *store.RunningCampaign, o store.CampaignChunk) (done store.CampaignChunkDone, err error) {
 	var (
 		room   *schedule.Room
 		others []booking.Day
 	)
 	o.Room = func(ctx context.Context, drafts []booking.Draft) (*booking.CapUsage, error) {
-		room.Settle(nil) // of an earlier run, which booked nothing that this one does not find
+		room.Settle(nil) // of an earlier run; this run finds what that one has booked
 		room, err = r.pushes.Reserve(ctx, c.Tenant, c.Caps, drafts, others)
 		return room.Usage(), err
 	}

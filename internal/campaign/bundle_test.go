@@ -26,10 +26,10 @@ type bundle struct {
 	exec   func(t tester, sql string, args ...any) // runs a statement in the database
 	store  *store.Store
 	pushes *schedule.Service
-	parse  campaign.Template // nil: that of the message
+	parse  campaign.Template // nil: the campaign's message
 }
 
-// stores are those of the tests, one after another: workers look at all tenants.
+// stores serializes the tests, because workers process all tenants.
 var stores = testenv.Stores{Config: store.Config{Lanes: 4}}
 
 func setup(t testing.TB, policy ...quota.Rule) *bundle {
@@ -79,7 +79,7 @@ func (b *bundle) has(t tester, tenant uuid.UUID, d policy.Document) {
 		INSERT INTO policies (tenant_id, version, document) SELECT $1, policy_version, $2::json FROM v`, [16]byte(tenant), stored)
 }
 
-// describes says what is known of recipients.
+// describes stores descriptions of recipients.
 func (b *bundle) describes(t tester, tenant uuid.UUID, people map[string]booking.Person) {
 	t.Helper()
 	rows := []map[string]any{}
@@ -102,7 +102,7 @@ func (b *bundle) describes(t tester, tenant uuid.UUID, people map[string]booking
 		FROM jsonb_to_recordset($2::jsonb) AS r (key bigint, recipient text, zone text, limits jsonb, "all" bool, channels text[], categories text[])`, [16]byte(tenant), rows)
 }
 
-// holds books pushes, of a tenant that has no rules yet.
+// holds books pushes of a tenant that has no rules yet.
 func (b *bundle) holds(t tester, all ...push.Push) {
 	t.Helper()
 	for part := range slices.Chunk(all, 1000) {
@@ -161,7 +161,7 @@ func (b *bundle) drafted(t tester, c push.Campaign, audience ...push.CampaignLin
 	return c
 }
 
-// simulate simulates a campaign, and returns what would become of each recipient, too.
+// simulate simulates a campaign, and returns the result, and the result of each recipient.
 func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaign.Simulation, map[string]campaign.Simulated) {
 	t.Helper()
 	each := map[string]campaign.Simulated{}
@@ -180,7 +180,7 @@ func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaig
 	return sum, each
 }
 
-// start books a campaign chunk by chunk, with the caps counted anew for each, and returns what became of each recipient.
+// start books a campaign chunk by chunk, counts the caps again for each, and returns the decision of each recipient.
 func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]store.CampaignDecided {
 	t.Helper()
 	now, _, err := b.store.CampaignClock(t.Context(), c.Tenant)

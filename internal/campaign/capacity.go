@@ -16,40 +16,40 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// CapacityQuery asks how much of an audience has a place when.
+// CapacityQuery asks how many recipients of an audience find a place in each hour.
 type CapacityQuery struct {
 	From, Until time.Time // whole hours
-	Sample      int       // recipients that are looked at, at most
+	Sample      int       // maximum number of recipients to read
 	Zone        *time.Location
 }
 
-// Capacity is how many recipients of a draft would find a place if it began at each of some hours.
+// Capacity counts the recipients of a draft that would find a place if it began at each hour.
 type Capacity struct {
 	Recipients        int64 // in the audience
-	Sample            int   // of them, those that were looked at
-	OptedOut, Invalid int   // of the sample; they find none
+	Sample            int   // number of recipients read
+	OptedOut, Invalid int   // of the sample; they find no place
 
-	From, Until time.Time // the hours that were looked at: those that have begun, or that nothing can be booked in, were not
-	Free        []int     // in each hour
+	From, Until time.Time // the hours examined: without hours that have begun, or that are beyond the horizon
+	Free        []int     // per hour
 	Days        []CapacityDay
 }
 
-// CapacityDay is how many find a place in at least one of the hours that begin in a day of the zone.
+// CapacityDay counts the recipients that find a place in at least one hour that begins in a day of the zone.
 type CapacityDay struct {
 	Begin time.Time
 	Free  int
 }
 
-// ErrNoHour: all of the hours have begun, or lie further ahead than one can book.
-var ErrNoHour = errors.New("must be behind an hour that has not begun, and that is not further ahead than pushes can be booked")
+// ErrNoHour: all of the hours have begun, or are beyond the horizon.
+var ErrNoHour = errors.New("must be after the start of an hour that is ahead and within the scheduling horizon")
 
-// Capacity looks at a sample of a draft's recipients: those whose ids have the lowest hashes, so it is the same one each time. Caps of
-// the tenant, and what the draft says of its times but its spread, do not matter. Its errors are [push.ErrNotFound],
+// Capacity examines a sample of a draft's recipients: the ids with the lowest hashes, so that each call reads the same
+// sample. It ignores the tenant's caps, and the draft's times except for the spread. Its errors are [push.ErrNotFound],
 // [push.CampaignStateError] and [ErrNoHour].
 func (s *Simulator) Capacity(ctx context.Context, tenant, id uuid.UUID, q CapacityQuery) (*Capacity, error) {
 	c, err := s.store.Campaign(ctx, tenant, id)
 	if err == nil && c.Status != push.CampaignDraft {
-		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity can only be looked at while it is a draft", c.Status)}
+		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity is only available while it is a draft", c.Status)}
 	}
 	if err == nil {
 		_, err = push.CampaignStart.On(c)
@@ -78,18 +78,18 @@ func (s *Simulator) Capacity(ctx context.Context, tenant, id uuid.UUID, q Capaci
 type finder struct {
 	Capacity
 	x       *simulation
-	planner *Planner // of a start at the first hour
+	planner *Planner // for a start at the first hour
 	most    int
-	dayOf   []int                // the day that each hour begins in
-	drafts  map[string]freeDraft // of the recipients of a chunk
+	dayOf   []int                // the index of each hour's day
+	drafts  map[string]freeDraft // by recipient of a chunk
 }
 
-// freeDraft is a push of a recipient, and how far it is behind the start.
+// freeDraft is a recipient's push, and its offset from the start.
 type freeDraft struct {
 	draft  booking.Draft
 	behind time.Duration
 	seen   bool
-	free   []bool // nil: the recipient does not want it, or has no address
+	free   []bool // nil: the recipient opted out, or has no address
 }
 
 func newFinder(x *simulation, q CapacityQuery) (*finder, error) {
@@ -119,7 +119,7 @@ func newFinder(x *simulation, q CapacityQuery) (*finder, error) {
 
 func sameDay(a, b time.Time) bool { return a.Format(time.DateOnly) == b.Format(time.DateOnly) }
 
-// lane looks at the recipients in some shards, until there are enough.
+// lane examines the recipients in some shards, until the sample is complete.
 func (f *finder) lane(ctx context.Context, shards push.Lane) error {
 	o := store.CampaignChunk{
 		Campaign: f.x.campaign, Shards: shards, After: store.BeforeShards(shards), File: f.x.cfg.Policy, Now: f.x.now, Plan: f.plan, Look: f.look,
@@ -138,7 +138,7 @@ func (f *finder) lane(ctx context.Context, shards push.Lane) error {
 	return nil
 }
 
-// plan makes the push of a line, which is only looked at.
+// plan plans the push of a line, which is not booked.
 func (f *finder) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
 	d, err := f.planner.Plan(line, of, attributes)
@@ -152,7 +152,7 @@ func (f *finder) plan(line push.CampaignLine, of booking.Standing, attributes js
 	return d, nil
 }
 
-// look finds the hours at which a recipient has a place.
+// look finds the hours when a recipient has a place.
 func (f *finder) look(who quota.Recipient, of booking.Standing, view quota.View) {
 	one := f.drafts[who.ID]
 	p, kind := &one.draft.Push, booking.KindOf(&one.draft.Push)
@@ -168,7 +168,7 @@ func (f *finder) look(who quota.Recipient, of booking.Standing, view quota.View)
 	f.drafts[who.ID] = one
 }
 
-// add counts a recipient. One that was erased is none.
+// add counts a recipient, unless it was erased.
 func (f *finder) add(d *store.CampaignDecided) {
 	if d.Erased {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// crowd is a draft with so many recipients, every third of whom has a push at some time.
+// crowd returns a draft with the given number of recipients. A third of them have a push at a time.
 func (b *bundle) crowd(t tester, recipients int, at time.Time) push.Campaign {
 	t.Helper()
 	tenant := b.newTenant(t)
@@ -30,7 +30,8 @@ func (b *bundle) crowd(t tester, recipients int, at time.Time) push.Campaign {
 	return b.drafted(t, push.Campaign{Tenant: tenant}, lines...)
 }
 
-// TestCapacity_Sample: it looks at as many as it is asked to, over chunks and lanes, and each time at the same ones.
+// TestCapacity_Sample: a capacity reads as many recipients as requested, over chunks and lanes, and the same ones each
+// time.
 func TestCapacity_Sample(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "per-hour", Limit: 1, Window: time.Hour})
@@ -60,7 +61,7 @@ func TestCapacity_Sample(t *testing.T) {
 	}
 }
 
-// BenchmarkCapacity looks at as many recipients, and as far ahead, as the API allows.
+// BenchmarkCapacity reads the largest sample, and the longest time, that the API allows.
 func BenchmarkCapacity(b *testing.B) {
 	s := setup(b, quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}, quota.Rule{Name: "per-hour", Limit: 5, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 10, Window: 24 * time.Hour})
 	hour := time.Now().UTC().Truncate(time.Hour).Add(30 * time.Hour)

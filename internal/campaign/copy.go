@@ -9,12 +9,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Again goes a step towards a campaign that is made of another one, with the recipients that this has at the first step, and started.
-// It is to be called, by whichever worker, until it is done; what is done is not done twice.
+// StartCopy makes progress on starting a copy of a campaign, with the recipients that the original has at the first
+// call. Any worker may call it, until it is done; repeated steps change nothing.
 //
 // The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy], [push.ErrTooManyCampaigns], a
-// [*booking.Capped] and [invalid.FieldErrors]: they leave no campaign.
-func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
+// [*booking.Capped] and [invalid.FieldErrors]. They leave no campaign.
+func (s *Service) StartCopy(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
 	whole, err := s.store.CopyAudience(ctx, c, c.Caps.Bytes(s.cfg.TenantBytes))
 	if err != nil {
 		return false, fmt.Errorf("copy audience: %w", err)
@@ -31,7 +31,7 @@ func (s *Service) Again(ctx context.Context, c push.CampaignCopy) (done bool, er
 		wrong invalid.FieldErrors
 	)
 	if errors.As(err, &state) && state.Campaign.Status != push.CampaignDraft {
-		return true, nil // it was started before, and its owner has done something else with it
+		return true, nil // it was started before, and a caller has changed its state since
 	}
 	if errors.As(err, &wrong) {
 		if err := s.store.DeleteDraft(ctx, c.Tenant, c.ID); err != nil && !errors.Is(err, push.ErrNotFound) {

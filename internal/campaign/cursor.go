@@ -5,26 +5,26 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// places is how far the recipients of a campaign were gone through: lane by lane.
-type places struct {
-	lanes []push.Lane // that are left
+// cursor is a position among the recipients of a campaign, lane by lane.
+type cursor struct {
+	lanes []push.Lane // remaining lanes
 	after store.CampaignPlace
 }
 
-func newPlaces(lanes []push.Lane) places {
-	return places{lanes: lanes, after: store.BeforeShards(lanes[0])}
+func newCursor(lanes []push.Lane) cursor {
+	return cursor{lanes: lanes, after: store.BeforeShards(lanes[0])}
 }
 
-// next is where the next recipients are. It is false if there is nothing left to go through.
-func (p *places) next() (shards push.Lane, after store.CampaignPlace, ok bool) {
+// next returns the position of the next recipients. It is false at the end.
+func (p *cursor) next() (shards push.Lane, after store.CampaignPlace, ok bool) {
 	if len(p.lanes) == 0 {
 		return shards, after, false
 	}
 	return p.lanes[0], p.after, true
 }
 
-// pass notes that those up to a place were gone through, and whether there may be more in their lane.
-func (p *places) pass(to store.CampaignPlace, more bool) {
+// pass moves to a position. more reports whether its lane may have more recipients.
+func (p *cursor) pass(to store.CampaignPlace, more bool) {
 	if p.after = to; more {
 		return
 	}
@@ -33,8 +33,8 @@ func (p *places) pass(to store.CampaignPlace, more bool) {
 	}
 }
 
-// skip leaves out the lanes before the one of a shard, or all if nobody is left.
-func (p *places) skip(shard int, found bool) {
+// skip skips the lanes before the lane of a shard, or all if no recipient was found.
+func (p *cursor) skip(shard int, found bool) {
 	for len(p.lanes) > 0 && (!found || p.lanes[0].Last < shard) {
 		p.lanes = p.lanes[1:]
 	}

@@ -1,6 +1,6 @@
-// Package campaign sends one message to everybody in an audience.
+// Package campaign sends one message to every recipient in an audience.
 //
-// A campaign is planned line by line ([Planner]), by what was said when it was drafted and by nothing that is booked: its
-// plan says what each recipient is to get, and when. Whether there is a place for it is decided as for every other push, by
-// a [booking.Decider]. So a simulation, which decides and books nothing, says what a start will do.
+// A [Planner] plans a campaign line by line, by the draft alone and not by bookings: the plan is each recipient's
+// message and send time. As for every other push, a [booking.Decider] decides whether there is a place. So a
+// simulation, which decides and books nothing, predicts what a start will do.
 package campaign

@@ -14,23 +14,23 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// MaxSpread is how far a campaign can be spread: what takes more than a day is several campaigns.
+// MaxSpread is the maximum spread of a campaign. A longer one is better sent as several campaigns.
 const MaxSpread = 24 * time.Hour
 
-// MaxMessage is how many bytes the message of a campaign may have, what is no template included.
+// MaxMessage is the maximum size of a campaign's message in bytes, including parts that are no templates.
 const MaxMessage = 256 << 10
 
-// MaxMetadata is how many bytes the metadata of a campaign may have: each of its pushes has them.
+// MaxMetadata is the maximum size of a campaign's metadata in bytes. Each of its pushes has a copy.
 const MaxMetadata = 16 << 10
 
-// reject is what becomes of a conflict by default.
+// reject is the default for on_conflict.
 const reject = "reject"
 
-// Change is what a caller wants a draft to be. Of a new one, what is nil has its default; of another one, it stays. A zero value
-// is the default.
+// Change is a caller's change of a draft. A nil member stays, or has its default in a new draft. A zero value is the
+// default.
 type Change struct {
 	Name, Channel, Category *string
-	SendAt, LocalTime       *time.Time // one of them takes the place of the other
+	SendAt, LocalTime       *time.Time // setting one of them clears the other
 	TimeZone                *string    // goes with the local time
 	Spread                  *time.Duration
 	OnConflict              *string
@@ -39,7 +39,7 @@ type Change struct {
 	Message, Metadata       *json.RawMessage
 }
 
-// on changes a draft.
+// on applies the change to a draft.
 func (c Change) on(p push.Campaign) push.Campaign {
 	set(&p.Name, c.Name)
 	set(&p.Channel, c.Channel)
@@ -85,13 +85,13 @@ func secondUp(t time.Time) time.Time {
 	return up
 }
 
-// Check says all that is wrong with the change of a draft; the zero campaign is a new one. Callers that found other errors report
-// them together with these. What a change does not touch is not looked at.
+// Check returns all faults of a change of a draft; the zero campaign is a new one. Callers merge these with their own
+// errors. It does not check what the change leaves as it is.
 func (s *Service) Check(c Change, of push.Campaign) invalid.FieldErrors {
 	return append(checkTemplates(c), s.check(s.complete(c), of)...)
 }
 
-// checkTemplates looks at the message alone.
+// checkTemplates checks the message alone.
 func checkTemplates(c Change) (bad invalid.FieldErrors) {
 	if c.Message == nil {
 		return nil
@@ -103,7 +103,7 @@ func checkTemplates(c Change) (bad invalid.FieldErrors) {
 	return append(bad, wrong...)
 }
 
-// check is Check for all but the templates of the message.
+// check is Check without the templates of the message.
 func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	p := c.on(of)
 	if c.Channel != nil && p.Channel != "" && !slices.Contains(s.cfg.Channels, p.Channel) {
@@ -122,8 +122,8 @@ func (s *Service) check(c Change, of push.Campaign) (bad invalid.FieldErrors) {
 	return bad
 }
 
-// checkMessage finds what the provider would surely refuse of every recipient's message: in what no template changes, and not for want
-// of an address.
+// checkMessage finds what the provider would certainly refuse in every recipient's message: in the parts without
+// templates, and apart from the address.
 func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
 	for _, f := range s.cfg.Check(p.Channel, "", p.Message) {
 		if f.Field != "to" && !liquid.Templated(p.Message, f.Field) {
@@ -132,8 +132,8 @@ func (s *Service) checkMessage(p *push.Campaign, bad *invalid.FieldErrors) {
 	}
 }
 
-// checkTimes looks at what the members say together that say when. For a local time in the recipients' zones, that is the earliest
-// and the latest instant at which some clock shows it.
+// checkTimes checks the members for times against each other. For a local time in the recipients' zones, it uses the
+// earliest and the latest instant when some clock shows it.
 func (s *Service) checkTimes(c Change, p *push.Campaign, bad *invalid.FieldErrors) {
 	now := s.now().UTC()
 	if given(c.SendAt) && given(c.LocalTime) {

@@ -19,8 +19,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestSimulate_EqualsStart: with nothing in between, a start does what a simulation said, recipient by recipient, and the sums are
-// those of the recipients.
+// TestSimulate_EqualsStart: with nothing in between, a start has the simulated result for each recipient, and the
+// totals are the sums of the recipients.
 func TestSimulate_EqualsStart(t *testing.T) {
 	t.Parallel()
 	b, seen := setup(t), map[string]int{}
@@ -74,7 +74,7 @@ func TestSimulate_EqualsStart(t *testing.T) {
 	}
 }
 
-// violations are what is in the way of a recipient at a time.
+// violations returns the conflicts of a recipient at a time.
 func (x *random) violations(who string, at time.Time) []quota.Violation {
 	var line quota.Timeline
 	for i := range x.held[who] {
@@ -90,7 +90,7 @@ func (x *random) rulesInTheWay(who string, at time.Time) (names []string) {
 	return names
 }
 
-// asked is the time that a recipient is to be sent something.
+// asked returns the requested send time of a recipient.
 func (x *random) asked(who string) time.Time {
 	of := booking.Standing{Terms: x.terms, Person: x.people[who]}
 	d, err := campaign.NewPlanner(x.pushes, x.draft, plain{}, time.Now()).Plan(push.CampaignLine{Recipient: who}, of, nil)
@@ -100,7 +100,7 @@ func (x *random) asked(who string) time.Time {
 	return d.Push.SendAt
 }
 
-// holdsTotals compares the sums with the recipients.
+// holdsTotals compares the totals with the recipients.
 func (x *random) holdsTotals(t *rapid.T, sum *campaign.Simulation, each map[string]campaign.Simulated) {
 	of, delays, collisions := map[campaign.SimulatedOutcome]int{}, make([]int, 7), map[uuid.UUID]int{}
 	for who, one := range each {
@@ -152,7 +152,7 @@ func (x *random) holdsStarts(t *rapid.T, sum *campaign.Simulation) {
 	at := func(start time.Time) int {
 		x.exec(t, `UPDATE campaigns SET send_at = $2, local_time = NULL WHERE id = $1`, [16]byte(x.draft.ID), start)
 		other, err := x.Simulate(t.Context(), x.draft.Tenant, x.draft.ID, x.own, nil)
-		if _, late := errors.AsType[invalid.FieldErrors](err); late { // it is behind latest
+		if _, late := errors.AsType[invalid.FieldErrors](err); late { // it is after latest
 			return 0
 		}
 		if err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Offset is how far behind the first send time of a campaign that is spread a recipient's is: whole seconds, at least 0 and
-// less than the spread. It is ⌊h·s/2⁶⁴⌋ seconds, where h is the first eight bytes of the SHA-256 of the recipient's id,
-// the highest first, and s is the spread in seconds, rounded up.
+// Offset returns a recipient's offset from the first send time of a campaign with a spread: whole seconds, at least 0
+// and less than the spread. It is ⌊h·s/2⁶⁴⌋ seconds, where h is the first eight bytes of the SHA-256 of the recipient's
+// id, the highest first, and s is the spread in seconds, rounded up.
 //
-// So it follows from the recipient and the spread alone: a recipient comes at the same second of each campaign that is spread
-// as far, and recipients come in the same order in all campaigns. The formula stays: two campaigns keep their distance for
-// every recipient.
+// So it follows from the recipient and the spread alone: a recipient has the same offset in each campaign with the same
+// spread, and recipients have the same order in all campaigns. The formula must not change, so that two campaigns keep
+// their distance for every recipient.
 func Offset(recipient string, spread time.Duration) time.Duration {
 	if spread <= 0 {
 		return 0

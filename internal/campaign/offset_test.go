@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 )
 
-// TestOffset_Stable: the offsets of some recipients are those that they have had in every release.
+// TestOffset_Stable: the offsets of some recipients are the same as in every release.
 func TestOffset_Stable(t *testing.T) {
 	t.Parallel()
 	for recipient, want := range map[string]time.Duration{"": 1600 * time.Second, "anna": 600 * time.Second, "user-42": 770 * time.Second, "日本": 1456 * time.Second} {
@@ -18,8 +18,8 @@ func TestOffset_Stable(t *testing.T) {
 	}
 }
 
-// TestOffset_Spread: offsets are whole seconds below the spread, all of them about as many recipients', in the same order
-// whatever the spread.
+// TestOffset_Spread: offsets are whole seconds below the spread, about equally frequent, and in the same order for each
+// spread.
 func TestOffset_Spread(t *testing.T) {
 	t.Parallel()
 	of := map[time.Duration]int{}
@@ -38,7 +38,7 @@ func TestOffset_Spread(t *testing.T) {
 	}
 	for at, n := range of {
 		if n < 850 || n > 1150 {
-			t.Errorf("%d recipients are %s behind", n, at)
+			t.Errorf("%d recipients have the offset %s", n, at)
 		}
 	}
 	for _, spread := range []time.Duration{-time.Hour, 0, 1, time.Second} {

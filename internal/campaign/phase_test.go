@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestRunner_Phase: a campaign that is booked for later is scheduled, also when it was paused and resumed. It is sending from the moment at
-// which its first push is due, while an attempt is under way, and between two attempts.
+// TestRunner_Phase: a campaign that is booked for later is scheduled, also after a pause. It is sending from the time
+// when its first push is due, during an attempt, and between two attempts.
 func TestRunner_Phase(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -23,7 +23,7 @@ func TestRunner_Phase(t *testing.T) {
 		}
 		for _, listed := range page.Campaigns {
 			if listed.ID == c.ID && listed.Phase() != want {
-				t.Errorf("the list has it as %s, want %s", listed.Phase(), want)
+				t.Errorf("the list has %s, want %s", listed.Phase(), want)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// Planner says what each line of a campaign's audience asks for. It is safe for concurrent use.
+// Planner plans the push of each line of a campaign's audience. It is safe for concurrent use.
 type Planner struct {
 	pushes   drafter
 	campaign push.Campaign
@@ -22,26 +22,26 @@ type Planner struct {
 	now      time.Time
 }
 
-// drafter turns a request for a recipient, of whom this is known, into what is to be booked.
+// drafter turns a request into a draft, given the standing of its recipient.
 type drafter interface {
 	Draft(tenant uuid.UUID, r schedule.Request, of booking.Standing) (booking.Draft, error)
 	SentAt(r schedule.Request, of booking.Standing) time.Time
 }
 
-// Template makes the message of a recipient. at returns when it is sent, in the recipient's zone.
+// Template renders the message of a recipient. at returns the send time, in the recipient's zone.
 type Template interface {
 	Render(variables map[string]any, at func() time.Time) (json.RawMessage, error)
 }
 
-// NewPlanner returns the planner of a campaign that was started at a time, or of a simulation that takes it to be started
-// then. However long its booking takes, everybody in it is planned by that time: the last line is not too late because the
-// first ones took long.
+// NewPlanner returns the planner of a campaign that was started at a time, or of a simulation of such a start. All
+// lines are planned by that time, however long booking takes: the last line is not too late because the first ones took
+// long.
 func NewPlanner(pushes drafter, c push.Campaign, message Template, started time.Time) *Planner {
 	return &Planner{pushes, c, message, started.UTC()}
 }
 
-// Plan turns a line into what is to be booked for its recipient, of whom this is known. The error says what is invalid about
-// the line, without a value of it.
+// Plan turns a line into a draft, given the standing of its recipient. Its error describes the faults of the line,
+// without the line's values.
 //
 // The same line of the same campaign always gets the same id, as long as its recipient's zone stays the same.
 func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
@@ -49,7 +49,7 @@ func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes j
 	if err != nil {
 		return booking.Draft{}, err
 	}
-	var sentAt time.Time // zero: the message has nothing of it
+	var sentAt time.Time // zero: the message does not use it
 	c := &p.campaign
 	r := schedule.Request{
 		Recipient: line.Recipient, Channel: c.Channel, Category: c.Category, To: line.To, Metadata: c.Metadata,
@@ -80,12 +80,12 @@ func (p *Planner) Plan(line push.CampaignLine, of booking.Standing, attributes j
 	return d, nil
 }
 
-// known are the variables of a line, whose recipient has these attributes.
+// known returns the variables of a line whose recipient has these attributes.
 func known(line push.CampaignLine, attributes json.RawMessage) []json.RawMessage {
 	return schedule.Known(line.Recipient, line.To, attributes, line.Variables)
 }
 
-// at is a planner of the same campaign with another send time.
+// at returns a planner of the same campaign with another send time.
 func (p *Planner) at(sendAt time.Time) *Planner {
 	other := *p
 	other.campaign.SendAt, other.campaign.LocalTime, other.campaign.TimeZone = sendAt, time.Time{}, ""

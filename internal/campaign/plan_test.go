@@ -43,7 +43,7 @@ func (s shown) Render(variables map[string]any, _ func() time.Time) (json.RawMes
 	return json.Marshal(map[string]string{"title": strings.Join(texts, ",")})
 }
 
-// pushes are those of a service without a store: a plan reads nothing.
+// pushes returns a service without a store, because a plan reads nothing.
 func pushes(check func(channel, to string, message json.RawMessage) invalid.FieldErrors) *schedule.Service {
 	return schedule.New(nil, nil, nil, nil, nil, nil, schedule.Config{
 		Channels: []string{"push", "sms"}, DefaultTTL: time.Hour, MaxHorizon: 30 * 24 * time.Hour, Check: check,
@@ -64,8 +64,8 @@ func in(t *testing.T, name string) booking.Standing {
 	return booking.Standing{Terms: quota.Policy(nil), Person: booking.Person{Person: quota.Person{Zone: z}}}
 }
 
-// TestPlanner_SendTime: a line's send time is that of the campaign, in the zone of its recipient and so far behind as the
-// spread says.
+// TestPlanner_SendTime: a line's send time is the campaign's send time, in the zone of its recipient, plus the offset
+// of the spread.
 func TestPlanner_SendTime(t *testing.T) {
 	t.Parallel()
 	line := push.CampaignLine{Recipient: "anna"}
@@ -99,7 +99,7 @@ func TestPlanner_SendTime(t *testing.T) {
 	}
 }
 
-// TestPlanner_Draft: a draft has all that the campaign and the line say.
+// TestPlanner_Draft: a draft has everything from the campaign and the line.
 func TestPlanner_Draft(t *testing.T) {
 	t.Parallel()
 	c := push.Campaign{
@@ -123,7 +123,7 @@ func TestPlanner_Draft(t *testing.T) {
 	if push.ShardOf(got.ID) != push.Shard(push.RecipientKey(c.Tenant, "anna")) {
 		t.Errorf("%s is no id of a recipient's push", got.ID)
 	}
-	for want, tt := range map[string]struct{ line, stored string }{ // what the line has not, the attributes may have
+	for want, tt := range map[string]struct{ line, stored string }{ // attributes can supply what the line lacks
 		`{"title":"stored"}`: {`{"name":"Anna"}`, `{"to":"stored"}`},
 		`{"title":""}`:       {`{"to":""}`, `{"to":"stored"}`},
 		"message.title: the variable to is not known": {`{}`, `{}`},
@@ -147,7 +147,7 @@ func TestPlanner_Draft(t *testing.T) {
 	}
 }
 
-// TestPlanner_Invalid: what is invalid about a line is said without the values of it.
+// TestPlanner_Invalid: the faults of a line are reported without its values.
 func TestPlanner_Invalid(t *testing.T) {
 	t.Parallel()
 	check := func(channel, to string, message json.RawMessage) (bad invalid.FieldErrors) {
@@ -170,7 +170,7 @@ func TestPlanner_Invalid(t *testing.T) {
 		want     string
 	}{
 		"a good one":         {push.Campaign{}, plain{}, push.CampaignLine{To: "1"}, ""},
-		"without an address": {push.Campaign{}, plain{}, push.CampaignLine{}, ""}, // the decider looks for that of the recipient
+		"without an address": {push.Campaign{}, plain{}, push.CampaignLine{}, ""}, // the decider uses the recipient's address
 		"a bad address":      {push.Campaign{}, plain{}, push.CampaignLine{To: "secret"}, "to must be a number"},
 		"a bad message": {
 			push.Campaign{}, shown{"recipient"}, push.CampaignLine{Recipient: "anna"},

@@ -17,28 +17,28 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// previewed is of how many lines a preview shows the messages.
+// previewed is the number of lines in a preview.
 const previewed = 5
 
-// Preview is the message of a line, or what is wrong with it.
+// Preview is the message of a line, or its error.
 type Preview struct {
 	Recipient string
 	Line      int
-	To        string          // the address of the line; "": it has none
-	Message   json.RawMessage // nil: there is an error
+	To        string          // address of the line; "": none
+	Message   json.RawMessage // nil if there is an error
 	Error     string
 }
 
 // ErrNotInAudience: the campaign has no line of that recipient.
 var ErrNotInAudience = errors.New("the recipient is not in the audience")
 
-// Which lines of an audience a preview is of. The zero value is the first ones.
+// Which selects lines of an audience for a preview. The zero value selects the first ones.
 type Which struct {
-	Recipient string // that of this one; empty: of any
-	Longest   bool   // those whose variables have the most text
+	Recipient string // only this one; empty: all
+	Longest   bool   // the lines whose variables have the most text
 }
 
-// Lines reads what a preview is of. The errors are [push.ErrNotFound], and [ErrNotInAudience].
+// Lines reads the lines of a preview. Its errors are [push.ErrNotFound] and [ErrNotInAudience].
 func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []store.KnownLine, error) {
 	p, err := s.store.Campaign(ctx, tenant, id)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) 
 	return p, lines, err
 }
 
-// Preview renders the messages of lines, and asks no store. defaultZone is that of recipients without one.
+// Preview renders the messages of lines. It reads nothing. defaultZone applies to recipients without a zone.
 func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine, defaultZone string) ([]Preview, error) {
 	template, wrong := liquid.Parse(p.Message)
 	if err := wrong.Err(); err != nil {
@@ -75,7 +75,7 @@ func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine, defaultZone
 	return all, nil
 }
 
-// shownAt is when a campaign would send to somebody in a zone.
+// shownAt returns the time when a campaign would send to a recipient in a zone.
 func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
 	if !p.LocalTime.IsZero() {
 		return p.LocalTime
@@ -91,7 +91,8 @@ func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
 	return at.In(in)
 }
 
-// preview renders a message, and says what the provider would surely refuse of it, but for its address.
+// preview renders a message. Its errors include what the provider would certainly refuse, except the lack of an
+// address.
 func (s *Service) preview(p *push.Campaign, template Template, l store.KnownLine, at func() time.Time) (json.RawMessage, error) {
 	variables, err := liquid.Variables(known(l.CampaignLine, l.Attributes)...)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// picky is a template that makes no message for one recipient.
+// picky is a template that cannot be rendered for one recipient.
 type picky struct{}
 
 func (picky) Render(variables map[string]any, _ func() time.Time) (json.RawMessage, error) {
@@ -27,7 +27,7 @@ func (picky) Render(variables map[string]any, _ func() time.Time) (json.RawMessa
 	return json.RawMessage(`{}`), nil
 }
 
-// random is a random draft of a tenant with random rules, and everything around it.
+// random is a random draft of a tenant with random rules, and its surroundings.
 type random struct {
 	*bundle
 	draft  push.Campaign
@@ -106,7 +106,7 @@ func (x *random) person(t *rapid.T, w policytest.World, who string) {
 	x.people[who] = p
 }
 
-// books draws what a recipient holds around a time, some of it of other campaigns.
+// books draws a recipient's bookings around a time, some from other campaigns.
 func (x *random) books(t *rapid.T, tenant uuid.UUID, who string, around time.Time) {
 	for range rapid.IntRange(0, 5).Draw(t, "held") {
 		kind := policytest.Kinds().Draw(t, "kind of booking")

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestRunner_Retried: the retry of a campaign's push names the campaign, and changes nothing of it: neither its numbers nor when it
-// ends, and what is done to the campaign is not done to the retry.
+// TestRunner_Retried: the retry of a campaign's push names the campaign, but does not change its numbers or its end,
+// and actions on the campaign do not affect the retry.
 func TestRunner_Retried(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)

@@ -20,8 +20,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// BenchmarkRunner books a campaign for 100,000 recipients, who have 300,000 bookings around its time: a third of them is deferred.
-// Beside it another tenant submits pushes one by one, as it does before. Then the campaign is canceled.
+// BenchmarkRunner books a campaign for 100,000 recipients with 300,000 bookings around its time, so that a third of
+// them is deferred. Meanwhile another tenant submits single pushes, as it does before. Then the campaign is canceled.
 func BenchmarkRunner(b *testing.B) {
 	const recipients = 100_000
 	s := setupRunning(b, quota.Rule{Name: "per-hour", Limit: 2, Window: time.Hour}, quota.Rule{Name: "per-day", Limit: 4, Window: 24 * time.Hour})
@@ -57,8 +57,8 @@ func BenchmarkRunner(b *testing.B) {
 	}
 }
 
-// processor is how much time of processors this process and the connections of Postgres to the database have taken, where that can be
-// told.
+// processor returns the processor time of this process and of the Postgres connections to the database, where the
+// system reports it.
 func (b *running) processor() (total time.Duration) {
 	pids := testenv.Query[[]int32](b.t, b.url, `SELECT array_agg(pid) FROM pg_stat_activity WHERE datname = current_database()`)
 	for _, pid := range append(pids, int32(os.Getpid())) {
@@ -74,7 +74,7 @@ func (b *running) processor() (total time.Duration) {
 	return total
 }
 
-// passes has a worker work until a campaign has a state.
+// passes makes passes of a worker until a campaign has a state.
 func (b *running) passes(w loop.Loop, c push.Campaign, status push.CampaignStatus) {
 	for n := 0; n%10 > 0 || b.read(c).Status != status; n++ {
 		full, err := w.Pass(b.t.Context())
@@ -87,7 +87,8 @@ func (b *running) passes(w loop.Loop, c push.Campaign, status push.CampaignStatu
 	}
 }
 
-// submits submits pushes of another tenant, fifty a second, while something is done, and returns the 99th percentile of how long that took.
+// submits submits fifty pushes a second of another tenant while a function runs, and returns the 99th percentile of the
+// latency.
 func (b *running) submits(t testing.TB, while func()) time.Duration {
 	st := b.open(4)
 	service := b.service(st)

@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	// interval is how often a worker looks whether there is something to do for a campaign.
+	// interval is the time between two polls for work.
 	interval = 250 * time.Millisecond
-	// restShare is how many times as long as a look at a campaign the pause behind it is, if there was nothing to do; and how many
-	// times as long as looks at campaigns the time is that is left for others: so looks take a small part of the time.
+	// The pause between visits to an idle campaign is at least restShare times as long as the last visit took. Visits
+	// to waiting campaigns take at most 1/restShare of the time.
 	restShare = 20
-	// mostRest is the longest pause, and pausedRest that behind a look at a campaign that is paused: what expires meanwhile is told so
-	// much later.
+	// mostRest caps the pause between visits. A paused campaign is visited every pausedRest, so its expiries are
+	// reported up to that late.
 	mostRest   = 15 * time.Second
 	pausedRest = 5 * time.Second
-	// tellEvery is how often webhooks are told how far a campaign is that is being booked.
-	tellEvery = time.Second
+	// progressEvery is the time between two progress events of a campaign that is being booked.
+	progressEvery = time.Second
 )
 
-// RunnerConfig is what a runner has to know.
+// RunnerConfig configures a runner.
 type RunnerConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
 
-	// Parse makes the template of a campaign's message.
+	// Parse parses the template of a campaign's message.
 	Parse func(c *push.Campaign) (Template, error)
 }
 
-// runnerStore has the campaigns, and does their steps.
+// runnerStore takes campaigns, and executes their steps.
 type runnerStore interface {
 	chunkStore
 	TakeCampaign(ctx context.Context, worker uuid.UUID, which store.CampaignsWith, except []uuid.UUID) (*store.RunningCampaign, error)
@@ -51,7 +51,7 @@ type runnerStore interface {
 	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
 }
 
-// pushes does what goes with a booking.
+// pushes books the pushes of recipients, and follows up on bookings.
 type pushes interface {
 	drafter
 	Reserve(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, drafts []booking.Draft, others []booking.Day) (*schedule.Room, error)
@@ -60,38 +60,39 @@ type pushes interface {
 	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
-// runner carries campaigns on: step by step, each in a transaction that can be repeated. Tenants take turns, and so do the campaigns
-// of each. Those that wait for their pushes are looked at in a small part of the time: however many they are, others go on. Tenants
-// take turns there too, so that the end of a campaign is noticed however many campaigns of another tenant wait.
+// runner advances campaigns in steps, each in a transaction that can be repeated. Tenants take turns, and so do the
+// campaigns of each. Visits to campaigns that wait for their pushes take a small part of the time, so that others
+// advance however many wait. Tenants take turns there too, so that the end of a campaign is noticed however many
+// campaigns of another tenant wait.
 type runner struct {
-	store  runnerStore
-	pushes pushes
-	log    *slog.Logger
-	cfg    RunnerConfig
-	worker uuid.UUID
-	work   map[uuid.UUID]*progress                      // of the campaigns that this worker has
-	turns  loop.Turns[uuid.UUID, store.RunningCampaign] // of campaigns with steps to do
-	waits  loop.Turns[uuid.UUID, store.RunningCampaign] // of campaigns that wait for their pushes
-	looked time.Time                                    // when those were looked at last that wait
+	store   runnerStore
+	pushes  pushes
+	log     *slog.Logger
+	cfg     RunnerConfig
+	worker  uuid.UUID
+	work    map[uuid.UUID]*progress                      // by campaign of this worker
+	turns   loop.Turns[uuid.UUID, store.RunningCampaign] // campaigns with steps to do
+	waits   loop.Turns[uuid.UUID, store.RunningCampaign] // campaigns that wait for their pushes
+	visited time.Time                                    // when waiting campaigns were last visited
 }
 
-// progress is how far a worker has come with a campaign. It only saves work.
+// progress is a worker's progress with a campaign. Losing it only costs work.
 type progress struct {
-	planner *Planner
-	places  places
-	told    time.Time
+	planner  *Planner
+	cursor   cursor
+	reported time.Time
 }
 
-// NewRunner returns a loop that books the recipients of campaigns that were started, and carries on what was paused, resumed or
-// canceled, until it has ended. Every worker runs one. A campaign is in the hands of one of them at a time, and goes on with
-// another one after a crash: what was done is found done.
+// NewRunner returns a loop that books the recipients of started campaigns, and advances paused, resumed and canceled
+// ones until they have ended. Every worker runs one. One worker at a time advances a campaign; after a crash another
+// worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, cfg: cfg, worker: uuid.New(), work: map[uuid.UUID]*progress{}}
 	r.turns, r.waits = r.take(store.CampaignsWithWork), r.take(store.CampaignsThatWait)
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
 }
 
-// take returns the turns of tenants at campaigns of a kind.
+// take returns the turns of tenants for a kind of campaigns.
 func (r *runner) take(which store.CampaignsWith) loop.Turns[uuid.UUID, store.RunningCampaign] {
 	return loop.Turns[uuid.UUID, store.RunningCampaign]{
 		Owner: func(c *store.RunningCampaign) uuid.UUID { return c.Tenant },
@@ -101,17 +102,17 @@ func (r *runner) take(which store.CampaignsWith) loop.Turns[uuid.UUID, store.Run
 	}
 }
 
-// pass is a step of one campaign, and a look at some that wait.
+// pass does a step of one campaign, and visits some that wait.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
-	full, err = r.carryOn(ctx)
-	if err == nil && (!full || time.Since(r.looked) >= interval) {
-		err = r.look(ctx)
+	full, err = r.advance(ctx)
+	if err == nil && (!full || time.Since(r.visited) >= interval) {
+		err = r.visitWaiting(ctx)
 	}
 	return full, err
 }
 
-// carryOn does a step of the campaign whose turn it is.
-func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
+// advance does a step of the next campaign.
+func (r *runner) advance(ctx context.Context) (found bool, err error) {
 	c, err := r.turns.Next(ctx)
 	if err != nil || c == nil {
 		return false, err
@@ -120,11 +121,11 @@ func (r *runner) carryOn(ctx context.Context) (found bool, err error) {
 	return more || err == nil, err
 }
 
-// look looks at campaigns that wait for their pushes, for as long as its part of the time is.
-func (r *runner) look(ctx context.Context) error {
-	last := r.looked
-	r.looked = time.Now()
-	for part := min(r.looked.Sub(last), time.Second) / restShare; time.Since(r.looked) < part; {
+// visitWaiting visits campaigns that wait for their pushes, within their share of the time.
+func (r *runner) visitWaiting(ctx context.Context) error {
+	last := r.visited
+	r.visited = time.Now()
+	for part := min(r.visited.Sub(last), time.Second) / restShare; time.Since(r.visited) < part; {
 		c, err := r.waits.Next(ctx)
 		if err != nil || c == nil {
 			return err
@@ -136,7 +137,7 @@ func (r *runner) look(ctx context.Context) error {
 	return nil
 }
 
-// visit does a step of a campaign. If there is nothing more to do at once, it is left for a while.
+// visit does a step of a campaign. If nothing more is to be done at once, it releases the campaign for a while.
 func (r *runner) visit(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
 	began := time.Now()
 	more, due, err := r.step(ctx, c)
@@ -157,12 +158,12 @@ func (r *runner) visit(ctx context.Context, c *store.RunningCampaign) (more bool
 	return false, r.store.LeaveCampaign(ctx, r.worker, c.ID, min(rest, mostRest))
 }
 
-// step does what the state of a campaign asks for. It reports whether there is more to do at once, and when the next of its pushes is
-// due.
+// step does the next step for a campaign's state. It reports whether there is more to do at once, and when the next
+// push is due.
 func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
 	if of == nil {
-		of = &progress{places: newPlaces(r.store.CampaignLanes())}
+		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
 		r.work[c.ID] = of
 	}
 	switch c.Status {
@@ -186,10 +187,10 @@ func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool,
 			return more, 0, err
 		}
 	}
-	if more && time.Since(of.told) < tellEvery {
+	if more && time.Since(of.reported) < progressEvery {
 		return more, 0, nil
 	}
-	of.told = time.Now()
+	of.reported = time.Now()
 	status, due, err := r.store.SettleCampaign(ctx, c.ID)
 	if err == nil && status.Over() {
 		r.log.InfoContext(ctx, "campaign ended", "tenant", c.Tenant, "campaign", c.ID, "status", status)
@@ -197,7 +198,7 @@ func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool,
 	return more, due, err
 }
 
-// unpark has what was parked be due again.
+// unpark makes parked pushes due again.
 func (r *runner) unpark(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
 	due, more, err := r.store.UnparkCampaign(ctx, c.ID)
 	if len(due) > 0 {
@@ -209,7 +210,7 @@ func (r *runner) unpark(ctx context.Context, c *store.RunningCampaign) (more boo
 	return more, err
 }
 
-// park parks what waits, and ends what expires meanwhile.
+// park parks waiting pushes, and ends those that expire meanwhile.
 func (r *runner) park(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
 	if more, err = r.store.ParkCampaign(ctx, c.ID); err != nil || more {
 		return more, err
@@ -219,8 +220,8 @@ func (r *runner) park(ctx context.Context, c *store.RunningCampaign) (more bool,
 	return more, err
 }
 
-// cancel gives back the places of what waits, and then gives up those who are not decided. What is under way ends as it will, and
-// what of it is to be tried again is withdrawn later.
+// cancel frees the places of waiting pushes, and then drops undecided recipients. Attempts under way finish; their
+// retries are withdrawn later.
 func (r *runner) cancel(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {
 	ended, more, err := r.store.WithdrawCampaign(ctx, c.ID)
 	if len(ended) > 0 {
@@ -233,13 +234,13 @@ func (r *runner) cancel(ctx context.Context, c *store.RunningCampaign, of *progr
 	if err := r.skip(ctx, c, of); err != nil {
 		return false, err
 	}
-	shards, after, ok := of.places.next()
+	shards, after, ok := of.cursor.next()
 	if !ok {
 		return false, nil
 	}
 	next, more, err := r.store.DropUndecided(ctx, c.Campaign, shards, after)
 	if err == nil {
-		of.places.pass(next, more)
+		of.cursor.pass(next, more)
 	}
 	return true, err
 }

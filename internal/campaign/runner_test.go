@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestRunner_Life: a campaign that is started is booked, sent and finished, and webhooks are told of each step once.
+// TestRunner_Life: a started campaign is booked, sent and finished, and webhooks get an event for each step, once.
 func TestRunner_Life(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -48,8 +48,8 @@ func TestRunner_Life(t *testing.T) {
 	}
 }
 
-// TestRunner_Pause: from the answer of a pause on nothing is sent of a campaign, and all of it after it was resumed. A pause in the
-// middle of the start keeps the rest from being booked.
+// TestRunner_Pause: after the answer to a pause, no push of the campaign is sent. All are sent after it is resumed. A
+// pause in the middle of the start keeps the rest from being booked.
 func TestRunner_Pause(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -86,8 +86,8 @@ func TestRunner_Pause(t *testing.T) {
 	}
 }
 
-// TestRunner_PauseAll: what waits of a campaign that runs is due at no time while it is paused, but for a push that is moved; what
-// expires meanwhile ends.
+// TestRunner_PauseAll: waiting pushes of a paused campaign are never due, except a push that is moved. Pushes that
+// expire meanwhile end.
 func TestRunner_PauseAll(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -149,12 +149,12 @@ func TestRunner_PauseAll(t *testing.T) {
 		t.Errorf("held by %+v", h)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE held_by <> ''`); n != 1 {
-		t.Errorf("%d were held by the pause, of which one was due", n)
+		t.Errorf("the pause held %d pushes, want the one that was due", n)
 	}
 }
 
-// TestRunner_Cancel: a cancel gives all places back, those of recipients who were not booked yet as well. What is under way
-// ends as it will, and is not tried again.
+// TestRunner_Cancel: a cancel frees all places, and drops recipients that were not booked yet. An attempt under way
+// finishes, and is not retried.
 func TestRunner_Cancel(t *testing.T) {
 	t.Parallel()
 	rule := quota.Rule{Name: "hour", Limit: 1, Window: time.Hour}
@@ -187,7 +187,7 @@ func TestRunner_Cancel(t *testing.T) {
 		t.Errorf("%+v", c.Progress)
 	}
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM live`); n > 0 {
-		t.Errorf("%d places are held", n)
+		t.Errorf("%d cursor are held", n)
 	}
 	if again := b.act(c, push.CampaignCancel); again.Status != push.CampaignCanceled {
 		t.Errorf("canceled again: %s", again.Status)
@@ -195,11 +195,11 @@ func TestRunner_Cancel(t *testing.T) {
 	next := b.draft(1200, campaign.Change{})
 	b.act(next, push.CampaignStart)
 	if next = b.until(w, next, push.CampaignRunning); next.Progress.Scheduled != 1200 {
-		t.Errorf("the places are not free: %+v", next.Progress)
+		t.Errorf("the cursor are not free: %+v", next.Progress)
 	}
 }
 
-// TestService_Act_States: what a state does not allow is refused with the campaign.
+// TestService_Act_States: an action that the state does not allow is refused with the campaign.
 func TestService_Act_States(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -260,8 +260,8 @@ func TestSweepCampaigns(t *testing.T) {
 	}
 }
 
-// TestRunner_Two: two workers at once, of which one dies now and then, decide everybody once, also those that two campaigns have in
-// common; a start that is repeated changes nothing.
+// TestRunner_Two: two concurrent workers, one dying now and then, decide each recipient once, also recipients
+// of two campaigns. Repeating a start changes nothing.
 func TestRunner_Two(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t, quota.Rule{Name: "hour", Limit: 1, Window: time.Hour})
@@ -275,7 +275,7 @@ func TestRunner_Two(t *testing.T) {
 			ctx, w := t.Context(), b.worker(b.open(4))
 			for i := 0; b.going(all); i++ {
 				ctx, stop := context.WithCancel(ctx)
-				if n == 1 && i%3 == 0 { // it is cut off, wherever it is
+				if n == 1 && i%3 == 0 { // it is interrupted anywhere
 					time.AfterFunc(time.Duration(i%20)*time.Millisecond, stop)
 				}
 				_, err := w.Pass(ctx)
@@ -309,7 +309,7 @@ func (b *running) going(all []push.Campaign) bool {
 	return false
 }
 
-// TestRunner_EachShard: where each shard is a lane, a campaign lives as everywhere else.
+// TestRunner_EachShard: a campaign works the same if each shard is a lane.
 func TestRunner_EachShard(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -338,7 +338,7 @@ func TestRunner_EachShard(t *testing.T) {
 	b.audit()
 }
 
-// TestRunner_Caps: the tenant's caps hold for campaigns, also where a conflict moves pushes to another day.
+// TestRunner_Caps: campaigns keep the tenant's caps, also if a conflict moves pushes to another day.
 func TestRunner_Caps(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t, quota.Rule{Name: "day", Limit: 1, Window: 12 * time.Hour})
@@ -360,7 +360,7 @@ func TestRunner_Caps(t *testing.T) {
 	}
 }
 
-// audit wants no promise broken.
+// audit checks all guarantees.
 func (b *running) audit() {
 	b.t.Helper()
 	findings, err := b.store.Audit(b.t.Context(), b.policy, time.Now().Add(-48*time.Hour))
@@ -372,8 +372,8 @@ func (b *running) audit() {
 	}
 }
 
-// TestRunner_BesideWaiting: hundreds of campaigns of another tenant that wait for their pushes, and as many that are being canceled, leave
-// a campaign its steps.
+// TestRunner_BesideWaiting: a campaign gets its steps, although hundreds of campaigns of another tenant wait for their
+// pushes, and as many are being canceled.
 func TestRunner_BesideWaiting(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -401,6 +401,6 @@ func TestRunner_BesideWaiting(t *testing.T) {
 		}
 	}
 	if most := 2 * (2500/250 + 2*len(push.Lanes(4)) + 2); passes > most { // half of the steps are the other tenant's
-		t.Errorf("booked after %d steps, of which %d are needed", passes, most/2)
+		t.Errorf("booked after %d steps; it needs %d", passes, most/2)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// recorder is a store that notes whose campaigns a worker takes.
+// recorder is a store that records the tenants of the campaigns that a worker takes.
 type recorder struct {
 	*store.Store
 	taken []uuid.UUID
@@ -26,8 +26,8 @@ func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which sto
 	return c, err
 }
 
-// TestRunner_EndBesideWaiting: the end of a campaign is noticed after one look at the campaigns of another tenant, though hundreds of
-// these wait for their pushes and were looked at longer ago.
+// TestRunner_EndBesideWaiting: the end of a campaign is noticed after one visit to a campaign of another tenant,
+// although hundreds of those wait for their pushes and were visited longer ago.
 func TestRunner_EndBesideWaiting(t *testing.T) {
 	t.Parallel()
 	b := setupRunning(t)
@@ -53,6 +53,6 @@ func TestRunner_EndBesideWaiting(t *testing.T) {
 		}
 	}
 	if turn := slices.Index(seen.taken, b.tenant); turn > 1 {
-		t.Errorf("it was looked at after %d campaigns of another tenant", turn)
+		t.Errorf("it was visited after %d campaigns of another tenant", turn)
 	}
 }

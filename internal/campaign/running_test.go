@@ -22,7 +22,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// running is campaigns on real servers, and workers that carry them on.
+// running is campaigns on real servers, and workers that advance them.
 type running struct {
 	*campaign.Service
 	t      testing.TB
@@ -35,7 +35,7 @@ type running struct {
 	caps   push.Caps
 }
 
-// deaf hears of nothing.
+// deaf drops everything.
 type deaf struct{}
 
 func (deaf) Wake(int64, time.Time, time.Duration) {}
@@ -76,12 +76,12 @@ func (b *running) service(st *store.Store) *schedule.Service {
 	})
 }
 
-// worker carries campaigns on.
+// worker returns a loop that advances campaigns.
 func (b *running) worker(st *store.Store) loop.Loop {
 	return campaign.NewRunner(st, b.service(st), quiet, campaign.RunnerConfig{Policy: b.policy, Parse: campaign.Parse})
 }
 
-// draft makes a draft for so many recipients: user-0, user-1 and so on.
+// draft creates a draft with recipients user-0, user-1 and so on.
 func (b *running) draft(recipients int, change campaign.Change) push.Campaign {
 	b.t.Helper()
 	if change.Message == nil {
@@ -127,7 +127,7 @@ func (b *running) exec(sql string, args ...any) {
 	testenv.Exec(b.t, b.url, sql, args...)
 }
 
-// until has a worker carry campaigns on until one of them has a state.
+// until runs a worker until a campaign has a state.
 func (b *running) until(w loop.Loop, c push.Campaign, status push.CampaignStatus) push.Campaign {
 	b.t.Helper()
 	testenv.UntilWhole(b.t, 0, func() string {
@@ -143,13 +143,13 @@ func (b *running) until(w loop.Loop, c push.Campaign, status push.CampaignStatus
 	return c
 }
 
-// hurry has campaigns looked at at once for which nothing was to be done a moment ago.
+// hurry makes idle campaigns due for a visit.
 func (b *running) hurry() {
 	b.t.Helper()
 	b.exec(`UPDATE campaigns SET lease_until = clock_timestamp() WHERE worker IS NULL AND lease_until > clock_timestamp()`)
 }
 
-// deliver sends all that is due, and returns how many pushes that were.
+// deliver sends all due pushes, and returns their number.
 func (b *running) deliver() (sent int) {
 	b.t.Helper()
 	for {
@@ -204,7 +204,7 @@ func (b *running) finish(c booking.Claim, outcome push.Outcome, status push.Stat
 	}
 }
 
-// adds wants the numbers of a campaign to add up.
+// adds checks that the numbers of a campaign add up.
 func (b *running) adds(c push.Campaign) {
 	b.t.Helper()
 	is := c.Progress
@@ -213,7 +213,7 @@ func (b *running) adds(c push.Campaign) {
 	}
 }
 
-// once wants everybody in a campaign to be decided once, and to have one push if they were booked.
+// once checks that each recipient of a campaign is decided once, and has one push if it is booked.
 func (b *running) once(c push.Campaign) {
 	b.t.Helper()
 	got := testenv.Query[string](b.t, b.url, `SELECT format('%s decided, %s of them booked, %s pushes for %s recipients',

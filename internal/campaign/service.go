@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Service does what callers ask for. It is safe for concurrent use. Another tenant's campaign is [push.ErrNotFound]
-// everywhere.
+// Service serves callers' requests. It is safe for concurrent use. Every method returns [push.ErrNotFound] for another
+// tenant's campaign.
 type Service struct {
 	reads
 	store *store.Store
@@ -25,24 +25,24 @@ type Service struct {
 	cfg   Config
 }
 
-// Config bounds what tenants may have. All of it must be given, but for Computing and Check.
+// Config limits a tenant's campaigns. All fields but Computing and Check are required.
 type Config struct {
 	MaxPerTenant int // campaigns that have not ended
-	MaxAudience  int // recipients of one
-	// MaxAudienceBytes is how many bytes the lines of one may have, and TenantBytes those of all of a tenant that has no cap of its own; 0: any
-	// number.
+	MaxAudience  int // recipients of a campaign
+	// MaxAudienceBytes limits the bytes of the lines of an audience. TenantBytes limits the bytes of all audiences of a
+	// tenant without a cap of its own. 0 means unlimited.
 	MaxAudienceBytes, TenantBytes int
-	Channels                      []string      // the first one is that of campaigns that name none
+	Channels                      []string      // the first one is the default
 	MaxHorizon                    time.Duration // how far ahead a push may be scheduled
 
-	// Computing has turns at reading templates; nil: there is always one.
+	// Computing limits concurrent parsing of templates; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 
-	// Check says what the provider behind a channel would surely refuse; nil: nothing is known.
+	// Check returns what a channel's provider would certainly refuse; nil: no channel is checked.
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
-// reads is the part of the store that the API uses as it is.
+// reads are the methods of the store that the API uses unchanged.
 type reads interface {
 	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
 	Campaigns(ctx context.Context, tenant uuid.UUID, status push.CampaignStatus, after push.CampaignPosition, limit int) (push.CampaignPage, error)
@@ -61,7 +61,7 @@ type Key struct {
 	Hash []byte // of the request
 }
 
-// Create makes a draft, or finds the campaign that an earlier request with the same key has made. Its errors are
+// Create creates a draft, or returns the campaign that an earlier request with the same key has created. Its errors are
 // [invalid.FieldErrors], [push.ErrTooManyCampaigns] and [push.ErrKeyReused].
 func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p push.Campaign, found bool, err error) {
 	c = s.complete(c)
@@ -88,12 +88,12 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	return p, found, nil
 }
 
-// empty is a draft of which nothing was said.
+// empty returns an empty draft.
 func (s *Service) empty(tenant uuid.UUID) push.Campaign {
 	return push.Campaign{Tenant: tenant, Channel: s.cfg.Channels[0], OnConflict: reject, Status: push.CampaignDraft}
 }
 
-// complete puts the defaults in the place of what has another one than the zero value.
+// complete replaces zero values by defaults that are not zero.
 func (s *Service) complete(c Change) Change {
 	if c.Channel != nil && *c.Channel == "" {
 		c.Channel = &s.cfg.Channels[0]
@@ -105,13 +105,13 @@ func (s *Service) complete(c Change) Change {
 	return c
 }
 
-// Change changes a draft of a caller. Its errors are [invalid.FieldErrors], [push.ErrNotFound], [*push.CampaignStateError],
-// [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
+// Change changes a caller's draft. Its errors are [invalid.FieldErrors], [push.ErrNotFound],
+// [*push.CampaignStateError], [*push.StaleError] and, if a schedule copies the draft, [*push.ScopeError].
 func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Campaign, error) {
 	c = s.complete(c)
 	var wrong invalid.FieldErrors
 	err := s.cfg.Computing.Do(ctx, by.Tenant, func() error {
-		wrong = checkTemplates(c) // before the campaign is locked: it may take long
+		wrong = checkTemplates(c) // before the campaign is locked, because it may take long
 		return nil
 	})
 	if err != nil {

@@ -14,10 +14,11 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Simulator says what a start of a campaign would do, and does nothing of it. It is safe for concurrent use.
+// Simulator predicts what a start of a campaign would do, without doing it. It is safe for concurrent use.
 //
-// It plans and decides chunk by chunk as a start does, each beside what is booked by then, and holds no lock: with nothing
-// submitted, moved or canceled in between, a start does what the simulation said, recipient by recipient.
+// It plans and decides chunk by chunk as a start does, each chunk against the bookings of the moment, and holds no
+// lock. If nothing is submitted, moved or canceled in between, a start does what the simulation predicted, recipient by
+// recipient.
 type Simulator struct {
 	campaigns *Service
 	store     *store.Store
@@ -25,28 +26,29 @@ type Simulator struct {
 	cfg       SimulatorConfig
 }
 
-// SimulatorConfig is what simulations need to know.
+// SimulatorConfig configures a Simulator.
 type SimulatorConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
-	Caps   push.Caps     // of tenants that have none of their own
+	Caps   push.Caps     // of tenants without caps of their own
 
-	// Parse makes the template of a campaign's message.
+	// Parse parses the template of a campaign's message.
 	Parse func(c *push.Campaign) (Template, error)
 }
 
-// NewSimulator returns a simulator of campaigns, whose pushes this service would draft.
+// NewSimulator returns a simulator of campaigns. pushes drafts their pushes.
 func NewSimulator(s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
 	return &Simulator{s, s.store, pushes, cfg}
 }
 
-// Simulate says what a start of a draft would do now. each, unless it is nil, is told of every recipient, a chunk at a time; an
-// error of its ends the simulation. The other errors are those of a start, and a [*push.CampaignStateError] of what does not stay the
-// draft that it was.
+// Simulate predicts a start of a draft now. It passes the result of every recipient to each, a chunk at a time, unless
+// each is nil. An error of each ends the simulation. The other errors are the errors of a start, and a
+// [*push.CampaignStateError] if the draft changes meanwhile.
 func (s *Simulator) Simulate(ctx context.Context, tenant, id uuid.UUID, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
 	return s.SimulateChanged(ctx, tenant, id, Change{}, own, each)
 }
 
-// SimulateChanged says what a start of a draft would do after a change, which it does not make. The errors are also those of the change.
+// SimulateChanged predicts a start of a draft after a change, which it does not store. Its errors include the errors of
+// the change.
 func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, change Change, own push.OwnCaps, each func([]Simulated) error) (*Simulation, error) {
 	c, err := s.draft(ctx, tenant, id, change)
 	if err != nil {
@@ -71,7 +73,7 @@ func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, c
 	return x.result(ctx)
 }
 
-// draft reads a campaign that can be simulated, and changes what was read.
+// draft reads a campaign that can be simulated, and applies the change to it.
 func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Change) (push.Campaign, error) {
 	c, err := s.store.Campaign(ctx, tenant, id)
 	if err == nil && c.Status != push.CampaignDraft {
@@ -89,7 +91,7 @@ func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Chan
 	return c, err
 }
 
-// changed is a draft after a change.
+// changed returns a draft after a change.
 func (s *Simulator) changed(ctx context.Context, c push.Campaign, change Change) (push.Campaign, error) {
 	var wrong error
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() error {
@@ -102,26 +104,26 @@ func (s *Simulator) changed(ctx context.Context, c push.Campaign, change Change)
 	return s.campaigns.complete(change).on(c), wrong
 }
 
-// simulation is one under way.
+// simulation is a simulation in progress.
 type simulation struct {
 	*Simulator
 	campaign push.Campaign
 	planner  *Planner
-	sooner   *Planner // of the first of the better starts
+	sooner   *Planner // for the first of the better starts
 	now      time.Time
 	others   bool // the tenant has other campaigns
 	totals   *totals
 	starts   *booking.Starts
 
-	usage   *booking.CapUsage   // with what would be booked; nil: the tenant has no caps
-	counted map[booking.Day]int // without it
+	usage   *booking.CapUsage   // including what would be booked; nil: the tenant has no caps
+	counted map[booking.Day]int // without what would be booked
 
-	looks map[string]*look // at the recipients of a chunk
+	examined map[string]*examined // by recipient of a chunk
 }
 
-// begin reads what all of a simulation is decided by.
+// begin reads the inputs that are the same for all chunks.
 func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) (*simulation, error) {
-	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, looks: map[string]*look{}}
+	x := &simulation{Simulator: s, campaign: c, totals: newTotals(), counted: map[booking.Day]int{}, examined: map[string]*examined{}}
 	var message Template
 	err := s.campaigns.cfg.Computing.Do(ctx, c.Tenant, func() (err error) {
 		message, err = s.cfg.Parse(&c)
@@ -147,8 +149,8 @@ func (s *Simulator) begin(ctx context.Context, c push.Campaign, caps push.Caps) 
 	return x, nil
 }
 
-// firstStart is the time from which better starts are looked for: that of the campaign, or now if that is over. A local time
-// begins where clocks are furthest ahead of UTC.
+// firstStart returns the first time to try as a better start: the campaign's start, or now if that is past. A local
+// time begins where clocks are furthest ahead of UTC.
 func firstStart(c *push.Campaign, now time.Time) time.Time {
 	planned := c.SendAt
 	if !c.LocalTime.IsZero() {
@@ -160,7 +162,7 @@ func firstStart(c *push.Campaign, now time.Time) time.Time {
 	return planned
 }
 
-// lastStart is the last time at which the campaign may start, so that its spread ends by latest; zero: there is none.
+// lastStart returns the last start whose spread still ends by latest; zero: there is no limit.
 func lastStart(c *push.Campaign) time.Time {
 	if c.Latest.IsZero() {
 		return time.Time{}
@@ -177,7 +179,7 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 		o.Room = func(context.Context, []booking.Draft) (*booking.CapUsage, error) { return x.usage, nil }
 	}
 	for more := true; more; {
-		clear(x.looks)
+		clear(x.examined)
 		done, err := x.store.TryCampaignChunk(ctx, o)
 		if uncounted, ok := errors.AsType[*store.UncountedError](err); ok {
 			if x.usage.Days[uncounted.Day], err = x.count(ctx, uncounted.Day); err == nil {
@@ -199,7 +201,7 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 	return nil
 }
 
-// result is what was counted.
+// result completes the result.
 func (x *simulation) result(ctx context.Context) (*Simulation, error) {
 	sum := &x.totals.Simulation
 	sum.CollidesWith, sum.BetterStarts = x.totals.most(), x.starts.Better(sum.Accepted, lastStart(&x.campaign), maxBetterStarts)

@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestSimulate_States: only a draft that has an audience is simulated, and only as long as it is one.
+// TestSimulate_States: only a draft with an audience is simulated, and only while it remains one.
 func TestSimulate_States(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -84,7 +84,7 @@ func TestSimulate_Now(t *testing.T) {
 	}
 }
 
-// TestSimulate_Crowd: all that a recipient with very many bookings has counts.
+// TestSimulate_Crowd: a simulation counts all bookings of a recipient that has very many.
 func TestSimulate_Crowd(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "many", Limit: 1500, Window: 24 * time.Hour}, quota.Rule{Name: "few", Limit: 1, Window: time.Second})
@@ -101,7 +101,7 @@ func TestSimulate_Crowd(t *testing.T) {
 	}
 }
 
-// TestSimulate_EqualsWorkers: what workers book, under the caps that they keep, is what a simulation said.
+// TestSimulate_EqualsWorkers: workers book what a simulation predicted, under the same caps.
 func TestSimulate_EqualsWorkers(t *testing.T) {
 	t.Parallel()
 	const recipients = 1300
@@ -112,7 +112,7 @@ func TestSimulate_EqualsWorkers(t *testing.T) {
 	first := b.draft(400, campaign.Change{SendAt: &at})
 	b.act(first, push.CampaignStart)
 	b.until(w, first, push.CampaignRunning)
-	b.exec(`UPDATE campaigns SET worker = gen_random_uuid(), lease_until = 'infinity' WHERE id = $1`, [16]byte(first.ID)) // no worker looks at it
+	b.exec(`UPDATE campaigns SET worker = gen_random_uuid(), lease_until = 'infinity' WHERE id = $1`, [16]byte(first.ID)) // no worker takes it
 	deferred := "defer"
 	c := b.draft(recipients, campaign.Change{SendAt: new(at.Add(10 * time.Minute)), Spread: new(100 * time.Minute), OnConflict: &deferred})
 	simulator := campaign.NewSimulator(b.Service, b.service(b.store), campaign.SimulatorConfig{Policy: b.policy, Caps: b.caps, Parse: campaign.Parse})

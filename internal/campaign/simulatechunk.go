@@ -14,20 +14,20 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// look is what is seen of a recipient.
-type look struct {
+// examined holds what a simulation read about a recipient.
+type examined struct {
 	draft    booking.Draft
 	behind   time.Duration
-	invalid  string // what is invalid about the time of the draft, which is only looked at
+	invalid  string // the fault of the draft's time, if only better starts are examined
 	inTheWay []quota.Violation
 	landings booking.Landings
 }
 
-// plan plans a line as a start does, and has its view show what the better starts need. A line that is invalid only because of its
-// time may be accepted at one of these.
+// plan plans a line as a start does, and widens its view for the better starts. A line that is invalid only because of
+// its time may be accepted at one of these.
 func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
 	bulkhead.Yield()
-	l := &look{behind: Offset(line.Recipient, x.campaign.Spread)}
+	l := &examined{behind: Offset(line.Recipient, x.campaign.Spread)}
 	d, err := x.planner.Plan(line, of, attributes)
 	if err != nil {
 		var untimely error
@@ -38,13 +38,13 @@ func (x *simulation) plan(line push.CampaignLine, of booking.Standing, attribute
 	}
 	x.starts.Widen(&d, l.behind)
 	l.draft = d
-	x.looks[line.Recipient] = l
+	x.examined[line.Recipient] = l
 	return d, nil
 }
 
-// look sees what is in the way of a recipient, and of the better starts.
+// look finds the conflicts of a recipient's time, and of the better starts.
 func (x *simulation) look(who quota.Recipient, of booking.Standing, view quota.View) {
-	l := x.looks[who.ID]
+	l := x.examined[who.ID]
 	p, kind := &l.draft.Push, booking.KindOf(&l.draft.Push)
 	if of.Person.OptOuts.Of(kind).Any() || l.draft.NeedsAddress && p.To == "" && of.Person.Addresses[p.Channel] == "" {
 		return // at any time
@@ -54,7 +54,7 @@ func (x *simulation) look(who quota.Recipient, of booking.Standing, view quota.V
 	l.landings = x.starts.Look(l.draft, l.behind, policy, &view)
 }
 
-// count counts the recipients of a day, without those of the campaign.
+// count counts the recipients of a day, without the campaign's.
 func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err error) {
 	n, known := x.counted[day]
 	if !known {
@@ -64,7 +64,7 @@ func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err err
 	return n, err
 }
 
-// add counts what was decided about a chunk.
+// add counts the decisions about a chunk.
 func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.CampaignDecided) ([]Simulated, error) {
 	all, conflicts := make([]Simulated, 0, len(decided)), map[string][]quota.Booking{}
 	var every []quota.Booking
@@ -74,9 +74,9 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.
 			continue
 		}
 		var rules []string
-		l := x.looks[d.Line.Recipient]
+		l := x.examined[d.Line.Recipient]
 		if d.Invalid != "" {
-			l = &look{}
+			l = &examined{}
 		}
 		if l.invalid != "" {
 			d.Invalid = l.invalid
@@ -112,7 +112,7 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.
 	return all, err
 }
 
-// use takes the room of what would be booked from the caps.
+// use adds what would be booked to the usage of the caps.
 func (x *simulation) use(v *booking.Decision) {
 	if x.usage == nil || v.Outcome != booking.Booked {
 		return

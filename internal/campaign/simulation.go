@@ -12,18 +12,18 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Simulation is what a start would do.
+// Simulation is the predicted result of a start.
 type Simulation struct {
 	Recipients                                     int // the sum of the next five
 	Accepted, Deferred, Refused, OptedOut, Invalid int
 
-	ByRule       map[string]int // refused and deferred recipients, each for every rule, and every cap, in its way
-	Delays       []Delay        // of the deferred ones
-	CollidesWith []Collision    // the campaigns with most recipients first, maxCollisions at most
+	ByRule       map[string]int // refused and deferred recipients, counted for each rule and cap in their way
+	Delays       []Delay        // of the deferred recipients
+	CollidesWith []Collision    // the campaigns with most recipients first, at most maxCollisions
 	BetterStarts []booking.Start
 }
 
-// Delay is how many recipients are deferred by so long at most, and by longer than the delay before it says.
+// Delay counts the recipients deferred by at most UpTo, and by more than the previous delay's UpTo.
 type Delay struct {
 	UpTo       time.Duration // 0: by any longer time
 	Recipients int
@@ -36,18 +36,18 @@ type Collision struct {
 	Recipients int
 }
 
-// Simulated is what would become of a recipient.
+// Simulated is the predicted result of a recipient.
 type Simulated struct {
 	Recipient string
 	Outcome   SimulatedOutcome
 	SendAt    time.Time // zero: nothing would be sent
-	Reason    string    // by the names of the API's problems, or what is invalid; empty: it is accepted, or deferred
+	Reason    string    // a problem of the API, or the fault of the line; empty if accepted or deferred
 }
 
-// SimulatedOutcome is what would become of a recipient.
+// SimulatedOutcome is the predicted outcome of a recipient.
 type SimulatedOutcome string
 
-// What can become of recipients. The outcomes are disjoint.
+// The outcomes of recipients, which are disjoint.
 const (
 	SimulatedAccepted SimulatedOutcome = "accepted" // at their time
 	SimulatedDeferred SimulatedOutcome = "deferred" // at another time
@@ -61,10 +61,10 @@ const (
 	maxBetterStarts = 5
 )
 
-// delays are the bounds by which the delays of recipients are counted.
+// delays are the upper bounds of the delays in a Simulation.
 var delays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour, 24 * time.Hour, 0}
 
-// totals counts what would become of recipients.
+// totals counts the outcomes of recipients.
 type totals struct {
 	Simulation
 	collisions map[uuid.UUID]int
@@ -78,7 +78,7 @@ func newTotals() *totals {
 	return t
 }
 
-// add counts a recipient. rules are those in the way of the time that was asked for.
+// add counts a recipient. rules are the rules that block the requested time.
 func (t *totals) add(d *store.CampaignDecided, rules []string) Simulated {
 	one := Simulated{Recipient: d.Line.Recipient}
 	outcome, reason, refusing := d.Outcome()
@@ -107,7 +107,7 @@ func (t *totals) add(d *store.CampaignDecided, rules []string) Simulated {
 	return one
 }
 
-// delay counts a deferral by so long.
+// delay counts a deferral.
 func (t *totals) delay(by time.Duration) {
 	i := slices.IndexFunc(delays, func(bound time.Duration) bool { return by <= bound || bound == 0 })
 	t.Delays[i].Recipients++
@@ -119,7 +119,7 @@ func (t *totals) rules(names []string) {
 	}
 }
 
-// collide counts a recipient for each of the campaigns whose bookings are in its way.
+// collide counts a recipient for each campaign whose bookings are in its way.
 func (t *totals) collide(with []uuid.UUID) {
 	slices.SortFunc(with, compareIDs)
 	for _, id := range slices.Compact(with) {
@@ -127,7 +127,7 @@ func (t *totals) collide(with []uuid.UUID) {
 	}
 }
 
-// most lists the campaigns that are in the way of most recipients.
+// most returns the campaigns that are in the way of most recipients.
 func (t *totals) most() (all []Collision) {
 	for id, n := range t.collisions {
 		all = append(all, Collision{Campaign: id, Recipients: n})

@@ -5,7 +5,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Parse makes the template of a campaign's message.
+// Parse parses the template of a campaign's message.
 func Parse(c *push.Campaign) (Template, error) {
 	t, wrong := liquid.Parse(c.Message)
 	return t, wrong.Err()

@@ -122,7 +122,7 @@ func TestCapacity_Refused(t *testing.T) {
 	}
 	b.send("GET", path, "", "Authorization", "Bearer "+key).must(t, 403)
 	b.exec(`UPDATE campaigns SET status = 'running', started_at = clock_timestamp()`)
-	if r := b.send("GET", path, "").must(t, 409, "campaign-state"); !strings.Contains(r.text, "can only be looked at while it is a draft") {
+	if r := b.send("GET", path, "").must(t, 409, "campaign-state"); !strings.Contains(r.text, "is only available while it is a draft") {
 		t.Error(r.text)
 	}
 }

@@ -39,13 +39,13 @@ type bundle struct {
 	tenant    uuid.UUID
 }
 
-type nobody struct{}
+type deaf struct{}
 
-func (nobody) Wake(int64, time.Time, time.Duration) {}
-func (nobody) Submitted(string, string)             {}
-func (nobody) CacheAnswered(string)                 {}
+func (deaf) Wake(int64, time.Time, time.Duration) {}
+func (deaf) Submitted(string, string)             {}
+func (deaf) CacheAnswered(string)                 {}
 
-// stores are those of the tests, one after another: runners look at all tenants.
+// stores serializes the tests, because runners process all tenants.
 var stores testenv.Stores
 
 func setup(t *testing.T, policy ...quota.Rule) *bundle {
@@ -54,7 +54,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	return setupOn(t, url, st, policy...)
 }
 
-// setupAlone has a new database: a test of locks must not meet those of an earlier test.
+// setupAlone uses a database of its own: a test of locks must not meet the locks of an earlier test.
 func setupAlone(t *testing.T) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
@@ -79,9 +79,9 @@ func setupOn(t *testing.T, url string, st *store.Store, policy ...quota.Rule) *b
 	return b
 }
 
-// servicesAt submits pushes by a clock.
+// servicesAt returns a service with a clock.
 func (b *bundle) servicesAt(now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.cache, nobody{}, quiet, nobody{}, now, schedule.Config{
+	return schedule.New(b.store, b.cache, deaf{}, quiet, deaf{}, now, schedule.Config{
 		Policy: b.policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 }
@@ -99,7 +99,7 @@ func (b *bundle) newTenant() uuid.UUID {
 	return id
 }
 
-// create makes a schedule that happens every minute, for a recipient of its own; change says what else it is.
+// create creates a schedule that occurs every minute, for a recipient of its own, with changes.
 func (b *bundle) create(change recurring.Change) push.Schedule {
 	b.t.Helper()
 	return b.createFor(b.tenant, change)
@@ -120,8 +120,8 @@ func (b *bundle) createFor(tenant uuid.UUID, change recurring.Change) push.Sched
 	return p
 }
 
-// age has a schedule have begun so long ago, and nothing have run since: with @every 1m, it happened a minute later for
-// the first time.
+// age moves the begin of a schedule into the past, as if no worker had run since. With @every 1m, it occurred a minute
+// later for the first time.
 func (b *bundle) age(id uuid.UUID, ago time.Duration) (began time.Time) {
 	b.t.Helper()
 	return testenv.Query[time.Time](b.t, b.url, `
@@ -136,7 +136,7 @@ func (b *bundle) ageHours(id uuid.UUID, ago time.Duration) {
 	testenv.Exec(b.t, b.url, `UPDATE schedules SET next_at = began_at + interval '1 hour' WHERE id = $1`, [16]byte(id))
 }
 
-// pass has the worker look once, and as often again as there is more to do.
+// pass makes passes of the worker until there is nothing more to do.
 func (b *bundle) pass() {
 	b.t.Helper()
 	passAll(b.t, b.runner)
@@ -153,7 +153,7 @@ func passAll(t *testing.T, l loop.Loop) {
 	}
 }
 
-// runs lists what became of a schedule's occurrences, the first one first.
+// runs returns the records of a schedule's occurrences, the first one first.
 func (b *bundle) runs(p push.Schedule) []push.Run {
 	b.t.Helper()
 	var all []push.Run
@@ -169,7 +169,7 @@ func (b *bundle) runs(p push.Schedule) []push.Run {
 	}
 }
 
-// outcomes are those of a schedule's runs, with their reasons.
+// outcomes returns the outcomes and reasons of a schedule's runs.
 func (b *bundle) outcomes(p push.Schedule) []string {
 	b.t.Helper()
 	var all []string

@@ -15,11 +15,12 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// copying is for about how long a pass copies audiences. What is not copied then goes on in the next pass: the pushes of other
-// schedules do not wait for a million recipients.
-const copying = 500 * time.Millisecond
+// copyTime is about how long a pass copies audiences. The next pass continues, so that the pushes of other schedules do
+// not wait for a million recipients.
+const copyTime = 500 * time.Millisecond
 
-// startAll starts the campaigns of occurrences, one after the other. Those for which there is no time are looked at again, at once.
+// startAll starts the campaigns of occurrences, one after the other. Occurrences without time left come first in the
+// next pass, which begins at once.
 func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []push.Run) {
 	began := time.Now()
 	for i := range all {
@@ -28,7 +29,7 @@ func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []pus
 		}
 		for again := true; again; {
 			runs[i], again = r.start(ctx, &all[i])
-			if time.Since(began) > copying { // each pass goes a step at least
+			if time.Since(began) > copyTime { // each pass goes a step at least
 				r.unfinished = again || i+1 < len(all)
 				return
 			}
@@ -36,18 +37,18 @@ func (r *runner) startAll(ctx context.Context, all []push.Occurrence, runs []pus
 	}
 }
 
-// start goes a step towards the campaign of an occurrence, and says what became of it. Without an outcome, it is to be looked at
-// again: at once, if again says so.
+// start makes progress on the campaign of an occurrence, and returns the outcome. Without an outcome, it is to be
+// called again: at once, if again is true.
 func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, again bool) {
 	p, c := &o.Schedule, copyOf(o)
 	run = push.Run{Schedule: p.ID, At: o.At}
-	if o.Begun > patience && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+	if o.Begun > lateLimit && !(p.CatchUp == push.CatchUpLast && latest(o)) {
 		if _, err := r.campaigns.Campaign(ctx, p.Tenant, c.ID); errors.Is(err, push.ErrNotFound) {
 			run.Outcome, run.Reason = push.RunSkipped, missed
 			return run, false
 		}
 	}
-	done, err := r.campaigns.Again(ctx, c)
+	done, err := r.campaigns.StartCopy(ctx, c)
 	switch {
 	case done:
 		run.Outcome, run.Campaign = push.RunSubmitted, c.ID
@@ -55,13 +56,14 @@ func (r *runner) start(ctx context.Context, o *push.Occurrence) (run push.Run, a
 		if run.Reason, run.Detail = refusedCampaign(err); run.Reason != "" {
 			run.Outcome = push.RunRefused
 		} else {
-			r.log.WarnContext(ctx, "campaign of an occurrence not started; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+			r.log.WarnContext(ctx, "could not start campaign of occurrence; will retry", "schedule", p.ID, "at", o.At, "error", err)
 		}
 	}
 	return run, !done && err == nil
 }
 
-// copyOf is the campaign of an occurrence, the same whoever makes it. It bears the day on which it happens, by the schedule's clocks.
+// copyOf returns the copy of a campaign for an occurrence. Every worker computes the same. Its name ends with the day
+// of the occurrence, by the schedule's zone.
 func copyOf(o *push.Occurrence) push.CampaignCopy {
 	p := &o.Schedule
 	in, err := zone.Load(p.TimeZone)
@@ -74,8 +76,8 @@ func copyOf(o *push.Occurrence) push.CampaignCopy {
 	}
 }
 
-// refusedCampaign is why a campaign was not started for good, by the names of the API's problems, and what is invalid; empty: it may
-// be started yet.
+// refusedCampaign returns why a campaign can never be started, as a problem of the API and its detail; empty: it may
+// still start.
 func refusedCampaign(err error) (reason, detail string) {
 	var (
 		state  *push.CampaignStateError

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// pattern makes a campaign in a state, with so many recipients.
+// pattern creates a campaign in a state, with recipients.
 func (b *bundle) pattern(status push.CampaignStatus, recipients int) uuid.UUID {
 	b.t.Helper()
 	id, audience := uuid.New(), uuid.New()
@@ -31,7 +31,7 @@ func (b *bundle) pattern(status push.CampaignStatus, recipients int) uuid.UUID {
 	return id
 }
 
-// copies counts the campaigns that were made of others, and their recipients that are to be booked.
+// copies counts the copied campaigns, and their recipients that are to be booked.
 func (b *bundle) copies() (campaigns, recipients int) {
 	b.t.Helper()
 	campaigns = testenv.Query[int](b.t, b.url, `SELECT count(*) FROM campaigns WHERE name LIKE 'Digest 20%' AND status = 'starting' AND send_at IS NULL AND local_time IS NULL
@@ -42,7 +42,7 @@ func (b *bundle) copies() (campaigns, recipients int) {
 	return campaigns, recipients
 }
 
-// everyHour makes a schedule of a campaign that was due a second ago, and is again when the test is long over.
+// everyHour creates a schedule of a campaign that was due a second ago, and is due again long after the test.
 func (b *bundle) everyHour(of uuid.UUID, c recurring.Change) push.Schedule {
 	b.t.Helper()
 	c.Cron, c.Campaign, c.Pattern = new("@every 1h"), &of, nil
@@ -54,7 +54,7 @@ func (b *bundle) everyHour(of uuid.UUID, c recurring.Change) push.Schedule {
 	return p
 }
 
-// TestCampaigns: an occurrence starts a campaign that is like its pattern, with all recipients of that, but for those who were erased.
+// TestCampaigns: an occurrence starts a campaign that equals its pattern, with all recipients that were not erased.
 func TestCampaigns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -81,15 +81,15 @@ func TestCampaigns(t *testing.T) {
 	}
 }
 
-// stumbling makes campaigns, and fails after each step but some, as if the worker had died there.
+// stumbling copies campaigns, and fails after most steps, as if the worker had died there.
 type stumbling struct {
 	*campaign.Service
 	mu    sync.Mutex
 	steps int
 }
 
-func (s *stumbling) Again(ctx context.Context, c push.CampaignCopy) (bool, error) {
-	done, err := s.Service.Again(ctx, c)
+func (s *stumbling) StartCopy(ctx context.Context, c push.CampaignCopy) (bool, error) {
+	done, err := s.Service.StartCopy(ctx, c)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.steps++; s.steps%4 != 0 {
@@ -98,7 +98,7 @@ func (s *stumbling) Again(ctx context.Context, c push.CampaignCopy) (bool, error
 	return done, err
 }
 
-// TestCampaigns_Once: workers that look at the same time, and die after any step, start one campaign for each occurrence.
+// TestCampaigns_Once: concurrent workers that die after any step start one campaign for each occurrence.
 func TestCampaigns_Once(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,12 +127,12 @@ func TestCampaigns_Once(t *testing.T) {
 	}
 }
 
-// TestCampaigns_AudienceOfTheMoment: a copy that is under way keeps to the audience that it has begun with.
+// TestCampaigns_AudienceOfTheMoment: a copy in progress keeps the audience that it has begun with.
 func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	c := push.CampaignCopy{ID: uuid.New(), Tenant: b.tenant, Of: b.pattern(push.CampaignDraft, 6000), Suffix: " 2026"}
-	if done, err := b.campaigns.Again(t.Context(), c); done || err != nil {
+	if done, err := b.campaigns.StartCopy(t.Context(), c); done || err != nil {
 		t.Fatal(done, err)
 	}
 	testenv.Exec(t, b.url, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, ended) SELECT audience_id, tenant_id, id, 'infinity', true FROM campaigns WHERE id = $1`, c.Of)
@@ -147,7 +147,7 @@ func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	if n := sweep(); n != 0 {
 		t.Errorf("%d recipients were removed while they were copied", n)
 	}
-	if done, err := b.campaigns.Again(t.Context(), c); !done || err != nil {
+	if done, err := b.campaigns.StartCopy(t.Context(), c); !done || err != nil {
 		t.Fatal(done, err)
 	}
 	if n := sweep(); n != 6000 {
@@ -158,7 +158,7 @@ func TestCampaigns_AudienceOfTheMoment(t *testing.T) {
 	}
 }
 
-// TestCampaigns_Refused: a pattern that cannot be copied any more leaves a run that says why.
+// TestCampaigns_Refused: a pattern that can no longer be copied leaves a run with the reason.
 func TestCampaigns_Refused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -186,7 +186,7 @@ func TestCampaigns_Refused(t *testing.T) {
 	}
 }
 
-// TestCampaigns_Missed: what nothing has started for ten minutes is missed, and leaves no campaign.
+// TestCampaigns_Missed: an occurrence that was not started for ten minutes is missed, and leaves no campaign.
 func TestCampaigns_Missed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

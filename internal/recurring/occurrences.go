@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// grace is how late an occurrence can be found without having been missed.
+	// grace is the delay after which an occurrence counts as missed.
 	grace = time.Minute
-	// mostRuns is how many occurrences of a schedule are put on record at once. After a long pause others have their turn
-	// in between.
-	mostRuns = 500
+	// maxRuns is the maximum number of occurrences of a schedule that are recorded at once. After a long outage, other
+	// schedules get a turn in between.
+	maxRuns = 500
 )
 
-// The reasons of what is skipped.
+// The reasons of skipped occurrences.
 const (
-	missed = "missed" // nothing ran
+	missed = "missed" // no worker ran
 	paused = "paused"
 )
 
-// timetable is when a schedule happens.
+// timetable returns the times of a schedule.
 func timetable(p *push.Schedule) (*recurrence.Schedule, error) {
 	in, err := zone.Load(p.TimeZone)
 	if err != nil {
@@ -36,13 +36,13 @@ func timetable(p *push.Schedule) (*recurrence.Schedule, error) {
 	return times, nil
 }
 
-// restart has a schedule's occurrences begin after now.
+// restart makes a schedule's occurrences begin after now.
 func restart(p push.Schedule, now time.Time) push.Schedule {
 	p.Began, p.Done = now.Truncate(time.Second), now
 	return p
 }
 
-// next returns the first occurrence that is not on record; zero: there is none.
+// next returns the first occurrence that is not recorded; zero: there is none.
 func next(p *push.Schedule, times *recurrence.Schedule) time.Time {
 	at, ok := times.Next(p.Done)
 	if !ok || !p.Until.IsZero() && !at.Before(p.Until) {
@@ -51,8 +51,8 @@ func next(p *push.Schedule, times *recurrence.Schedule) time.Time {
 	return at
 }
 
-// settle says what becomes of the occurrences of a schedule up to now, of mostRuns at most, and when it is due again. Those
-// that happened longer ago than their records are kept, unless that is zero, leave none.
+// settle returns the outcomes of the occurrences of a schedule up to now, at most maxRuns, and the schedule with its
+// next time. Occurrences older than kept are not recorded, unless kept is zero.
 func settle(p push.Schedule, now time.Time, kept time.Duration) (push.Schedule, []push.Run, error) {
 	times, err := timetable(&p)
 	if err != nil {
@@ -61,7 +61,7 @@ func settle(p push.Schedule, now time.Time, kept time.Duration) (push.Schedule, 
 	if oldest := now.Add(-kept); kept > 0 && p.Done.Before(oldest) {
 		p.Done = oldest
 	}
-	look := recurrence.Look{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: recurrence.CatchUp(p.CatchUp), Most: mostRuns}
+	look := recurrence.Look{After: p.Done, Now: now, Grace: grace, Until: p.Until, CatchUp: recurrence.CatchUp(p.CatchUp), Most: maxRuns}
 	reason := missed
 	if p.Paused {
 		look.Resumed, reason = now, paused

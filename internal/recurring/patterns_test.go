@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// waiting waits until so many statements like this one wait for a lock.
+// waiting waits until n statements like this one wait for a lock.
 func (b *bundle) waiting(n int, like string) {
 	b.t.Helper()
 	testenv.Until(b.t, time.Millisecond, like+" waits", func() bool {
@@ -23,14 +23,14 @@ func (b *bundle) waiting(n int, like string) {
 	})
 }
 
-// TestPatterns_Deleted: a draft that is the pattern of schedules cannot be deleted until the last of them has gone, or has another
-// pattern. The refusal names them.
+// TestPatterns_Deleted: a draft that is the pattern of schedules cannot be deleted until the last of them is deleted,
+// or has another pattern. The refusal names them.
 func TestPatterns_Deleted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	of := b.pattern(push.CampaignDraft, 1)
 	first, second := b.everyHour(of, recurring.Change{}), b.everyHour(of, recurring.Change{})
-	testenv.Exec(t, b.url, `UPDATE schedules SET next_at = NULL WHERE id = $1`, second.ID) // it has ended, and can go on
+	testenv.Exec(t, b.url, `UPDATE schedules SET next_at = NULL WHERE id = $1`, second.ID) // it has ended, and can continue
 	refused := func(names ...uuid.UUID) {
 		t.Helper()
 		var state *push.CampaignStateError
@@ -67,8 +67,8 @@ func TestPatterns_Deleted(t *testing.T) {
 	}
 }
 
-// TestPatterns_DeletedMeanwhile: a campaign that is deleted after a schedule's request was checked, and before it takes effect, is an
-// error of the request.
+// TestPatterns_DeletedMeanwhile: if a campaign is deleted after a schedule's request was checked, and before it takes
+// effect, the request fails.
 func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -108,8 +108,8 @@ func TestPatterns_DeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestPatterns_GivenMeanwhile: what a caller who only drafts does to a campaign, and a deletion by whomever, waits for a schedule that is
-// being given the campaign, and is refused.
+// TestPatterns_GivenMeanwhile: a drafting caller's change of a campaign, and anyone's deletion, wait for a schedule
+// that is being given the campaign, and are refused.
 func TestPatterns_GivenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -147,7 +147,7 @@ func TestPatterns_GivenMeanwhile(t *testing.T) {
 		}()
 		b.waiting(1, `UPDATE schedules%`)
 		go func() { ended <- end() }()
-		testenv.Until(t, time.Millisecond, name+" waits, or is done", func() bool {
+		testenv.Until(t, time.Millisecond, name+" waits, or has ended", func() bool {
 			return len(ended) > 0 || testenv.Query[bool](t, b.url, `SELECT count(*) > 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`)
 		})
 		testenv.Check(t, tx.Rollback(t.Context()))

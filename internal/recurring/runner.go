@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	// interval is how often a worker looks for what is due, beside the times at which it knows that something is.
+	// interval is the time between two polls for work, in addition to the known times of occurrences.
 	interval = time.Second
-	// portion is how many schedules are settled, and how many occurrences submitted, in one transaction.
+	// portion is the maximum number of schedules that are settled, and of occurrences that are submitted, in one
+	// transaction.
 	portion = 256
-	// prompt is for how long an occurrence is submitted for its own time, and then for the present. A submit for more than a
-	// minute ago would be refused.
+	// Up to prompt after its time, an occurrence is submitted for that time, later for the present. A submit for more
+	// than a minute ago would be refused.
 	prompt = 30 * time.Second
-	// patience is for how long an occurrence that was begun is submitted: later, as it was not done while it was due, it
-	// is one that was missed.
-	patience = 10 * time.Minute
+	// Up to lateLimit after its begin, an occurrence is submitted. Later it counts as missed.
+	lateLimit = 10 * time.Minute
 )
 
 // submitter submits pushes.
@@ -40,19 +40,19 @@ type submitter interface {
 	Submitted(ctx context.Context, tenant uuid.UUID, o schedule.Options) (id uuid.UUID, made bool, err error)
 }
 
-// campaigner makes campaigns of other ones.
+// campaigner starts copies of campaigns.
 type campaigner interface {
-	Again(ctx context.Context, c push.CampaignCopy) (done bool, err error)
+	StartCopy(ctx context.Context, c push.CampaignCopy) (done bool, err error)
 	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
 }
 
-// runnerStore keeps schedules and their occurrences.
+// runnerStore stores schedules and their occurrences.
 type runnerStore interface {
 	DueSchedules(ctx context.Context, turn *store.ScheduleTurn, limit int, settle store.Settle) (more bool, next time.Duration, err error)
 	BegunOccurrences(ctx context.Context, turn *store.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
 }
 
-// runner has occurrences happen when they are due.
+// runner submits occurrences when they are due.
 type runner struct {
 	store     runnerStore
 	pushes    submitter
@@ -66,14 +66,14 @@ type runner struct {
 	unfinished bool // there was no time to copy all audiences
 }
 
-// NewRunner returns a loop that submits the pushes, and starts the campaigns, of schedules when they are due. Every worker runs one. What became of an
-// occurrence is kept for so long; 0: for ever.
+// NewRunner returns a loop that submits the pushes, and starts the campaigns, of schedules when they are due. Every
+// worker runs one. The outcomes of occurrences are kept for the given time; 0: forever.
 func NewRunner(st runnerStore, pushes submitter, campaigns campaigner, log *slog.Logger, kept time.Duration) loop.Loop {
 	r := &runner{store: st, pushes: pushes, campaigns: campaigns, log: log, kept: kept, wake: make(chan struct{}, 1)}
 	return loop.Loop{Name: "run schedules", Interval: interval, Log: log, Pass: r.pass, Wake: r.wake}
 }
 
-// pass begins what is due, and submits what was begun, by whichever worker.
+// pass begins due occurrences, and submits begun ones, whichever worker began them.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	moreDue, next, err := r.store.DueSchedules(ctx, &r.turn, portion, r.settle)
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	return moreDue || moreBegun || r.unfinished, nil
 }
 
-// wakeIn has the next pass begin when something becomes due, if that is before the next tick.
+// wakeIn starts the next pass when an occurrence becomes due, if that is before the next tick.
 func (r *runner) wakeIn(next time.Duration) {
 	if r.alarm != nil {
 		r.alarm.Stop()
@@ -109,18 +109,18 @@ func (r *runner) wakeIn(next time.Duration) {
 	}
 }
 
-// settle settles a schedule. One whose zone is not known any more, or whose expression cannot be read, waits for an hour.
+// settle settles a schedule. If its zone is no longer known, or its expression is invalid, it is retried after an hour.
 func (r *runner) settle(p push.Schedule, now time.Time) (push.Schedule, []push.Run) {
 	settled, runs, err := settle(p, now, r.kept)
 	if err != nil {
-		r.log.Error("a schedule cannot be read; it is tried again", "schedule", p.ID, "error", err)
+		r.log.Error("could not read schedule; retrying in an hour", "schedule", p.ID, "error", err)
 		p.NextAt = now.Add(time.Hour)
 		return p, nil
 	}
 	return settled, runs
 }
 
-// submitAll submits occurrences, all at the same time: the store gathers them.
+// submitAll submits occurrences concurrently, so that the store can batch them.
 func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Run {
 	runs := make([]push.Run, len(all))
 	var submitting sync.WaitGroup
@@ -134,15 +134,15 @@ func (r *runner) submitAll(ctx context.Context, all []push.Occurrence) []push.Ru
 	return runs
 }
 
-// submit submits an occurrence, and says what became of it. Without an outcome, it is to be submitted again.
+// submit submits an occurrence, and returns the outcome. Without an outcome, the occurrence is to be submitted again.
 func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
 	p, run := &o.Schedule, push.Run{Schedule: o.Schedule.ID, At: o.At}
 	options := optionsOf(o)
-	if o.Begun > patience && !(p.CatchUp == push.CatchUpLast && latest(o)) {
+	if o.Begun > lateLimit && !(p.CatchUp == push.CatchUpLast && latest(o)) {
 		id, made, err := r.pushes.Submitted(ctx, p.Tenant, options)
 		switch {
 		case err != nil:
-			r.log.WarnContext(ctx, "occurrence not looked up; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+			r.log.WarnContext(ctx, "could not find push of occurrence; will retry", "schedule", p.ID, "at", o.At, "error", err)
 		case made:
 			run.Outcome, run.Push = push.RunSubmitted, id
 		default:
@@ -157,12 +157,12 @@ func (r *runner) submit(ctx context.Context, o *push.Occurrence) push.Run {
 		return run
 	}
 	if refused(&run, err); run.Outcome == "" {
-		r.log.WarnContext(ctx, "occurrence not submitted; it is tried again", "schedule", p.ID, "at", o.At, "error", err)
+		r.log.WarnContext(ctx, "could not submit occurrence; will retry", "schedule", p.ID, "at", o.At, "error", err)
 	}
 	return run
 }
 
-// optionsOf are the same whoever submits an occurrence. No caller can send such a key.
+// optionsOf returns the options of an occurrence. Every worker computes the same. No caller can send such a key.
 func optionsOf(o *push.Occurrence) schedule.Options {
 	key := fmt.Sprintf("\x00schedule %s %d", o.Schedule.ID, o.At.Unix())
 	hash := sha256.Sum256([]byte(key))
@@ -181,7 +181,7 @@ func latest(o *push.Occurrence) bool {
 	return at.IsZero() || o.Late < at.Sub(o.At)
 }
 
-// requestOf is the push of an occurrence. It is decided by Postgres' clock: this worker's may be wrong.
+// requestOf returns the request of an occurrence. It is decided by Postgres' clock, because this worker's may be wrong.
 func requestOf(o *push.Occurrence) schedule.Request {
 	p, now := &o.Schedule.Pattern, o.At.Add(o.Late)
 	r := schedule.Request{
@@ -200,7 +200,7 @@ func requestOf(o *push.Occurrence) schedule.Request {
 	return r
 }
 
-// refused notes why an occurrence was refused for good, by the names of the API's problems.
+// refused sets the reason why an occurrence was refused permanently, as a problem of the API.
 func refused(run *push.Run, err error) {
 	var (
 		noPlace  *schedule.Refusal

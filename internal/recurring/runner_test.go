@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestRunner_Due: what is due is submitted for its time, once, and not before.
+// TestRunner_Due: a due occurrence is submitted for its time, once, and not before.
 func TestRunner_Due(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -44,7 +44,7 @@ func TestRunner_Due(t *testing.T) {
 	}
 }
 
-// TestRunner_WrongClock: it is Postgres' clock that says when something happens, and whether it is late.
+// TestRunner_WrongClock: Postgres' clock determines when an occurrence is due, and whether it is late.
 func TestRunner_WrongClock(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
@@ -62,7 +62,7 @@ func TestRunner_WrongClock(t *testing.T) {
 	}
 }
 
-// TestRunner_Missed: each occurrence that was missed has a run, and the latest is done if the schedule says so.
+// TestRunner_Missed: each missed occurrence has a run, and the latest is submitted if the schedule asks for it.
 func TestRunner_Missed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -79,7 +79,7 @@ func TestRunner_Missed(t *testing.T) {
 	b.age(late.ID, 8*time.Minute) // the second was two minutes ago
 	b.pass()
 	b.want(skip, "skipped missed", "skipped missed", "skipped missed", "submitted")
-	b.want(last, "skipped missed", "skipped missed", "skipped missed", "submitted") // and not the latest missed one beside the one that is due
+	b.want(last, "skipped missed", "skipped missed", "skipped missed", "submitted") // the latest missed one is not submitted beside the due one
 	b.want(late, "skipped missed", "submitted")
 	if all := b.sent(last); len(all) != 1 {
 		t.Errorf("%d were sent", len(all))
@@ -95,7 +95,7 @@ func TestRunner_Missed(t *testing.T) {
 	}
 }
 
-// TestRunner_Refused: what is refused has its reason on record.
+// TestRunner_Refused: a refused occurrence has its reason on record.
 func TestRunner_Refused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour}, quota.Rule{Name: "per-week", Limit: 1, Window: 7 * 24 * time.Hour})
@@ -134,8 +134,8 @@ func TestRunner_Refused(t *testing.T) {
 	}
 }
 
-// TestRunner_Again: a worker that dies after a submit leaves an occurrence to others, who get the same push, whatever the
-// schedule is by then.
+// TestRunner_Again: a worker that dies after a submit leaves the occurrence to others, which get the same push,
+// whatever the schedule is by then.
 func TestRunner_Again(t *testing.T) {
 	t.Parallel()
 	b := setup(t, quota.Rule{Name: "per-day", Limit: 1, Window: 24 * time.Hour})
@@ -161,7 +161,7 @@ func TestRunner_Again(t *testing.T) {
 	}
 }
 
-// dyingStore is that of a worker that dies before what became of occurrences is on record.
+// dyingStore is the store of a worker that dies before the outcomes of occurrences are recorded.
 type dyingStore struct {
 	*store.Store
 	die func()
@@ -175,7 +175,7 @@ func (s *dyingStore) BegunOccurrences(ctx context.Context, turn *store.ScheduleT
 	})
 }
 
-// TestRunner_LongBegun: what was begun and not done for long is one that was missed, unless it was done.
+// TestRunner_LongBegun: an occurrence that was begun long ago is missed, unless it was submitted.
 func TestRunner_LongBegun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -204,7 +204,7 @@ func (beginner) BegunOccurrences(context.Context, *store.ScheduleTurn, int, func
 	return false, nil
 }
 
-// TestRunner_Workers: three workers at once do each occurrence once.
+// TestRunner_Workers: three concurrent workers submit each occurrence once.
 func TestRunner_Workers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -232,7 +232,7 @@ func TestRunner_Workers(t *testing.T) {
 func TestRunner_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	crowd := b.create(recurring.Change{Cron: new("@every 1h")}) // the next occurrence comes when the test is long over
+	crowd := b.create(recurring.Change{Cron: new("@every 1h")}) // the next occurrence comes long after the test
 	testenv.Exec(t, b.url, `
 		INSERT INTO schedules (id, tenant_id, name, cron, time_zone, push, catch_up, paused, began_at, done_at, created_at, updated_at)
 		SELECT gen_random_uuid(), tenant_id, name, cron, time_zone, json_build_object('recipient', n::text, 'message', '{}'::json), catch_up, paused, began_at, done_at, created_at, updated_at

@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Service does what callers ask for. It is safe for concurrent use. Another tenant's schedule is [push.ErrNotFound]
-// everywhere.
+// Service serves callers' requests. It is safe for concurrent use. Every method returns [push.ErrNotFound] for another
+// tenant's schedule.
 type Service struct {
 	reads
 	store *store.Store
@@ -26,13 +26,13 @@ type Service struct {
 	cfg   Config
 }
 
-// Config bounds what tenants may have.
+// Config limits a tenant's schedules.
 type Config struct {
 	MaxPerTenant int
-	Kept         time.Duration // how long what became of an occurrence is on record; 0: for ever
+	Kept         time.Duration // how long the outcomes of occurrences are kept; 0: forever
 }
 
-// reads is the part of the store that the API uses as it is.
+// reads are the methods of the store that the API uses unchanged.
 type reads interface {
 	Schedule(ctx context.Context, tenant, id uuid.UUID) (push.Schedule, error)
 	Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (push.SchedulePage, error)
@@ -40,7 +40,7 @@ type reads interface {
 	DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error
 }
 
-// zones knows the zone of what names none.
+// zones returns a tenant's default zone.
 type zones interface {
 	DefaultZone(ctx context.Context, tenant uuid.UUID) (string, error)
 }
@@ -50,17 +50,17 @@ func New(st *store.Store, z zones, now func() time.Time, cfg Config) *Service {
 	return &Service{reads: st, store: st, zones: z, now: now, cfg: cfg}
 }
 
-// Change is what a caller wants a schedule to be. Of a new one, what is nil has its default; of another one, it stays.
+// Change is a caller's change of a schedule. A nil member stays, or has its default in a new schedule.
 type Change struct {
 	Name, Cron, TimeZone *string
-	Pattern              *push.Pattern // valid; it takes the place of a campaign
-	Campaign             *uuid.UUID    // it takes the place of a pattern
+	Pattern              *push.Pattern // valid; replaces a campaign
+	Campaign             *uuid.UUID    // replaces a pattern
 	CatchUp              *push.CatchUp
 	Paused               *bool
-	Until                *time.Time // zero: for ever
+	Until                *time.Time // zero: no end
 }
 
-// on changes all but the times at which a schedule happens.
+// on applies the change to a schedule, except to its times.
 func (c Change) on(p push.Schedule) push.Schedule {
 	set(&p.Name, c.Name)
 	set(&p.Cron, c.Cron)
@@ -89,7 +89,7 @@ type Key struct {
 	Hash []byte // of the request
 }
 
-// Create makes a schedule, or finds the one that an earlier request with the same key has made. Its errors are
+// Create creates a schedule, or returns the one that an earlier request with the same key has created. Its errors are
 // [invalid.FieldErrors], [push.ErrTooManySchedules] and [push.ErrKeyReused].
 func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Key) (p push.Schedule, found bool, err error) {
 	p = c.on(push.Schedule{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, CatchUp: push.CatchUpSkip})
@@ -120,7 +120,7 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	return p, found, c.without(err)
 }
 
-// without says of a campaign that was deleted since it was checked what the check would have said.
+// without turns the error of a campaign that was deleted after the check into the error of the check.
 func (c Change) without(err error) error {
 	if !errors.Is(err, push.ErrNoPattern) {
 		return err
@@ -130,8 +130,8 @@ func (c Change) without(err error) error {
 	return bad
 }
 
-// Check says all that is wrong with the change of a schedule; one with nothing but a tenant is a new one. Callers that found other
-// errors report them together with these.
+// Check returns all faults of a change of a schedule; a schedule with nothing but a tenant is a new one. Callers merge
+// these with their own errors.
 func (s *Service) Check(ctx context.Context, c Change, of push.Schedule) (invalid.FieldErrors, error) {
 	of = c.on(of)
 	if of.TimeZone == "" && c.TimeZone == nil {
@@ -140,13 +140,13 @@ func (s *Service) Check(ctx context.Context, c Change, of push.Schedule) (invali
 	return s.check(ctx, c, of)
 }
 
-// check looks at what a change brings to a schedule.
+// check checks the changed members of a schedule.
 func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad invalid.FieldErrors, err error) {
 	now := s.now().UTC()
 	in, unknown := zone.Load(p.TimeZone)
 	if unknown != nil {
 		in = time.UTC
-		if c.TimeZone != nil || c.Cron != nil { // of one that was known, and is not any more, another is to be given
+		if c.TimeZone != nil || c.Cron != nil { // a zone that is no longer known must be replaced
 			bad.Add("time_zone", p.TimeZone, "%v", unknown)
 		}
 	}
@@ -173,8 +173,8 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	return bad, nil
 }
 
-// Change changes a schedule. What was due before keeps to what the schedule was then. Its errors are [invalid.FieldErrors],
-// [push.ErrNotFound] and [*push.StaleError].
+// Change changes a schedule. Occurrences that were due before follow the old schedule. Its errors are
+// [invalid.FieldErrors], [push.ErrNotFound] and [*push.StaleError].
 func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Schedule, error) {
 	old, err := s.store.Schedule(ctx, tenant, id)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 		var runs []push.Run
 		if c.moves() {
 			settled, past, err := settle(p, now, s.cfg.Kept)
-			if err == nil { // else it cannot be read; the change may mend it
+			if err == nil { // else the schedule is unreadable; the change may mend it
 				p, runs = settled, past
 			}
 			if again := err == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {
@@ -203,13 +203,13 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 	return p, c.without(err)
 }
 
-// moves reports whether the change can concern when a schedule happens.
+// moves reports whether the change can affect the times of a schedule.
 func (c Change) moves() bool {
 	return c.Cron != nil || c.TimeZone != nil || c.Paused != nil || c.Until != nil
 }
 
-// apply changes a schedule of which nothing is due. One that can still not be read is due at once: workers look at it again and
-// again.
+// apply applies the change to a schedule without due occurrences. A schedule that is still unreadable is due at once:
+// workers retry it.
 func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
 	n := c.on(p)
 	ended := p.NextAt.IsZero() && c.Until != nil
@@ -230,8 +230,8 @@ func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
 	return n
 }
 
-// Next returns the next n times at which a schedule will happen, if it is not paused then, or fewer if it ends; none of one whose
-// zone is not known any more.
+// Next returns the next n times of a schedule as if it were not paused, or fewer if it ends, or none if its zone is no
+// longer known.
 func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time.Time, error) {
 	p, err := s.store.Schedule(ctx, tenant, id)
 	if err != nil {

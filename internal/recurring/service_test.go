@@ -26,8 +26,8 @@ func (b *bundle) change(p push.Schedule, c recurring.Change) push.Schedule {
 	return changed
 }
 
-// TestChange_Paused: a pause skips what falls into it, and neither what was due before nor what comes after, whether or not
-// a worker has looked meanwhile.
+// TestChange_Paused: a pause skips the occurrences during it, but not those due before or after it, whether or not a
+// worker has run meanwhile.
 func TestChange_Paused(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,7 +38,7 @@ func TestChange_Paused(t *testing.T) {
 		if p = b.change(p, recurring.Change{Paused: new(true)}); !p.Paused {
 			t.Errorf("%+v", p)
 		}
-		// Two more minutes go by.
+		// Two more minutes pass.
 		testenv.Exec(t, b.url, `UPDATE schedules SET began_at = began_at - interval '2 minutes', done_at = done_at - interval '2 minutes', next_at = next_at - interval '2 minutes' WHERE id = $1`, [16]byte(p.ID))
 		testenv.Exec(t, b.url, `UPDATE schedule_runs SET at = at - interval '2 minutes' WHERE schedule_id = $1`, [16]byte(p.ID))
 		if looks {
@@ -56,8 +56,8 @@ func TestChange_Paused(t *testing.T) {
 	}
 }
 
-// TestChange_Times: what was due before another expression is in force happens, and what would have been due later does
-// not.
+// TestChange_Times: occurrences that were due before a new expression is in force happen, and later ones of the old
+// expression do not.
 func TestChange_Times(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -87,7 +87,7 @@ func TestChange_Times(t *testing.T) {
 	}
 }
 
-// TestChange_UnknownZone: a schedule whose zone is not known any more can be paused, and mended.
+// TestChange_UnknownZone: a schedule whose zone is no longer known can be paused, and mended.
 func TestChange_UnknownZone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -114,7 +114,7 @@ func TestChange_UnknownZone(t *testing.T) {
 	b.want(p, "submitted")
 }
 
-// TestUntil_Exclusive: nothing is at the end, and a schedule that has ended stays.
+// TestUntil_Exclusive: nothing occurs at the end, and a schedule that has ended stays.
 func TestUntil_Exclusive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -131,7 +131,7 @@ func TestUntil_Exclusive(t *testing.T) {
 	}
 }
 
-// TestDelete_Waits: a schedule is not deleted while an occurrence is being submitted, and then nothing is.
+// TestDelete_Waits: a schedule is not deleted while an occurrence is being submitted. Afterwards nothing is submitted.
 func TestDelete_Waits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -157,7 +157,7 @@ func TestDelete_Waits(t *testing.T) {
 	if _, err := b.Schedule(t.Context(), b.tenant, p.ID); !errors.Is(err, push.ErrNotFound) {
 		t.Error(err)
 	}
-	// One that was begun before is not submitted after it.
+	// An occurrence that was begun before is not submitted afterwards.
 	b.age(other.ID, 61*time.Second)
 	passAll(t, recurring.NewRunner(&beginner{b.store}, b.pushes, b.campaigns, quiet, 0))
 	if err := b.DeleteSchedule(t.Context(), b.tenant, other.ID); err != nil {
@@ -169,7 +169,7 @@ func TestDelete_Waits(t *testing.T) {
 	}
 }
 
-// slowStore does something before occurrences are submitted.
+// slowStore calls a function before occurrences are submitted.
 type slowStore struct {
 	*store.Store
 	before func()
@@ -182,7 +182,7 @@ func (s *slowStore) BegunOccurrences(ctx context.Context, turn *store.ScheduleTu
 	})
 }
 
-// TestCreate_Key: a request that comes again finds its schedule, also when it would be invalid by now.
+// TestCreate_Key: a repeated request finds its schedule, even if it would be invalid by now.
 func TestCreate_Key(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -211,7 +211,7 @@ func TestCreate_Key(t *testing.T) {
 	}
 }
 
-// TestCreate_Zone: without a zone, it is that of the tenant's policy.
+// TestCreate_Zone: without a zone, a schedule has the default zone of the tenant's policy.
 func TestCreate_Zone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -225,7 +225,7 @@ func TestCreate_Zone(t *testing.T) {
 	}
 }
 
-// TestCreate_Bounded: a tenant has no more than it may.
+// TestCreate_Bounded: a tenant cannot exceed its maximum number of schedules.
 func TestCreate_Bounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -239,7 +239,7 @@ func TestCreate_Bounded(t *testing.T) {
 	}
 }
 
-// TestCheck says all that is wrong.
+// TestCheck checks that all faults are reported.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	s := recurring.New(nil, nil, time.Now, recurring.Config{})
@@ -279,7 +279,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSchedules_Pages: a list has each schedule once, and not those of others.
+// TestSchedules_Pages: a list has each schedule once, and no schedules of other tenants.
 func TestSchedules_Pages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
