@@ -22,7 +22,7 @@ var numbers = map[string][]string{
 	"docs/architecture/deliver.md": {
 		"All recipients are divided into {push.Shards} shards",
 		"by a lease in the table `lanes`, for {schedule.laneLease s} seconds,",
-		"Until then, for {schedule.lookAtAll m} minutes at most,",
+		"Until then, for {schedule.searchAllEvery m} minutes at most,",
 		"arms one wake-up for each moment and {schedule.partSize} pushes",
 		"If the delivery gate is shut for less than {booking.Patience s} seconds,",
 		"unless {delivery.mostRecording} times as many as there are slots",
@@ -65,9 +65,9 @@ var numbers = map[string][]string{
 	},
 	"docs/architecture/teams.md": {
 		"A chunk is up to {store.chunkLines} recipients of one lane,",
-		"was begun more than {recurring.patience m} minutes ago counts as missed",
+		"was begun more than {recurring.lateLimit m} minutes ago counts as missed",
 		"a pass takes up to {recurring.portion} schedules of up to {store.mostTurns} tenants,",
-		"are recorded in portions of {recurring.mostRuns} for each schedule.",
+		"are recorded in portions of {recurring.maxRuns} for each schedule.",
 	},
 	"docs/architecture/words.md": {
 		"| shard, lane | one of {push.Shards} parts of all recipients",
@@ -85,7 +85,7 @@ var numbers = map[string][]string{
 	"docs/guarantees.md": {"Within {store.keyTime d} days the same Idempotency-Key"},
 	"docs/policies.md":   {"kept for {app.shadowsKept d} days."},
 	"docs/pushes.md": {
-		"how many of the first {bulk.sampled} would be accepted,",
+		"how many of the first {bulk.sampleSize} would be accepted,",
 		"each may have {bulk.MaxRunning} under way.",
 		"It can be read for {app.bulkKept d} days after its end.",
 	},
@@ -105,14 +105,14 @@ var numbers = map[string][]string{
 	},
 	"docs/records.md": {
 		"the latest {store.failuresScanned} pushes of the time",
-		"Refusals are stored every {schedule.gatheredPeriod s} seconds;",
+		"Refusals are stored every {schedule.flushPeriod s} seconds;",
 		"adds the {push.MostParts} largest `parts` of each hour (in up to {httpapi.maxSplitHours d} days)",
 		"that have reported in the last {store.viewsFresh s} seconds.",
 		"With more than {store.flowAttempts} attempts in an hour",
 		"values of changed members, to {store.maxDifference KiB} KiB;",
 		"Every {schedule.foldPeriod s} seconds one of the workers",
 	},
-	"docs/schedules.md": {"not submitted for {recurring.patience m} minutes"},
+	"docs/schedules.md": {"not submitted for {recurring.lateLimit m} minutes"},
 	"docs/webhooks.md": {
 		"An endpoint gets up to {notify.perWebhook} requests at a time,",
 		"and {notify.leastFailures} times at least,",
