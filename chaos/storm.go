@@ -131,7 +131,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	rare("moves", number(f.ops, func(o op) bool { return o.Kind == moved && o.Status == 200 }))
 	r.sometimes("attempts of unknown outcome", number(sends, func(s send) bool { return s.Outcome == "unknown" && !s.lost() }))
 	r.sometimes("attempts beyond the first", len(sends)-len(f.sends))
-	rare("pushes deferred by actual sends", b.said(`"msg":"push deferred by its recipient's actual sends"`))
+	rare("pushes deferred by actual sends", b.said(`"msg":"push deferred by a rule"`))
 	r.sometimes("caches that did without Redis", b.said(`"msg":"quota cache: Redis failed; Postgres decides alone"`))
 	rare("cancels of what may have been delivered", number(f.ops, func(o op) bool { return o.Possibly }))
 	rare("attempts lost and reaped", number(sends, send.lost))

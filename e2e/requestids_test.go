@@ -50,7 +50,7 @@ func TestRequestIDs(t *testing.T) {
 	b.expire(late)
 	next := b.Start("worker")
 	b.until("the rest is logged", func() bool {
-		return logged(next, "push expired", late) && logged(next, "attempt lost", lost) && logged(next, "push deferred by its recipient's actual sends", lost)
+		return logged(next, "push expired", late) && logged(next, "attempt lost", lost) && logged(next, "push deferred by a rule", lost)
 	})
 
 	b.stop(next)

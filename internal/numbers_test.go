@@ -25,7 +25,7 @@ var numbers = map[string][]string{
 		"Until then, for {schedule.searchAllEvery m} minutes at most,",
 		"arms one wake-up for each moment and {schedule.partSize} pushes",
 		"If the delivery gate is shut for less than {booking.Patience s} seconds,",
-		"unless {delivery.mostRecording} times as many as there are slots",
+		"unless {delivery.maxRecording} times as many as there are slots",
 		"After {delivery.failuresToOpen} attempts in a row",
 		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is marked as bulk",
 		"more rarely, every {delivery.longestFeedPause s} seconds at last.",

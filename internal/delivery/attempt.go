@@ -18,7 +18,7 @@ import (
 // permit is the right to make one attempt at the channel of a queue. The zero value is no permit.
 type permit struct{ queue *channelQueue }
 
-// release ends the permit: an attempt has used it, or none will.
+// release ends the permit, whether an attempt has used it or not.
 func (p *permit) release() {
 	if p.queue != nil {
 		p.queue.count(-1, -1)
@@ -26,8 +26,8 @@ func (p *permit) release() {
 	}
 }
 
-// claim claims what may be sent now: at the channel of the permit, or else at all that can take a push. It returns those
-// that cannot. The slot of what it has claimed is in use.
+// claim claims a recipient's due push: for the channel of the permit, or else for any channel that can take a push. It
+// returns the other channels. A claimed push occupies its channel's slot.
 func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking.Claim, without []string, err error) {
 	o := booking.ClaimOrder{RecipientKey: d.RecipientKey, Policy: w.cfg.Policy, Lease: w.cfg.Lease}
 	var reserved []string
@@ -46,7 +46,8 @@ func (w *Worker) claim(ctx context.Context, d booking.Due, p *permit) (c booking
 	return c, o.Without, err
 }
 
-// pass makes attempts for a recipient until there is something to wait for, and returns how long. Each uses a slot.
+// pass makes attempts for a recipient until there is something to wait for, and returns the time to wait. Each uses a
+// slot.
 func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time.Duration, err error) {
 	for {
 		w.slots <- struct{}{}
@@ -60,10 +61,10 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 		}
 		switch c.Outcome {
 		case booking.Nothing:
-			w.leaveTo(d, without)
+			w.enqueue(d, without)
 			return 0, nil
 		case booking.Wait:
-			w.leaveTo(d, without)
+			w.enqueue(d, without)
 			return c.Wait, nil
 		case booking.Again:
 		case booking.Claimed:
@@ -77,19 +78,19 @@ func (w *Worker) pass(ctx context.Context, d booking.Due, p *permit) (pause time
 	}
 }
 
-// leaveTo puts a recipient for whom nothing else can be claimed now into the queues of the channels that were left out. Nobody
-// else would look for what is due there before its lane's owner does.
-func (w *Worker) leaveTo(d booking.Due, without []string) {
+// enqueue puts a recipient without another claimable push into the queues of the channels that were left out. Otherwise
+// only the lane's owner would find its due pushes there, and later.
+func (w *Worker) enqueue(d booking.Due, without []string) {
 	for _, d.Channel = range without {
 		w.queues.byName[d.Channel].add(d)
 	}
 }
 
-// ended tells of a push that was put off, or ended, instead of being sent.
+// ended follows up on a push that was deferred, or ended, instead of being sent.
 func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 	switch c.Outcome {
 	case booking.Parked:
-		w.log.DebugContext(ctx, "push kept back: its campaign is paused or canceled", "push", c.Push.ID, "campaign", c.Push.Campaign)
+		w.log.DebugContext(ctx, "push parked: its campaign is paused or canceled", "push", c.Push.ID, "campaign", c.Push.Campaign)
 		return
 	case booking.Unwanted:
 		w.log.InfoContext(ctx, "push canceled: its recipient has opted out", "push", c.Push.ID, "request_id", c.Push.RequestID)
@@ -101,15 +102,15 @@ func (w *Worker) ended(ctx context.Context, d booking.Due, c booking.Claim) {
 		return
 	}
 	w.metrics.PutOff()
-	w.log.InfoContext(ctx, "push put off by a rule", "push", c.Push.ID, "request_id", c.Push.RequestID, "rule", c.Push.Held.By, "since", c.Push.Held.Since, "until", c.Push.NextAt)
+	w.log.InfoContext(ctx, "push deferred by a rule", "push", c.Push.ID, "request_id", c.Push.RequestID, "rule", c.Push.Held.By, "since", c.Push.Held.Since, "until", c.Push.NextAt)
 	w.waker.Wake(d.RecipientKey, c.Push.NextAt, c.Push.NextAt.Sub(c.Now))
 }
 
-// attempt sends a claimed push and records how that ended. It reports whether another push of the recipient waits. It gives
-// the slots of the worker and the channel back when the provider has answered: others use them while the attempt is
-// recorded, unless very many others are.
+// attempt sends a claimed push and records the result. It reports whether another push of the recipient waits. It frees
+// the slots of the worker and the channel when the provider has answered. So others use them while the attempt is
+// recorded, unless very many attempts are being recorded.
 //
-// Once begun, it is carried to its end even if ctx ends: a stopping worker drains, it does not drop.
+// Once begun, it finishes even if ctx ends, because a stopping worker drains.
 func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) (more bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	f := w.deliver(ctx, c, began)
@@ -121,7 +122,7 @@ func (w *Worker) attempt(ctx context.Context, c booking.Claim, began time.Time) 
 	return w.record(ctx, c, f, began)
 }
 
-// deliver sends a claimed push, and decides what becomes of it.
+// deliver sends a claimed push, and decides how its attempt ends.
 func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) booking.Finish {
 	failpoint.Hit(failpoint.ClaimCommitted)
 	result, retry := w.send(ctx, c, began)
@@ -144,7 +145,7 @@ func (w *Worker) deliver(ctx context.Context, c booking.Claim, began time.Time) 
 	return f
 }
 
-// record writes down what became of a push, and reports whether another one of the recipient waits.
+// record stores the result of an attempt, and reports whether another push of the recipient waits.
 func (w *Worker) record(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	if more, err = w.finish(ctx, c, f, began); err != nil {
 		return false, err
@@ -160,8 +161,8 @@ func (w *Worker) record(ctx context.Context, c booking.Claim, f booking.Finish, 
 	return more, nil
 }
 
-// handed is how long after the claim was asked for the provider had the push. The attempt began later than that, so
-// this errs to the safe side.
+// handed returns the time from before the claim until the provider had the push. The attempt began later, so this errs
+// on the safe side.
 func handed(r channel.Result, began time.Time) time.Duration {
 	if r.Handed.IsZero() {
 		return 0
@@ -169,12 +170,12 @@ func handed(r channel.Result, began time.Time) time.Duration {
 	return r.Handed.Sub(began)
 }
 
-// send hands the push to its channel, which has half of the lease. A worker that was held up for a quarter of the
-// lease since it asked for the claim does not begin any more: the attempt must end, and be recorded, before it counts
-// as lost and is repeated elsewhere.
+// send hands the push to its channel, within half of the lease. A worker that was held up for a quarter of the lease
+// since before the claim does not send: the attempt must end, and be recorded, before it counts as lost and is repeated
+// elsewhere.
 func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (channel.Result, push.Retry) {
 	entry, known := w.channels.Get(c.Push.Channel)
-	if !known { // the store was not told of the channels
+	if !known { // the store does not know which channels are configured
 		return channel.Result{Outcome: push.Refused, Error: "the channel is not configured"}, push.Retry{MaxAttempts: c.Attempt + 1, First: time.Minute, Max: time.Minute}
 	}
 	if time.Since(began) > w.cfg.Lease/4 {
@@ -183,9 +184,9 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	ctx, cancel := context.WithTimeout(ctx, w.cfg.Lease/2)
 	defer cancel()
 	if c.Push.Rendering != nil {
-		message, err := w.again(ctx, c, began)
+		message, err := w.rerender(ctx, c, began)
 		if err != nil {
-			return channel.Result{Outcome: push.Refused, Error: "the message cannot be made: " + err.Error()}, entry.Retry
+			return channel.Result{Outcome: push.Refused, Error: "could not render the message: " + err.Error()}, entry.Retry
 		}
 		c.Push.Message = message
 	}
@@ -195,8 +196,8 @@ func (w *Worker) send(ctx context.Context, c booking.Claim, began time.Time) (ch
 	return result, entry.Retry
 }
 
-// again makes a message that has the time of its sending in it.
-func (w *Worker) again(ctx context.Context, c booking.Claim, began time.Time) (message json.RawMessage, err error) {
+// rerender renders a message that contains the time of its sending.
+func (w *Worker) rerender(ctx context.Context, c booking.Claim, began time.Time) (message json.RawMessage, err error) {
 	err = w.cfg.Computing.Do(ctx, c.Push.Tenant, func() (err error) {
 		message, err = liquid.Again(c.Push.Rendering, c.StartedAt.Add(time.Since(began)))
 		return err
@@ -204,7 +205,7 @@ func (w *Worker) again(ctx context.Context, c booking.Claim, began time.Time) (m
 	return message, err
 }
 
-// finish records an attempt, and tries until its lease, which began no earlier than the claim, is over: an attempt
+// finish records an attempt. It retries until the lease, which began no earlier than the claim, expires: an attempt
 // that is not recorded will be repeated.
 func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, began time.Time) (more bool, err error) {
 	lease := c.LeaseUntil.Sub(c.StartedAt)
@@ -217,13 +218,13 @@ func (w *Worker) finish(ctx context.Context, c booking.Claim, f booking.Finish, 
 		time.Sleep(pause)
 	}
 	if err != nil {
-		w.log.ErrorContext(ctx, "attempt not recorded; it counts as lost when its lease ends", "push", c.Push.ID, "request_id", c.Push.RequestID, "attempt", c.Attempt, "error", err)
+		w.log.ErrorContext(ctx, "could not record attempt; it counts as lost when its lease expires", "push", c.Push.ID, "request_id", c.Push.RequestID, "attempt", c.Attempt, "error", err)
 		return false, fmt.Errorf("finish push %s: %w", c.Push.ID, err)
 	}
 	return more, nil
 }
 
-// forgetBooking tells the cache that a push that ended without being sent holds no place any more.
+// forgetBooking frees the place of an unsent push in the cache.
 func (w *Worker) forgetBooking(p push.Push) {
 	w.cache.Release(quota.Recipient{Tenant: p.Tenant, ID: p.Recipient}, booking.Of(&p))
 }

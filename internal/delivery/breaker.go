@@ -6,22 +6,23 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// breaker keeps attempts away from a provider that is down, and comes back to it gently.
+// breaker keeps attempts away from a provider that is down, and resumes them gradually.
 //
-// After ten attempts in a row that found the provider down it opens: there are no attempts for a pause. What a
-// provider refuses of one push, or does not take for now, is no such attempt: it works. Then it tries again, with one
-// attempt, two, four and so on, until it trusts the provider. The first attempt of these that fails makes it pause
-// again, for twice as long. A provider that asks for a pause gets it, and is tried again in the same way.
+// After ten consecutive attempts that found the provider down it opens: there are no attempts for a pause. An attempt
+// does not count as such if the provider refuses the push, or does not take it for now, because then the provider
+// works. After the pause, the breaker tries one attempt, two, four and so on, until it trusts the provider. The first
+// failure among these makes it pause again, for twice as long. A provider that asks for a pause gets it, and is then
+// tried in the same way.
 //
 // Each tenant has a breaker, and so has the channel: see [holds].
 type breaker struct {
 	first, longest time.Duration // pause
 
-	failures int           // in a row, while it is closed
+	failures int           // consecutive, while it is closed
 	pause    time.Duration // the last one
-	until    time.Time     // when the pause ends
+	until    time.Time     // end of the pause
 	asked    bool          // the provider asked for it
-	trial    int           // attempts at a time while it tries again; 0: it is closed
+	trial    int           // concurrent attempts while it tries again; 0: closed
 }
 
 const (
@@ -29,8 +30,7 @@ const (
 	trialsToClose  = 64
 )
 
-// room is how many attempts may be under way at a time, of at most so many, or else how long it is until there may be
-// one.
+// room returns the number of attempts that may run concurrently, up to most, or else the wait until one may run.
 func (b *breaker) room(now time.Time, most int) (attempts int, wait time.Duration) {
 	switch {
 	case now.Before(b.until):
@@ -41,11 +41,11 @@ func (b *breaker) room(now time.Time, most int) (attempts int, wait time.Duratio
 	return most, 0
 }
 
-// closed reports whether attempts are made as if there were no breaker.
+// closed reports whether attempts are unlimited.
 func (b *breaker) closed() bool { return b.trial == 0 }
 
-// ended takes note of an attempt. What began before a pause tells nothing new. Trouble that is not confirmed opens
-// nothing.
+// ended records the result of an attempt. During a pause, results of earlier attempts are ignored. Trouble that is not
+// confirmed does not open the breaker.
 func (b *breaker) ended(trouble, confirmed bool, now time.Time) {
 	switch {
 	case now.Before(b.until):
@@ -70,7 +70,7 @@ func (b *breaker) open(now time.Time, pause time.Duration) {
 	b.stop(now.Add(b.pause), false)
 }
 
-// hold makes a pause until then, for which the provider asked, if none is longer.
+// hold pauses until a time because the provider asked for it, unless a longer pause is running.
 func (b *breaker) hold(until time.Time) { b.stop(until, true) }
 
 func (b *breaker) stop(until time.Time, asked bool) {
@@ -80,7 +80,7 @@ func (b *breaker) stop(until time.Time, asked bool) {
 	}
 }
 
-// state is how the channel is.
+// state returns the state of the channel.
 func (b *breaker) state(now time.Time) push.ChannelState {
 	switch {
 	case now.Before(b.until) && b.asked:

@@ -14,45 +14,45 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// channelQueue holds the recipients whose channel cannot take their pushes at once: its speed is limited, its
-// provider is down or asked for a pause, or it uses its part of the worker's slots. A recipient in the queue holds no
-// slot, has not begun an attempt, and holds up no other channel.
+// channelQueue holds the recipients whose channel cannot take their pushes at once: its speed is limited, its provider
+// is down or asked for a pause, or it uses its share of the worker's slots. A recipient in the queue holds no slot, has
+// not begun an attempt, and delays no other channel.
 //
-// Each worker has a queue of its own for each channel, and takes send times from the pacer that all workers share.
-// Tenants take turns; of each tenant, the longest due recipient comes first. While a tenant is held, the pushes of all
-// tenants go through the queue, which passes over that tenant: see [holds].
+// Each worker has its own queue for each channel, and takes send times from the pacer that all workers share. Tenants
+// take turns; of each tenant, the longest due recipient comes first. While a tenant is held, the pushes of all tenants
+// go through the queue, which skips that tenant: see [holds].
 type channelQueue struct {
 	channel string
 	speed   pace.Speed
 	slots   *slots
-	limit   int // of recipients in the queue
+	limit   int // number of recipients in the queue
 
 	mu      sync.Mutex
 	holds   holds
 	waiting fairQueue
 	members map[int64]bool // recipient keys
-	busy    int            // attempts and permits under way
+	busy    int            // attempts and permits in progress
 	unused  int            // permits among them that no attempt has used yet
 	closed  bool
 	fed     map[push.Lane]*feeding
-	changed chan struct{} // has an element when there may be something to do
+	changed chan struct{} // has an element when room may have changed
 }
 
-// The queue holds as many recipients as can be sent to in two minutes. Those that a full queue rejects are found again.
+// The queue holds as many recipients as can be sent to in two minutes. Rejected recipients are found again.
 const (
 	shortestQueue = 10_000
 	queueTime     = 2 * time.Minute
 )
 
-// unusedTime is how much sending may be permitted before it begins. While the worker or Postgres stands still, no
-// more permits pile up: all of them would be used at once when it goes on.
+// unusedTime bounds the unused permits by the time that they represent. While the worker or Postgres hangs, no more
+// permits pile up: otherwise all of them would be used at once afterwards.
 const unusedTime = 100 * time.Millisecond
 
-// slotsWait is how often a queue looks whether other channels have released slots.
+// Every slotsWait, a queue without slots checks whether other channels have freed slots.
 const slotsWait = 20 * time.Millisecond
 
-// longestHold is how long a tenant or a channel pauses at most because the provider asked for a pause. The push itself
-// waits for as long as the provider said.
+// longestHold bounds the pause of a tenant or a channel that the provider asked for. The push itself waits for as long
+// as the provider asked.
 const longestHold = time.Hour
 
 func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
@@ -67,7 +67,7 @@ func newChannelQueue(e channel.Entry, s *slots) *channelQueue {
 	return q
 }
 
-// blocked reports whether the pushes of this channel can be sent only with a permit out of the queue.
+// blocked reports whether the channel's pushes need a permit from the queue.
 func (q *channelQueue) blocked() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -79,7 +79,7 @@ func (q *channelQueue) mustWait() bool {
 	return q.speed.Every > 0 || !q.holds.all.closed() || q.holds.some(time.Now(), q.waiting.of) || q.waiting.len() > 0
 }
 
-// tryOccupy takes a slot for an attempt at once, if no recipient has to wait. The attempt, or its lack, must be counted.
+// tryOccupy occupies a slot if no recipient has to wait. The caller counts the attempt, or frees the slot.
 func (q *channelQueue) tryOccupy() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +90,8 @@ func (q *channelQueue) tryOccupy() bool {
 	return true
 }
 
-// open is how many pushes may be sent now without waiting in the queue. If recipients have to wait there, waits is true.
+// open returns the number of pushes that may be sent now without waiting. waits reports whether recipients have to wait
+// in the queue.
 func (q *channelQueue) open() (n int, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -104,7 +105,7 @@ func (q *channelQueue) waits() bool {
 	return q.mustWait()
 }
 
-// idle reports whether no attempt through the channel is under way.
+// idle reports whether the channel has no attempt in progress.
 func (q *channelQueue) idle() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,16 +118,16 @@ func (q *channelQueue) occupy(n int) {
 	q.busy += n
 }
 
-// len is the number of recipients in the queue.
+// len returns the number of recipients in the queue.
 func (q *channelQueue) len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.waiting.len()
 }
 
-// add puts recipients into the queue, unless it is closed for good. A queue that is full, or half full of one tenant,
-// or that has enough of a tenant that is held, drops a recipient: it is found again later. It returns how many were
-// dropped.
+// add puts recipients into the queue, unless it is closed. It drops a recipient if the queue is full, or half full of
+// its tenant, or if it has enough recipients of a held tenant; a dropped recipient is found again later. It returns the
+// number of dropped recipients.
 func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,9 +145,9 @@ func (q *channelQueue) add(recipients ...booking.Due) (dropped int) {
 	return dropped
 }
 
-// next takes the first recipient out of the queue, or a random one while a failed provider is tried again: the first
-// push may be the one that makes it fail. While the channel pauses it takes none, and none of a tenant that pauses: a
-// permit that was given before is void.
+// next takes the first recipient out of the queue, or a random one while a failed provider is tried again, because the
+// first push may be the one that makes it fail. It takes none while the channel pauses, and none of a paused tenant:
+// earlier permits are void.
 func (q *channelQueue) next() (d booking.Due, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -174,7 +175,7 @@ func (q *channelQueue) count(busy, unused int) {
 	q.signal()
 }
 
-// signal makes run look at the queue again.
+// signal makes run check the queue again.
 func (q *channelQueue) signal() {
 	select {
 	case q.changed <- struct{}{}:
@@ -182,7 +183,7 @@ func (q *channelQueue) signal() {
 	}
 }
 
-// run calls permit for each permit that the queue can give, until ctx ends. The permit has begun by then.
+// run calls permit for each permit that the queue can give, until ctx ends. The permit is already counted.
 func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 	for {
 		n, wait := q.room()
@@ -196,7 +197,7 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 			if !pause(ctx, nil, wait) {
 				return
 			}
-			left, _ := q.room() // the provider may be down now, the queue empty, or slots in use
+			left, _ := q.room() // meanwhile the provider may be down, the queue empty, or the slots in use
 			n = min(n, left)
 		}
 		for range n {
@@ -206,7 +207,8 @@ func (q *channelQueue) run(ctx context.Context, p pacer, permit func()) {
 	}
 }
 
-// room is how many permits can be given now, or else how long to wait for one at most; zero: until something changes.
+// room returns the number of permits that can be given now, or else the maximum wait for one; zero: until something
+// changes.
 func (q *channelQueue) room() (permits int, wait time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -229,7 +231,7 @@ func (q *channelQueue) room() (permits int, wait time.Duration) {
 	return max(min(room, q.slots.left(q.busy)), 0), wait
 }
 
-// pause waits for d, or until something changes; without d, until then. It reports whether ctx goes on.
+// pause waits for d, or until something changes; with d = 0, only until then. It reports whether ctx is still valid.
 func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	var after <-chan time.Time
 	if d > 0 || changed == nil {
@@ -246,7 +248,7 @@ func pause(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// close closes the queue for good, and returns the longest due recipient of each shard that waited.
+// close closes the queue, and returns the longest due waiting recipient of each shard.
 func (q *channelQueue) close() (longest map[int]booking.Due) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -28,7 +28,7 @@ type channelQueues struct {
 	log    *slog.Logger
 }
 
-// newChannelQueues makes a queue for each channel of a worker with so many slots.
+// newChannelQueues returns a queue for each channel of a worker with allSlots slots.
 func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots int) *channelQueues {
 	qs := &channelQueues{byName: map[string]*channelQueue{}, pacer: p, log: log}
 	names := channels.Names()
@@ -45,8 +45,8 @@ func newChannelQueues(channels *channel.Set, p pacer, log *slog.Logger, allSlots
 	return qs
 }
 
-// open lists the channels that can take pushes at once, each with how many, up to most: one at least, to learn whether any
-// is due.
+// open lists the channels that can take pushes at once, and how many, up to most. The number is at least one, to learn
+// whether any push is due.
 func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
 	for _, q := range qs.all {
 		if n, waits := q.open(); !waits {
@@ -56,7 +56,8 @@ func (qs *channelQueues) open(most int) (channels []booking.DueChannel) {
 	return channels
 }
 
-// reserve takes a slot of each channel that can take a push at once. They must be counted. It lists the other channels, too.
+// reserve occupies a slot of each channel that can take a push at once, and lists the other channels. The caller counts
+// the attempts, or frees the slots.
 func (qs *channelQueues) reserve() (reserved, without []string) {
 	for _, q := range qs.all {
 		if q.tryOccupy() {
@@ -70,12 +71,12 @@ func (qs *channelQueues) reserve() (reserved, without []string) {
 
 // count counts attempts at a channel that begin or end.
 func (qs *channelQueues) count(channel string, attempts int) {
-	if q := qs.byName[channel]; q != nil { // otherwise it is not configured any more
+	if q := qs.byName[channel]; q != nil { // otherwise the channel is no longer configured
 		q.count(attempts, 0)
 	}
 }
 
-// report takes note of what an attempt of a tenant says about the provider. An answer about one address says nothing.
+// report updates the breakers by the result of an attempt. A result that concerns a single address does not count.
 func (qs *channelQueues) report(ctx context.Context, name string, tenant uuid.UUID, r channel.Result) {
 	q := qs.byName[name]
 	if q == nil {
@@ -87,16 +88,16 @@ func (qs *channelQueues) report(ctx context.Context, name string, tenant uuid.UU
 	}
 	one, all := q.report(tenant, r.Down || r.Outcome == push.Unknown)
 	if one[1].opened(one[0]) {
-		qs.log.WarnContext(ctx, "a tenant's attempts find the provider down; its pushes wait", "channel", name, "tenant", tenant, "for", untilNow(one[1].until), "error", r.Error)
+		qs.log.WarnContext(ctx, "provider is down for a tenant; its pushes wait", "channel", name, "tenant", tenant, "for", untilNow(one[1].until), "error", r.Error)
 	}
 	switch {
 	case all[1].opened(all[0]):
-		qs.log.WarnContext(ctx, "the provider fails; its channel is left alone for a while", "channel", name, "for", untilNow(all[1].until), "error", r.Error)
+		qs.log.WarnContext(ctx, "provider is down; channel paused", "channel", name, "for", untilNow(all[1].until), "error", r.Error)
 	case all[1].closed && !all[0].closed:
-		qs.log.InfoContext(ctx, "the provider works again", "channel", name)
+		qs.log.InfoContext(ctx, "provider is up again; channel resumed", "channel", name)
 	}
 	if one[1].closed && !one[0].closed {
-		qs.log.InfoContext(ctx, "the provider works again for a tenant", "channel", name, "tenant", tenant)
+		qs.log.InfoContext(ctx, "provider is up again for a tenant", "channel", name, "tenant", tenant)
 	}
 }
 
@@ -108,13 +109,13 @@ func (qs *channelQueues) pause(ctx context.Context, q *channelQueue, tenant uuid
 	if qs.pacer != nil {
 		qs.pacer.Pause(ctx, q.channel, tenant, d)
 	}
-	qs.log.WarnContext(ctx, "the provider asked for a pause; the tenant's pushes wait", "channel", q.channel, "tenant", tenant, "for", d.String())
+	qs.log.WarnContext(ctx, "provider asked for a pause; the tenant's pushes wait", "channel", q.channel, "tenant", tenant, "for", d.String())
 	if all > 0 {
-		qs.log.WarnContext(ctx, "the provider asked several tenants for a pause; its channel waits", "channel", q.channel, "for", all.Round(time.Millisecond).String())
+		qs.log.WarnContext(ctx, "provider asked several tenants for a pause; channel paused", "channel", q.channel, "for", all.Round(time.Millisecond).String())
 	}
 }
 
-// hold pauses a tenant because another worker was asked for it.
+// hold pauses a tenant because another worker was asked to.
 func (qs *channelQueues) hold(channel string, tenant uuid.UUID, left time.Duration) {
 	qs.byName[channel].hold(tenant, left)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// fairQueue holds recipients of many tenants, which take turns: however many of one tenant wait, those of another come
-// next but one. Of a tenant, the longest due come first. The zero value is empty.
+// fairQueue holds recipients of tenants that take turns: however many recipients of one tenant wait, the other tenants'
+// recipients come in between. Of a tenant, the longest due come first. The zero value is empty.
 type fairQueue struct {
-	tenants map[uuid.UUID]*list.Element // in order
+	tenants map[uuid.UUID]*list.Element // elements of order
 	order   list.List                   // of *tenantQueue, the next one first
 	n       int
 }
@@ -24,10 +24,10 @@ type tenantQueue struct {
 	recipients
 }
 
-// len is how many recipients wait.
+// len returns the number of waiting recipients.
 func (q *fairQueue) len() int { return q.n }
 
-// of is how many of a tenant wait.
+// of returns the number of a tenant's waiting recipients.
 func (q *fairQueue) of(tenant uuid.UUID) int {
 	if e := q.tenants[tenant]; e != nil {
 		return e.Value.(*tenantQueue).Len()
@@ -49,8 +49,8 @@ func (q *fairQueue) push(w booking.Due) {
 	q.n++
 }
 
-// pop takes the next recipient of a tenant that is admitted: the longest due one, or a random one if the tenant is tried
-// carefully. If any is wanted, the tenant is a random one, too.
+// pop takes the next recipient of an admitted tenant: the longest due one, or a random one if the tenant is tried
+// carefully. With anyOf, the tenant is random, too.
 func (q *fairQueue) pop(admitted func(uuid.UUID) bool, anyOf bool, careful func(uuid.UUID) bool) (d booking.Due, ok bool) {
 	e := q.order.Front()
 	if anyOf && e != nil {
@@ -74,7 +74,7 @@ func (q *fairQueue) pop(admitted func(uuid.UUID) bool, anyOf bool, careful func(
 	return d, false
 }
 
-// cut drops all recipients of a tenant but so many, the longest due ones.
+// cut keeps a tenant's longest due recipients, and drops the others.
 func (q *fairQueue) cut(tenant uuid.UUID, keep int) (dropped []booking.Due) {
 	t := q.tenants[tenant].Value.(*tenantQueue)
 	slices.SortFunc(t.recipients, func(a, b booking.Due) int { return a.At.Compare(b.At) })

@@ -9,10 +9,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The owner of a lane puts those of its recipients into the queues of channels whose pushes have to wait there. It looks
-// often while a queue is nearly empty and something is found, and otherwise reads on, a page a second, behind what it has
-// read: so tenants behind the thousands of another one get their turn, too, also if that one is held. While nothing that
-// it reads finds a place, it reads more rarely.
+// The owner of a lane feeds the queues of channels with the lane's recipients whose pushes have to wait there. While a
+// queue is nearly empty and recipients are found, it reads often. Otherwise it reads one page a second, after the last
+// page, so that tenants behind the thousands of another one get their turn, even if that one is held. While no
+// recipient that it reads finds a place, it reads less often.
 const (
 	feedInterval     = 200 * time.Millisecond
 	feedPause        = time.Second
@@ -21,19 +21,19 @@ const (
 	nearlyEmpty      = 500
 )
 
-// wokenPage are the recipients that a wake-up puts into the queue of a channel at once.
+// wokenPage is the number of recipients that a wake-up adds to a channel's queue at once.
 const wokenPage = 256
 
-// feeding is how far a queue has been fed from a lane.
+// feeding is the progress of feeding a queue from a lane.
 type feeding struct {
-	behind booking.Due   // the last one that was read; zero: begin with the first
-	found  bool          // there was something to read
-	passed bool          // a queue that is nearly empty dropped some of it: they are of tenants that are held
-	pause  time.Duration // until it reads on
-	next   time.Time     // when to read on
+	behind booking.Due   // the last recipient read; zero: begin with the first
+	found  bool          // the last page was not empty
+	passed bool          // a nearly empty queue dropped recipients, because their tenants are held
+	pause  time.Duration // until the next page
+	next   time.Time     // when to read the next page
 }
 
-// feed reads one page of each lane that this worker owns. It is never full: the next pass comes soon.
+// feed reads one page of each lane that this worker owns. It is never full, because the next pass comes soon.
 func (w *Worker) feed(ctx context.Context) (full bool, err error) {
 	if w.cfg.Due != nil && !w.cfg.Due() {
 		return false, nil
@@ -72,9 +72,9 @@ func (w *Worker) feedFrom(ctx context.Context, l push.Lane) error {
 	return nil
 }
 
-// feedWoken puts what has been due in a lane since a time into the queues of channels: for a worker that was woken, whether
-// or not it owns the lane. These are the channels in whose queues it has to wait, or had to when the lane was looked at
-// last: all but those that were asked for then.
+// feedWoken adds a lane's recipients that became due since a time to the queues of channels: for a worker that was
+// woken, whether or not it owns the lane. It covers the channels whose pushes must wait, or had to when the lane was
+// last claimed from: all but the channels asked for then.
 func (w *Worker) feedWoken(ctx context.Context, l push.Lane, from time.Time, asked []booking.DueChannel) error {
 	o := booking.DueOrder{Lane: l, From: from}
 	for _, q := range w.queues.all {
@@ -105,7 +105,7 @@ func (q *channelQueue) takes() bool {
 	return !q.closed && q.mustWait() && q.waiting.len() < q.limit
 }
 
-// hungry reports whether the queue is to be fed from a lane now, and from where on.
+// hungry reports whether the queue is to be fed from a lane now, and after which recipient.
 func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, yes bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -124,7 +124,7 @@ func (q *channelQueue) hungry(l push.Lane, now time.Time) (behind booking.Due, y
 	return f.behind, later
 }
 
-// feed adds what was read from a lane, and notes how far that was.
+// feed adds a page of recipients of a lane, and updates the progress.
 func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
 	dropped := q.add(due...)
 	q.mu.Lock()
@@ -136,7 +136,7 @@ func (q *channelQueue) feed(l push.Lane, due []booking.Due) {
 	}
 	f.found, f.behind, f.next = len(due) > 0, booking.Due{}, time.Now().Add(f.pause)
 	f.passed = dropped > 0 && q.waiting.len() < nearlyEmpty
-	if len(due) >= feedPage { // of each kind there is a page at most
+	if len(due) >= feedPage { // a page has feedPage of each kind at most
 		f.behind = due[feedPage-1]
 	}
 }

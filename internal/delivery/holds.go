@@ -11,41 +11,41 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// holds decides which tenants' pushes may be tried through a channel. Each tenant has a breaker of its own, for its
-// failures and the pauses that its pushes were asked for. The breaker of the channel opens only when the pushes of two
-// tenants meet the same: a tenant may own the device, address or endpoint that fails, and must not stop the others.
+// holds decides which tenants' pushes may be tried through a channel. Each tenant has its own breaker, for its failures
+// and for pauses that the provider asked for. The channel's breaker opens only when two tenants have the same trouble:
+// one tenant may own the failing device, address or endpoint, and must not stop the others.
 type holds struct {
 	all     breaker                      // of the channel
-	tenants map[uuid.UUID]*tenantBreaker // without those whose last attempt worked and that are closed
+	tenants map[uuid.UUID]*tenantBreaker // without closed ones whose last attempt worked
 	run     failureRun
 }
 
 // tenantBreaker is the breaker of one tenant's pushes through a channel.
 type tenantBreaker struct {
 	breaker
-	tried int       // recipients let through, without a report yet, while it tries again
-	again time.Time // when the next are let through even without a report: they may have had nothing to send
+	tried int       // recipients let through, without a result yet, while it tries again
+	again time.Time // when more are let through even without a result: the earlier ones may have had nothing to send
 }
 
-// failureRun is the attempts since the last one that worked, or since the channel opened.
+// failureRun is the run of failed attempts since one worked, or since the channel opened.
 type failureRun struct {
-	first   uuid.UUID // the tenant of the first of them
+	first   uuid.UUID // the tenant of the first failure
 	begun   bool
 	several bool // other tenants have failed since
 }
 
 const (
-	// forgetHold is after how long a tenant that sends nothing is no longer tried carefully.
+	// After forgetHold without an attempt, a tenant is no longer tried carefully.
 	forgetHold = time.Minute
-	// mostViewed tenants are shown as held by a worker, for each channel.
-	mostViewed = 100
+	// maxViewed bounds the held tenants that a worker shows for each channel.
+	maxViewed = 100
 )
 
 func newHolds(first, longest time.Duration) holds {
 	return holds{all: breaker{first: first, longest: longest}, tenants: map[uuid.UUID]*tenantBreaker{}}
 }
 
-// of returns the breaker of a tenant, and makes it if there is none.
+// of returns the breaker of a tenant, and creates it if there is none.
 func (h *holds) of(tenant uuid.UUID) *tenantBreaker {
 	b := h.tenants[tenant]
 	if b == nil {
@@ -55,7 +55,7 @@ func (h *holds) of(tenant uuid.UUID) *tenantBreaker {
 	return b
 }
 
-// ended notes how an attempt of a tenant ended.
+// ended records the result of a tenant's attempt.
 func (h *holds) ended(tenant uuid.UUID, failed bool, now time.Time) {
 	if failed || h.tenants[tenant] != nil {
 		b := h.of(tenant)
@@ -85,7 +85,7 @@ func (r *failureRun) note(tenant uuid.UUID, failed bool) {
 	}
 }
 
-// hold pauses a tenant, as the provider asked of one of its pushes. The channel pauses for as long as two tenants do.
+// hold pauses a tenant, because the provider asked for it. The channel pauses while two tenants do.
 func (h *holds) hold(tenant uuid.UUID, until, now time.Time) {
 	h.of(tenant).hold(until)
 	var longest, second time.Time
@@ -103,7 +103,7 @@ func (h *holds) hold(tenant uuid.UUID, until, now time.Time) {
 	}
 }
 
-// room is how many recipients of a tenant may be let through now, or else how long to wait.
+// room returns the number of a tenant's recipients that may be let through now, or else the wait.
 func (h *holds) room(tenant uuid.UUID, now time.Time) (recipients int, wait time.Duration) {
 	b := h.tenants[tenant]
 	if b == nil {
@@ -119,7 +119,7 @@ func (h *holds) room(tenant uuid.UUID, now time.Time) (recipients int, wait time
 	return recipients, 0
 }
 
-// took notes that a recipient of a tenant was let through.
+// took counts a tenant's recipient that was let through.
 func (h *holds) took(tenant uuid.UUID, now time.Time) {
 	b := h.tenants[tenant]
 	if b == nil || b.closed() {
@@ -132,13 +132,13 @@ func (h *holds) took(tenant uuid.UUID, now time.Time) {
 	b.again = now.Add(max(b.pause, b.first))
 }
 
-// held reports whether a tenant is not trusted: it pauses, or is tried carefully.
+// held reports whether a tenant is paused, or tried carefully.
 func (h *holds) held(tenant uuid.UUID) bool {
 	b := h.tenants[tenant]
 	return b != nil && !b.closed()
 }
 
-// some reports whether any tenant is held. It forgets those that send nothing, of which no recipient waits.
+// some reports whether any tenant is held. It forgets idle tenants without waiting recipients.
 func (h *holds) some(now time.Time, waiting func(uuid.UUID) int) (some bool) {
 	for tenant, b := range h.tenants {
 		switch {
@@ -161,5 +161,5 @@ func (h *holds) views(channel string, now time.Time) (views []push.ChannelView) 
 	}
 	slices.SortFunc(views, func(a, b push.ChannelView) int { return cmp.Compare(a.Tenant.String(), b.Tenant.String()) })
 	all := push.ChannelView{Channel: channel, State: h.all.state(now), Held: max(h.all.until.Sub(now), 0)}
-	return append([]push.ChannelView{all}, views[:min(len(views), mostViewed)]...)
+	return append([]push.ChannelView{all}, views[:min(len(views), maxViewed)]...)
 }

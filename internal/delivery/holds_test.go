@@ -162,10 +162,10 @@ func TestHolds_Views(t *testing.T) {
 		if got := q.views(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
 		}
-		for range 2 * mostViewed {
+		for range 2 * maxViewed {
 			q.hold(uuid.New(), time.Minute)
 		}
-		if n := len(q.views()); n != 1+mostViewed {
+		if n := len(q.views()); n != 1+maxViewed {
 			t.Errorf("%d views", n)
 		}
 	})

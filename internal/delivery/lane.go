@@ -10,39 +10,40 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// lane is this worker's work on one lane. One handler at a time claims what is due, for all wake-ups that come
+// lane is this worker's work on one lane. One handler at a time claims due pushes, for all wake-ups that come
 // meanwhile.
 type lane struct {
 	push.Lane
 
 	mu      sync.Mutex
 	running bool          // a handler is at work
-	wakeUps []push.WakeUp // that were not followed yet
+	wakeUps []push.WakeUp // not processed yet
 
-	helped time.Time // when other workers were woken for what this one has no slots for; of the handler at work
+	helped time.Time // when this handler last woke other workers, for lack of slots
 }
 
 const (
-	// mostClaiming lanes claim at the same time: while one waits for its commit, the next may read.
-	mostClaiming = 2
-	// mostClaims are claimed in one transaction.
-	mostClaims = 256
-	// mostRecording times as many attempts as there are slots may wait to be recorded: that takes longer than to send.
-	mostRecording = 4
-	// gatherTime is how long a handler waits for more slots when few are free. Attempts are recorded in groups, so slots
-	// become free in groups.
+	// maxClaiming lanes claim concurrently: while one waits for its commit, the next may read.
+	maxClaiming = 2
+	// maxClaims are claimed in one transaction.
+	maxClaims = 256
+	// Up to maxRecording times as many attempts as there are slots may wait to be recorded, because recording takes
+	// longer than sending.
+	maxRecording = 4
+	// gatherTime is the time that a handler waits for more slots when few are free. Attempts are recorded in groups, so
+	// slots become free in groups.
 	gatherTime = 4 * time.Millisecond
-	// drainTime is how long a handler goes on before it looks which wake-ups came meanwhile, and which recipients that it
-	// passed over can be sent to now.
+	// drainTime is the time after which a handler checks for new wake-ups, and for skipped recipients that can be sent
+	// to now.
 	drainTime = time.Second
-	// closingPause is after how long a wake-up comes again that a closing worker cannot follow.
+	// closingPause is the time after which a wake-up that a closing worker cannot process is delivered again.
 	closingPause = 100 * time.Millisecond
 )
 
-// Handle sends what is due in the lane of a wake-up, until nothing is left to do now. It returns when the last attempts
-// have begun. While a handler is at work on the lane, it leaves the wake-up to that one and returns at once. It fails if
-// Postgres could not be reached, and then the next handler follows the wake-ups; or with [push.ComeAgain] if the worker
-// is closing.
+// Handle sends due pushes in the lane of a wake-up, until nothing is left to do now. It returns when the last attempts
+// have begun. If a handler is at work on the lane, Handle leaves the wake-up to it and returns at once. It fails if
+// Postgres could not be reached, and the next handler processes the wake-ups; or with [push.ComeAgain] if the worker is
+// closing.
 func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	l := w.lane(wake.Lane)
 	if l == nil {
@@ -55,7 +56,7 @@ func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	for wakeUps := l.take(); len(wakeUps) > 0; wakeUps = l.take() {
 		now, err := w.drain(ctx, l, since(wakeUps))
 		switch {
-		case errors.Is(err, errGoesOn):
+		case errors.Is(err, errMoreDue):
 			l.giveBack(wakeUps, true)
 		case err != nil:
 			l.giveBack(wakeUps, false)
@@ -67,7 +68,7 @@ func (w *Worker) Handle(ctx context.Context, wake push.WakeUp) error {
 	return nil
 }
 
-// lane begins the handling of a wake-up for a lane, unless the worker is closed: nil.
+// lane begins the handling of a wake-up for a lane. It returns nil if the worker is closed.
 func (w *Worker) lane(which push.Lane) *lane {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +84,7 @@ func (w *Worker) lane(which push.Lane) *lane {
 	return l
 }
 
-// begin notes a wake-up, and reports whether its handler has to work on the lane.
+// begin adds a wake-up, and reports whether its handler has to work on the lane.
 func (l *lane) begin(wake push.WakeUp) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +94,7 @@ func (l *lane) begin(wake push.WakeUp) bool {
 	return begins
 }
 
-// take returns the wake-ups that are to be followed, or ends the work.
+// take returns the unprocessed wake-ups, or ends the work if there are none.
 func (l *lane) take() []push.WakeUp {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -102,7 +103,7 @@ func (l *lane) take() []push.WakeUp {
 	return wakeUps
 }
 
-// giveBack leaves wake-ups to the next look: one for each time suffices.
+// giveBack leaves wake-ups to the next handler: one for each time suffices.
 func (l *lane) giveBack(wakeUps []push.WakeUp, running bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,8 +115,8 @@ func (l *lane) giveBack(wakeUps []push.WakeUp, running bool) {
 	}
 }
 
-// since is from when on a lane is to be looked at for some wake-ups: what is due is not looked for before the first of
-// them, for there the index is full of what has ended; zero: from the beginning.
+// since returns the start of a search for some wake-ups: not before the first of them, where the index
+// is full of ended pushes; zero: from the beginning.
 func since(wakeUps []push.WakeUp) time.Time {
 	first := slices.MinFunc(wakeUps, func(a, b push.WakeUp) int { return a.At.Compare(b.At) }).At
 	if first.IsZero() {
@@ -124,8 +125,7 @@ func since(wakeUps []push.WakeUp) time.Time {
 	return first.Add(-time.Second)
 }
 
-// handleLater follows wake-ups that came too early when their time has come. A worker that closes meanwhile has others
-// woken for them.
+// handleLater handles early wake-ups again at their time. If the worker closes before, it wakes other workers for them.
 func (w *Worker) handleLater(wakeUps []push.WakeUp, now time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -138,30 +138,30 @@ func (w *Worker) handleLater(wakeUps []push.WakeUp, now time.Time) {
 			w.waker.Wake(int64(wake.Lane.First), wake.At, in)
 			continue
 		}
-		w.looking.Add(1)
+		w.processing.Add(1)
 		w.early[wake] = &delay{until: time.Now().Add(in), timer: time.AfterFunc(in, func() {
-			defer w.looking.Done()
+			defer w.processing.Done()
 			w.mu.Lock()
 			delete(w.early, wake)
 			w.mu.Unlock()
-			w.look(wake)
+			w.process(wake)
 		})}
 	}
 }
 
-// look handles a wake-up that nobody repeats. What it fails to send is found by the lane's owner.
-func (w *Worker) look(wake push.WakeUp) {
+// process handles a wake-up that will not be repeated. If it fails, the lane's owner finds the pushes.
+func (w *Worker) process(wake push.WakeUp) {
 	if err := w.Handle(w.work, wake); err != nil && w.work.Err() == nil {
-		w.log.Warn("a lane was not looked at; its owner wakes it again", "lane", wake.Lane.String(), "error", err)
+		w.log.Warn("could not process a lane; its owner will wake it again", "lane", wake.Lane.String(), "error", err)
 	}
 }
 
-// errGoesOn: there is more to do in the lane, after a look at the wake-ups that came meanwhile.
-var errGoesOn = errors.New("more is due")
+// errMoreDue: there is more to do in the lane, after a check for new wake-ups.
+var errMoreDue = errors.New("more is due")
 
-// drain claims what has been due in a lane since a time, and begins the attempts, until nothing is left that can be sent
-// now, or the time is over: errGoesOn. What has to wait for its channel goes into that channel's queue. It returns what
-// time it was, by Postgres' clock, when it looked last.
+// drain claims a lane's pushes that became due since a time, and begins their attempts, until nothing is left that can
+// be sent now, or the time is over: errMoreDue. It puts recipients that must wait for their channel into that channel's
+// queue. It returns Postgres' time of the last search.
 func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.Time, err error) {
 	r := round{w: w, lane: l, from: from, passed: w.delayedIn(l.Lane)}
 	for began := time.Now(); !r.dry && time.Since(began) < drainTime; r.newest = !r.newest {
@@ -175,13 +175,13 @@ func (w *Worker) drain(ctx context.Context, l *lane, from time.Time) (now time.T
 		}
 	}
 	if err = w.feedWoken(ctx, l.Lane, from, r.asked); err == nil && !r.dry {
-		err = errGoesOn
+		err = errMoreDue
 	}
 	return now, err
 }
 
-// takeSlots waits for a slot, and takes as many as are free then, up to mostClaims. It takes none if ctx ends or the
-// worker closes.
+// takeSlots waits for a slot, and takes all free slots, up to maxClaims. It takes none if ctx ends or the worker
+// closes.
 func (w *Worker) takeSlots(ctx context.Context) (n int) {
 	if w.work.Err() != nil {
 		return 0
@@ -197,7 +197,7 @@ func (w *Worker) takeSlots(ctx context.Context) (n int) {
 	if cap(w.slots)-len(w.slots) < cap(w.slots)/4 {
 		time.Sleep(gatherTime)
 	}
-	for ; n < mostClaims; n++ {
+	for ; n < maxClaims; n++ {
 		select {
 		case w.slots <- struct{}{}:
 			continue
@@ -208,7 +208,7 @@ func (w *Worker) takeSlots(ctx context.Context) (n int) {
 	return n
 }
 
-// limit notes that more may be due in a lane than a channel has slots for.
+// limit records that more may be due in a lane than a channel has slots for.
 func (w *Worker) limit(channel string, l push.Lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -217,7 +217,7 @@ func (w *Worker) limit(channel string, l push.Lane) {
 	}
 }
 
-// unlimit takes a lane out of those that wait for the slots of a channel.
+// unlimit removes a lane from those that wait for the slots of a channel.
 func (w *Worker) unlimit(channel string, l push.Lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -231,8 +231,8 @@ func (w *Worker) limitsOthers(channel string, l push.Lane) bool {
 	return slices.ContainsFunc(w.limited[channel], func(o push.Lane) bool { return o != l })
 }
 
-// resume has one of the lanes looked at in which more was due than a channel had slots for. It is called when an attempt
-// through the channel has ended; the lanes take turns.
+// resume processes one of the lanes that wait for slots of a channel. It is called when an attempt through the channel
+// has ended. The lanes take turns.
 func (w *Worker) resume(channel string) {
 	if q := w.queues.byName[channel]; q == nil || q.waits() {
 		return
@@ -245,5 +245,5 @@ func (w *Worker) resume(channel string) {
 	}
 	w.limited[channel] = lanes[1:]
 	w.mu.Unlock()
-	w.looking.Go(func() { w.look(push.WakeUp{Lane: lanes[0]}) })
+	w.processing.Go(func() { w.process(push.WakeUp{Lane: lanes[0]}) })
 }

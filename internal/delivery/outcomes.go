@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// outcomes counts how attempts ended, until the reporter takes the counts.
+// outcomes counts the outcomes of attempts, until the reporter takes the counts.
 type outcomes struct {
 	mu     sync.Mutex
 	counts map[outcomeKey]push.ChannelOutcomes
@@ -20,8 +20,8 @@ type outcomeKey struct {
 	channel string
 }
 
-// note counts an attempt. A refusal because of one address alone, such as an unregistered one, is no refusal of the channel's, and
-// one that asks for a pause is no failure: the channel is paused.
+// note counts an attempt. A refusal that concerns one address, such as an unregistered one, does not count as a
+// refusal, and a request for a pause does not count as a failure, because the channel pauses.
 func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) {
 	one := push.ChannelOutcomes{Tenant: tenant, Channel: channelName, Attempts: 1}
 	switch {
@@ -36,7 +36,7 @@ func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) 
 	o.add(one)
 }
 
-// add adds counts. They have a bound: a row for each tenant and channel.
+// add adds counts. They are bounded: one for each tenant and channel.
 func (o *outcomes) add(counts ...push.ChannelOutcomes) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

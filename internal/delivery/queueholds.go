@@ -8,11 +8,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// heldQueue is how many recipients of a tenant that is held stay in the queue: the others leave it to other tenants,
+// heldQueue is the number of a held tenant's recipients that stay in the queue. The others make room for other tenants,
 // and are found again.
 const heldQueue = 2 * trialsToClose
 
-// limitOf is how many recipients of a tenant the queue takes.
+// limitOf returns the maximum number of a tenant's recipients in the queue.
 func (q *channelQueue) limitOf(tenant uuid.UUID) int {
 	if q.holds.held(tenant) {
 		return min(heldQueue, q.limit/2)
@@ -20,16 +20,16 @@ func (q *channelQueue) limitOf(tenant uuid.UUID) int {
 	return q.limit / 2
 }
 
-// breakerState is whether a breaker is closed, and until when it pauses.
+// breakerState is the state of a breaker, and the end of its pause.
 type breakerState struct {
 	closed bool
 	until  time.Time
 }
 
-// opened reports whether a breaker has opened, or opened again, since it was as before.
+// opened reports whether a breaker has opened, or opened again, since before.
 func (s breakerState) opened(before breakerState) bool { return s.until.After(before.until) }
 
-// states are the states of the breakers of a tenant and of the channel.
+// states returns the states of the breakers of a tenant and of the channel.
 func (q *channelQueue) states(tenant uuid.UUID) (one, all breakerState) {
 	one.closed = true
 	if b := q.holds.tenants[tenant]; b != nil {
@@ -38,32 +38,32 @@ func (q *channelQueue) states(tenant uuid.UUID) (one, all breakerState) {
 	return one, breakerState{q.holds.all.closed(), q.holds.all.until}
 }
 
-// report tells the breakers how an attempt of a tenant ended, and returns the states of the breakers of the tenant and
-// of the channel before and after it.
+// report updates the breakers by the result of a tenant's attempt, and returns the states of the breakers of the tenant
+// and of the channel before and after it.
 func (q *channelQueue) report(tenant uuid.UUID, failed bool) (one, all [2]breakerState) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	one[0], all[0] = q.states(tenant)
 	q.holds.ended(tenant, failed, time.Now())
 	one[1], all[1] = q.states(tenant)
-	q.leave(tenant)
+	q.trim(tenant)
 	q.signal()
 	return one, all
 }
 
-// hold pauses a tenant for d, and returns for how long the channel pauses.
+// hold pauses a tenant for d, and returns the remaining pause of the channel.
 func (q *channelQueue) hold(tenant uuid.UUID, d time.Duration) (all time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := time.Now()
 	q.holds.hold(tenant, now.Add(d), now)
-	q.leave(tenant)
+	q.trim(tenant)
 	q.signal()
 	return max(q.holds.all.until.Sub(now), 0)
 }
 
-// leave drops recipients of a tenant that is held, of which the queue has more than it takes.
-func (q *channelQueue) leave(tenant uuid.UUID) {
+// trim drops the recipients of a tenant beyond its limit in the queue.
+func (q *channelQueue) trim(tenant uuid.UUID) {
 	if most := q.limitOf(tenant); q.waiting.of(tenant) > most {
 		for _, d := range q.waiting.cut(tenant, most) {
 			delete(q.members, d.RecipientKey)
@@ -71,7 +71,7 @@ func (q *channelQueue) leave(tenant uuid.UUID) {
 	}
 }
 
-// held is for how much longer the channel pauses, and how many tenants are held.
+// held returns the remaining pause of the channel, and the number of tenants that are held.
 func (q *channelQueue) held() (all time.Duration, tenants int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,14 +83,14 @@ func (q *channelQueue) held() (all time.Duration, tenants int) {
 	return max(time.Until(q.holds.all.until), 0), tenants
 }
 
-// views returns what the worker sees of the channel, and of the tenants that are held.
+// views returns the worker's view of the channel, and of the tenants that are held.
 func (q *channelQueue) views() []push.ChannelView {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.holds.views(q.channel, time.Now())
 }
 
-// ready is how many recipients of tenants that do not pause wait, or else how long it is until one may be tried.
+// ready returns the number of waiting recipients that may be tried now, or else the wait until one may.
 func (q *channelQueue) ready(now time.Time) (n int, wait time.Duration) {
 	n = q.waiting.len()
 	for tenant := range q.holds.tenants {

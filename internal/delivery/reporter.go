@@ -13,49 +13,50 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// viewed keeps what workers see of their channels.
-type viewed interface {
+// viewStore stores workers' views of their channels.
+type viewStore interface {
 	SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error
 	LeaveChannels(ctx context.Context, worker uuid.UUID) error
 	CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error
 	TellUnhealthy(ctx context.Context) ([]push.UnhealthyChannel, error)
 }
 
-// Reporter tells how a worker's channels are: when one changes, and every ten seconds; and every five seconds how attempts
-// ended. It looks at the worker's memory once a second, so that no push waits for it, however often a channel changes.
+// Reporter stores a worker's view of its channels: when one changes, and every ten seconds. Every five seconds it
+// stores the outcomes of attempts. It reads the worker's memory once a second, so that no push waits for it, however
+// often a channel changes.
 type Reporter struct {
 	worker *Worker
-	store  viewed
+	store  viewStore
 	id     uuid.UUID // of the worker
 	log    *slog.Logger
 
-	told      []push.ChannelView // without the pauses
-	toldAt    time.Time
+	seen      []push.ChannelView // without the pauses
+	seenAt    time.Time
 	countedAt time.Time
 }
 
 const (
-	reportLook  = time.Second
+	reportEvery = time.Second
 	reportAgain = 10 * time.Second
 	countAgain  = 5 * time.Second
 )
 
-// NewReporter returns what tells of a worker, which no other one has the id of.
-func NewReporter(w *Worker, st viewed, id uuid.UUID, log *slog.Logger) *Reporter {
+// NewReporter returns a reporter of a worker. The id must be unique among workers.
+func NewReporter(w *Worker, st viewStore, id uuid.UUID, log *slog.Logger) *Reporter {
 	return &Reporter{worker: w, store: st, id: id, log: log}
 }
 
-// Run tells until ctx ends, and then that the worker is gone. It always returns nil.
+// Run reports until ctx ends, and then removes the worker's views. It always returns nil.
 func (r *Reporter) Run(ctx context.Context) error {
-	defer func() { _ = r.store.LeaveChannels(context.WithoutCancel(ctx), r.id) }() // else it is forgotten after a while
-	return loop.Loop{Name: "telling how the channels are", Interval: reportLook, Retry: reportAgain, Log: r.log, Pass: r.pass}.Run(ctx)
+	defer func() { _ = r.store.LeaveChannels(context.WithoutCancel(ctx), r.id) }() // else they are forgotten after a while
+	return loop.Loop{Name: "report channel states", Interval: reportEvery, Retry: reportAgain, Log: r.log, Pass: r.pass}.Run(ctx)
 }
 
 func (r *Reporter) pass(ctx context.Context) (full bool, err error) {
 	return false, errors.Join(r.see(ctx), r.count(ctx))
 }
 
-// see tells how the channels are.
+// see stores the views, if they have changed.
 func (r *Reporter) see(ctx context.Context) error {
 	var views []push.ChannelView
 	for _, q := range r.worker.queues.all {
@@ -65,17 +66,17 @@ func (r *Reporter) see(ctx context.Context) error {
 	for i := range states {
 		states[i].Held = 0
 	}
-	if slices.Equal(states, r.told) && time.Since(r.toldAt) < reportAgain {
+	if slices.Equal(states, r.seen) && time.Since(r.seenAt) < reportAgain {
 		return nil
 	}
 	if err := r.store.SeeChannels(ctx, r.id, views); err != nil {
 		return err
 	}
-	r.told, r.toldAt = states, time.Now()
+	r.seen, r.seenAt = states, time.Now()
 	return nil
 }
 
-// count tells how attempts ended, and has tenants told of channels that have become unhealthy.
+// count stores the counted outcomes, and notifies tenants of channels that have become unhealthy.
 func (r *Reporter) count(ctx context.Context) error {
 	if time.Since(r.countedAt) < countAgain {
 		return nil
@@ -91,7 +92,7 @@ func (r *Reporter) count(ctx context.Context) error {
 		return err
 	}
 	for _, u := range unhealthy {
-		r.log.WarnContext(ctx, "a channel is unhealthy for a tenant", "channel", u.Channel, "tenant", u.Tenant, "state", u.State, "attempts", u.Attempts, "rejected", u.Rejected)
+		r.log.WarnContext(ctx, "channel is unhealthy for a tenant", "channel", u.Channel, "tenant", u.Tenant, "state", u.State, "attempts", u.Attempts, "rejected", u.Rejected)
 	}
 	r.countedAt = time.Now()
 	return nil

@@ -129,7 +129,7 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, RetryAfter: time.Second})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, OneAddress: true})
 		}
-		r.told, r.toldAt = []push.ChannelView{}, time.Now() // the channels are told
+		r.seen, r.seenAt = []push.ChannelView{}, time.Now() // the channels are told
 		st.fail = 1
 		pass(true)
 		pass(false)

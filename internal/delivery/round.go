@@ -9,21 +9,21 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// round is one look at a lane after another, with the claims that follow from each.
+// round is a series of searches in a lane, with the claims that follow each.
 type round struct {
 	w      *Worker
 	lane   *lane
 	from   time.Time
-	newest bool                 // this look begins with what became due last
-	passed []int64              // recipients to which nothing can be sent now, or was just sent
-	full   []string             // channels that have no slots for what is due
-	asked  []booking.DueChannel // those that took pushes at once in this look, full or not
+	newest bool                 // this search begins with the newest due pushes
+	passed []int64              // recipients without a push to send now, or with one just sent
+	full   []string             // channels whose slots are all in use
+	asked  []booking.DueChannel // channels that took pushes at once in this search, full or not
 	short  []string             // channels whose slots others took meanwhile
-	slots  int                  // that this look may use; it gives back what it does not need
+	slots  int                  // slots for this search; unneeded ones are returned
 	dry    bool                 // nothing is left to do
 }
 
-// inTurn looks while few other lanes claim: so there are more slots for each, and larger transactions.
+// inTurn searches while few other lanes claim, so that each has more slots, and larger transactions.
 func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
 	r.w.claiming <- struct{}{}
 	defer func() { <-r.w.claiming }()
@@ -31,12 +31,12 @@ func (r *round) inTurn(ctx context.Context) (now time.Time, err error) {
 		return now, push.ComeAgain{In: closingPause}
 	}
 	defer func() { r.w.freeSlots(r.slots) }()
-	return r.look(ctx)
+	return r.search(ctx)
 }
 
-// look claims as many pushes as there are slots. In a backlog, every other look begins with what became due last: so the
-// backlog of one tenant does not make another's new pushes late.
-func (r *round) look(ctx context.Context) (now time.Time, err error) {
+// search claims as many pushes as there are slots. In a backlog, every other search begins with the newest due pushes,
+// so that the backlog of one tenant does not make another's new pushes late.
+func (r *round) search(ctx context.Context) (now time.Time, err error) {
 	open := r.w.queues.open(r.slots)
 	r.asked, r.short = slices.Clone(open), nil
 	open = slices.DeleteFunc(open, func(c booking.DueChannel) bool { return slices.Contains(r.full, c.Name) })
@@ -61,9 +61,8 @@ func (r *round) look(ctx context.Context) (now time.Time, err error) {
 	return now, nil
 }
 
-// noteLimits leaves channels out of the rest of the drain for which more may be due than they have slots for, or than
-// they have while other lanes wait for their slots, too. The lane is looked at again when an attempt through such a
-// channel ends.
+// noteLimits excludes channels from the rest of the drain if more may be due than they have slots for, or if other
+// lanes wait for their slots, too. The lane is processed again when an attempt through such a channel ends.
 func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted int) {
 	count := map[string]int{}
 	for _, d := range due {
@@ -76,7 +75,7 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted 
 			continue
 		}
 		r.w.limit(c.Name, r.lane.Lane)
-		if queue.idle() { // nothing will end: what was due could not be claimed
+		if queue.idle() { // no attempt will end: the due pushes could not be claimed
 			r.w.unlimit(c.Name, r.lane.Lane)
 			r.dry = false
 			continue
@@ -85,7 +84,7 @@ func (r *round) noteLimits(open []booking.DueChannel, due []booking.Due, wanted 
 	}
 }
 
-// occupy takes a slot of its channel for each recipient, and leaves out those for which there is none.
+// occupy occupies a channel's slot for each recipient, and drops recipients without one.
 func (r *round) occupy(due []booking.Due) []booking.Due {
 	taken := due[:0]
 	seen := make(map[int64]bool, len(due))
@@ -102,7 +101,7 @@ func (r *round) occupy(due []booking.Due) []booking.Due {
 	return taken
 }
 
-// claim claims for recipients, each for the channel of which it has a slot, and begins the attempts.
+// claim claims the pushes of recipients, each for the channel whose slot it occupies, and begins the attempts.
 func (r *round) claim(ctx context.Context, due []booking.Due) error {
 	orders := make([]booking.ClaimOrder, len(due))
 	for i, d := range due {
@@ -122,7 +121,7 @@ func (r *round) claim(ctx context.Context, due []booking.Due) error {
 	return nil
 }
 
-// follow does what a claim for a recipient says.
+// follow executes the outcome of a claim for a recipient.
 func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, began time.Time) {
 	if c.Outcome != booking.Claimed {
 		r.w.queues.count(d.Channel, -1)
@@ -144,7 +143,7 @@ func (r *round) follow(ctx context.Context, d booking.Due, c booking.Claim, bega
 	r.passed = append(r.passed, d.RecipientKey)
 }
 
-// begin makes an attempt in slots that are taken, and whatever follows for the recipient.
+// begin makes an attempt in occupied slots, and then serves the recipient's next pushes.
 func (w *Worker) begin(d booking.Due, c booking.Claim, began time.Time) {
 	w.attempts.Go(func() {
 		if more, err := w.attempt(w.work, c, began); err == nil && more {
@@ -155,7 +154,7 @@ func (w *Worker) begin(d booking.Due, c booking.Claim, began time.Time) {
 	})
 }
 
-// help wakes other workers, now and then, while more is due than this one has slots for.
+// help wakes other workers, at most once a second, while more pushes are due than this worker has slots for.
 func (r *round) help(due []booking.Due, now time.Time) {
 	if len(due) == 0 || len(r.w.slots) < cap(r.w.slots) || time.Since(r.lane.helped) < time.Second {
 		return

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// slots bound the attempts that a worker makes at a time: a bulkhead. Each channel has a few slots of its own, so
-// that providers that hang leave room for all others. All channels share the rest.
+// slots limits the concurrent attempts of a worker: a bulkhead. Each channel has a few slots of its own, so that
+// providers that hang leave room for all others. All channels share the rest.
 type slots struct {
 	own  int          // of each channel
 	free atomic.Int64 // of the shared ones
 }
 
-// newSlots shares so many slots among channels. The only channel of a worker may use them all, and more: what finds
-// no slot waits for one.
+// newSlots divides slots among channels. If a worker has one channel only, it may use them all, and more: an attempt
+// without a slot waits for one.
 func newSlots(all, channels int) *slots {
 	s := &slots{}
 	if channels < 2 {
@@ -25,7 +25,7 @@ func newSlots(all, channels int) *slots {
 	return s
 }
 
-// left is how many more slots a channel may use that uses so many.
+// left returns the number of additional slots that a channel may use.
 func (s *slots) left(used int) int {
 	free := int(s.free.Load())
 	if used < s.own {
@@ -34,7 +34,7 @@ func (s *slots) left(used int) int {
 	return free
 }
 
-// change notes that a channel uses more slots or fewer.
+// change updates the number of slots that a channel uses.
 func (s *slots) change(from, to int) {
 	if d := max(from-s.own, 0) - max(to-s.own, 0); d != 0 {
 		s.free.Add(int64(d))

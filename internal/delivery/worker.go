@@ -1,6 +1,6 @@
-// Package delivery carries out one attempt after another: it claims a recipient's oldest due push, sends it through
-// its channel, and records how that ended. [booking.ClaimState.Decide] decides what is due and what may be sent, under
-// the recipient's lock, which the store takes.
+// Package delivery makes the attempts: it claims a recipient's oldest due push, sends it through its channel, and
+// records the result. [booking.ClaimState.Decide] decides what is due and what may be sent, under the recipient's lock,
+// which the store takes.
 package delivery
 
 import (
@@ -22,8 +22,8 @@ import (
 // Worker handles wake-ups. It is safe for concurrent use.
 //
 // A recipient that must wait holds no slot. It is delayed if the quota allows its next push in a moment, and queued if
-// its channel cannot take a push yet. After an outage, when most recipients have several pushes that are due, nearly
-// all of them wait most of the time.
+// its channel cannot take a push yet. After an outage, when most recipients have several due pushes, nearly all of them
+// wait most of the time.
 type Worker struct {
 	store     attempts
 	cache     *quota.Cache
@@ -35,39 +35,39 @@ type Worker struct {
 	metrics   observer
 	cfg       Config
 	slots     chan struct{} // one element for each slot in use
-	recording chan struct{} // one element for each attempt that is recorded, and has no slot any more
+	recording chan struct{} // one element for each attempt that is being recorded, and has no slot any more
 	claiming  chan struct{} // one element for each lane that takes slots, and claims for them
 
-	mu       sync.Mutex
-	lanes    map[push.Lane]*lane
-	early    map[push.WakeUp]*delay // wake-ups whose time has not come
-	delayed  map[delayKey]*delay
-	limited  map[string][]push.Lane // by channel: in which more was due than it had slots for
-	closed   bool
-	handling sync.WaitGroup  // wake-ups
-	attempts sync.WaitGroup  // that their handlers have begun
-	looking  sync.WaitGroup  // early wake-ups, delayed recipients and permits, until they have been handled
-	work     context.Context // of those; it ends when the worker closes
-	close    context.CancelFunc
+	mu         sync.Mutex
+	lanes      map[push.Lane]*lane
+	early      map[push.WakeUp]*delay // wake-ups before their time
+	delayed    map[delayKey]*delay
+	limited    map[string][]push.Lane // lanes with more due pushes than the channel had slots for, by channel
+	closed     bool
+	handling   sync.WaitGroup  // wake-ups
+	attempts   sync.WaitGroup  // attempts that their handlers have begun
+	processing sync.WaitGroup  // early wake-ups, delayed recipients and permits, until they have been handled
+	work       context.Context // context of the above; it ends when the worker closes
+	close      context.CancelFunc
 }
 
-// Config is what a Worker has to know.
+// Config configures a Worker.
 type Config struct {
 	Policy      booking.Terms      // of tenants without a policy of their own
 	Lease       time.Duration      // how long an attempt may take before it counts as lost
-	Concurrency int                // attempts at the same time
+	Concurrency int                // concurrent attempts
 	Pacer       pacer              // nil: this is the only worker, and no channel's speed is limited
-	Lanes       func() []push.Lane // that this worker owns, whose recipients wait in its channels' queues; nil: none
+	Lanes       func() []push.Lane // the lanes that this worker owns, whose recipients wait in its channels' queues; nil: none
 
-	// Due reports whether something may be due in the lanes that this worker owns; nil: it may. While nothing is, the queues are not
-	// fed.
+	// Due reports whether pushes may be due in the lanes that this worker owns; nil: they may. While none are, the
+	// queues are not fed.
 	Due func() bool
 
-	// Computing has turns at making messages that have the time of their sending in them; nil: there is always one.
+	// Computing limits concurrent rendering of messages that contain the time of their sending; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 }
 
-// attempts is the part of the store that finds what is due, and begins and ends attempts.
+// attempts is the part of the store that finds due pushes, and begins and ends attempts.
 type attempts interface {
 	Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error)
 	ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error)
@@ -75,21 +75,21 @@ type attempts interface {
 	Finish(ctx context.Context, f booking.Finish) (more bool, err error)
 }
 
-// waker has the lane of a recipient looked at when something becomes due, which is in so long. It does not wait.
+// waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
 type waker interface {
 	Wake(recipientKey int64, at time.Time, in time.Duration)
 }
 
-// observer is told what happened, for the metrics.
+// observer counts metrics.
 type observer interface {
-	// Attempted is told of every attempt that ended, whether it was the push's first, and how long after the promised
-	// time it began.
+	// Attempted counts a finished attempt. first reports whether it was the push's first attempt, and late how long
+	// after the promised time it began.
 	Attempted(channel, outcome string, first bool, late time.Duration)
 	Unregistered(channel string)
 	PutOff()
 }
 
-// delayKey is a delayed recipient, and the channel that a push of it was due for.
+// delayKey is a delayed recipient, and the channel of its due push.
 type delayKey struct {
 	recipient int64
 	channel   string
@@ -101,20 +101,20 @@ type delay struct {
 	timer *time.Timer
 }
 
-// New returns a worker on top of its parts.
+// New returns a worker.
 func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, log *slog.Logger, metrics observer, cfg Config) *Worker {
 	w := &Worker{
 		store: st, cache: cache, channels: channels, queues: newChannelQueues(channels, cfg.Pacer, log, cfg.Concurrency), waker: wakes,
-		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, mostRecording*cfg.Concurrency),
-		claiming: make(chan struct{}, mostClaiming),
+		log: log, metrics: metrics, cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), recording: make(chan struct{}, maxRecording*cfg.Concurrency),
+		claiming: make(chan struct{}, maxClaiming),
 		lanes:    map[push.Lane]*lane{}, early: map[push.WakeUp]*delay{}, delayed: map[delayKey]*delay{}, limited: map[string][]push.Lane{},
 	}
 	w.work, w.close = context.WithCancel(context.Background())
 	return w
 }
 
-// serve sends what is due for a recipient, one push after another, until nothing is left to do now. A recipient that must
-// wait for less than [booking.Patience], or for a channel, is served again.
+// serve sends a recipient's due pushes, one after another, until nothing is left to do now. A recipient that must wait
+// for less than [booking.Patience], or for a channel, is served again.
 func (w *Worker) serve(d booking.Due, p *permit) {
 	pause, err := w.pass(w.work, d, p)
 	w.settle(d, pause, err)
@@ -127,11 +127,11 @@ func (w *Worker) freeSlots(n int) {
 	}
 }
 
-// settle has a recipient handled again after a pause, or after a failure.
+// settle handles a recipient again after a pause, or after a failure.
 func (w *Worker) settle(d booking.Due, pause time.Duration, err error) {
 	if err != nil {
 		if pause = time.Second; w.work.Err() == nil {
-			w.log.Warn("a recipient was not handled; it is tried again", "error", err)
+			w.log.Warn("could not process a recipient; will retry", "error", err)
 		}
 	}
 	if pause > 0 {
@@ -139,7 +139,7 @@ func (w *Worker) settle(d booking.Due, pause time.Duration, err error) {
 	}
 }
 
-// delay has a recipient handled after a pause, unless the worker is closed.
+// delay handles a recipient after a pause, unless the worker is closed.
 func (w *Worker) delay(d booking.Due, pause time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,12 +155,12 @@ func (w *Worker) delay(d booking.Due, pause time.Duration) {
 		}
 		return
 	}
-	w.looking.Add(1)
+	w.processing.Add(1)
 	w.delayed[key] = &delay{d, until, time.AfterFunc(pause, func() { w.handleDelayed(d) })}
 }
 
 func (w *Worker) handleDelayed(d booking.Due) {
-	defer w.looking.Done()
+	defer w.processing.Done()
 	w.mu.Lock()
 	delete(w.delayed, delayKey{d.RecipientKey, d.Channel})
 	w.mu.Unlock()
@@ -181,7 +181,7 @@ func (w *Worker) delayedIn(l push.Lane) (recipientKeys []int64) {
 
 // usePermit offers a permit to the recipients in a queue, one after another, until one has used it.
 func (w *Worker) usePermit(queue *channelQueue) {
-	defer w.looking.Done()
+	defer w.processing.Done()
 	p := &permit{queue: queue}
 	defer p.release()
 	for p.queue != nil {
@@ -193,14 +193,14 @@ func (w *Worker) usePermit(queue *channelQueue) {
 	}
 }
 
-// Run feeds the queues, and gives permits to the recipients in them, until ctx ends. Then it leaves all recipients that
-// wait to other workers, and waits for the attempts under way.
+// Run feeds the queues, and gives permits to the recipients in them, until ctx ends. Then it leaves all waiting
+// recipients to other workers, and waits for the attempts in progress.
 func (w *Worker) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, queue := range w.queues.all {
 		running.Go(func() {
 			queue.run(ctx, w.cfg.Pacer, func() {
-				w.looking.Add(1)
+				w.processing.Add(1)
 				go w.usePermit(queue)
 			})
 		})
@@ -218,11 +218,11 @@ func (w *Worker) Run(ctx context.Context) error {
 	w.closeAll()
 	w.handling.Wait()
 	w.attempts.Wait()
-	w.looking.Wait()
+	w.processing.Wait()
 	return nil
 }
 
-// closeAll closes the worker and its queues, and wakes other workers for the recipients that wait.
+// closeAll closes the worker and its queues, and wakes other workers for the waiting recipients.
 func (w *Worker) closeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,13 +230,13 @@ func (w *Worker) closeAll() {
 	w.close()
 	for _, d := range w.delayed {
 		if d.timer.Stop() {
-			w.looking.Done()
+			w.processing.Done()
 		}
 		w.waker.Wake(d.due.RecipientKey, d.due.At, 0)
 	}
 	for wake, d := range w.early {
 		if d.timer.Stop() {
-			w.looking.Done()
+			w.processing.Done()
 		}
 		w.waker.Wake(int64(wake.Lane.First), wake.At, time.Until(d.until))
 	}
@@ -247,8 +247,8 @@ func (w *Worker) closeAll() {
 	}
 }
 
-// Channels calls each for every channel, with the number of recipients in its queue, how much longer it pauses because
-// its provider fails or asked for a pause, and how many tenants are held there.
+// Channels calls each for every channel, with the number of recipients in its queue, the remaining pause because its
+// provider fails or asked for a pause, and the number of tenants that are held there.
 func (w *Worker) Channels(each func(channel string, waiting int, held time.Duration, tenants int)) {
 	for _, queue := range w.queues.all {
 		held, tenants := queue.held()
@@ -256,7 +256,7 @@ func (w *Worker) Channels(each func(channel string, waiting int, held time.Durat
 	}
 }
 
-// Waits reports whether the pushes of a channel have to wait in its queue. They may be overdue for that.
+// Waits reports whether the pushes of a channel have to wait in its queue, and may be overdue for that reason.
 func (w *Worker) Waits(channel string) bool {
 	queue := w.queues.byName[channel]
 	return queue != nil && queue.blocked()
