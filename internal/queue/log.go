@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// logger hands asynq's own messages on. Without Redis asynq complains many times a second, of which one is enough.
+// logger forwards asynq's own messages. Without Redis asynq logs many times a second; one message a second passes.
 type logger struct {
 	log        *slog.Logger
 	complaints throttle
@@ -33,7 +33,7 @@ type throttle struct {
 	heldBack int       // messages since the last one that passed
 }
 
-// pass reports whether a message may pass, and what to add to it: the number of those that were held back before it.
+// pass reports whether a message may pass. more is an attribute with the number of messages held back before it.
 func (t *throttle) pass() (more []any, pass bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package queue wakes the workers: it puts wake-ups into asynq and calls a handler when their time has come. It is
-// the only package that imports asynq.
+// Package queue wakes the workers: it puts wake-ups into asynq and calls a handler when their time has come. It is the
+// only package that imports asynq.
 //
-// A wake-up is for a lane and a moment, not for a push: so Redis holds a few of them, however many pushes there are.
-// It decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to two seconds early, and not
+// A wake-up is for a lane and a moment, not for a push. So Redis holds a few of them, however many pushes there are. It
+// decides nothing. asynq delivers it at least once, sometimes twice at the same time, up to two seconds early, and not
 // at all if Redis loses it. All of that is harmless here, because a worker that is woken asks Postgres.
 //
-// The owner of a lane arms the moments that it has counted, with [Queue.Arm]. What is booked or put off afterwards is
-// told to a [Waker], which gathers it and arms behind the caller's back.
+// The owner of a lane arms the moments that it has counted, with [Queue.Arm]. For pushes that are booked or deferred
+// afterwards, a [Waker] gathers moments and arms them in the background.
 package queue
 
 import (
@@ -43,12 +43,12 @@ type Queue struct {
 	owner     redisscript.Installation
 	known     atomic.Pointer[[]string] // names
 	announced atomic.Int64             // Unix seconds
-	arming    *redisscript.Runner      // its cooldown only: asynq has a way to Redis of its own
+	arming    *redisscript.Runner      // its cooldown only: asynq has its own connection to Redis
 	probing   *redisscript.Runner
 }
 
-// New returns a queue that is spread over so many asynq queues by lane, since one of them lives on one node of a
-// cluster. Those of other installations are not touched. The caller closes rdb, after everything else.
+// New returns a queue that is spread over a number of asynq queues by lane, because one asynq queue lives on one node
+// of a cluster. The queues of other installations are not touched. The caller closes rdb, after everything else.
 func New(rdb redis.UniversalClient, queues int, owner redisscript.Installation) *Queue {
 	return &Queue{
 		rdb: rdb, client: asynq.NewClientFromRedisClient(rdb), inspector: asynq.NewInspectorFromRedisClient(rdb), queues: queues, owner: owner,
@@ -57,7 +57,7 @@ func New(rdb redis.UniversalClient, queues int, owner redisscript.Installation) 
 	}
 }
 
-// names are those of the queues in asynq. There are none until the installation is known.
+// names returns the names of the queues in asynq, or nil until the installation is known.
 func (q *Queue) names() []string {
 	if names := q.known.Load(); names != nil {
 		return *names
@@ -74,10 +74,10 @@ func (q *Queue) names() []string {
 	return names
 }
 
-// Arm puts wake-ups into the queue, so that a worker handles each after Arm was called. One for the same lane, moment
-// and part that is there already and still to be handled stays as it is. The error is [redisscript.ErrUnnamed], that of
-// ctx, or that of Redis; some of them may be in the queue then. If Redis fails, callers of the next second get
-// [redisscript.ErrDown] at once; but not because the time for many wake-ups was too short.
+// Arm puts wake-ups into the queue, so that a worker handles each after Arm was called. An unhandled wake-up for the
+// same lane, moment and part stays as it is. The errors are [redisscript.ErrUnnamed], and the errors of ctx and of
+// Redis; some wake-ups may be in the queue then. If Redis fails, callers of the next second get [redisscript.ErrDown]
+// at once; but not if the time for many wake-ups was too short.
 func (q *Queue) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	switch {
 	case q.arming.Left() > 0:
@@ -107,7 +107,7 @@ func (q *Queue) armAll(ctx context.Context, wakeUps []push.WakeUp) error {
 	return g.Wait()
 }
 
-// announce lists the queues where asynq's Inspector looks for them. asynq does so once per process, and a flush of
+// announce adds the queues to the list that asynq's Inspector reads. asynq does so once per process, and a flush of
 // Redis forgets it.
 func (q *Queue) announce(ctx context.Context) error {
 	now := time.Now().Unix()
@@ -142,9 +142,9 @@ func (q *Queue) enqueue(ctx context.Context, name string, w push.WakeUp, payload
 	return err
 }
 
-// wakes reports whether the wake-up in the queue will wake a worker in time, and has not done so yet. One that is active
+// wakes reports whether the wake-up in the queue will wake a worker in time, and has not done so yet. An active wake-up
 // may have asked Postgres before a push was there, or belong to a killed worker and come back only after a minute or
-// two; one that waits may do so by a wrong clock. A second wake-up does no harm.
+// two. A waiting one may follow a wrong clock. A second wake-up does no harm.
 func (q *Queue) wakes(name, id string, w push.WakeUp) bool {
 	task, err := q.inspector.GetTaskInfo(name, id)
 	if err != nil {
@@ -169,7 +169,7 @@ func (q *Queue) Sizes() (map[string]int, error) {
 	sizes := map[string]int{}
 	for _, name := range q.names() {
 		if !slices.Contains(known, name) {
-			continue // nothing was ever armed
+			continue // no wake-up was ever armed
 		}
 		info, err := q.inspector.GetQueueInfo(name)
 		if err != nil {

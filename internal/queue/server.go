@@ -15,40 +15,41 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ServerConfig sets up the handling of wake-ups.
+// ServerConfig configures the handling of wake-ups.
 type ServerConfig struct {
-	Concurrency int           // wake-ups handled at the same time
+	Concurrency int           // concurrent wake-ups
 	Drain       time.Duration // how long running handlers may take when the server stops
-	Workers     func() int    // how many workers there are, roughly; nil: one
+	Workers     func() int    // estimated number of workers; nil: one
 	Log         *slog.Logger
 }
 
-// How often a worker looks for wake-ups while it is the only one, with one script for each queue and look, and two for
-// scheduled ones. A push is to leave within 300 ms of its second; asynq's defaults are 1 s and 5 s. Wake-ups are scheduled
-// for a second before their time, so that they are pending in time although they are looked for less often.
+// A single worker polls for pending wake-ups every pollPending, with one script for each queue, and for scheduled ones
+// every pollScheduled, with two. A push is to leave within 300 ms of its second; asynq's defaults are 1 s and 5 s.
+// Wake-ups are scheduled for a second before their time, so that they are pending in time although they are polled for
+// less often.
 const (
-	lookPending   = 50 * time.Millisecond
-	lookScheduled = ahead / 5
+	pollPending   = 50 * time.Millisecond
+	pollScheduled = ahead / 5
 )
 
-// Workers look at different moments, so that several find a wake-up sooner than one. So each of them looks less often,
-// by the root of their number: all together ask more as the fleet grows, but less than in proportion, and still find it
-// sooner. At the most a wake-up is forwarded, and then found by the last of them, within the second that it is ahead.
+// Workers poll at different moments, so several workers find a wake-up sooner than one. Each of them polls less often,
+// by the root of their number: all together poll more as the fleet grows, but less than in proportion, and still find
+// it sooner. At the maximum, a wake-up is forwarded, and then found by the last of them, within the second that it is
+// ahead.
 const (
-	sparsestPending   = 8
-	sparsestScheduled = 3
-	workersPeriod     = 2 * time.Second // how often a worker asks how many there are
+	maxSlowdownPending   = 8
+	maxSlowdownScheduled = 3
+	workersPeriod        = 2 * time.Second // how often a worker reads the number of workers
 )
 
-// sparseness is by how much less often each of so many workers looks than one.
-func sparseness(workers int) int { return max(1, int(math.Sqrt(float64(workers)))) }
+// slowdown returns how many times less often each of several workers polls than a single one.
+func slowdown(workers int) int { return max(1, int(math.Sqrt(float64(workers)))) }
 
-// farewell is how long a server may take to end while none of its handlers runs.
-const farewell = 5 * time.Second
+// stopTimeout is the time that a server may take to stop while none of its handlers runs.
+const stopTimeout = 5 * time.Second
 
-// Serve calls handle for the wake-ups whose time has come, until ctx ends; it then waits for running handlers. A
-// handler that fails is called again a little later, as often as it takes. It is told to stop after ten minutes, and
-// called again then.
+// Serve calls handle for due wake-ups, until ctx ends; it then waits for running handlers. A failed handler is called
+// again a little later, as often as needed. Its context ends after ten minutes, and it is called again then.
 func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context.Context, push.WakeUp) error) error {
 	for q.names() == nil {
 		select {
@@ -57,16 +58,16 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	sparse := func() int {
+	current := func() int {
 		if cfg.Workers == nil {
 			return 1
 		}
-		return sparseness(cfg.Workers())
+		return slowdown(cfg.Workers())
 	}
 	var running atomic.Int64
 	var stopping sync.WaitGroup
 	stop := func(s *asynq.Server) { stopping.Go(func() { shutDown(s, &running, cfg) }) }
-	now := sparse()
+	now := current()
 	server := q.newServer(cfg, now)
 	if err := server.Start(handler(handle, &running)); err != nil {
 		return fmt.Errorf("serve queue: %w", err)
@@ -81,7 +82,7 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 			return nil
 		case <-tick.C:
 		}
-		then := sparse()
+		then := current()
 		if then == now {
 			continue
 		}
@@ -94,8 +95,8 @@ func (q *Queue) Serve(ctx context.Context, cfg ServerConfig, handle func(context
 	}
 }
 
-// newServer returns a server of one of several workers, each of which looks so many times less often.
-func (q *Queue) newServer(cfg ServerConfig, sparse int) *asynq.Server {
+// newServer returns the server of one of several workers, which polls slowdown times less often.
+func (q *Queue) newServer(cfg ServerConfig, factor int) *asynq.Server {
 	weights := map[string]int{}
 	for _, name := range q.names() {
 		weights[name] = 1
@@ -103,10 +104,10 @@ func (q *Queue) newServer(cfg ServerConfig, sparse int) *asynq.Server {
 	return asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
 		Concurrency:              cfg.Concurrency,
 		Queues:                   weights,
-		TaskCheckInterval:        lookPending * time.Duration(min(sparse, sparsestPending)),
-		DelayedTaskCheckInterval: lookScheduled * time.Duration(min(sparse, sparsestScheduled)),
-		JanitorInterval:          time.Hour, // it removes completed tasks, of which none are kept
-		RetryDelayFunc:           again,
+		TaskCheckInterval:        pollPending * time.Duration(min(factor, maxSlowdownPending)),
+		DelayedTaskCheckInterval: pollScheduled * time.Duration(min(factor, maxSlowdownScheduled)),
+		JanitorInterval:          time.Hour, // the janitor removes completed tasks, and none are kept
+		RetryDelayFunc:           retryDelay,
 		IsFailure:                func(err error) bool { return !errors.As(err, new(push.ComeAgain)) },
 		ShutdownTimeout:          cfg.Drain,
 		Logger:                   &logger{log: cfg.Log},
@@ -114,29 +115,29 @@ func (q *Queue) newServer(cfg ServerConfig, sparse int) *asynq.Server {
 	})
 }
 
-// shutDown ends a server: it waits for running handlers, as long as they may take, and for asynq to say good-bye to Redis. asynq
-// waits for the answer to its SUBSCRIBE without a limit; a server that does so on a connection that is silent is left behind.
+// shutDown stops a server: it waits for running handlers, as long as they may take, and for asynq to leave Redis. asynq
+// waits for the answer to its SUBSCRIBE without a limit. A server that waits on a silent connection is left behind.
 func shutDown(s *asynq.Server, running *atomic.Int64, cfg ServerConfig) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		s.Shutdown()
 	}()
-	late := time.After(cfg.Drain + farewell)
-	const look = 50 * time.Millisecond
-	for idle := time.Duration(0); idle < farewell; {
+	late := time.After(cfg.Drain + stopTimeout)
+	const step = 50 * time.Millisecond
+	for idle := time.Duration(0); idle < stopTimeout; {
 		select {
 		case <-ended:
 			return
 		case <-late:
-			idle = farewell
-		case <-time.After(look):
+			idle = stopTimeout
+		case <-time.After(step):
 			if running.Load() == 0 {
-				idle += look
+				idle += step
 			}
 		}
 	}
-	cfg.Log.Warn("asynq did not end in time, for want of Redis; it is left behind")
+	cfg.Log.Warn("asynq did not stop in time, because Redis does not answer; leaving it behind")
 }
 
 func handler(handle func(context.Context, push.WakeUp) error, running *atomic.Int64) asynq.Handler {
@@ -151,8 +152,8 @@ func handler(handle func(context.Context, push.WakeUp) error, running *atomic.In
 	})
 }
 
-// again says when a handler that failed is called again.
-func again(failures int, err error, _ *asynq.Task) time.Duration {
+// retryDelay returns the delay before a failed handler is called again.
+func retryDelay(failures int, err error, _ *asynq.Task) time.Duration {
 	if early, ok := errors.AsType[push.ComeAgain](err); ok {
 		return early.In
 	}

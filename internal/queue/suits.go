@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 )
 
-// Suits reports whether Redis, each master of a cluster, is new enough, tells the time, and keeps what it has: the error lists
-// everything that it lacks, [*health.Unsuited]. What a user of Redis may not ask counts as good.
+// Suits reports whether Redis, each master of a cluster, is new enough, has TIME, and never evicts keys. Its error
+// lists all defects: [*health.Unsuited]. Properties that the Redis user may not query count as good.
 func (q *Queue) Suits(ctx context.Context) error {
 	if cluster, is := q.rdb.(*redis.ClusterClient); is {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return suits(ctx, c) })
@@ -25,7 +25,7 @@ func suits(ctx context.Context, c redis.Cmdable) error {
 	switch err := c.Time(ctx).Err(); {
 	case err == nil:
 	case strings.HasPrefix(err.Error(), "NOPERM") || strings.Contains(err.Error(), "unknown command"):
-		lacks.Lacks("no_time", "Redis refuses the command TIME, without which speed limits and the pace of channels cannot be decided; "+
+		lacks.Lacks("no_time", "Redis refuses the command TIME, which speed limits and channels need; "+
 			"take it out of rename-command, or allow it with ACL SETUSER … +time")
 	default:
 		return fmt.Errorf("queue: %w", err)
@@ -38,8 +38,8 @@ func suits(ctx context.Context, c redis.Cmdable) error {
 	return lacks.Err()
 }
 
-// inspect adds what the answer to INFO shows to be lacking. A server that does not report something has it. Valkey began as
-// Redis 7.2: the version of Redis that it reports for old programs is not its own.
+// inspect adds the defects that the answer to INFO shows. Properties that a server does not report count as good.
+// Valkey began as Redis 7.2: the version of Redis that it reports for old programs is not its own.
 func inspect(info string, lacks *health.Unsuited) {
 	valkey := strings.Contains(info, "\nvalkey_version:")
 	for line := range strings.Lines(info) {
@@ -48,7 +48,7 @@ func inspect(info string, lacks *health.Unsuited) {
 		case name == "redis_version" && !valkey && tooOld(value):
 			lacks.Lacks("old_version", "Redis has the version %s, and sendquota needs 6.2 or later; upgrade it", value)
 		case name == "maxmemory_policy" && value != "noeviction":
-			lacks.Lacks("evicts", "Redis has the maxmemory-policy %s, and may drop wake-ups and what is used of speed limits; set it to noeviction", value)
+			lacks.Lacks("evicts", "Redis has the maxmemory-policy %s, and may drop wake-ups and speed limits; set it to noeviction", value)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// task is a wake-up on its way through asynq. The next release reads it, too.
+// task is a wake-up in asynq. The next release must be able to read it, too.
 type task struct {
 	First int   `json:"first"` // shard of the lane
 	Last  int   `json:"last"`
@@ -21,7 +21,7 @@ func taskOf(w push.WakeUp) task {
 	return task{First: w.Lane.First, Last: w.Lane.Last, At: milliseconds(w.At), Part: w.Part}
 }
 
-// milliseconds rounds up, since a wake-up for less than its time would be early.
+// milliseconds rounds up, because rounding down would make a wake-up early.
 func milliseconds(at time.Time) int64 { return at.Add(time.Millisecond - 1).UnixMilli() }
 
 func writeWakeUp(w push.WakeUp) []byte {
@@ -32,11 +32,11 @@ func writeWakeUp(w push.WakeUp) []byte {
 	return payload
 }
 
-// readWakeUp reads what writeWakeUp has written. A forged wake-up makes a worker ask Postgres once more than it had to.
+// readWakeUp reads the payload of writeWakeUp. A forged wake-up only costs a worker another query.
 func readWakeUp(payload []byte) (push.WakeUp, error) {
 	var t task
 	if err := json.Unmarshal(payload, &t); err != nil {
-		return push.WakeUp{}, errNoWakeUp // the text of err quotes what is there
+		return push.WakeUp{}, errNoWakeUp // the text of err quotes the payload
 	}
 	if t.First < 0 || t.First > t.Last || t.Last >= push.Shards || t.At <= 0 || t.Part < 0 {
 		return push.WakeUp{}, errNoWakeUp
@@ -44,16 +44,16 @@ func readWakeUp(payload []byte) (push.WakeUp, error) {
 	return push.WakeUp{Lane: push.Lane{First: t.First, Last: t.Last}, At: time.UnixMilli(t.At).UTC(), Part: t.Part}, nil
 }
 
-var errNoWakeUp = errors.New("it is malformed")
+var errNoWakeUp = errors.New("malformed payload")
 
-// taskID begins with the time: asynq takes those of the same second in the order of their ids.
+// taskID begins with the time, because asynq takes tasks of the same second in the order of their ids.
 func taskID(w push.WakeUp) string {
 	t := taskOf(w)
 	return fmt.Sprintf("%d:%d-%d:%d", t.At, t.First, t.Last, t.Part)
 }
 
-// wakeAt is when asynq is to wake a worker, by the workers' clocks, which may be wrong: at the time itself, or when as
-// much time has passed by the clock of this process, whichever is earlier. One that comes too late makes pushes late.
+// wakeAt returns when asynq is to wake a worker, by the workers' clocks, which may be wrong: at the time itself, or
+// when the time has passed by the clock of this process, whichever is earlier. A late wake-up makes pushes late.
 func wakeAt(w push.WakeUp, now time.Time) time.Time {
 	if here := now.Add(w.In); here.Before(w.At) {
 		return here
@@ -61,6 +61,6 @@ func wakeAt(w push.WakeUp, now time.Time) time.Time {
 	return w.At
 }
 
-// ahead is how much earlier asynq wakes a worker: asynq looks only now and then what is due, and the worker, which waits
-// for the time itself, is exact.
+// asynq wakes a worker earlier by ahead, because asynq polls at intervals. The worker then waits for the exact
+// time.
 const ahead = time.Second

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	tenth    = 100 * time.Millisecond
-	soon     = time.Second           // for less than this, a lane is armed each time it is asked for
-	beyond   = 5 * time.Second       // how long before a commit its time may have been compared with the horizon
-	pause    = 20 * time.Millisecond // between two armings
-	cooldown = time.Second           // after one that failed
-	giveUp   = 5 * time.Second       // after its time, a moment that could not be armed is left to the lane's owner
-	patience = 5 * time.Second       // with one arming
+	tenth      = 100 * time.Millisecond
+	soon       = time.Second           // for less than this, a lane is armed on each request
+	beyond     = 5 * time.Second       // how long before a commit its time may have been compared with the horizon
+	pause      = 20 * time.Millisecond // between two batches
+	cooldown   = time.Second           // after a failed batch
+	giveUp     = 5 * time.Second       // after its time, a moment that could not be armed is left to the lane's owner
+	armTimeout = 5 * time.Second       // for one batch
 )
 
 type armer interface {
 	Arm(ctx context.Context, wakeUps []push.WakeUp) error
 }
 
-// Waker arms lanes for single pushes, of which the lanes' owners may have counted too few already: those that are
-// booked, moved or put off. It gathers them, works behind its callers' backs, and tries again what fails, until a while
-// after its time: then the lane's owner finds it overdue. It is safe for concurrent use.
+// Waker arms lanes for single pushes that were booked, moved or deferred, because the lanes' owners may have counted
+// their moments before. It gathers moments, works in the background, and retries failures until a while after their
+// time: then the lane's owner finds the pushes overdue. It is safe for concurrent use.
 type Waker struct {
 	queue   armer
 	lanes   []push.Lane
@@ -36,8 +36,8 @@ type Waker struct {
 
 	mu    sync.Mutex
 	noted map[moment]note      // to be armed
-	armed map[moment]time.Time // those further ahead than soon; when their time comes by the clock of this process
-	clean time.Time            // when armed was last rid of what has passed
+	armed map[moment]time.Time // armed moments further ahead than soon; when their time comes by the clock of this process
+	clean time.Time            // when past moments were last removed from armed
 	idle  chan struct{}        // closed when nothing is noted any more; nil: nothing is
 }
 
@@ -47,20 +47,21 @@ type moment struct {
 	lane push.Lane
 }
 
-// note is what the callers of a moment said together.
+// note merges the requests for a moment.
 type note struct {
 	due time.Time // by the clock of this process
-	far bool      // all of them called while it was further ahead than soon
+	far bool      // all requests came while it was further ahead than soon
 }
 
-// NewWaker returns a waker for lanes, as [push.Lanes] made them. Owners of lanes count what is due within the horizon.
+// NewWaker returns a waker for lanes, as made by [push.Lanes]. Owners of lanes count the pushes that become due within
+// the horizon.
 func NewWaker(queue armer, lanes []push.Lane, horizon time.Duration, log *slog.Logger) *Waker {
 	return &Waker{queue: queue, lanes: lanes, horizon: horizon, log: log, noted: map[moment]note{}, armed: map[moment]time.Time{}}
 }
 
-// Wake makes a worker look for a push of this recipient when it is due: at a time that is, by Postgres' clock, so far
-// away. It never blocks. The push must be committed: a worker may look as soon as Wake is called. What is due
-// behind the horizon is left to the lane's owner, and so is what cannot be armed.
+// Wake wakes a worker for a push of this recipient when it is due: at a time by Postgres' clock, which is in from now.
+// It never blocks. The push must be committed, because a worker may read as soon as Wake is called. Pushes due after
+// the horizon are left to the lane's owner, and so are moments that cannot be armed.
 func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	if in > w.horizon+beyond {
 		return
@@ -71,7 +72,7 @@ func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 		end := at.Add(tenth - 1).Truncate(tenth)
 		m.at, n.due = end.UnixMilli(), now.Add(in+end.Sub(at))
 	} else {
-		m.at = at.Truncate(tenth).UnixMilli() // the worker looks from there on
+		m.at = at.Truncate(tenth).UnixMilli() // the worker searches from there on
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +92,7 @@ func (w *Waker) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	}
 }
 
-// Flush waits until everything that was noted before is armed, or given up. The error is that of ctx.
+// Flush waits until everything that was noted before is armed, or given up, or returns the error of ctx.
 func (w *Waker) Flush(ctx context.Context) error {
 	w.mu.Lock()
 	idle := w.idle
@@ -107,7 +108,7 @@ func (w *Waker) Flush(ctx context.Context) error {
 	}
 }
 
-// run arms what is noted until nothing is.
+// run arms the noted moments until there are none.
 func (w *Waker) run() {
 	for batch := w.take(); batch != nil; batch = w.take() {
 		err := w.arm(batch)
@@ -119,8 +120,8 @@ func (w *Waker) run() {
 	}
 }
 
-// take returns what is noted. What is noted from now on belongs to the next arming: a worker that this one wakes may
-// look before that push is committed.
+// take returns the noted moments. Later notes belong to the next batch: a worker that this batch wakes may read before
+// their pushes are committed.
 func (w *Waker) take() map[moment]note {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,18 +144,19 @@ func (w *Waker) arm(batch map[moment]note) error {
 	slices.SortFunc(wakeUps, func(a, b push.WakeUp) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Lane.First, b.Lane.First))
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), armTimeout)
 	defer cancel()
 	return w.queue.Arm(ctx, wakeUps)
 }
 
-// tried remembers what is in the queue now, and need not be armed again until it is due soon; or notes it again.
+// tried marks the moments of a batch as armed, which need not be armed again until they are due soon; or notes them
+// again after an error.
 func (w *Waker) tried(batch map[moment]note, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
 	if err != nil {
-		w.log.Warn("wake-ups not armed; they are tried again", "moments", len(batch), "error", err)
+		w.log.Warn("could not arm wake-ups; will retry", "moments", len(batch), "error", err)
 		for m, n := range batch {
 			if _, noted := w.noted[m]; !noted && now.Before(n.due.Add(giveUp)) {
 				w.noted[m] = n
@@ -165,7 +167,7 @@ func (w *Waker) tried(batch map[moment]note, err error) {
 	for m, n := range batch {
 		if n.far {
 			w.armed[m] = n.due
-			if w.noted[m].far { // by a caller who came during the arming
+			if w.noted[m].far { // a request that came during the arming
 				delete(w.noted, m)
 			}
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Works reports whether Redis does what the queue needs of it, for each queue of asynq: it runs scripts, and it writes.
-// One that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither does a queue
-// that is paused, or that has a key of another type: [*BrokenError].
+// Works reports whether Redis does what the queue needs, for each queue of asynq: it runs scripts, and it accepts
+// writes. A Redis that is out of memory, forbids scripts or is a replica answers a ping, but wakes no worker. Neither
+// does a queue that is paused, or that has a key of another type: [*BrokenError].
 func (q *Queue) Works(ctx context.Context) error {
 	names := q.names()
 	if len(names) == 0 {
@@ -39,7 +39,7 @@ func (q *Queue) Works(ctx context.Context) error {
 	return nil
 }
 
-// asynqKeys are the keys of a queue of asynq that works.lua looks at.
+// asynqKeys are the keys of an asynq queue that works.lua checks.
 var asynqKeys = []string{"paused", "pending", "active", "scheduled", "retry", "archived", "lease"}
 
 //go:embed works.lua
@@ -47,14 +47,14 @@ var worksSource string
 
 var worksScript = redisscript.NewScript(worksSource)
 
-// BrokenError says why a queue wakes no worker, although Redis works.
+// BrokenError: a queue wakes no worker, although Redis works.
 type BrokenError struct{ why string }
 
-// Error says it in one sentence.
+// Error returns the reason.
 func (e *BrokenError) Error() string { return "queue: " + e.why }
 
-// State says it in a word.
+// State returns the state for health checks.
 func (*BrokenError) State() string { return "queue_broken" }
 
-// Detail says which queue, and why.
+// Detail returns the queue and the reason.
 func (e *BrokenError) Detail() string { return e.why }

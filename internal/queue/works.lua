@@ -1,8 +1,8 @@
--- Reports whether a queue of asynq can wake workers: Redis writes, the queue is not paused,
--- and its keys are of the types that asynq needs.
+-- Reports whether a queue of asynq can wake workers: Redis accepts writes, the queue is not
+-- paused, and its keys have the types that asynq needs.
 --
--- KEYS[1]    is written
--- KEYS[2]    is there while the queue is paused
+-- KEYS[1]    key for a test write
+-- KEYS[2]    exists while the queue is paused
 -- KEYS[3…4]  lists
 -- KEYS[5…8]  sorted sets
 --
