@@ -245,7 +245,7 @@ func TestShares_Turns(t *testing.T) {
 		slots := map[time.Duration]int{}
 		for n := range workers {
 			seen := now.Add(-time.Duration(n) * 333 * time.Millisecond)
-			c := peers{workers: workers, place: float64(n) / float64(workers), at: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
+			c := peers{workers: workers, position: float64(n) / float64(workers), at: seen, clock: reading{at: seen, clock: time.UnixMicro(epoch).Add(seen.Sub(now))}}
 			at := now
 			for range 3 {
 				at = c.next(s, at.Add(time.Nanosecond))

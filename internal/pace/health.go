@@ -8,24 +8,24 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// health is what a worker knows of Redis. All workers follow the same rules, so that no worker uses its share while
-// another gets slots: a share is used only when Redis has been away for so long that every other worker has found out,
-// too, and has used up its slots; and only until Redis is asked again. When Redis answers, no slots are taken until
-// every other worker has asked again, too.
+// health is a worker's knowledge of Redis. All workers follow the same rules, so that no worker uses its share while
+// another gets slots. A worker uses its share once Redis has been away long enough that every other worker has found
+// out, too, and has used up its slots; and only until it asks Redis again. When Redis answers, a worker takes no slots
+// until every other worker has asked again, too.
 type health struct {
-	since  time.Time // beginning of the first exchange that failed; zero: the last one worked
-	failed time.Time // beginning of the last exchange that failed
-	worked time.Time // beginning of the last exchange that worked
-	quiet  time.Time // until then no slots are taken
+	since  time.Time // beginning of the first failed exchange; zero: the last one worked
+	failed time.Time // beginning of the last failed exchange
+	worked time.Time // beginning of the last successful exchange
+	quiet  time.Time // no slots are taken until then
 }
 
 const (
-	doubt = 500 * time.Millisecond // cooldown after the first exchange that failed: every worker that watches finds out in this time
+	doubt = 500 * time.Millisecond // cooldown after the first failed exchange: every worker that watches finds out in this time
 	rest  = time.Second            // cooldown after each of the next
 	quiet = 2 * rest               // without slots when Redis is back: longer than a time-out and a cooldown
 )
 
-// prefix begins all keys. Without it, Redis counts as lost.
+// prefix returns the beginning of all keys. Without it, Redis counts as lost.
 func (p *Pacer) prefix() (string, error) {
 	prefix, err := p.redis.Prefix()
 	if err != nil {
@@ -35,20 +35,20 @@ func (p *Pacer) prefix() (string, error) {
 	return prefix, err
 }
 
-// ask runs scripts, and takes note of how Redis is.
+// ask runs scripts, and updates the health of Redis.
 func (p *Pacer) ask(ctx context.Context, calls ...redisscript.Call) ([][]int64, error) {
 	sent := time.Now()
 	answers, err := p.redis.RunAll(ctx, calls...)
 	switch {
 	case err == nil:
-		p.well(sent)
+		p.found(sent)
 	case ctx.Err() == nil && !errors.Is(err, redisscript.ErrDown):
 		p.lost(sent)
 	}
 	return answers, err
 }
 
-// lost takes note of an exchange that failed.
+// lost records a failed exchange.
 func (p *Pacer) lost(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,8 +58,8 @@ func (p *Pacer) lost(sent time.Time) {
 	p.health.failed = sent
 }
 
-// well takes note of an exchange that worked. If Redis was away for less than doubt, no worker uses its share.
-func (p *Pacer) well(sent time.Time) {
+// found records a successful exchange. If Redis was away for less than doubt, no worker uses its share.
+func (p *Pacer) found(sent time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, now := &p.health, time.Now()
@@ -69,14 +69,14 @@ func (p *Pacer) well(sent time.Time) {
 	h.since, h.worked = time.Time{}, sent
 }
 
-// quietFor is how long no slots are taken, because Redis is back.
+// quietFor returns how long no slots are taken, because Redis is back.
 func (p *Pacer) quietFor() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return max(time.Until(p.health.quiet), 0)
 }
 
-// awayFor is how long Redis has been away at least.
+// awayFor returns how long Redis has been away at least.
 func (h health) awayFor() time.Duration {
 	if h.since.IsZero() {
 		return 0

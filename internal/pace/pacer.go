@@ -12,13 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Speed is what a provider can take: one attempt every so often, and so many at once after a rest.
+// Speed is the speed that a provider can take: one attempt per Every, and up to Burst at once after a rest.
 type Speed struct {
 	Every time.Duration // zero: any speed
 	Burst int           // at least 1
 }
 
-// PerSpan returns the speed of so many attempts in a time span, evenly spaced but for the burst.
+// PerSpan returns the speed of rate attempts in a time span, evenly spaced except for the burst.
 func PerSpan(rate int, span time.Duration, burst int) Speed {
 	micros := (span.Microseconds() + int64(rate) - 1) / int64(rate)
 	return Speed{Every: max(time.Duration(micros), 1) * time.Microsecond, Burst: max(burst, 1)}
@@ -29,17 +29,17 @@ type Pacer struct {
 	redis  *redisscript.Runner
 	worker string // names this worker among all
 
-	mu     sync.Mutex
-	health health
-	among  peers
-	taken  map[string]time.Time  // by key: the end of all slots that were taken in Redis, as far as this worker knows
-	shares map[string]time.Time  // by channel: the last slot of this worker's share
-	untold map[pausing]time.Time // the end of a pause that Redis does not know yet
+	mu          sync.Mutex
+	health      health
+	among       peers
+	taken       map[string]time.Time  // by key: the end of all slots that were taken in Redis, as far as this worker knows
+	shares      map[string]time.Time  // by channel: the last slot of this worker's share
+	unpublished map[pausing]time.Time // ends of pauses that Redis does not know yet
 }
 
 const (
 	together = 5 * time.Millisecond // slots this close are taken in one exchange: too short for a provider to notice
-	most     = 100                  // of them
+	most     = 100                  // maximum number of slots taken together
 )
 
 var (
@@ -58,18 +58,17 @@ var (
 	presenceScript = redisscript.NewScript(presenceSource)
 )
 
-// New returns a pacer for a worker of an installation. No other worker may have its name. It reports every failure of
+// New returns a pacer for a worker of an installation. The worker's name must be unique. It reports every failure of
 // Redis to failed.
 func New(rdb redis.UniversalClient, owner redisscript.Installation, worker string, failed func(error)) *Pacer {
 	return &Pacer{
 		redis:  redisscript.New(rdb, "pace", redisscript.Config{Installation: owner, OnError: failed, FirstCooldown: doubt, Cooldown: rest}),
-		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, untold: map[pausing]time.Time{},
+		worker: worker, among: guessedPeers(), taken: map[string]time.Time{}, shares: map[string]time.Time{}, unpublished: map[pausing]time.Time{},
 	}
 }
 
-// Take takes up to so many of a channel's next slots, and returns how long it is until the first; all may be used
-// then. If it takes none, ask again after that time. It never fails: without Redis it takes the next slot of this
-// worker's share.
+// Take takes up to wanted of a channel's next slots, and returns the wait until the first; all may be used then. If it
+// takes none, ask again after that time. It never fails: without Redis it takes the next slot of this worker's share.
 func (p *Pacer) Take(ctx context.Context, channel string, s Speed, wanted int) (slots int, wait time.Duration) {
 	if left := max(p.redis.Left(), p.quietFor()); left > 0 {
 		return p.share(channel, s, left)
@@ -111,8 +110,8 @@ func (p *Pacer) take(ctx context.Context, channel string, s Speed, wanted int) (
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// before is how long a worker may have to wait for a slot of a channel, and for how many microseconds its slots are
-// used up as far as this worker knows; "" if it knows of none.
+// before returns how long a worker may have to wait for a slot of a channel, and for how many microseconds its slots
+// are used up as far as this worker knows; "" if it knows of none.
 func (p *Pacer) before(key string, s Speed) (longest time.Duration, known any, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

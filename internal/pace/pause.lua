@@ -1,9 +1,9 @@
 -- Pauses a tenant at a channel, unless it pauses for longer already, or very many tenants pause.
 --
--- KEYS[1]  the tenants that pause: "until:most", the end by Redis' clock and for how long it was asked, in milliseconds
+-- KEYS[1]  the tenants that pause: "until:most": the end of the pause by Redis' clock, and its length, in milliseconds
 -- ARGV[1]  the tenant
--- ARGV[2]  for how long, in milliseconds
--- ARGV[3]  how many tenants pause at most
+-- ARGV[2]  length of the pause, in milliseconds
+-- ARGV[3]  maximum number of paused tenants
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local wanted = tonumber(ARGV[2])

@@ -1,5 +1,5 @@
--- Answers for each tenant that pauses at a channel {the two numbers that name it, for how much longer in milliseconds}.
--- If that is more than was asked for, the clock went back: then it pauses for as long from now on.
+-- Answers for each paused tenant of a channel {the two numbers that name it, the remaining pause in milliseconds}.
+-- If more remains than was requested, the clock went back: then the requested pause begins now.
 --
 -- KEYS[1]  see pause.lua
 local time = redis.call('TIME')

@@ -1,15 +1,15 @@
--- Says that a worker is there, by Redis' clock, and counts all that are.
+-- Registers a worker by Redis' clock, and counts all workers.
 --
 -- KEYS[1]  workers by when they were last heard of, in milliseconds
 -- ARGV[1]  the worker
--- ARGV[2]  after how long a worker that is not heard of is gone, in milliseconds
+-- ARGV[2]  after how long a silent worker counts as gone, in milliseconds
 --
--- Answers {how many workers there are, how many of them come before this one by
--- their names, Redis' clock in microseconds}.
+-- Answers {the number of workers, how many of them come before this one by name,
+-- Redis' clock in microseconds}.
 local time = redis.call('TIME')
 local micros = time[1] * 1000000 + time[2]
 local now = math.floor(micros / 1000)
--- A worker that was heard of later than now was so before the clock went back.
+-- A time after now was recorded before the clock went back.
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], string.format('(%.0f', now), '+inf')) do
   redis.call('ZADD', KEYS[1], now, other)
 end

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// peers is what a worker knows of all workers.
+// peers is a worker's knowledge of all workers.
 type peers struct {
-	workers int       // their number
-	place   float64   // of this one among them: a part of the time in which each has one slot of its share
-	at      time.Time // when it was so
-	guess   bool      // this worker never reached Redis
-	clock   reading
+	workers  int       // their number
+	position float64   // position of this one among them, from 0 to 1: where its slot lies in a turn of all shares
+	at       time.Time // when this was known
+	guess    bool      // this worker never reached Redis
+	clock    reading
 }
 
 // reading is Redis' clock at a time, give or take doubt.
@@ -20,16 +20,16 @@ type reading struct {
 	doubt     time.Duration
 }
 
-// guessed is the number of workers for one that never reached Redis. It has its place by chance.
+// guessed is the assumed number of workers for one that never reached Redis. Its position is random.
 const guessed = 10
 
 func guessedPeers() peers {
 	now := time.Now()
-	return peers{workers: guessed, place: rand.Float64(), at: now, guess: true, clock: reading{at: now, clock: now}}
+	return peers{workers: guessed, position: rand.Float64(), at: now, guess: true, clock: reading{at: now, clock: now}}
 }
 
-// meet takes note of how many workers there are. It believes that they have become fewer only after presence, because
-// Redis may have forgotten some. For as long, the reading of its clock in the quickest answer counts.
+// meet updates the number of workers. It accepts a smaller number only after presence, because Redis may have forgotten
+// some. For the same time, it keeps the clock reading of the quickest answer.
 func (p *Pacer) meet(c peers) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -41,16 +41,16 @@ func (p *Pacer) meet(c peers) {
 	}
 }
 
-// longest is how long a worker may have to wait for a slot that it took in Redis: every worker waits for one.
+// longest returns how long a worker may have to wait for a slot that it took in Redis: every worker waits for one.
 func (c peers) longest(s Speed) time.Duration {
 	return time.Duration(c.workers) * (s.Every + together)
 }
 
-// next is when the next slot of this worker's share is, at a time or after it. The slots of all shares have twice the
-// distance of the channel's own, and take turns, by Redis' clock as each worker remembers it.
+// next returns the time of the next slot of this worker's share, at a time or after it. The slots of all shares have
+// twice the distance of the channel's own, and take turns, by Redis' clock as each worker remembers it.
 func (c peers) next(s Speed, t time.Time) time.Time {
 	turn := 2 * time.Duration(c.workers) * s.Every
-	mine := time.Duration(c.place * float64(turn))
+	mine := time.Duration(c.position * float64(turn))
 	clock := time.Duration(c.clock.clock.Add(t.Sub(c.clock.at)).UnixNano() % int64(turn))
 	return t.Add((mine - clock + turn) % turn)
 }

@@ -1,19 +1,18 @@
 -- Takes the next slots of a channel. This is the generic cell rate algorithm,
 -- with a caller that waits instead of being refused.
 --
--- KEYS[1]  "used.at": when the slots that were taken are used up, and when that
---          was written down, in microseconds. It stays for a while after them.
+-- KEYS[1]  "used.at": when the taken slots are used up, and when this was
+--          written, in microseconds. The key outlives them for a while.
 -- ARGV[1]  the interval between slots, in microseconds
--- ARGV[2]  how many slots may be used at once after a rest
--- ARGV[3]  how many slots are wanted at most
--- ARGV[4]  how close to the first the others must be, in microseconds
+-- ARGV[2]  number of slots that may be used at once after a rest
+-- ARGV[3]  maximum number of slots to take
+-- ARGV[4]  maximum distance of the last slot from the first, in microseconds
 -- ARGV[5]  how long a worker may have to wait for a slot, in microseconds
--- ARGV[6]  for how much longer slots are used up as far as the worker knows, in
---          microseconds; less than 0: since when they are not; empty: it knows none
+-- ARGV[6]  when the slots that the worker knows of are used up, in microseconds from
+--          now; negative: in the past; empty: it knows of none
 --
--- Answers {how many slots were taken, microseconds until the first, and until all
--- that were taken are used up}. If none was taken: {0, microseconds until slots
--- are taken again, 0}.
+-- Answers {the number of slots taken, microseconds until the first one, and until all
+-- taken slots are used up}. If none was taken: {0, microseconds until the next try, 0}.
 
 local interval, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
 local wanted, close = tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -32,17 +31,17 @@ if u then
   owed = used - now
 end
 if now - written > 20000 then
-  -- Redis may have been started since then, and have lost slots that workers wait
-  -- for, of which this one knows nothing. None is taken until they are over, for five
-  -- seconds at most: a channel that is slower must not stand still for hours. How long
-  -- Redis runs is known to a second; a user that must not ask does without.
+  -- Redis may have been started since then, and have lost slots that other workers
+  -- still wait for. Take none until these are over, but for five seconds at most, so
+  -- that a slower channel does not stop for hours. The uptime of Redis is known to a
+  -- second. A Redis user that may not call INFO skips this.
   local info = redis.pcall('INFO', 'server')
   local runs = type(info) == 'string' and tonumber(string.match(info, 'uptime_in_seconds:(%d+)'))
   local over = runs and math.min(longest, 5000000) - (runs - 1) * 1000000 or 0
   if over > 0 then return {0, string.format('%.0f', over), 0} end
 end
 if known and known > owed + interval + 20000 then
-  -- Redis has lost slots that workers wait for: let them be used first.
+  -- Redis has lost slots that workers wait for. Wait until they are used.
   used = now + longest + slack
 end
 

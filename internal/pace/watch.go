@@ -17,7 +17,7 @@ import (
 
 const (
 	watchInterval = 200 * time.Millisecond
-	presence      = time.Minute // a worker counts for so long after it was last heard of
+	presence      = time.Minute // a worker counts for this time after it was last heard of
 )
 
 // pausing is a tenant whose pushes through a channel pause.
@@ -26,30 +26,30 @@ type pausing struct {
 	tenant  uuid.UUID
 }
 
-// Pause stops a tenant's pushes through a channel at all workers for so long, or until the end of an earlier pause, if
-// that is later. The caller pauses in any case. While Redis does not answer, the others are not told; [Pacer.Run] tells
-// them when it does.
+// Pause pauses a tenant's pushes through a channel at all workers for d, or until the end of an earlier pause, if that
+// is later. The caller pauses in any case. While Redis does not answer, the other workers do not learn of it;
+// [Pacer.Run] publishes the pause later.
 func (p *Pacer) Pause(ctx context.Context, channel string, tenant uuid.UUID, d time.Duration) {
 	p.mu.Lock()
-	if until, who := time.Now().Add(d), (pausing{channel, tenant}); until.After(p.untold[who]) {
-		p.untold[who] = until
+	if until, who := time.Now().Add(d), (pausing{channel, tenant}); until.After(p.unpublished[who]) {
+		p.unpublished[who] = until
 	}
 	p.mu.Unlock()
-	p.tell(ctx)
+	p.publish(ctx)
 }
 
-// tell tells Redis of the pauses that it does not know yet.
-func (p *Pacer) tell(ctx context.Context) {
+// publish sends Redis the pauses that it does not know yet.
+func (p *Pacer) publish(ctx context.Context) {
 	prefix, err := p.redis.Prefix()
 	if err != nil {
 		return
 	}
 	p.mu.Lock()
-	maps.DeleteFunc(p.untold, func(_ pausing, until time.Time) bool { return time.Until(until) < time.Millisecond })
-	told := maps.Clone(p.untold)
+	maps.DeleteFunc(p.unpublished, func(_ pausing, until time.Time) bool { return time.Until(until) < time.Millisecond })
+	sentPauses := maps.Clone(p.unpublished)
 	p.mu.Unlock()
 	var calls []redisscript.Call
-	for who, until := range told {
+	for who, until := range sentPauses {
 		calls = append(calls, pauseScript.Call([]string{pauseKey(prefix, who.channel)}, tenantField(who.tenant), time.Until(until).Milliseconds(), mostPausing))
 	}
 	if len(calls) == 0 {
@@ -60,13 +60,13 @@ func (p *Pacer) tell(ctx context.Context) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	maps.DeleteFunc(p.untold, func(who pausing, until time.Time) bool { return until.Equal(told[who]) })
+	maps.DeleteFunc(p.unpublished, func(who pausing, until time.Time) bool { return until.Equal(sentPauses[who]) })
 }
 
-// mostPausing tenants pause at all workers at a time, for each channel: two of them hold it already.
+// mostPausing bounds the tenants that pause at all workers, for each channel: two of them already pause the channel.
 const mostPausing = 1000
 
-// tenantField names a tenant by two whole numbers, since scripts answer numbers only.
+// tenantField names a tenant by two integers, because scripts answer integers only.
 func tenantField(tenant uuid.UUID) string {
 	return fmt.Sprintf("%d:%d", int64(binary.BigEndian.Uint64(tenant[:8])), int64(binary.BigEndian.Uint64(tenant[8:])))
 }
@@ -81,13 +81,13 @@ func pauseKey(prefix, channel string) string { return prefix + "pace:{" + channe
 
 func workersKey(prefix string) string { return prefix + "pace:workers" }
 
-// Run calls paused for every tenant that pauses at a channel, with the time that is left, tells other workers of pauses
-// that Redis has missed, and keeps this worker among those that Redis counts, until ctx ends.
+// Run calls paused for every tenant that pauses at a channel, with the remaining time, publishes pauses that Redis has
+// missed, and keeps this worker among those that Redis counts, until ctx ends.
 func (p *Pacer) Run(ctx context.Context, channels []string, paused func(channel string, tenant uuid.UUID, left time.Duration)) error {
 	defer p.leave(ctx)
 	return loop.Loop{Interval: watchInterval, Pass: func(ctx context.Context) (full bool, err error) {
 		if p.redis.Left() == 0 {
-			p.tell(ctx)
+			p.publish(ctx)
 			p.watch(ctx, channels, paused)
 		}
 		return false, nil
@@ -111,7 +111,7 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	count, before := max(answers[0][0], 1), answers[0][1]
 	doubt := time.Since(sent) / 2
 	at := sent.Add(doubt)
-	p.meet(peers{workers: int(count), place: float64(before) / float64(count), at: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
+	p.meet(peers{workers: int(count), position: float64(before) / float64(count), at: at, clock: reading{at: at, clock: time.UnixMicro(answers[0][2]), doubt: doubt}})
 	for i, c := range channels {
 		for one := range slices.Chunk(answers[i+1], 3) {
 			paused(c, tenantOf(one[0], one[1]), time.Duration(one[2])*time.Millisecond)
@@ -119,7 +119,7 @@ func (p *Pacer) watch(ctx context.Context, channels []string, paused func(string
 	}
 }
 
-// leave takes this worker off the list. Without Redis it is forgotten within a minute.
+// leave removes this worker. Without Redis it is forgotten within a minute.
 func (p *Pacer) leave(ctx context.Context) {
 	if prefix, err := p.redis.Prefix(); err == nil {
 		_ = p.redis.Pipeline(context.WithoutCancel(ctx), func(ctx context.Context, pipe redis.Pipeliner) {
