@@ -38,7 +38,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
 		a.redisFailed("channel speed: Redis failed; each worker keeps to a share", a.metrics.PaceErrors.Inc))
 	owner := schedule.NewOwner(a.store, a.lanes, a.log)
-	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Look: func(ctx context.Context) ([]store.Work, error) {
+	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Poll: func(ctx context.Context) ([]store.Work, error) {
 		return a.store.Agenda(ctx, owner.Lanes())
 	}}
 	deliverer := delivery.New(a.store, a.cache, a.channels, a.waker, a.log, a.metrics, delivery.Config{

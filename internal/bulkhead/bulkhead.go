@@ -1,9 +1,9 @@
-// Package bulkhead shares something bounded (connections, bytes of memory, work for Redis) among tenants, so that
-// none of them can take it all, nor several of them together. Each has at most a part of it, and no more than it
-// leaves free: n of them that want all they can get leave an (n+1)th part for the next. When it is used up all the
-// same, tenants that wait take turns.
+// Package bulkhead shares a limited resource (connections, bytes of memory, work for Redis) among tenants, so that
+// neither one of them nor several together can use it all up. Each tenant has at most a share of it, and at most as
+// much as it leaves free: n tenants that want all they can get leave an (n+1)th part for the next. When everything is
+// in use, waiting tenants take turns.
 //
-// It bounds how much is in use at a time. It is not for speed limits, which package ratelimit keeps.
+// It limits concurrent use. For rates, see package ratelimit.
 package bulkhead
 
 import (
@@ -18,57 +18,55 @@ type Bulkhead[K comparable] struct {
 
 	mu      sync.Mutex
 	used    int64
-	tenants map[K]*tenant[K] // those that use or want units
-	turns   list.List        // of *tenant: those that wait, the next one to be served first
+	tenants map[K]*tenant[K] // tenants that use or want units
+	turns   list.List        // of *tenant: the waiting tenants, the next one first
 }
 
-// tenant is what one tenant uses and waits for.
+// tenant is the use and the waiters of one tenant.
 type tenant[K comparable] struct {
 	key     K
 	used    int64
-	waiting list.List     // of *waiter, the first come first
-	turn    *list.Element // in turns; nil: it does not wait
+	waiting list.List     // of *waiter, in order of arrival
+	turn    *list.Element // in turns; nil: not waiting
 }
 
-// waiter wants units.
+// waiter waits for units.
 type waiter struct {
 	units   int64
 	granted chan struct{}
 }
 
-// New returns a bulkhead that lends total units, and each tenant at most so many of them.
+// New returns a bulkhead that lends total units, and at most each units to a tenant.
 func New[K comparable](total, each int64) *Bulkhead[K] {
 	return &Bulkhead[K]{total: total, each: min(total, each), tenants: map[K]*tenant[K]{}}
 }
 
-// FullError says that a tenant waited for units until its context ended, whose error it wraps.
+// FullError: a tenant waited for units until its context ended. It wraps the context's error.
 type FullError struct {
-	Own bool // the tenant has as much in use as it may; otherwise all tenants together have all
+	Own bool // the tenant has used up its share; otherwise all units are in use
 	err error
 }
 
-// Error says it in one sentence.
+// Error returns the reason.
 func (e *FullError) Error() string {
 	if e.Own {
-		return "bulkhead: the tenant's part is in use: " + e.err.Error()
+		return "bulkhead: the tenant's share is in use: " + e.err.Error()
 	}
-	return "bulkhead: everything is in use: " + e.err.Error()
+	return "bulkhead: all units are in use: " + e.err.Error()
 }
 
 // Unwrap returns the error of the context.
 func (e *FullError) Unwrap() error { return e.err }
 
-// Acquire waits until the tenant may have so many units, and lends them. A request
-// for more than a tenant may ever have is lent all that it may have. Release the
-// loan when they are not used any more. It fails only if ctx ends before, with a
-// [*FullError].
+// Acquire waits until the tenant may have the units, and lends them. A request for more than a tenant's share gets the
+// whole share. Release the loan when the units are no longer used. It fails with a [*FullError] if ctx ends before.
 func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K], error) {
 	units = min(units, b.each)
 	if units <= 0 {
 		return &Loan[K]{}, nil
 	}
 	b.mu.Lock()
-	loan, lent := b.atOnce(key, units)
+	loan, lent := b.tryLend(key, units)
 	if lent {
 		b.mu.Unlock()
 		return loan, nil
@@ -79,17 +77,17 @@ func (b *Bulkhead[K]) Acquire(ctx context.Context, key K, units int64) (*Loan[K]
 	if t.turn == nil {
 		t.turn = b.turns.PushBack(t)
 	}
-	b.serve() // those before it may wait only for units of their own tenants
+	b.serve() // the tenants before it may wait only for their own units
 	b.mu.Unlock()
 	select {
 	case <-w.granted:
 		return loan, nil
 	case <-ctx.Done():
-		return loan.orGiveUp(ctx, w, place)
+		return loan.stopWaiting(ctx, w, place)
 	}
 }
 
-// TryAcquire is [Bulkhead.Acquire] for who does not wait: it is false if the tenant would have to.
+// TryAcquire is [Bulkhead.Acquire] without waiting. It returns false if the tenant would have to wait.
 func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
 	units = min(units, b.each)
 	if units <= 0 {
@@ -97,7 +95,7 @@ func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	loan, lent := b.atOnce(key, units)
+	loan, lent := b.tryLend(key, units)
 	if !lent {
 		b.settle(loan.to)
 		return nil, false
@@ -105,23 +103,24 @@ func (b *Bulkhead[K]) TryAcquire(key K, units int64) (*Loan[K], bool) {
 	return loan, true
 }
 
-// atOnce returns a loan for a tenant, and whether its units are lent: not where the tenant or others have to wait.
-func (b *Bulkhead[K]) atOnce(key K, units int64) (*Loan[K], bool) {
+// tryLend returns a loan for a tenant, and whether its units are lent. They are not lent if the tenant or others have
+// to wait.
+func (b *Bulkhead[K]) tryLend(key K, units int64) (*Loan[K], bool) {
 	t := b.tenants[key]
 	if t == nil {
 		t = &tenant[K]{key: key}
 		b.tenants[key] = t
 	}
 	loan := &Loan[K]{from: b, to: t, units: units}
-	if t.turn != nil || b.turns.Len() > 0 || b.own(t, units) || b.used+units > b.total {
+	if t.turn != nil || b.turns.Len() > 0 || b.overShare(t, units) || b.used+units > b.total {
 		return loan, false
 	}
 	b.lend(t, units)
 	return loan, true
 }
 
-// orGiveUp ends the wait of a loan, unless the units were lent at the last moment.
-func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) (*Loan[K], error) {
+// stopWaiting ends the wait of a loan, unless the units were lent at the last moment.
+func (l *Loan[K]) stopWaiting(ctx context.Context, w *waiter, place *list.Element) (*Loan[K], error) {
 	b := l.from
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,15 +129,15 @@ func (l *Loan[K]) orGiveUp(ctx context.Context, w *waiter, place *list.Element) 
 		return l, nil
 	default:
 	}
-	full := &FullError{Own: b.own(l.to, w.units), err: ctx.Err()}
+	full := &FullError{Own: b.overShare(l.to, w.units), err: ctx.Err()}
 	l.to.waiting.Remove(place)
 	b.settle(l.to)
-	b.serve() // it may have been in the way of others
+	b.serve() // it may have blocked others
 	return nil, full
 }
 
-// own reports whether a tenant has too much itself to be lent more. One that has nothing is lent whatever there is.
-func (b *Bulkhead[K]) own(t *tenant[K], units int64) bool {
+// overShare reports whether lending units would exceed a tenant's share. A tenant without units gets whatever is free.
+func (b *Bulkhead[K]) overShare(t *tenant[K], units int64) bool {
 	return t.used+units > b.each || t.used > 0 && t.used+units > b.total-b.used
 }
 
@@ -147,15 +146,15 @@ func (b *Bulkhead[K]) lend(t *tenant[K], units int64) {
 	b.used += units
 }
 
-// serve lends to tenants in turn, one request of each at a time. A tenant that has all that it may have is passed
-// over. One whose request is too large for what is left keeps its turn, or smaller requests would pass it for ever.
+// serve lends to tenants in turn, one request at a time. It skips a tenant that has used up its share. A tenant whose
+// request is too large for the free units keeps its turn, or smaller requests would overtake it forever.
 func (b *Bulkhead[K]) serve() {
 	for e := b.turns.Front(); e != nil; {
 		t := e.Value.(*tenant[K])
 		first := t.waiting.Front()
 		w := first.Value.(*waiter)
 		switch {
-		case b.own(t, w.units):
+		case b.overShare(t, w.units):
 			e = e.Next()
 		case b.used+w.units > b.total:
 			return
@@ -170,7 +169,7 @@ func (b *Bulkhead[K]) serve() {
 	}
 }
 
-// settle forgets a tenant that neither has nor wants anything, and takes one that does not wait out of the turns.
+// settle forgets a tenant that neither has nor wants units, and removes one that does not wait from the turns.
 func (b *Bulkhead[K]) settle(t *tenant[K]) {
 	if t.turn != nil && t.waiting.Len() == 0 {
 		b.turns.Remove(t.turn)
@@ -181,14 +180,14 @@ func (b *Bulkhead[K]) settle(t *tenant[K]) {
 	}
 }
 
-// Loan is units that were lent; nil, none. It is not safe for concurrent use.
+// Loan is a number of lent units; nil, none. It is not safe for concurrent use.
 type Loan[K comparable] struct {
 	from  *Bulkhead[K]
 	to    *tenant[K]
 	units int64
 }
 
-// Shrink gives units back until so many are left. It does nothing if there are no more than these.
+// Shrink gives units back until the given number is left. It does nothing if the loan has no more.
 func (l *Loan[K]) Shrink(units int64) {
 	if l == nil || units >= l.units {
 		return

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Neighbours tells whether several tenants are at work. A tenant that is alone may have more of something than it may
-// have beside others. It is safe for concurrent use. A nil Neighbours takes every tenant to be alone.
+// Neighbours reports whether several tenants are active. A tenant that is alone may have a larger share than beside
+// others. It is safe for concurrent use. A nil Neighbours treats every tenant as alone.
 type Neighbours[K comparable] struct {
 	mu      sync.Mutex
 	last    K
-	several time.Time // when the last one was another than the one before
+	several time.Time // when the last tenant differed from the one before
 }
 
-// lately is for how long tenants are believed to be at work.
+// A tenant counts as active for lately after each request.
 const lately = 200 * time.Millisecond
 
-// Seen notes that a tenant is at work.
+// Seen marks a tenant as active.
 func (n *Neighbours[K]) Seen(key K) {
 	if n == nil {
 		return
@@ -30,7 +30,7 @@ func (n *Neighbours[K]) Seen(key K) {
 	n.last = key
 }
 
-// Weight is what a piece of work counts for: one, or two beside other tenants.
+// Weight returns the units of a piece of work: one, or two beside other tenants.
 func (n *Neighbours[K]) Weight() int64 {
 	if n.Several() {
 		return 2
@@ -38,7 +38,7 @@ func (n *Neighbours[K]) Weight() int64 {
 	return 1
 }
 
-// Several reports whether more than one tenant was at work lately.
+// Several reports whether more than one tenant was active lately.
 func (n *Neighbours[K]) Several() bool {
 	if n == nil {
 		return false
@@ -48,12 +48,12 @@ func (n *Neighbours[K]) Several() bool {
 	return time.Since(n.several) < lately
 }
 
-// longestRest is for how long a loan is kept at most after its work. What took longer has waited, for a lock or for
+// longestRest bounds how long a loan is kept after its work. Work that took longer has waited, for a lock or for
 // Postgres, and kept no processor busy.
 const longestRest = 250 * time.Millisecond
 
-// Rest gives back a loan for work that began at a time and kept processors busy. Beside other tenants it does so only
-// after as much time as the work took, so that half of the time is theirs.
+// Rest releases a loan for work that began at a time and kept processors busy. Beside other tenants it does so after as
+// much time as the work took, so that half of the time is theirs.
 func (n *Neighbours[K]) Rest(loan *Loan[K], began time.Time) {
 	if !n.Several() {
 		loan.Release()

@@ -1,7 +1,7 @@
-// Package groupcommit gathers concurrent calls, so that many share the price of one: a transaction's commit, a
-// network round trip.
+// Package groupcommit gathers concurrent calls, so that many share the price of one: a transaction's commit, a network
+// round trip.
 //
-// A call that finds no group at work runs at once and alone, in its caller's goroutine. Calls that arrive meanwhile
+// A call that finds no running group runs at once and alone, in its caller's goroutine. Calls that arrive meanwhile
 // wait, and run together as soon as it is done. So the groups are as large as the load makes them, and an idle system
 // adds no latency.
 package groupcommit
@@ -21,15 +21,15 @@ type Group[Req, Res any] struct {
 	Weight func(Req) int
 	// MaxWeight of the requests run together; 0: no bound. A heavier request runs alone.
 	MaxWeight int
-	// MaxWaiting is the weight of the requests that may wait for Go to take one more; 0: no bound.
+	// MaxWaiting bounds the weight of waiting requests; beyond it, Go accepts no more. 0: no bound.
 	MaxWaiting int
-	// Parallel is how many groups run at the same time; 0: one.
+	// Parallel is the number of concurrent groups; 0: one.
 	Parallel int
 	// Pause is taken after every group, so that the next one is larger. It costs a lone call nothing, and one under
 	// load this much at most.
 	Pause time.Duration
-	// PauseFrom is how many requests a group must have for a Pause after it; 0: any number. So a caller that calls again and
-	// again, and nobody else does, waits for none.
+	// PauseFrom is the minimum number of requests in a group for a Pause after it; 0: any number. So a single caller
+	// that calls repeatedly never waits.
 	PauseFrom int
 	// Alone reports whether one request may have caused an error for all: then each is run alone. nil: never.
 	Alone func(error) bool
@@ -38,9 +38,9 @@ type Group[Req, Res any] struct {
 
 	mu      sync.Mutex
 	waiting []*call[Req, Res]
-	weighs  int // what waits; counted if MaxWaiting is set
+	weighs  int // weight of waiting; counted if MaxWaiting is set
 	running int
-	idle    chan struct{} // closed when nothing runs any more; nil: nobody waits for that
+	idle    chan struct{} // closed when nothing runs any more; nil: no Flush waits
 }
 
 type call[Req, Res any] struct {
@@ -69,8 +69,8 @@ func (g *Group[Req, Res]) Do(req Req) (Res, error) {
 	return c.res, c.err
 }
 
-// Go has req run together with others, behind its caller's back, in the order of the calls to Go if groups are not
-// parallel. The first one waits for a Pause, too. It reports whether there was room for req.
+// Go runs req together with others in the background, in the order of the calls to Go if groups are not parallel. The
+// first one waits for a Pause, too. Go returns false if there is no room for req.
 func (g *Group[Req, Res]) Go(req Req) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -92,7 +92,7 @@ func (g *Group[Req, Res]) wait(c *call[Req, Res]) {
 	}
 }
 
-// Flush waits until nothing runs or waits. The error is that of ctx.
+// Flush waits until nothing runs or waits, or returns the error of ctx.
 func (g *Group[Req, Res]) Flush(ctx context.Context) error {
 	g.mu.Lock()
 	if g.running == 0 {
@@ -112,7 +112,7 @@ func (g *Group[Req, Res]) Flush(ctx context.Context) error {
 	}
 }
 
-// end is called when one group fewer runs.
+// end counts the end of a group.
 func (g *Group[Req, Res]) end() {
 	if g.running--; g.running == 0 && g.idle != nil {
 		close(g.idle)
@@ -120,7 +120,7 @@ func (g *Group[Req, Res]) end() {
 	}
 }
 
-// handOver leaves those who wait to a worker, after a caller ran a group itself.
+// handOver leaves waiting calls to a worker, after a caller ran a group itself.
 func (g *Group[Req, Res]) handOver() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +131,7 @@ func (g *Group[Req, Res]) handOver() {
 	}
 }
 
-// work runs groups until no call waits. Before the first one there was one of so many requests.
+// work runs groups until no call waits. before is the size of the group before the first one.
 func (g *Group[Req, Res]) work(before int) {
 	for {
 		time.Sleep(g.pauseAfter(before))
@@ -144,7 +144,7 @@ func (g *Group[Req, Res]) work(before int) {
 	}
 }
 
-// pauseAfter is the pause after a group of so many requests.
+// pauseAfter returns the pause after a group of requests.
 func (g *Group[Req, Res]) pauseAfter(requests int) time.Duration {
 	if requests < g.PauseFrom {
 		return 0

@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// seldom is how often a loop on an agenda makes a pass without having been told of work.
-	seldom = time.Minute
-	// restless is for how long an agenda looks at its interval after there was work.
-	restless = 2 * time.Second
+	// maxIdle is the time after which a loop on an agenda makes a pass even without work.
+	maxIdle = time.Minute
+	// After there was work, an agenda polls at its Interval for busyTime.
+	busyTime = 2 * time.Second
 )
 
-// Agenda asks one question for many loops, again and again: which of them have work. So a program that has none asks once, and not
-// once for each loop. K names the work of a loop.
+// Agenda polls for the work of many loops in one query. So an idle program sends one query, and not one for each loop.
+// K names the work of a loop.
 type Agenda[K comparable] struct {
-	Interval time.Duration // between two looks, while there is work or was until a moment ago
+	Interval time.Duration // between two polls, while there is work or was until a moment ago
 	Idle     time.Duration // else
 	Log      *slog.Logger
-	Look     func(ctx context.Context) ([]K, error) // lists the work that there is
+	Poll     func(ctx context.Context) ([]K, error) // lists the work that there is
 
 	loops  map[K]*listed
-	looked time.Time
+	polled time.Time
 	busy   atomic.Pointer[time.Time] // when there was work; nil: there was none yet
 }
 
 // listed is a loop on an agenda.
 type listed struct {
-	every time.Duration // at which it looks while there is work
+	every time.Duration // minimum time between two wakes while there is work
 	woken time.Time
 	wake  chan struct{}
 	waits atomic.Bool
 }
 
-// Add returns a loop that makes its passes when there is work of a kind: at its interval or that of the agenda, whichever is longer.
-// It makes one when it begins, and after one that failed. All are added before the agenda runs.
+// Add returns a loop that makes its passes when there is work of a kind: at its own interval or the agenda's, whichever
+// is longer. It also makes a pass when it begins, and after a failed one. Add all loops before the agenda runs.
 func (a *Agenda[K]) Add(work K, l Loop) Loop {
 	if l.Wake == nil {
 		l.Wake = make(chan struct{}, 1)
@@ -50,31 +50,32 @@ func (a *Agenda[K]) Add(work K, l Loop) Loop {
 	if l.Retry == 0 {
 		l.Retry = l.Interval
 	}
-	l.Interval = max(seldom, l.Interval)
+	l.Interval = max(maxIdle, l.Interval)
 	return l
 }
 
-// Expect has the agenda look at its interval for a moment: something happens that may make work.
+// Expect makes the agenda poll at its Interval for a moment, because an event may bring work.
 func (a *Agenda[K]) Expect() {
 	now := time.Now()
 	a.busy.Store(&now)
 }
 
-// Waits reports whether there was work of a kind at the last look, or may have been: it failed, or there was none yet.
+// Waits reports whether there was work of a kind at the last poll. It also returns true before the first poll, and
+// after a failed one.
 func (a *Agenda[K]) Waits(work K) bool { return a.loops[work].waits.Load() }
 
-// Run looks until ctx ends. While that fails, all loops look for themselves. It always returns nil.
+// Run polls until ctx ends. While polling fails, all loops run at their own intervals. It always returns nil.
 func (a *Agenda[K]) Run(ctx context.Context) error {
-	return Loop{Name: "looking for work", Interval: a.Interval, Log: a.Log, Pass: a.pass}.Run(ctx)
+	return Loop{Name: "poll for work", Interval: a.Interval, Log: a.Log, Pass: a.pass}.Run(ctx)
 }
 
 func (a *Agenda[K]) pass(ctx context.Context) (full bool, err error) {
 	now := time.Now()
-	if busy := a.busy.Load(); (busy == nil || now.Sub(*busy) > restless) && !a.isTime(now, a.looked, a.Idle) {
+	if busy := a.busy.Load(); (busy == nil || now.Sub(*busy) > busyTime) && !a.isTime(now, a.polled, a.Idle) {
 		return false, nil
 	}
-	a.looked = now
-	waits, err := a.Look(ctx)
+	a.polled = now
+	waits, err := a.Poll(ctx)
 	if err != nil {
 		for work := range a.loops {
 			waits = append(waits, work)
@@ -100,7 +101,7 @@ func (a *Agenda[K]) pass(ctx context.Context) (full bool, err error) {
 	return false, err
 }
 
-// isTime reports whether so long has passed since, at a tick, which is not on time to the microsecond.
+// isTime reports whether a period has passed since a time. It allows for ticks that are not on time to the microsecond.
 func (a *Agenda[K]) isTime(now, since time.Time, every time.Duration) bool {
 	return now.Sub(since) >= every-a.Interval/2
 }

@@ -19,7 +19,7 @@ func passes(t *testing.T, every map[string]time.Duration, work func(a *Agenda[st
 	began := time.Now()
 	made = map[string][]time.Duration{}
 	a := &Agenda[string]{Interval: 250 * time.Millisecond, Idle: time.Second, Log: slog.New(slog.DiscardHandler)}
-	a.Look = func(context.Context) ([]string, error) {
+	a.Poll = func(context.Context) ([]string, error) {
 		made["agenda"] = append(made["agenda"], time.Since(began))
 		return work(a, time.Since(began))
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Loop repeats a pass at every tick. A pass that found as much as it can handle at once is full: the next one follows
-// without a pause. A pass that fails is logged, and repeated at the next tick.
+// without a pause. A failed pass is logged, and repeated at the next tick.
 type Loop struct {
 	Name     string        // of the work, for the log
 	Interval time.Duration // between ticks
@@ -16,7 +16,7 @@ type Loop struct {
 	Pass     func(ctx context.Context) (full bool, err error)
 
 	Delay time.Duration // before the first pass
-	Retry time.Duration // after a pass that failed; zero: until the next tick
+	Retry time.Duration // after a failed pass; zero: until the next tick
 	Wake  chan struct{} // begins a pass before the next tick, unless the last one failed and Retry is set
 }
 
@@ -34,7 +34,7 @@ func (l Loop) Run(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
-			l.Log.ErrorContext(ctx, l.Name+" failed; it is tried again", "error", err)
+			l.Log.ErrorContext(ctx, l.Name+" failed; will retry", "error", err)
 			if l.Retry > 0 {
 				tick, wake = time.After(l.Retry), nil
 			}
@@ -47,7 +47,7 @@ func (l Loop) Run(ctx context.Context) error {
 	}
 }
 
-// sleep waits for a tick or a wake-up. It reports whether ctx goes on.
+// sleep waits for a tick or a wake-up. It returns false if ctx has ended.
 func sleep(ctx context.Context, tick <-chan time.Time, wake <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():
