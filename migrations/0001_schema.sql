@@ -4,7 +4,7 @@
 -- that wait, and attempts; webhooks; campaigns; schedules; bulk changes; statistics; workers; audits and the audit log; at the end
 -- the functions that make partitions and events.
 --
--- All times are UTC. A *shard* is recipient_key & 255: everything of one recipient has the same. It stands in each row, so that the
+-- All times are UTC. A *shard* is recipient_key & 255: all rows of one recipient have the same shard. Each row has it, so that the
 -- recipients can be divided among servers (docs/scale.md).
 
 
@@ -14,15 +14,15 @@ CREATE TABLE tenants (
     id             uuid PRIMARY KEY,
     name           text NOT NULL UNIQUE CHECK (name <> ''),
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-    pending_cap    int CHECK (pending_cap >= 0),      -- pushes that may wait; 0: any number; null: the setting of all tenants
+    pending_cap    int CHECK (pending_cap >= 0),      -- maximum of waiting pushes; 0: no maximum; null: the setting of all tenants
     recipients_cap int CHECK (recipients_cap >= 0),   -- recipients a day; 0 and null as above
     audience_cap   bigint CHECK (audience_cap >= 0),  -- bytes of audiences; 0 and null as above
-    policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had one of its own
+    policy_version bigint NOT NULL DEFAULT 0,         -- of its policy; 0: it never had its own
     described      bool NOT NULL DEFAULT false,       -- it has, or had, rows in recipients; otherwise no statement reads that table for it
-    deleting_at    timestamptz                        -- its deletion began: nothing is accepted or sent for it any more
+    deleting_at    timestamptz                        -- the begin of its deletion: nothing is accepted or sent for it any more
 );
 
--- The one row names this database among those whose programs share a Redis. The secret keys hashes of sign-in names, and salts of
+-- The one row names this database among all databases that share a Redis. The secret keys hashes of sign-in names, and salts of
 -- passwords.
 CREATE TABLE installation (
     id      uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -38,9 +38,9 @@ CREATE TABLE api_keys (
     hash         bytea NOT NULL UNIQUE CHECK (length(hash) = 32), -- SHA-256 of the key, which is stored nowhere
     scopes       text[] NOT NULL,
     created_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
-    lifetime     interval,                            -- for which it was made, and which a rotation repeats; null: no limit
+    lifetime     interval,                            -- of this key, and of its successor; null: no limit
     expires_at   timestamptz,
-    revoked_at   timestamptz,                         -- from then on it is refused, whatever expires_at says
+    revoked_at   timestamptz,                         -- from then on it is refused, whatever expires_at is
     last_used_at timestamptz,                         -- to about a minute
     successor    uuid REFERENCES api_keys             -- the key that its last rotation made
 );
@@ -55,11 +55,11 @@ CREATE TABLE users (
     role            text NOT NULL CHECK (role IN ('viewer', 'editor', 'sender', 'admin')),
     password_hash   text,                             -- argon2id, as a PHC string
     password_set_at timestamptz,
-    password_role   text,                             -- link_role of the link that set the password; a mightier role ends the password
+    password_role   text,                             -- link_role of the link that set the password; a stronger role ends the password
     issuer          text,                             -- the OIDC provider that knows the user as subject
     subject         text,
     link_hash       bytea UNIQUE CHECK (length(link_hash) = 32), -- SHA-256 of the token of a link, which is stored nowhere
-    link_role       text,                             -- the mightiest role that the maker of the link could give; '': none
+    link_role       text,                             -- the strongest role that the maker of the link could give; '': none
     link_expires_at timestamptz,
     disabled_at     timestamptz,
     last_sign_in_at timestamptz,
@@ -75,7 +75,7 @@ CREATE INDEX users_tenant ON users (tenant_id, created_at, id);
 -- A sign-in that names no tenant.
 CREATE INDEX users_email ON users (email);
 
--- The browsers in which users are signed in.
+-- The sessions of users in browsers.
 CREATE TABLE sessions (
     token_hash   bytea PRIMARY KEY CHECK (length(token_hash) = 32), -- SHA-256 of the cookie, which is stored nowhere
     id           uuid NOT NULL UNIQUE,
@@ -93,7 +93,7 @@ CREATE INDEX sessions_expired ON sessions (expires_at);
 
 -- Recipients and policies ---------------------------------------------------------------------------------------------------------
 
--- What tenants tell about recipients. A recipient needs no row to be sent to.
+-- Tenants' descriptions of recipients. A recipient needs no row to be sent to.
 CREATE TABLE recipients (
     shard              smallint NOT NULL CHECK (shard = recipient_key & 255),
     tenant_id          uuid NOT NULL REFERENCES tenants,
@@ -123,14 +123,14 @@ AS $$ SELECT array_agg(lower(value)) FROM jsonb_each_text(addresses) $$;
 -- Recipients by an address.
 CREATE INDEX recipients_address ON recipients USING gin (address_list(addresses));
 
--- Recipients with so many bookings that API processes keep these in memory. The version changes in every transaction that adds or
--- removes a booking, so that a process knows whether its copy is still true.
+-- Recipients with very many bookings, which API processes keep in memory. The version changes in every transaction that adds or
+-- removes a booking, so that a process knows whether its copy is current.
 CREATE TABLE crowds (
     recipient_key bigint PRIMARY KEY,
     version       uuid NOT NULL DEFAULT gen_random_uuid()
 ) WITH (fillfactor = 50);
 
--- Every policy that a tenant has had. They are kept, because the audit judges each send by the policy of its time.
+-- Every policy that a tenant has had. They are kept, because the audit checks each send by the policy of its time.
 CREATE TABLE policies (
     tenant_id uuid NOT NULL REFERENCES tenants,
     version   bigint NOT NULL CHECK (version > 0),
@@ -140,7 +140,7 @@ CREATE TABLE policies (
     PRIMARY KEY (tenant_id, version)
 );
 
--- Applies a change of a policy to the pushes that are booked already. A tenant has one that runs.
+-- Operations that apply a change of a policy to existing bookings. At most one of a tenant is running.
 CREATE TABLE policy_operations (
     id          uuid PRIMARY KEY,
     tenant_id   uuid NOT NULL REFERENCES tenants,
@@ -149,13 +149,13 @@ CREATE TABLE policy_operations (
     status      text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'finished', 'replaced')),
     settled_at  timestamptz,                          -- when all transactions that decided by an older version had committed; null: not yet
     rechecked   bigint NOT NULL DEFAULT 0,            -- pushes that a rule had put off, and that are due again
-    after_at    timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, up to which pushes were looked at
+    after_at    timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, of the last push that was checked
     after_id    uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     looked      bigint NOT NULL DEFAULT 0,
     moved       bigint NOT NULL DEFAULT 0,
     canceled    bigint NOT NULL DEFAULT 0,
-    worker      uuid,                                 -- the worker that carries it on
-    lease_until timestamptz,                          -- after this, another one may
+    worker      uuid,                                 -- the worker that has it
+    lease_until timestamptz,                          -- after this, another worker may take it
     created_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     updated_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
     ended_at    timestamptz,
@@ -172,16 +172,16 @@ CREATE TABLE policy_shadows (
     would_refuse bigint NOT NULL,
     PRIMARY KEY (tenant_id, minute, rule, category)
 );
--- Rows that are too old to be kept.
+-- Rows to be removed.
 CREATE INDEX policy_shadows_minute ON policy_shadows (minute);
 
 
 -- Pushes --------------------------------------------------------------------------------------------------------------------------
 
--- Every push, in partitions of a week of the send time. While an attempt is under way, the row still says scheduled: the attempt is
--- in the table live alone.
+-- Every push, in partitions of a week of the send time. While an attempt is under way, the status is still scheduled: only the
+-- table live has the attempt.
 CREATE TABLE pushes (
-    id                 uuid NOT NULL,                 -- names the shard, and the week for which the push was booked first
+    id                 uuid NOT NULL,                 -- contains the shard, and the week of the first send time
     tenant_id          uuid NOT NULL,                 -- no foreign key: a booking locks nothing that all bookings of a tenant share
     shard              smallint NOT NULL,
     recipient_key      bigint NOT NULL,               -- 64 bits of SHA-256 over tenant and recipient: names the recipient's lock
@@ -190,9 +190,9 @@ CREATE TABLE pushes (
     category           text NOT NULL DEFAULT '',
     address            text NOT NULL DEFAULT '',
     message            json NOT NULL,
-    rendering          json,                          -- what makes the message again, as it has the time of its sending in it; null: it has not
+    rendering          json,                          -- the template of a message that contains the time of its sending; null: it does not
     metadata           json,
-    campaign_id        uuid,                          -- null: of none
+    campaign_id        uuid,                          -- null: no campaign
 
     requested_send_at  timestamptz NOT NULL,
     send_at            timestamptz NOT NULL,          -- the promise
@@ -203,12 +203,12 @@ CREATE TABLE pushes (
     status             text NOT NULL DEFAULT 'scheduled'
                        CONSTRAINT pushes_status CHECK (status IN ('scheduled', 'sent', 'failed', 'canceled', 'expired')),
     plan               bigint NOT NULL DEFAULT 0,     -- 1 when it is booked; grows with every change that is not a claim
-    freed              bool NOT NULL DEFAULT false,   -- it gave its place in the quota back
+    freed              bool NOT NULL DEFAULT false,   -- it released its place in the quota
     attempts           int NOT NULL DEFAULT 0,        -- that have ended
     attempted_at       timestamptz,                   -- when the first attempt began; null: none has ended
     possibly_delivered bool NOT NULL DEFAULT false,
     last_error         text NOT NULL DEFAULT '',
-    held_by            text NOT NULL DEFAULT '',      -- why it was last not sent when it was due: a rule, quiet hours, or 'pause:campaign'
+    held_by            text NOT NULL DEFAULT '',      -- the last reason why it was not sent when it was due: a rule, quiet hours, or 'pause:campaign'
     held_since         timestamptz,                   -- null: it was not held
     held_until         timestamptz,                   -- an estimate while it waits
 
@@ -227,20 +227,20 @@ CREATE TABLE pushes (
     CONSTRAINT pushes_send_at CHECK (send_at = date_trunc('second', send_at))
 ) PARTITION BY RANGE (send_at);
 
--- The order of the indexes matters. Of indexes that cost the same, as all indexes of an empty partition do, the planner takes the
--- newest: so it finds a push by its id along the primary key and not along pushes_tenant, and a recipient's pushes along the last.
+-- The order of the indexes matters. All indexes of an empty partition cost the same, and then the planner takes the newest one. So it
+-- finds a push by its id in the primary key and not in pushes_tenant, and a recipient's pushes in the last index.
 --
 -- A tenant's list.
 CREATE INDEX pushes_tenant ON pushes (tenant_id, send_at, id);
--- A tenant's list of pushes that failed, expired or were canceled: they are found without all that was sent. Only a query with the
--- same condition can use this index. That a push is sent changes no column of an index, and so stays cheap (HOT).
+-- A tenant's list of pushes that failed, expired or were canceled, without the sent ones. Only a query with the same condition can use
+-- this index. The end of a sent push changes no column of an index, and so stays cheap (HOT).
 CREATE INDEX pushes_freed ON pushes (tenant_id, send_at, id) WHERE freed::int = 1;
 ALTER TABLE pushes ADD PRIMARY KEY (id, send_at, shard);
--- A recipient's bookings around a time, apart from the many that may have given their places back.
+-- A recipient's bookings around a time, apart from the many pushes that may have released their places.
 CREATE INDEX pushes_bookings ON pushes (recipient_key, freed, send_at);
 
--- One narrow row for each push that has not ended. Workers look for due pushes here, claim them here, and remove the row when the
--- push ends. A statement that changes a push locks its row here first, and then its row in pushes.
+-- One narrow row for each push that has not ended. Workers find and claim due pushes here, and remove the row when the push ends. A
+-- statement that changes a push locks its row here first, and then its row in pushes.
 CREATE TABLE live (
     recipient_key bigint NOT NULL,
     send_at       timestamptz NOT NULL,
@@ -251,7 +251,7 @@ CREATE TABLE live (
     attempts      int NOT NULL DEFAULT 0,             -- with the one under way
     phase         smallint NOT NULL,                  -- 0: it waits; 1: it waits, and is bulk; 2: an attempt is under way
     shard         smallint NOT NULL,
-    bulk          bool NOT NULL,                      -- its tenant has many pushes for the same second: those of other tenants come first
+    bulk          bool NOT NULL,                      -- its tenant has many pushes for the same second: pushes of other tenants come first
     more_due      bool NOT NULL DEFAULT false,        -- another push of the recipient waits for this attempt to end
     put_off_at    timestamptz,                        -- when a rule put it off to next_at; null: no rule did
     push_id       uuid NOT NULL,
@@ -265,14 +265,14 @@ CREATE TABLE live (
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_insert_scale_factor = 0.5,
     autovacuum_analyze_scale_factor = 0.2, autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 
--- Pushes of a lane that are due, or will be, and leases that end. The recipient key is written in another way than in the primary
--- key, so that no statement can take this index for the way to one recipient, whatever the statistics say.
+-- Pushes of a lane that are due, or will be, and leases that end. The recipient key has another form than in the primary key, so that
+-- no statement can use this index to find one recipient, whatever the statistics are.
 CREATE INDEX live_lane ON live (channel, phase, next_at, (recipient_key & 255), (recipient_key >> 8));
--- A tenant's pushes that have not ended: to count them, and to list them by send time. Written in another way for the same reason.
+-- A tenant's pushes that have not ended: to count them, and to list them by send time. The columns have another form for the same reason.
 CREATE INDEX live_list ON live (tenant_id, (send_at AT TIME ZONE 'UTC'), (uuid_send(push_id)));
--- A campaign's pushes that have not ended. Most pushes are of none.
+-- A campaign's pushes that have not ended. Most pushes have no campaign.
 CREATE INDEX live_campaign ON live (campaign_id, next_at) WHERE campaign_id IS NOT NULL;
--- A tenant's pushes that a rule put off: another policy, or other limits of the recipient, may let them go. Few pushes are.
+-- A tenant's pushes that a rule put off: another policy, or other limits of the recipient, may permit them. There are few.
 CREATE INDEX live_put_off ON live (tenant_id, recipient_key) WHERE put_off_at IS NOT NULL;
 
 -- Every attempt that has ended, in partitions of a day of its begin.
@@ -285,7 +285,7 @@ CREATE TABLE sends (
     channel             text NOT NULL,
     started_at          timestamptz NOT NULL,
     lease_until         timestamptz NOT NULL,
-    handed_at           timestamptz,                  -- when the provider had the request, if it answered that it took it
+    handed_at           timestamptz,                  -- when the request was fully written, if the provider accepted it
     ended_at            timestamptz,
     outcome             text CONSTRAINT sends_outcome CHECK (outcome IN ('delivered', 'refused', 'unknown')),
     provider_message_id text NOT NULL DEFAULT '',
@@ -305,7 +305,7 @@ ALTER TABLE sends ADD PRIMARY KEY (push_id, attempt, started_at, shard);
 -- A recipient's actual sends, for the check at delivery. It is the newest index, as in pushes.
 CREATE INDEX sends_recipient ON sends (recipient_key, started_at);
 
--- What requests with an Idempotency-Key have made, in partitions of a week: a row for each push. It outlives the push, so that a
+-- The pushes of requests with an Idempotency-Key, in partitions of a week: a row for each push. It outlives the push, so that a
 -- repeated request gets its answer and books nothing twice.
 CREATE TABLE idempotency (
     idempotency_id uuid NOT NULL,                     -- stands for the tenant's Idempotency-Key
@@ -313,16 +313,16 @@ CREATE TABLE idempotency (
     push_id        uuid NOT NULL,
     tenant_id      uuid NOT NULL,
     hash           bytea NOT NULL,                    -- SHA-256 of the request
-    send_at        timestamptz NOT NULL,              -- for which the push was booked first
+    send_at        timestamptz NOT NULL,              -- the first send time of the push
     created_at     timestamptz NOT NULL
 ) PARTITION BY RANGE (created_at);
--- The rows of a key. The lock of the key makes sure that there is one for each push: a unique index would need created_at.
+-- The rows of a key. The lock of the key ensures that there is one for each push: a unique index would need created_at.
 CREATE INDEX idempotency_key ON idempotency (idempotency_id);
 
 
 -- Webhooks ------------------------------------------------------------------------------------------------------------------------
 
--- The addresses at which tenants want to hear about their pushes.
+-- Tenants' endpoints for events.
 CREATE TABLE webhooks (
     id               uuid PRIMARY KEY,
     tenant_id        uuid NOT NULL REFERENCES tenants,
@@ -339,7 +339,7 @@ CREATE TABLE webhooks (
     deleted_at       timestamptz                      -- the row goes when its deliveries are gone
 );
 CREATE INDEX webhooks_tenant ON webhooks (tenant_id, created_at) WHERE deleted_at IS NULL;
--- The webhooks that a change of a push concerns: every change asks.
+-- The webhooks that a change of a push concerns: every change queries them.
 CREATE INDEX webhooks_on ON webhooks (tenant_id) WHERE disabled_at IS NULL AND deleted_at IS NULL;
 CREATE INDEX webhooks_deleted ON webhooks (deleted_at) WHERE deleted_at IS NOT NULL;
 
@@ -351,7 +351,7 @@ CREATE TABLE webhook_deliveries (
     tenant_id   uuid NOT NULL,
     push_id     uuid,                                 -- null: about no push, and in no order
     event       text NOT NULL,
-    payload     json NOT NULL,                        -- sent as it is
+    payload     json NOT NULL,                        -- sent unchanged
     status      text NOT NULL DEFAULT 'waiting' CHECK (status IN ('waiting', 'sending', 'delivered', 'failed')),
     attempts    int NOT NULL DEFAULT 0,
     next_at     timestamptz NOT NULL DEFAULT clock_timestamp(), -- when to try; while it is sending: when it counts as lost
@@ -364,7 +364,7 @@ CREATE TABLE webhook_deliveries (
 );
 -- Due deliveries, by webhook. Queries must repeat the condition.
 CREATE INDEX webhook_deliveries_open ON webhook_deliveries (webhook_id, next_at) WHERE status IN ('waiting', 'sending');
--- The few that are under way. Queries for them cannot use the index above, in which they lie among all that wait.
+-- The few deliveries under way. Queries for them cannot use the index above, because it also has all waiting ones.
 CREATE INDEX webhook_deliveries_sending ON webhook_deliveries (webhook_id) WHERE status || '' = 'sending';
 -- The events of a push, in order.
 CREATE INDEX webhook_deliveries_push ON webhook_deliveries (webhook_id, push_id, seq);
@@ -385,7 +385,7 @@ CREATE TABLE campaigns (
     send_at          timestamptz,                     -- null: local_time, or when it is started
     local_time       timestamp,                       -- on the clocks of each recipient
     time_zone        text NOT NULL DEFAULT '',        -- of local_time; '': the recipient's, or else the default of the policy
-    spread_s         bigint NOT NULL DEFAULT 0,       -- seconds over which the recipients are spread
+    spread_s         bigint NOT NULL DEFAULT 0,       -- the recipients are spread over this number of seconds
     on_conflict      text NOT NULL DEFAULT 'reject' CHECK (on_conflict IN ('reject', 'defer')),
     latest           timestamptz,
     expires_after_ms bigint NOT NULL DEFAULT 0,       -- after each send time; 0: the default
@@ -404,16 +404,16 @@ CREATE TABLE campaigns (
     ended_at         timestamptz,
 
     -- The work of the workers. Each transaction that books some of the recipients counts them here.
-    worker           uuid,                            -- the worker that carries it on
-    lease_until      timestamptz,                     -- after this, another one may
-    parked           bool NOT NULL DEFAULT false,     -- some of its waiting pushes are kept from being due
+    worker           uuid,                            -- the worker that has it
+    lease_until      timestamptz,                     -- after this, another worker may take it
+    parked           bool NOT NULL DEFAULT false,     -- some of its waiting pushes are parked
     booked           bigint NOT NULL DEFAULT 0,       -- pushes that were made
-    deferred         bigint NOT NULL DEFAULT 0,       -- of these, at another time than was asked for
+    deferred         bigint NOT NULL DEFAULT 0,       -- of these, at another time than requested
     refused          bigint NOT NULL DEFAULT 0,
     opted_out        bigint NOT NULL DEFAULT 0,
     invalid          bigint NOT NULL DEFAULT 0,
     dropped          bigint NOT NULL DEFAULT 0,       -- never booked, because it was canceled before
-    told             smallint NOT NULL DEFAULT 0,     -- the tenths of its progress that webhooks have heard of
+    told             smallint NOT NULL DEFAULT 0,     -- the tenths of its progress that were sent as events
 
     -- The ends of its pushes. It keeps these counts when the pushes are removed. Null: it has not ended.
     sent             bigint,
@@ -424,13 +424,13 @@ CREATE TABLE campaigns (
     CHECK (send_at IS NULL OR local_time IS NULL)
 );
 CREATE INDEX campaigns_list ON campaigns (tenant_id, created_at, id);
--- Campaigns that a worker has to carry on.
+-- Campaigns with work for a worker.
 CREATE INDEX campaigns_open ON campaigns (lease_until) WHERE status IN ('starting', 'running', 'pausing', 'paused', 'canceling');
 -- A tenant's campaigns that have not ended: their number is limited.
 CREATE INDEX campaigns_unended ON campaigns (tenant_id) WHERE ended_at IS NULL;
 
--- The recipients of campaigns, as they were uploaded. An upload that is no audience, because another one has replaced it or it never
--- arrived whole, is removed a portion at a time.
+-- The recipients of campaigns, as they were uploaded. An upload that is not an audience, because another one has replaced it or it did
+-- not arrive completely, is removed a portion at a time.
 CREATE TABLE campaign_recipients (
     shard             smallint NOT NULL CHECK (shard = recipient_key & 255),
     audience_id       uuid NOT NULL,
@@ -445,7 +445,7 @@ CREATE TABLE campaign_recipients (
     push_id           uuid,                           -- of a booked one
     requested_send_at timestamptz,
     reason            text NOT NULL DEFAULT '',       -- the name of the API's problem, or what is invalid
-    rules             text[],                         -- that refuse it
+    rules             text[],                         -- the rules that refuse it
     conflicts         json,                           -- the bookings in its way
     decided_at        timestamptz,
     PRIMARY KEY (audience_id, shard, recipient_key, recipient)
@@ -464,15 +464,15 @@ CREATE TABLE campaign_uploads (
     campaign_id      uuid NOT NULL,
     began_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
     alive_until      timestamptz NOT NULL,            -- a process renews it while the upload arrives
-    ended            bool NOT NULL DEFAULT false,     -- it is no audience any more, and is to be removed
+    ended            bool NOT NULL DEFAULT false,     -- it is no longer an audience, and is to be removed
     bytes            bigint NOT NULL DEFAULT 0,       -- of its lines, which count for the tenant's cap until the row is removed
 
     -- Of an upload that is the copy of another audience, which it protects from removal:
     copy_of          uuid,
-    copied_shard     smallint NOT NULL DEFAULT -1,    -- the position up to which it was copied
+    copied_shard     smallint NOT NULL DEFAULT -1,    -- the position of the last copied recipient
     copied_key       bigint NOT NULL DEFAULT 0,
     copied_recipient text NOT NULL DEFAULT '',
-    copied           bigint NOT NULL DEFAULT 0        -- recipients so far
+    copied           bigint NOT NULL DEFAULT 0        -- number of copied recipients
 );
 CREATE INDEX campaign_uploads_campaign ON campaign_uploads (campaign_id);
 CREATE INDEX campaign_uploads_tenant ON campaign_uploads (tenant_id);
@@ -493,7 +493,7 @@ CREATE TABLE schedules (
     time_zone     text NOT NULL,
     push          json NOT NULL,                      -- the pattern of each push
     recipient_key bigint,                             -- of the recipient in the pattern: an erasure finds it by this
-    campaign_id   uuid,                               -- the pattern of each campaign, in the place of push; null: there is none
+    campaign_id   uuid,                               -- the pattern of each campaign, instead of push; null: none
     catch_up      text NOT NULL CHECK (catch_up IN ('skip', 'last')),
     paused        bool NOT NULL,
     until         timestamptz,                        -- exclusive; null: no end
@@ -511,7 +511,7 @@ CREATE INDEX schedules_due ON schedules (tenant_id, next_at) WHERE next_at IS NO
 CREATE INDEX schedules_deleted ON schedules (deleted_at) WHERE deleted_at IS NOT NULL;
 CREATE INDEX schedules_campaign ON schedules (campaign_id) WHERE campaign_id IS NOT NULL;
 
--- The result of each occurrence. A row without an outcome is an occurrence that a worker has begun: it is to be submitted.
+-- The result of each occurrence. A row without an outcome is an occurrence that was begun and is to be submitted.
 CREATE TABLE schedule_runs (
     schedule_id uuid NOT NULL REFERENCES schedules,
     at          timestamptz NOT NULL,
@@ -520,7 +520,7 @@ CREATE TABLE schedule_runs (
     push_id     uuid,
     campaign_id uuid,                                 -- the campaign that it has made
     reason      text NOT NULL DEFAULT '',
-    rules       text[] NOT NULL DEFAULT '{}',         -- that have refused it
+    rules       text[] NOT NULL DEFAULT '{}',         -- the rules that refused it
     detail      text NOT NULL DEFAULT '',
     begun_at    timestamptz NOT NULL DEFAULT clock_timestamp(),
     PRIMARY KEY (schedule_id, at)
@@ -547,7 +547,7 @@ CREATE TABLE bulk_changes (
     from_at       timestamptz,                        -- from_at <= send time < until_at
     until_at      timestamptz,
 
-    shift_s       bigint NOT NULL DEFAULT 0,          -- of a move: by so many seconds
+    shift_s       bigint NOT NULL DEFAULT 0,          -- of a move: the shift in seconds
     send_at       timestamptz,                        -- of a move: to this time
     actor         text NOT NULL CHECK (actor IN ('user', 'key', 'system')), -- of the request
     actor_id      uuid,                               -- of the user or the API key
@@ -558,21 +558,21 @@ CREATE TABLE bulk_changes (
     status        text NOT NULL DEFAULT 'running' CHECK (status IN ('running', 'canceling', 'canceled', 'done')),
 
     -- The work of the workers.
-    worker        uuid,                               -- the worker that carries it on
-    lease_until   timestamptz,                        -- after this, another one may
-    after_at      timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, up to which pushes were listed
+    worker        uuid,                               -- the worker that has it
+    lease_until   timestamptz,                        -- after this, another worker may take it
+    after_at      timestamptz NOT NULL DEFAULT '-infinity', -- the position, by send time and id, of the last listed push
     after_id      uuid NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
     listed        bool NOT NULL DEFAULT false,        -- all pushes are listed
     found         bigint NOT NULL DEFAULT 0,
     changed       bigint NOT NULL DEFAULT 0,
-    refused       json NOT NULL DEFAULT '{}',         -- how many, by the reason
+    refused       json NOT NULL DEFAULT '{}',         -- their numbers, by reason
     CHECK ((status IN ('canceled', 'done')) = (ended_at IS NOT NULL)),
     CHECK ((action = 'move') = (shift_s <> 0 OR send_at IS NOT NULL))
 );
 CREATE INDEX bulk_changes_list ON bulk_changes (tenant_id, created_at, id);
--- Changes that a worker has to carry on.
+-- Changes with work for a worker.
 CREATE INDEX bulk_changes_open ON bulk_changes (lease_until) WHERE ended_at IS NULL;
--- Changes that are too old to be kept.
+-- Changes to be removed.
 CREATE INDEX bulk_changes_ended ON bulk_changes (ended_at) WHERE ended_at IS NOT NULL;
 -- Of one recipient: for erasures.
 CREATE INDEX bulk_changes_recipient ON bulk_changes (recipient_key) WHERE recipient_key IS NOT NULL;
@@ -584,7 +584,7 @@ CREATE TABLE bulk_change_pushes (
     recipient_key bigint NOT NULL,
     send_at       timestamptz NOT NULL,
     outcome       text NOT NULL DEFAULT '',           -- '': not decided yet; changed; or the reason of its refusal
-    rules         text[],                             -- that have refused it
+    rules         text[],                             -- the rules that refused it
     PRIMARY KEY (change_id, push_id)
 );
 -- The pushes to decide next, by send time, forwards or backwards.
@@ -602,18 +602,18 @@ CREATE TABLE stat_deltas (
     tenant_id   uuid NOT NULL,
     shard       smallint NOT NULL,                    -- of one of the recipients
     what        text NOT NULL CHECK (what IN ('accepted', 'moved', 'sent', 'failed', 'expired', 'canceled', 'refused', 'rule')),
-    hour        timestamptz NOT NULL,                 -- that it counts in: the hour of the submit, or of the end
+    hour        timestamptz NOT NULL,                 -- of the count: the hour of the submit, or of the end
     send_hour   timestamptz,                          -- of the promised send time; null: of a refusal
     channel     text NOT NULL,
     category    text NOT NULL,
     campaign_id uuid,
-    rule        text NOT NULL DEFAULT '',             -- that has refused
-    n           int NOT NULL,                         -- pushes; of moved: pushes that came to that hour, or a negative number that left it
+    rule        text NOT NULL DEFAULT '',             -- the rule that refused
+    n           int NOT NULL,                         -- pushes; of moved: pushes that came to that hour; negative: pushes that left it
     deferred    int NOT NULL DEFAULT 0,               -- of the accepted ones
-    late        smallint[]                            -- of the sent ones: how late each was, as a bucket of the histograms
+    late        smallint[]                            -- of the sent ones: the lateness of each, as a bucket of the histograms
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_insert_threshold = -1);
 
--- A tenant's numbers: one row for each question that can be asked about an hour, a day, or all time.
+-- A tenant's numbers: one row for each combination of an hour, a day, or all time, and a key.
 CREATE TABLE stats (
     tenant_id uuid NOT NULL,
     step      text NOT NULL CHECK (step IN ('hour', 'day', 'ever')), -- of UTC; ever: of campaigns only
@@ -627,7 +627,7 @@ CREATE TABLE stats (
     failed    bigint NOT NULL DEFAULT 0,
     expired   bigint NOT NULL DEFAULT 0,
     canceled  bigint NOT NULL DEFAULT 0,
-    late      bytea,                                  -- a histogram of how late the sent ones were
+    late      bytea,                                  -- a histogram of the lateness of sent pushes
     PRIMARY KEY (tenant_id, step, of, at, key)
 ) WITH (fillfactor = 80);
 CREATE INDEX stats_old ON stats (at) WHERE step = 'hour';
@@ -638,7 +638,7 @@ CREATE TABLE ahead (
     hour        timestamptz NOT NULL,
     channel     text NOT NULL,
     category    text NOT NULL,
-    campaign_id uuid NOT NULL,                        -- all zeros: of none
+    campaign_id uuid NOT NULL,                        -- all zeros: no campaign
     n           bigint NOT NULL,
     PRIMARY KEY (tenant_id, hour, channel, category, campaign_id)
 ) WITH (fillfactor = 80);
@@ -661,7 +661,7 @@ CREATE TABLE lanes (
 INSERT INTO lanes (shard) SELECT generate_series(0, 255);
 
 -- Each worker's view of each channel, and of the tenants that it holds there. The worker writes it every few seconds and when it changes,
--- and never for a push. A row that was not written for a while is of a worker that is gone.
+-- and never for a push. An old row belongs to a worker that is gone.
 CREATE TABLE channel_views (
     worker     uuid NOT NULL,
     channel    text NOT NULL,
@@ -672,8 +672,8 @@ CREATE TABLE channel_views (
     PRIMARY KEY (worker, channel, tenant_id)
 ) WITH (fillfactor = 50);
 
--- How attempts ended in the last minutes, for the health of channels: a row for each tenant, channel, minute and worker. A worker adds what
--- it has seen every few seconds, never in the transaction of a push. What it had not added when it was killed is missing.
+-- The outcomes of attempts in the last minutes, for the health of channels: a row for each tenant, channel, minute and worker. A worker adds
+-- its counts every few seconds, never in the transaction of a push. The last counts of a killed worker are missing.
 CREATE TABLE channel_outcomes (
     tenant_id uuid NOT NULL,
     channel   text NOT NULL,
@@ -686,7 +686,7 @@ CREATE TABLE channel_outcomes (
 ) WITH (fillfactor = 70);
 CREATE INDEX channel_outcomes_minute ON channel_outcomes (minute);
 
--- The channels that are unhealthy for tenants, whose webhooks were told of it. A row is removed when the channel has been healthy for five
+-- The channels that are unhealthy for tenants, after the event was written. A row is removed when the channel has been healthy for five
 -- minutes.
 CREATE TABLE unhealthy_channels (
     tenant_id uuid NOT NULL,
@@ -712,7 +712,7 @@ INSERT INTO audit_pass DEFAULT VALUES;
 -- The hours of send times that the workers' audit has read. A closed hour is not read again.
 CREATE TABLE audited (
     slice      timestamptz PRIMARY KEY,               -- when the hour began
-    closed     bool NOT NULL,                         -- nothing in it can change any more, and it was found clean
+    closed     bool NOT NULL,                         -- nothing in it can change any more, and it has no violation
     looked_at  timestamptz NOT NULL,
     changed_at timestamptz NOT NULL DEFAULT '-infinity' -- when an attempt that began in it was changed long after its end
 );
@@ -733,7 +733,7 @@ CREATE TABLE audit_findings (
 );
 CREATE INDEX audit_findings_began ON audit_findings (began_at);
 
--- Who did what, in partitions of a week: one row for each change, written by the transaction that makes it.
+-- The audit log, in partitions of a week: one row for each change, written by the transaction that makes it.
 CREATE TABLE audit_log (
     id         uuid NOT NULL DEFAULT gen_random_uuid(),
     tenant_id  uuid NOT NULL,
@@ -742,7 +742,7 @@ CREATE TABLE audit_log (
     actor_id   uuid,                                  -- of the user, the API key or the link; null: of the system
     actor_name text NOT NULL DEFAULT '',              -- of an operator with the command-line tool, as user@host; '': of all others
     action     text NOT NULL,                         -- such as key.create: the type of the target, and what was done
-    target     text NOT NULL,                         -- its id; '': of a recipient who was erased, or of none
+    target     text NOT NULL,                         -- its id; '': an erased recipient, or no target
     difference jsonb NOT NULL                         -- what has changed, by the names of members; no messages, addresses or secrets
 ) PARTITION BY RANGE (created_at);
 CREATE INDEX audit_log_list ON audit_log (tenant_id, created_at, id);
@@ -751,7 +751,7 @@ CREATE INDEX audit_log_target ON audit_log (tenant_id, target, created_at, id);
 
 -- Partitions ----------------------------------------------------------------------------------------------------------------------
 
--- How tables are divided by time.
+-- The division of tables by time.
 CREATE TABLE partitioning (
     parent  text PRIMARY KEY,
     step    interval NOT NULL,                        -- the length of each partition; steps are counted from a Monday
@@ -764,7 +764,7 @@ INSERT INTO partitioning VALUES
     ('audit_log', '7 days', 'fillfactor = 100');
 
 -- +goose StatementBegin
--- Gives a new table the owner of another one, and the privileges that others have on that.
+-- Gives a new table the owner and the privileges of another table.
 CREATE FUNCTION share_privileges(source text, target text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     whole pg_class;
@@ -780,15 +780,14 @@ BEGIN
 END $$;
 -- +goose StatementEnd
 
--- The next function has the rights of its owner, because the programs' role may not make tables. No temporary table may stand for a
--- table that it names.
+-- The next function runs with the rights of its owner, because the programs' role may not make tables. Exclude temporary tables with the
+-- names of its tables.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- +goose StatementBegin
--- Makes the missing partitions of a table for rows with a time from one to another, and returns how many. Each is named after its first
--- day, and has the owner of the table and the privileges that others have on it. Users of the table do not wait: a table that is made
--- first and attached then needs no lock that excludes reads or writes. Of two calls at once, the later one waits, and finds nothing
--- left to do.
+-- Makes the missing partitions of a table for rows with a time from first to last, and returns their number. Each is named after its first
+-- day, and has the owner and the privileges of the table. Users of the table do not wait: making a table first, and then attaching it,
+-- needs no lock that excludes reads or writes. With two concurrent calls, the later one waits, and finds nothing left to do.
 CREATE FUNCTION make_partitions(parent text, first timestamptz, last timestamptz) RETURNS int
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
@@ -826,13 +825,13 @@ SELECT make_partitions(parent, now(), now() + step) FROM partitioning;
 -- Events of pushes ----------------------------------------------------------------------------------------------------------------
 
 -- +goose StatementBegin
--- A time as the API writes it.
+-- Formats a time like the API.
 CREATE FUNCTION utc(t timestamptz) RETURNS text LANGUAGE sql STABLE
 AS $$ SELECT (to_json(t AT TIME ZONE 'UTC') #>> '{}') || 'Z' $$;
 -- +goose StatementEnd
 
 -- +goose StatementBegin
--- An event with a push as the API shows it, without its message and its address. Statements that change pushes write it into
+-- Returns an event with a push as the API shows it, without its message and its address. Statements that change pushes write it into
 -- webhook_deliveries.
 CREATE FUNCTION push_event(event text, p pushes) RETURNS json LANGUAGE sql STABLE
 AS $$ SELECT json_build_object('type', event, 'timestamp', utc(p.updated_at), 'data', json_build_object(

@@ -28,10 +28,10 @@ var (
 	slowToAlter  = regexp.MustCompile(`(?i)ALTER COLUMN \w+ (SET DATA )?TYPE|SET NOT NULL|ADD COLUMN[^,]*?\b(DEFAULT\s+[^,]*\(|NOT NULL\s*(,|$)|REFERENCES|UNIQUE|PRIMARY KEY|GENERATED)`)
 )
 
-// firstUnderLoad is the first migration that is applied while others may have large tables.
+// firstUnderLoad is the first migration that may meet large tables.
 const firstUnderLoad = "0002"
 
-// wrong says what a migration does that delays requests, or could not be repeated.
+// wrong lists the statements of a migration that delay requests, or cannot be repeated.
 func wrong(text string) (faults []string) {
 	up, down, both := strings.Cut(text, "-- +goose Down")
 	up = comment.ReplaceAllString(function.ReplaceAllString(up, ""), "")
@@ -78,8 +78,8 @@ func wrong(text string) (faults []string) {
 	return faults
 }
 
-// TestMigrations reads every migration. What is applied beside programs at work delays none of their requests, and what drops
-// the things of the release before comes last: sendquota migrate goes no further without --contract.
+// TestMigrations reads every migration. Migrations beside running programs delay none of their requests. Migrations that drop
+// parts of the previous release come last: sendquota migrate stops before them without --contract.
 func TestMigrations(t *testing.T) {
 	names, err := fs.Glob(FS, "*.sql")
 	if err != nil || len(names) == 0 {
@@ -105,7 +105,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// TestWrong: what is wrong is found, and what is right is not.
+// TestWrong: wrong finds each forbidden statement, and accepts allowed ones.
 func TestWrong(t *testing.T) {
 	const up, down, alone = "-- +goose Up\n", "\n-- +goose Down\nSELECT;\n", "-- +goose NO TRANSACTION\n"
 	for text, want := range map[string]int{
