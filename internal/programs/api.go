@@ -8,12 +8,12 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// API is the main function of the program that serves the REST API.
+// API runs the program that serves the REST API.
 func API() {
 	var commands struct {
 		cli.Flags
 		Serve       serve     `cmd:"" default:"1" help:"Serve the API until SIGTERM (the default)."`
-		Healthcheck apiHealth `cmd:"" help:"Ask the API on this machine whether it is alive; for containers."`
+		Healthcheck apiHealth `cmd:"" help:"Check whether the API on this machine is alive; for containers."`
 	}
 	cli.Main(&commands, "api",
 		"sendquota's REST API. Settings come from the environment: DATABASE_URL, REDIS_URL, SENDQUOTA_ADDR, SENDQUOTA_SEAL_KEY, SENDQUOTA_CONFIG, SENDQUOTA_LOG_LEVEL; see docs/settings.md.")

@@ -1,12 +1,12 @@
-// Package programs holds the main functions of the two services, which two kinds
-// of binaries share: the programs of cmd/api and cmd/worker, and the sendquota of
-// the image, which is each of them under its name.
+// Package programs has the main functions of the two services. Two kinds of
+// binaries share them: the programs of cmd/api and cmd/worker, and the sendquota
+// of the image, which runs each of them under its name.
 package programs
 
 import "path/filepath"
 
-// ByName returns the main function of the service that the first word of a
-// command line names, or nil.
+// ByName returns the main function of the service with the name in the first
+// word of a command line, or nil.
 func ByName(word string) func() {
 	switch filepath.Base(word) {
 	case "api":

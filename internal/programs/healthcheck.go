@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// healthcheck asks the program on this machine how it is. The image has no other program that could.
+// healthcheck checks the program on this machine. The image has no other program for it.
 type healthcheck struct {
-	Ready bool `help:"Ask whether it can do its work: /readyz in place of /healthz."`
+	Ready bool `help:"Check whether it is ready: /readyz instead of /healthz."`
 }
 
-// ask succeeds if the program that listens at addr, the value of a variable, says so.
+// ask returns an error unless the program at addr, the value of a variable, answers 200.
 func (h healthcheck) ask(variable, addr string) error {
 	if addr == "" {
-		return fmt.Errorf("%s is not set: set it, so that the program answers there", variable)
+		return fmt.Errorf("%s is not set; set it to the address of the program", variable)
 	}
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

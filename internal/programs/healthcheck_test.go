@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHealthcheck_ReadyOrAlive asks a program that is alive and not ready, at an address that stands for all of the machine.
+// TestHealthcheck_ReadyOrAlive: a program that is alive and not ready, at a wildcard address of the machine.
 func TestHealthcheck_ReadyOrAlive(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
@@ -37,6 +37,6 @@ func TestHealthcheck_ReadyOrAlive(t *testing.T) {
 	}
 	t.Setenv("SENDQUOTA_METRICS_ADDR", "")
 	if err := (workerHealth{}).Run(); err == nil || !strings.Contains(err.Error(), "SENDQUOTA_METRICS_ADDR is not set") {
-		t.Errorf("a worker that listens nowhere: %v", err)
+		t.Errorf("a worker without an address: %v", err)
 	}
 }
