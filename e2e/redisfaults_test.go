@@ -185,7 +185,7 @@ const redisUp = `sendquota_up{server="redis"}`
 
 // warm reports whether the cache refuses a place that the model holds. With an Idempotency-Key it is asked also after a refusal.
 func (b *bundle) warm(m *model) bool {
-	const answers = `sendquota_ledger_answers_total{state="blocked"}`
+	const answers = `sendquota_cache_answers_total{state="blocked"}`
 	before := metric(b.api, answers)
 	for _, at := range m.held {
 		body := object{"recipient": m.name, "send_at": at.Format(time.RFC3339), "message": object{}}

@@ -24,7 +24,7 @@ var numbers = map[string][]string{
 		"by a lease in the table `lanes`, for {schedule.laneLease s} seconds,",
 		"Until then, for {schedule.searchAllEvery m} minutes at most,",
 		"arms one wake-up for each moment and {schedule.partSize} pushes",
-		"If the delivery gate is shut for less than {booking.Patience s} seconds,",
+		"If the delivery gate is shut for less than {booking.MaxWait s} seconds,",
 		"unless {delivery.maxRecording} times as many as there are slots",
 		"After {delivery.failuresToOpen} attempts in a row",
 		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is marked as bulk",

@@ -48,7 +48,7 @@ func TestRedisClients_Apart(t *testing.T) {
 					all = append(all, fmt.Sprintf("the caller is limited: %v", limited))
 				}
 				for _, counter := range n.failures() {
-					part := map[bool]string{strings.HasPrefix(counter, "sendquota_ledger"): "cache", strings.HasPrefix(counter, "sendquota_api"): "caller limits"}[true]
+					part := map[bool]string{strings.HasPrefix(counter, "sendquota_cache"): "cache", strings.HasPrefix(counter, "sendquota_api"): "caller limits"}[true]
 					series, count, _ := strings.Cut(counter, " ")
 					was := cmp.Or(before[series], "0")
 					before[series] = count

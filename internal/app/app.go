@@ -103,7 +103,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	runner := func(label string, failed func(error)) redisscript.Config {
 		return redisscript.Config{Installation: a.store.Installation, OnError: failed, Observe: func(calls int) { metrics.Grouped(label, calls) }}
 	}
-	a.cache = quota.NewCache(a.redis.cache, runner("ledger", a.redisFailed("quota cache: Redis failed; Postgres decides alone", metrics.CacheErrors.Inc)))
+	a.cache = quota.NewCache(a.redis.cache, runner("cache", a.redisFailed("quota cache: Redis failed; Postgres decides alone", metrics.CacheErrors.Inc)))
 	limiterFailed := a.redisFailed("speed limits: Redis failed; no decision", metrics.LimiterErrors.Inc)
 	a.callerLimits = httpapi.CallerLimits{
 		PerKey: cfg.APILimits.PerKey, PerIP: cfg.APILimits.PerIP, TrustedProxies: cfg.APILimits.TrustedProxies, Skipped: metrics.LimitsSkipped.Inc,

@@ -99,7 +99,7 @@ func (n *neighbours) failures() (counters []string) {
 	rec := httptest.NewRecorder()
 	n.api.ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 	for line := range strings.Lines(rec.Body.String()) {
-		for _, name := range []string{"sendquota_api_limits_skipped_total", "sendquota_limiter_errors_total", "sendquota_ledger_errors_total"} {
+		for _, name := range []string{"sendquota_api_limits_skipped_total", "sendquota_limiter_errors_total", "sendquota_cache_errors_total"} {
 			if strings.HasPrefix(line, name) {
 				counters = append(counters, strings.TrimSpace(line))
 			}

@@ -346,7 +346,7 @@ func (w *world) claim(o booking.ClaimOrder) booking.Claim {
 		case p.token != uuid.Nil:
 			busy = p
 			state.InFlight = append(state.InFlight, booking.InFlight{Push: p.Push, Token: p.token})
-		case p.NextAt.After(now.Add(booking.Patience)):
+		case p.NextAt.After(now.Add(booking.MaxWait)):
 		case o.Channel != "" && p.Channel != o.Channel || o.Channel == "" && slices.Contains(o.Without, p.Channel):
 			state.More = true
 		case oldest == nil:

@@ -114,7 +114,7 @@ func New(st attempts, cache *quota.Cache, channels *channel.Set, wakes waker, lo
 }
 
 // serve sends a recipient's due pushes, one after another, until nothing is left to do now. A recipient that must wait
-// for less than [booking.Patience], or for a channel, is served again.
+// for less than [booking.MaxWait], or for a channel, is served again.
 func (w *Worker) serve(d booking.Due, p *permit) {
 	pause, err := w.pass(w.work, d, p)
 	w.settle(d, pause, err)

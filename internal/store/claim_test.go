@@ -18,8 +18,8 @@ func TestClaim_NotDue(t *testing.T) {
 		want booking.ClaimOutcome
 		till time.Duration // after that, it would be another outcome
 	}{
-		"far ahead":            {time.Hour, booking.Nothing, time.Hour - booking.Patience},
-		"just beyond patience": {5 * time.Second, booking.Nothing, 5*time.Second - booking.Patience},
+		"far ahead":            {time.Hour, booking.Nothing, time.Hour - booking.MaxWait},
+		"just beyond patience": {5 * time.Second, booking.Nothing, 5*time.Second - booking.MaxWait},
 		"soon":                 {1500 * time.Millisecond, booking.Wait, 1500 * time.Millisecond},
 		"due":                  {0, booking.Claimed, time.Hour},
 	} {

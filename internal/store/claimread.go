@@ -152,7 +152,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks locking, 
 			return err
 		})
 	}
-	b.Queue(claimLiveSQL, q.keys, booking.Patience, q.channels, q.without, s.cfg.Channels, shards).Query(func(rows pgx.Rows) (err error) {
+	b.Queue(claimLiveSQL, q.keys, booking.MaxWait, q.channels, q.without, s.cfg.Channels, shards).Query(func(rows pgx.Rows) (err error) {
 		live, err = pgx.CollectRows(rows, scanLive)
 		return err
 	})
