@@ -21,9 +21,9 @@ type ClaimOrder struct {
 	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
 }
 
-// Patience is how long a claim may ask its caller to wait instead of putting the push off: so that sends exactly a
+// MaxWait is how long a claim may ask its caller to wait instead of putting the push off: so that sends exactly a
 // window apart keep their pace.
-const Patience = 2 * time.Second
+const MaxWait = 2 * time.Second
 
 // LockWait is how long a claim asks its caller to wait if another transaction has the recipient's lock. Most
 // transactions take a few milliseconds.
@@ -36,7 +36,7 @@ type ClaimOutcome int
 const (
 	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
 	Claimed                      // the push is the caller's to send, until LeaseUntil
-	Wait                         // a push is due, or may be sent, in less than Patience, or the recipient is locked: claim again then
+	Wait                         // a push is due, or may be sent, in less than MaxWait, or the recipient is locked: claim again then
 	PutOff                       // the push was put off to NextAt, because of the recipient's actual sends; others may be due
 	Unwanted                     // the recipient does not want the push any more, and it is canceled now; others may be due
 	TooLate                      // the push had expired, and is ended now; others may be due
@@ -118,7 +118,7 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 		c.Outcome = Unwanted
 	case !now.Before(c.Push.ExpiresAt):
 		c.Outcome = TooLate
-	case wait > Patience:
+	case wait > MaxWait:
 		if c.Outcome = PutOff; free.After(now) {
 			c.Push.Held = s.hold(policy, now, free)
 		}

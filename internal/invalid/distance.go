@@ -1,9 +1,9 @@
 package invalid
 
-// Distance is Levenshtein's: how many bytes must be put in, taken out or replaced to make b of a. It says which of the allowed
-// names was probably meant.
+// Distance returns the Levenshtein distance: the number of bytes to insert, delete or replace to turn a into b. It
+// helps to suggest the allowed name that was probably meant.
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1) // row[j] is the distance from the part of a read so far to b[:j]
+	row := make([]int, len(b)+1) // row[j] is the distance from the read prefix of a to b[:j]
 	for j := range row {
 		row[j] = j
 	}

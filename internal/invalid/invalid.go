@@ -1,5 +1,5 @@
-// Package invalid says what is wrong with an input (a request, a limit, the settings), field by field. It has no rules of
-// its own: whoever reads an input gathers here everything that is wrong with it, so that it is reported at once.
+// Package invalid collects the errors of an input (a request, a limit, the settings), field by field, so that all are
+// reported at once. It has no rules of its own.
 package invalid
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-// FieldError is one thing that is wrong with one field of an input.
+// FieldError is one error of one field of an input.
 //
-// Field is its place in the input, such as send_at, message.data or policy.rules[1].limit. Message says what is wrong, or
-// what is allowed. Value is what was there; nil or "" where nothing was, or where it must not be shown. Limit and Now are
-// the parts of Message that programs can read. The tags are those of the REST API.
+// Field is the path in the input, such as send_at, message.data or policy.rules[1].limit. Message is what is wrong, or
+// what is allowed. Value is the rejected value; nil or "" if it was absent, or must not be shown. Limit and Now are the
+// parts of Message that programs can read. The tags are for the REST API.
 type FieldError struct {
 	Field   string `json:"location" doc:"A path into the body, the query, the headers or the path." example:"body.send_at"`
 	Message string `json:"message" doc:"What is wrong with it." example:"needs a time zone, like 2026-12-01T09:00:00Z"`
@@ -23,7 +23,7 @@ type FieldError struct {
 	Now     string `json:"now,omitempty" format:"date-time" doc:"The time by our clocks that message calls now; absent if there is none."`
 }
 
-// Error is the field, its value and the message, separated by colons. What is absent is left out.
+// Error returns the field, its value and the message, separated by colons. Absent parts are left out.
 func (e FieldError) Error() string {
 	var parts []string
 	for _, part := range []any{e.Field, e.Value, e.Message} {
@@ -34,17 +34,18 @@ func (e FieldError) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// FieldErrors is everything that is wrong with one input.
+// FieldErrors are all errors of one input.
 type FieldErrors []FieldError
 
 // Now is the current time as an argument of [FieldErrors.Add], to the second.
 type Now time.Time
 
-// String is the time as the API writes times.
+// String returns the time in the API's format.
 func (n Now) String() string { return stamp(time.Time(n).Truncate(time.Second)) }
 
-// Add adds an error. Its message is formatted as by [fmt.Sprintf]. A [time.Time] or a [time.Duration] among its arguments is
-// the limit, a duration in words, and a [Now] the time that it was compared with.
+// Add adds an error. Its message is formatted as by [fmt.Sprintf]. If an argument is a [time.Time] or a
+// [time.Duration], it becomes Limit; a duration is printed in words. A [Now] becomes Now: the time that the limit was
+// compared with.
 func (es *FieldErrors) Add(field string, value any, message string, args ...any) {
 	f := FieldError{Field: field, Value: value}
 	for i, arg := range args {
@@ -64,7 +65,7 @@ func (es *FieldErrors) Add(field string, value any, message string, args ...any)
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// Err is es, or nil if nothing is wrong.
+// Err returns es, or nil if it is empty.
 func (es FieldErrors) Err() error {
 	if len(es) == 0 {
 		return nil
@@ -72,7 +73,7 @@ func (es FieldErrors) Err() error {
 	return es
 }
 
-// Error is all of the errors on one line.
+// Error joins all errors on one line.
 func (es FieldErrors) Error() string {
 	texts := make([]string, len(es))
 	for i, e := range es {
@@ -81,7 +82,7 @@ func (es FieldErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// WithoutValues is Error without the values: what is kept for long holds none.
+// WithoutValues is Error without the values, for texts that are stored for long.
 func (es FieldErrors) WithoutValues() string {
 	texts := make([]string, len(es))
 	for i, e := range es {

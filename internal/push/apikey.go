@@ -8,21 +8,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// APIKey is what is known of an API key. The key itself is kept nowhere.
+// APIKey describes an API key. The key itself is not stored.
 type APIKey struct {
 	ID         uuid.UUID
-	Tenant     string // its name
+	Tenant     string // the tenant's name
 	Name       string // as the tenant chose; "": none
 	Scopes     []string
 	CreatedAt  time.Time
 	ExpiresAt  *time.Time // nil: never
 	LastUsedAt *time.Time // to about a minute; nil: never
-	RevokedAt  *time.Time // nil: it was not
-	State      KeyState   // when it was read
-	Successor  uuid.UUID  // the key that its last rotation made; Nil: it was not rotated
+	RevokedAt  *time.Time // nil: not revoked
+	State      KeyState   // at the time of reading
+	Successor  uuid.UUID  // the key that its last rotation created; Nil: never rotated
 }
 
-// KeyState says whether an API key opens anything.
+// KeyState is the validity of an API key.
 type KeyState string
 
 // The states of a key.
@@ -32,51 +32,51 @@ const (
 	KeyRevoked KeyState = "revoked"
 )
 
-// NewKey is an API key that is to be made.
+// NewKey describes an API key to create.
 type NewKey struct {
 	Tenant    uuid.UUID
-	By        *Caller // who asks for it; nil: the operator
+	By        *Caller // the caller that creates it; nil: the operator
 	Name      string
-	Scopes    []string      // one that is named twice is stored once
-	Lifetime  time.Duration // 0: as ExpiresAt says
-	ExpiresAt time.Time     // zero: it never expires, unless there is a Lifetime
-	Most      int           // live keys that the tenant may have; 0: any number
+	Scopes    []string      // duplicates are stored once
+	Lifetime  time.Duration // 0: ExpiresAt applies
+	ExpiresAt time.Time     // zero: it never expires, unless Lifetime is set
+	Most      int           // the maximum number of live keys of the tenant; 0: unlimited
 }
 
-// KeyPage is a page of API keys, and the last of them if there are more.
+// KeyPage is a page of API keys. Next is the position of the last one if there are more.
 type KeyPage struct {
 	Keys []APIKey
 	Next *KeyPosition
 }
 
-// KeyPosition is where an API key stands in the list of its tenant's: by its age.
+// KeyPosition is the position of an API key in its tenant's list, which is sorted by age.
 type KeyPosition struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
 }
 
 var (
-	// ErrTooManyKeys: the tenant has as many live API keys as it may.
-	ErrTooManyKeys = errors.New("the tenant has as many live API keys as it may")
-	// ErrKeyOver: an API key that is revoked or has expired cannot be rotated.
+	// ErrTooManyKeys: the tenant has reached the maximum number of live API keys.
+	ErrTooManyKeys = errors.New("the tenant already has the maximum number of live API keys")
+	// ErrKeyOver: a revoked or expired API key cannot be rotated.
 	ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
-	// ErrCallerOver: the API key of the request was revoked, or has expired, while the request was under way.
+	// ErrCallerOver: the API key of the request was revoked, or expired, during the request.
 	ErrCallerOver = errors.New("the API key of the request is revoked or has expired")
 )
 
-// EndError says that an API key was to end later than the key that makes it.
+// EndError rejects an API key that would expire after the key that creates it.
 type EndError struct{ Wanted, Latest time.Time }
 
-// Error names the end of the key that makes it.
+// Error names the expiry of the creating key.
 func (e *EndError) Error() string {
-	return "the key would end later than the key of the request, which ends at " + e.Latest.UTC().Format(time.RFC3339)
+	return "the key must not expire after the key of the request, which expires at " + e.Latest.UTC().Format(time.RFC3339)
 }
 
-// ReplacedError says that an API key was rotated, and that the key which replaces it is alive. Two live keys are what a
-// rotation is for.
+// ReplacedError rejects the rotation of a key while both the key and its successor are live. A rotation needs two live
+// keys, not three.
 type ReplacedError struct{ Key, Successor uuid.UUID }
 
-// Error says it, and what to do.
+// Error names both keys and asks to revoke one.
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("the key %s was rotated, and the key %s replaces it; as long as both are live, neither can be rotated: revoke one first", e.Key, e.Successor)
+	return fmt.Sprintf("key %s was rotated to key %s; neither can be rotated while both are live: revoke one first", e.Key, e.Successor)
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/google/uuid"
 )
 
-// LogEntry is a row of the audit log: who did what.
+// LogEntry is a row of the audit log: an actor, an action and its target.
 type LogEntry struct {
 	ID         uuid.UUID
 	At         time.Time
 	Actor      Actor
 	Action     Action
-	Target     string          // the id of what was changed; "": of a recipient who was erased, or of none
-	Difference json.RawMessage // an object: of each member that has changed, its old and its new value, or that it has
+	Target     string          // the id of the changed thing; "": an erased recipient, or no target
+	Difference json.RawMessage // an object: the old and the new value of each changed member, or only that it changed
 
-	// The names of the user or API key that acted, and of the one that was changed, as they are now, or of the operator; "": of something else, of one that is
-	// gone, or of a key without one. A user without a name has the address instead.
+	// The current names of the acting user or API key and of the changed one, or the operator's name. They are "" for
+	// anything else, for deleted ones and for keys without a name. A user without a name has the address instead.
 	ActorName, TargetName string
 }
 
-// Action is what is done: the type of what it is done to, a dot, and a verb.
+// Action is the type of the target, a dot, and a verb.
 type Action string
 
-// The actions. Submits are none: pushes say themselves when they were made, and by what.
+// The actions. Submits have none: each push records its own time and submitter.
 const (
 	ActKeyCreate Action = "key.create"
 	ActKeyRotate Action = "key.rotate"
@@ -34,7 +34,7 @@ const (
 	ActUserCreate      Action = "user.create"
 	ActUserChange      Action = "user.change"
 	ActUserDelete      Action = "user.delete"
-	ActUserLink        Action = "user.link"         // to set a password
+	ActUserLink        Action = "user.link"         // a link for setting a password
 	ActUserEndSessions Action = "user.end_sessions" // one or all
 
 	ActWebhookCreate       Action = "webhook.create"
@@ -45,7 +45,7 @@ const (
 	ActWebhookReplay       Action = "webhook.replay"
 
 	ActPolicyChange Action = "policy.change"
-	ActPolicyReset  Action = "policy.reset" // back to that of the operator's file
+	ActPolicyReset  Action = "policy.reset" // back to the policy of the operator's file
 
 	ActScheduleCreate Action = "schedule.create"
 	ActScheduleChange Action = "schedule.change"
@@ -75,7 +75,7 @@ const (
 	ActTenantRename Action = "tenant.rename"
 )
 
-// Actions lists all of them.
+// Actions lists all actions.
 var Actions = []Action{
 	ActKeyCreate, ActKeyRotate, ActKeyRevoke, ActUserCreate, ActUserChange, ActUserDelete, ActUserLink, ActUserEndSessions,
 	ActWebhookCreate, ActWebhookDelete, ActWebhookEnable, ActWebhookRotateSecret, ActWebhookTest, ActWebhookReplay,
@@ -88,32 +88,32 @@ var Actions = []Action{
 	ActTenantCap, ActTenantRename,
 }
 
-// Type is the type of what the action is done to.
+// Type returns the type of the action's target.
 func (a Action) Type() string {
 	of, _, _ := strings.Cut(string(a), ".")
 	return of
 }
 
-// Acted is the action that the audit log has of one with a campaign.
+// Acted returns the audit log's name of an action on a campaign.
 func (a CampaignAction) Acted() Action { return Action("campaign." + a) }
 
-// LogFilter is which entries are asked for. What is zero does not matter.
+// LogFilter selects entries of the audit log. Zero fields select all.
 type LogFilter struct {
 	ActorType ActorType
 	Actor     uuid.UUID
 	Action    Action
 	Target    string
-	From      time.Time // not before
-	Until     time.Time // before
+	From      time.Time // inclusive
+	Until     time.Time // exclusive
 }
 
-// LogPosition is where an entry stands in the log.
+// LogPosition is the position of an entry in the log.
 type LogPosition struct {
 	At time.Time
 	ID uuid.UUID
 }
 
-// LogPage is a page of the audit log, and where the next one begins; nil: it is the last one.
+// LogPage is a page of the audit log. Next is where the next page begins; nil: this is the last one.
 type LogPage struct {
 	Entries []LogEntry
 	Next    *LogPosition

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// BulkAction is what a bulk change does to pushes.
+// BulkAction is the action of a bulk change on its pushes.
 type BulkAction string
 
 // The actions of a bulk change.
@@ -15,36 +15,37 @@ const (
 	BulkMove   BulkAction = "move"
 )
 
-// BulkStatus is how far a bulk change is.
+// BulkStatus is the progress of a bulk change.
 type BulkStatus string
 
 // The states of a bulk change.
 const (
 	BulkRunning   BulkStatus = "running"
-	BulkCanceling BulkStatus = "canceling" // it was stopped, and a step of it may be under way
+	BulkCanceling BulkStatus = "canceling" // it was stopped; a step may still be running
 	BulkCanceled  BulkStatus = "canceled"
 	BulkDone      BulkStatus = "done"
 )
 
-// BulkChange cancels or moves all pushes that fit a filter, and were scheduled when it was made. The workers carry it out.
+// BulkChange cancels or moves all pushes that matched a filter and were scheduled when it was created. Workers carry it
+// out.
 type BulkChange struct {
 	ID, Tenant uuid.UUID
 	Action     BulkAction
 	Filter     Filter        // without a status
 	Erased     bool          // the recipient of the filter was erased
-	Shift      time.Duration // of a move: whole seconds, later or earlier; 0: to SendAt
-	SendAt     time.Time     // of a move: the time for all
-	By         Actor         // who asked for it
+	Shift      time.Duration // for a move: whole seconds, later or earlier; 0: move to SendAt
+	SendAt     time.Time     // for a move: the new time of all pushes
+	By         Actor         // the actor that requested it
 	Status     BulkStatus
-	Listed     bool // all pushes that fit are known
+	Listed     bool // all matching pushes are known
 
 	Found, Changed int64
-	Refused        map[string]int64 // by the reason
+	Refused        map[string]int64 // by reason
 
 	CreatedAt, UpdatedAt, EndedAt time.Time
 }
 
-// To is when a push that was at a send time is to be sent after a move.
+// To returns the send time after a move of a push that was scheduled for sendAt.
 func (b *BulkChange) To(sendAt time.Time) time.Time {
 	if b.Shift != 0 {
 		return sendAt.Add(b.Shift)
@@ -52,11 +53,11 @@ func (b *BulkChange) To(sendAt time.Time) time.Time {
 	return b.SendAt
 }
 
-// Backwards reports whether the pushes are changed from the last to the first: where they move to later times, none is then in the
-// way of the one before it.
+// Backwards reports whether the pushes are changed from the last to the first. If they move to later times, no push
+// then blocks the one before it.
 func (b *BulkChange) Backwards() bool { return b.Shift > 0 }
 
-// Left is how many of the pushes that were found are neither changed nor refused.
+// Left returns the number of found pushes that are neither changed nor refused yet.
 func (b *BulkChange) Left() int64 {
 	left := b.Found - b.Changed
 	for _, n := range b.Refused {
@@ -70,33 +71,33 @@ type BulkPush struct {
 	ID           uuid.UUID
 	RecipientKey int64
 	SendAt       time.Time // when the change found it
-	Outcome      string    // empty: undecided; [BulkChanged]; or why it was refused
-	Rules        []string  // that have refused it
+	Outcome      string    // "": undecided; [BulkChanged]; or the reason of the refusal
+	Rules        []string  // the rules that refused it
 }
 
-// BulkChanged is the outcome of a push that was changed. These are the reasons of refusals that only bulk changes have; the others are
-// named like the problems of a cancel or a move.
+// BulkChanged is the outcome of a changed push. The other constants are reasons of refusal that only bulk changes have;
+// further reasons are named like the problems of a cancel or a move.
 const (
 	BulkChanged     = "changed"
 	BulkNoLonger    = "not-scheduled"   // it is being sent, or has ended
-	BulkMovedBefore = "moved-meanwhile" // somebody else has moved it
+	BulkMovedBefore = "moved-meanwhile" // another caller has moved it
 	BulkInvalidTime = "invalid-time"    // its new time has passed, is too far ahead, or is after its expiry
-	BulkFailed      = "internal"        // it failed again and again
+	BulkFailed      = "internal"        // it failed repeatedly
 )
 
-// BulkPosition is a place in a list of bulk changes: behind the one that was made then and has this id.
+// BulkPosition is a position in a list of bulk changes: after the one with this creation time and id.
 type BulkPosition struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
 }
 
-// BulkPage is a part of a list of bulk changes. Next is where the next part begins; nil: this is the last one.
+// BulkPage is a page of bulk changes. Next is where the next page begins; nil: this is the last one.
 type BulkPage struct {
 	Changes []BulkChange
 	Next    *BulkPosition
 }
 
-// BulkRefusedPage is a part of the pushes that a bulk change could not change, by send time. Next as in [Page].
+// BulkRefusedPage is a page of the pushes that a bulk change refused, by send time. Next is as in [Page].
 type BulkRefusedPage struct {
 	Pushes []BulkPush
 	Next   *Position

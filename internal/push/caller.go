@@ -7,16 +7,16 @@ import (
 	"github.com/google/uuid"
 )
 
-// Caller is the holder of an API key, or a user of the console: a tenant, and what the key or the role allows.
+// Caller is the holder of an API key or a user of the console: a tenant, and the rights of the key or the role.
 type Caller struct {
 	Tenant uuid.UUID
 	Scopes []string
 	Caps   OwnCaps
 
-	Key    uuid.UUID     // the id of the API key, which is no secret; Nil: a user calls
-	User   uuid.UUID     // of the console; Nil: an API key calls
-	Masked bool          // sees of addresses only what tells them apart
-	Left   time.Duration // how long the key was still valid when it was looked up; 0: for ever
+	Key    uuid.UUID     // the id of the API key, not a secret; Nil: a user calls
+	User   uuid.UUID     // the user of the console; Nil: an API key calls
+	Masked bool          // sees only the part of an address that distinguishes it
+	Left   time.Duration // remaining validity of the key when it was read; 0: it never expires
 	Unseen bool          // the key's use has not been recorded for a minute
 }
 
@@ -26,48 +26,48 @@ const (
 	ScopeRead   = "pushes:read"     // read and list pushes
 	ScopeQuota  = "quota:read"      // check quotas, see bookings
 	ScopeLimits = "limits:take"     // take from speed limits
-	ScopeHooks  = "webhooks:manage" // make, test and remove webhooks, see and repeat what they were sent
+	ScopeHooks  = "webhooks:manage" // create, test and delete webhooks, see and repeat their deliveries
 
-	ScopeRecipientsRead  = "recipients:read"  // read what is said of recipients, and their timelines
-	ScopeRecipientsWrite = "recipients:write" // describe, import and erase recipients; includes reading
+	ScopeRecipientsRead  = "recipients:read"  // read recipients' data and timelines
+	ScopeRecipientsWrite = "recipients:write" // describe, import and erase recipients; includes recipients:read
 
-	ScopePolicyRead  = "policy:read"  // see the policy, its versions and what its shadow rules count
-	ScopePolicyWrite = "policy:write" // change the policy, but not what is booked; includes policy:read
+	ScopePolicyRead  = "policy:read"  // read the policy, its versions and the counts of its shadow rules
+	ScopePolicyWrite = "policy:write" // change the policy, but not existing bookings; includes policy:read
 
-	ScopeCampaignsRead  = "campaigns:read"  // see campaigns and schedules
-	ScopeCampaignsDraft = "campaigns:draft" // make, change and remove drafts of campaigns that no schedule copies; includes campaigns:read
-	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and keep schedules and what these copy; includes both others
+	ScopeCampaignsRead  = "campaigns:read"  // read campaigns and schedules
+	ScopeCampaignsDraft = "campaigns:draft" // create, change and delete drafts of campaigns that no schedule copies; includes campaigns:read
+	ScopeCampaignsWrite = "campaigns:write" // also start and stop them, and manage schedules and the campaigns these copy; includes both others
 
-	ScopeRecordsRead = "records:read" // see sends, refusals, statistics, audits and the audit log
+	ScopeRecordsRead = "records:read" // read sends, refusals, statistics, audits and the audit log
 
 	ScopeKeysRead  = "keys:read"  // list API keys, without their secrets
-	ScopeKeysWrite = "keys:write" // make, rotate and revoke them; includes keys:read
+	ScopeKeysWrite = "keys:write" // create, rotate and revoke them; includes keys:read
 
 	ScopeUsersRead  = "users:read"  // list the users of the console
-	ScopeUsersWrite = "users:write" // make, change and remove them, see and end their sessions; includes users:read
+	ScopeUsersWrite = "users:write" // create, change and delete them, list and end their sessions; includes users:read
 )
 
-// Scopes lists all scopes; a key made without a choice has them all.
+// Scopes lists all scopes. A key that is created without a choice has them all.
 var Scopes = []string{
 	ScopeWrite, ScopeRead, ScopeQuota, ScopeLimits, ScopeHooks, ScopeRecipientsRead, ScopeRecipientsWrite,
 	ScopePolicyRead, ScopePolicyWrite, ScopeCampaignsRead, ScopeCampaignsDraft, ScopeCampaignsWrite, ScopeRecordsRead, ScopeKeysRead, ScopeKeysWrite,
 	ScopeUsersRead, ScopeUsersWrite,
 }
 
-// includes are the scopes of which each includes another one.
+// includes lists, by scope, the wider scopes that include it.
 var includes = map[string][]string{
 	ScopeRecipientsRead: {ScopeRecipientsWrite}, ScopePolicyRead: {ScopePolicyWrite}, ScopeKeysRead: {ScopeKeysWrite}, ScopeUsersRead: {ScopeUsersWrite},
 	ScopeCampaignsRead: {ScopeCampaignsDraft, ScopeCampaignsWrite}, ScopeCampaignsDraft: {ScopeCampaignsWrite},
 }
 
-// ScopeError says that a change needs a scope that its caller lacks. The transaction that makes the change returns it where only that
-// can tell.
+// ScopeError rejects a change because its caller lacks a scope. The transaction of the change returns it if the missing
+// scope is only found there.
 type ScopeError struct{ Scope, Detail string }
 
 // Error returns the detail.
 func (e *ScopeError) Error() string { return e.Detail }
 
-// Lacks returns the scopes of a list that the caller does not have.
+// Lacks returns the given scopes that the caller does not have.
 func (c *Caller) Lacks(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), c.May)
 }

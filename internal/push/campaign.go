@@ -7,30 +7,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Campaign is one message for everybody in an audience. All times are UTC but for LocalTime.
+// Campaign is one message for all recipients of an audience. All times are UTC except LocalTime.
 type Campaign struct {
 	ID, Tenant              uuid.UUID
 	Name, Channel, Category string
 
-	SendAt       time.Time     // zero: LocalTime, or when it is started
-	LocalTime    time.Time     // what the clocks of each recipient show, as UTC shows it; zero: there is only SendAt
-	TimeZone     string        // of LocalTime; empty: the recipient's, and else the default zone of the policy
-	Spread       time.Duration // each recipient's send time is less than this, and whole seconds, behind the others'
+	SendAt       time.Time     // zero: LocalTime applies, or the time of its start
+	LocalTime    time.Time     // the wall clock time of each recipient, stored as if it were UTC; zero: SendAt applies
+	TimeZone     string        // the zone of LocalTime; "": the recipient's zone, by default the policy's
+	Spread       time.Duration // each send time is delayed by less than this, in whole seconds
 	OnConflict   string        // reject or defer
-	Latest       time.Time     // no recipient is deferred to after this; zero: as late as any push may be
-	ExpiresAfter time.Duration // each push's send time; 0: the default
+	Latest       time.Time     // the latest time that a recipient is deferred to; zero: as late as any push
+	ExpiresAfter time.Duration // after each push's send time; 0: the default
 	Message      json.RawMessage
 	Metadata     json.RawMessage // a JSON object, or nil
 
 	Status    CampaignStatus
-	Audience  uuid.UUID // the upload that the recipients came with; zero: there is none yet
+	Audience  uuid.UUID // the upload of the recipients; zero: none yet
 	Size      int64     // recipients in the audience
 	CreatedAt time.Time
 	UpdatedAt time.Time
-	StartedAt time.Time // by Postgres' clock, which is now for a campaign without a time; zero: it is a draft
-	EndedAt   time.Time // zero: it goes on
+	StartedAt time.Time // by Postgres' clock; the send time of a campaign without a time; zero: a draft
+	EndedAt   time.Time // zero: it has not ended
 
-	Progress CampaignProgress // as it was when the campaign was read
+	Progress CampaignProgress // at the time of reading
 	Begun    bool             // one of its pushes was due by then
 }
 
@@ -45,64 +45,64 @@ var CampaignStatuses = []CampaignStatus{
 // The states of a campaign.
 const (
 	CampaignDraft     CampaignStatus = "draft"
-	CampaignStarting  CampaignStatus = "starting"  // its recipients are being booked
-	CampaignRunning   CampaignStatus = "running"   // all of them are
-	CampaignPausing   CampaignStatus = "pausing"   // nothing is sent any more; not all that waits is set aside yet
-	CampaignPaused    CampaignStatus = "paused"    // what waits is set aside
-	CampaignCanceling CampaignStatus = "canceling" // nothing is sent any more; not all places are given back yet
-	CampaignCanceled  CampaignStatus = "canceled"  // all are
-	CampaignFinished  CampaignStatus = "finished"  // all have ended
+	CampaignStarting  CampaignStatus = "starting"  // recipients are being booked
+	CampaignRunning   CampaignStatus = "running"   // all recipients are booked
+	CampaignPausing   CampaignStatus = "pausing"   // sends have stopped; not all waiting pushes are set aside yet
+	CampaignPaused    CampaignStatus = "paused"    // waiting pushes are set aside
+	CampaignCanceling CampaignStatus = "canceling" // sends have stopped; not all places in the quota are free yet
+	CampaignCanceled  CampaignStatus = "canceled"  // all places are free
+	CampaignFinished  CampaignStatus = "finished"  // all pushes have ended
 )
 
-// Pattern reports whether a campaign in this state can be copied: nothing changes in it, but by its owner.
+// Pattern reports whether a campaign in this state can be copied: only its owner changes it.
 func (s CampaignStatus) Pattern() bool { return s == CampaignDraft || s == CampaignFinished }
 
-// CampaignLine is a recipient of a campaign, as its line of the audience says.
+// CampaignLine is a recipient of a campaign, as read from a line of the audience.
 type CampaignLine struct {
-	Line      int // where it begins; the header of CSV is line 1
+	Line      int // its first line; the header of CSV is line 1
 	Recipient string
-	To        string          // empty: the address that is known of the recipient
+	To        string          // "": the recipient's known address
 	Variables json.RawMessage // an object of the other columns, and of an empty to, or nil
 }
 
-// Bytes returns how many bytes of text the line has, as it is kept.
+// Bytes returns the size of the stored text of the line.
 func (l *CampaignLine) Bytes() int { return len(l.Recipient) + len(l.To) + len(l.Variables) }
 
-// CampaignOutcome is what has become of a recipient of a campaign. The outcomes are disjoint.
+// CampaignOutcome is the outcome of a recipient of a campaign. The outcomes are disjoint.
 type CampaignOutcome string
 
-// The outcomes of recipients. The last four are the states of pushes that have ended.
+// The outcomes of recipients. The last four are the final states of pushes.
 const (
 	OutcomePending   CampaignOutcome = "pending"   // not booked yet
-	OutcomeScheduled CampaignOutcome = "scheduled" // booked, and not ended: it may be under way
-	OutcomeRefused   CampaignOutcome = "refused"   // the quota, or a cap, had no place
-	OutcomeOptedOut  CampaignOutcome = "opted_out" // the recipient does not want it
-	OutcomeInvalid   CampaignOutcome = "invalid"   // the line makes no push
+	OutcomeScheduled CampaignOutcome = "scheduled" // booked, and not ended: it may be being sent
+	OutcomeRefused   CampaignOutcome = "refused"   // the quota or a cap was full
+	OutcomeOptedOut  CampaignOutcome = "opted_out" // the recipient has opted out
+	OutcomeInvalid   CampaignOutcome = "invalid"   // no push can be made of the line
 	OutcomeSent      CampaignOutcome = "sent"
 	OutcomeFailed    CampaignOutcome = "failed"
 	OutcomeExpired   CampaignOutcome = "expired"
-	OutcomeCanceled  CampaignOutcome = "canceled" // its push was, or the campaign was before it had one
+	OutcomeCanceled  CampaignOutcome = "canceled" // the push was canceled, or the campaign was before the push was booked
 )
 
-// CampaignProgress counts the recipients of a campaign by their outcomes, all at one moment: together they are Audience.
+// CampaignProgress counts the recipients of a campaign by outcome, all at one moment. The counts add up to Audience.
 type CampaignProgress struct {
 	Audience int64
 	Pending, Scheduled, Refused, OptedOut, Invalid, Sent, Failed, Expired, Canceled,
 
-	// Deferred are those that were booked at another time than was asked for. They are counted above, too.
+	// Deferred counts the recipients that were booked at another time than requested. They are counted above, too.
 	Deferred int64
 }
 
-// CampaignStateError says that a campaign is not in a state in which something can be done.
+// CampaignStateError rejects an action that the state of the campaign does not allow.
 type CampaignStateError struct {
-	Campaign Campaign // as it stands
-	Detail   string   // what cannot be done, and why
+	Campaign Campaign // its current state
+	Detail   string   // the rejected action, and why
 }
 
-// Error is the detail.
+// Error returns the detail.
 func (e *CampaignStateError) Error() string { return e.Detail }
 
-// CampaignPosition is a place in a list of campaigns: behind the campaign that was made then, and has this id.
+// CampaignPosition is a position in a list of campaigns: after the one with this creation time and id.
 type CampaignPosition struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
@@ -111,5 +111,5 @@ type CampaignPosition struct {
 // CampaignPage is a page of a list of campaigns, the latest first.
 type CampaignPage struct {
 	Campaigns []Campaign
-	Next      *CampaignPosition // behind which the next page begins; nil: this is the last one
+	Next      *CampaignPosition // where the next page begins; nil: this is the last one
 }

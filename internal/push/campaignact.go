@@ -2,7 +2,7 @@ package push
 
 import "fmt"
 
-// CampaignAction is what a caller does with a campaign as a whole.
+// CampaignAction is an action on a campaign as a whole.
 type CampaignAction string
 
 // The actions.
@@ -13,7 +13,7 @@ const (
 	CampaignCancel CampaignAction = "cancel"
 )
 
-// campaignActs says from which states an action leads to another one, and in which it has been done already.
+// campaignActs lists, by action, the states it may start from, and the states that it has led to.
 var campaignActs = map[CampaignAction]struct{ from, done []CampaignStatus }{
 	CampaignStart:  {[]CampaignStatus{CampaignDraft}, []CampaignStatus{CampaignStarting, CampaignRunning}},
 	CampaignPause:  {[]CampaignStatus{CampaignStarting, CampaignRunning}, []CampaignStatus{CampaignPausing, CampaignPaused}},
@@ -23,7 +23,7 @@ var campaignActs = map[CampaignAction]struct{ from, done []CampaignStatus }{
 	},
 }
 
-// On returns the state that an action gives a campaign, which is its own if the action has been done before. The error is a
+// On returns the state that an action leads to, or the current state if the action is already done. The error is a
 // [*CampaignStateError].
 func (a CampaignAction) On(c Campaign) (CampaignStatus, error) {
 	act := campaignActs[a]
@@ -40,7 +40,7 @@ func (a CampaignAction) On(c Campaign) (CampaignStatus, error) {
 	return c.Status, &CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it cannot %s", c.Status, a.passive())}
 }
 
-// leads is the state that an action leads to.
+// leads returns the state that an action leads to.
 func (a CampaignAction) leads(c Campaign) (CampaignStatus, error) {
 	switch a {
 	case CampaignStart:
@@ -65,5 +65,5 @@ func (a CampaignAction) passive() string {
 	}[a]
 }
 
-// Over reports whether the state is a last one.
+// Over reports whether the state is final.
 func (s CampaignStatus) Over() bool { return s == CampaignCanceled || s == CampaignFinished }

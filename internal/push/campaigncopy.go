@@ -6,14 +6,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// CampaignCopy is a campaign that is to be made of another one, with its recipients, and started.
+// CampaignCopy is a campaign to create and start as a copy of another one, with its recipients.
 type CampaignCopy struct {
-	ID     uuid.UUID // of the new one
+	ID     uuid.UUID // the new campaign
 	Tenant uuid.UUID
-	Of     uuid.UUID // a draft, or a campaign that has finished
-	Suffix string    // of its name
-	Caps   OwnCaps   // of the tenant
+	Of     uuid.UUID // a draft or a finished campaign
+	Suffix string    // appended to the name
+	Caps   OwnCaps   // the tenant's caps
 }
 
-// ErrNothingToCopy says that there is no audience, or that all of its recipients were erased.
+// ErrNothingToCopy: there is no audience, or all of its recipients were erased.
 var ErrNothingToCopy = errors.New("the campaign has no recipients")

@@ -1,22 +1,22 @@
 package push
 
-// CampaignPhase is how far the sending of a campaign has come. The status of a campaign names the work of the workers instead: a campaign
-// is running as soon as its recipients are booked, even if the first of them is due in a week.
+// CampaignPhase is the progress of the sending. The status of a campaign, in contrast, is the progress of the workers:
+// a campaign is running as soon as its recipients are booked, even if the first push is due in a week.
 type CampaignPhase string
 
 // The phases of a campaign.
 const (
 	PhaseDraft            CampaignPhase = "draft"
-	PhaseScheduled        CampaignPhase = "scheduled"          // it was started, and none of its pushes has been due
-	PhaseSending          CampaignPhase = "sending"            // the first of its pushes is due, and not all have ended
+	PhaseScheduled        CampaignPhase = "scheduled"          // started; none of its pushes was due yet
+	PhaseSending          CampaignPhase = "sending"            // its first push is due, and not all have ended
 	PhasePaused           CampaignPhase = "paused"             // no attempt begins
 	PhaseCanceled         CampaignPhase = "canceled"           // no attempt begins any more
-	PhaseSent             CampaignPhase = "sent"               // every recipient who has not opted out was sent it
-	PhaseSentWithProblems CampaignPhase = "sent_with_problems" // some recipients were sent it; others were not, and had not opted out
-	PhaseNotSent          CampaignPhase = "not_sent"           // all have ended, and no recipient was sent it
+	PhaseSent             CampaignPhase = "sent"               // it was sent to all recipients who had not opted out
+	PhaseSentWithProblems CampaignPhase = "sent_with_problems" // it was sent to some; others failed, and had not opted out
+	PhaseNotSent          CampaignPhase = "not_sent"           // all have ended, and it was sent to no recipient
 )
 
-// Phase returns how far the sending has come.
+// Phase returns the progress of the sending.
 func (c *Campaign) Phase() CampaignPhase {
 	is := &c.Progress
 	switch c.Status {

@@ -2,7 +2,7 @@ package push
 
 import "testing"
 
-// TestCampaign_Phase: the phase of each state, which for a campaign that goes on or has ended follows from its pushes.
+// TestCampaign_Phase checks the phase of each state. For a running or finished campaign it follows from the pushes.
 func TestCampaign_Phase(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

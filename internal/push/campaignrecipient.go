@@ -6,25 +6,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// CampaignRecipient is a recipient of a campaign, and what has become of them.
+// CampaignRecipient is a recipient of a campaign and its outcome.
 type CampaignRecipient struct {
 	Recipient string // empty: erased
 	Line      int    // of the audience
 	Outcome   CampaignOutcome
 	Push      uuid.UUID // zero: none was booked
-	SendAt    time.Time // of the push; without one, the time that was asked for, or zero
-	Reason    string    // why it was not booked, or not sent
-	Rules     []string  // that have refused it
+	SendAt    time.Time // the send time of the push; without a push the requested time, or zero
+	Reason    string    // why it was not booked or not sent
+	Rules     []string  // the rules that refused it
 }
 
-// CampaignRecipientFilter chooses recipients of a campaign. What is empty chooses all.
+// CampaignRecipientFilter selects recipients of a campaign. Empty fields select all.
 type CampaignRecipientFilter struct {
 	Outcome   CampaignOutcome
 	Recipient string
 }
 
-// CampaignRecipientPage is a part of the recipients of a campaign, in the order of their lines. Next is the line behind which the next
-// part begins; 0: this is the last one.
+// CampaignRecipientPage is a page of the recipients of a campaign, by line. Next is the line after which the next page
+// begins; 0: this is the last one.
 type CampaignRecipientPage struct {
 	Recipients []CampaignRecipient
 	Next       int

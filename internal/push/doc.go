@@ -1,5 +1,5 @@
-// Package push holds the central words of sendquota: the push (one message for one recipient through one channel at
+// Package push defines the central types of sendquota: the push (one message for one recipient through one channel at
 // one send time), its states, its attempts ("sends"), and the wake-up that travels through the queue.
 //
-// It is pure: values and decisions about values. It knows nothing about Postgres, Redis, HTTP or quotas.
+// It is pure: values and decisions about values. It knows nothing of Postgres, Redis, HTTP or quotas.
 package push

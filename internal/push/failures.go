@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// FailureQuery asks for the pushes that have failed or expired, by their send times.
+// FailureQuery selects pushes that have failed or expired, by send time.
 type FailureQuery struct {
-	Channel     string    // empty: of all
-	Campaign    uuid.UUID // zero: of all, and of none
+	Channel     string    // "": all
+	Campaign    uuid.UUID // zero: all, also pushes of no campaign
 	From, Until time.Time // From ≤ send time < Until
 }
 
@@ -18,15 +18,15 @@ type FailureGroup struct {
 	Status            Status // [Failed] or [Expired]
 	Channel, Reason   string
 	Pushes            int
-	First, Last       time.Time // of their send times
-	PossiblyDelivered int       // of them
-	Retried, Retries  int       // of them, those that were retried, and those that are retries themselves
+	First, Last       time.Time // the first and the last send time
+	PossiblyDelivered int       // how many may have been delivered
+	Retried, Retries  int       // how many were retried, and how many are retries themselves
 }
 
 // Failures are the groups, the largest first.
 type Failures struct {
 	Groups []FailureGroup
-	Since  time.Time // all with a send time from then on were looked at
+	Since  time.Time // all pushes with a send time from then on were read
 }
 
 // Add adds the pushes of a group of the same kind.

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// weekZero is the Monday from which ids count weeks, modulo 4096.
+// weekZero is the Monday where the week numbers of ids begin, modulo 4096.
 var weekZero = time.Date(2000, 1, 3, 0, 0, 0, 0, time.UTC)
 
 const (
@@ -15,17 +15,17 @@ const (
 	allWeeks = 1 << 12
 )
 
-// NewID returns a UUIDv7 for a push of a recipient. Its 12 bits behind the version are the week of the send time, and its
-// last byte is the recipient's shard: so a push is found by its id where it was booked first.
+// NewID returns a UUIDv7 for a push of a recipient. The 12 bits after the version are the week of the send time, and
+// the last byte is the recipient's shard. They lead to the partition where the push was first booked.
 func NewID(sendAt time.Time, recipientKey int64) uuid.UUID {
 	return Dated(uuid.Must(uuid.NewV7()), sendAt, recipientKey)
 }
 
-// CampaignPushID returns the id of the push of a campaign, which was started at a time, to a recipient: the same for whoever
-// asks again.
+// CampaignPushID returns the id of a campaign's push to a recipient. It is deterministic: the same arguments give the
+// same id. started is when the campaign was started.
 func CampaignPushID(campaign uuid.UUID, started, sendAt time.Time, recipientKey int64, recipient string) uuid.UUID {
 	id := uuid.NewHash(sha256.New(), campaign, []byte(recipient), 7)
-	ms := started.UnixMilli() // the ids of a campaign lie together, as those of one moment do
+	ms := started.UnixMilli() // the ids of a campaign are adjacent, like ids of one moment
 	for i := range 6 {
 		id[i] = byte(ms >> (40 - 8*i))
 	}
@@ -40,11 +40,11 @@ func Dated(id uuid.UUID, sendAt time.Time, recipientKey int64) uuid.UUID {
 	return id
 }
 
-// ShardOf returns the shard of the recipient of the push with this id. An id that a caller made up names any.
+// ShardOf returns the shard in the id of a push. An id that a caller made up may name any shard.
 func ShardOf(id uuid.UUID) int { return int(id[15]) }
 
-// WeekOf returns when the week began in which the push with this id was to be sent when it was booked. It is only a hint:
-// a push can have been moved or deferred.
+// WeekOf returns the start of the week of the first booked send time, from the id of a push. It is only a hint: a push
+// can have been moved or deferred.
 func WeekOf(id uuid.UUID) time.Time {
 	n := int(id[6]&0x0f)<<8 | int(id[7])
 	return weekZero.Add(time.Duration(n) * week)

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestNewID_WeekAndShard: an id is a UUIDv7 and tells the week of the send time and the recipient's shard.
+// TestNewID_WeekAndShard checks that an id is a UUIDv7 with the week of the send time and the recipient's shard.
 func TestNewID_WeekAndShard(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	for _, at := range []time.Time{
@@ -19,7 +19,7 @@ func TestNewID_WeekAndShard(t *testing.T) {
 		for key := range int64(300) {
 			id := push.NewID(at, key-150)
 			if id.Version() != 7 || id.Variant() != uuid.RFC4122 {
-				t.Fatalf("%s is of version %d", id, id.Version())
+				t.Fatalf("%s has version %d", id, id.Version())
 			}
 			if want := at.UTC().Truncate(7 * 24 * time.Hour); !push.WeekOf(id).Equal(want) || want.Weekday() != time.Monday {
 				t.Errorf("%s: %s, want %s", id, push.WeekOf(id), want)

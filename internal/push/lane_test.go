@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestLanes_CoverAllShards: however many lanes there are, each recipient belongs to exactly one of them.
+// TestLanes_CoverAllShards checks that each recipient belongs to exactly one lane, for every number of lanes.
 func TestLanes_CoverAllShards(t *testing.T) {
 	for n := 1; n <= push.Shards; n *= 2 {
 		lanes := push.Lanes(n)
@@ -19,7 +19,7 @@ func TestLanes_CoverAllShards(t *testing.T) {
 			}
 			l := push.LaneOf(lanes, key)
 			if s := push.Shard(key); found != 1 || s < l.First || s > l.Last {
-				t.Fatalf("%d lanes: recipient %d is in %d of them; LaneOf says %s", n, key, found, l)
+				t.Fatalf("%d lanes: recipient %d is in %d of them; LaneOf returns %s", n, key, found, l)
 			}
 		}
 	}

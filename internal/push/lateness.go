@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Lateness is a histogram of how late pushes were sent, which can be added to another one. The buckets grow by 4 % each, so what it
-// says of a time is at most 2 % wrong. It is a DDSketch: https://www.vldb.org/pvldb/vol12/p2195-masson.pdf
+// Lateness is a histogram of how late pushes were sent. Histograms can be added up. Each bucket is 4 % wider than the
+// one before, so a quantile is at most 2 % wrong. It is a DDSketch: https://www.vldb.org/pvldb/vol12/p2195-masson.pdf
 type Lateness map[int16]int64
 
-// LatenessGrowth is by how much the upper bound of a bucket, in milliseconds, is larger than that of the one before. That of
-// bucket 0 is a millisecond.
+// LatenessGrowth is the ratio of the upper bounds of a bucket and the one before. The upper bound of bucket 0 is a
+// millisecond.
 const LatenessGrowth = 1.04
 
 // Add adds a histogram to this one.
@@ -22,8 +22,8 @@ func (l Lateness) Add(other Lateness) {
 	}
 }
 
-// Quantile is how late that part of the pushes was at most, in milliseconds: 0.5 for half of them. It is 0 for an empty histogram,
-// and within a millisecond.
+// Quantile returns the lateness, in milliseconds, that a part q of the pushes did not exceed: 0.5 for half of them. It
+// is 0 for an empty histogram and for less than a millisecond.
 func (l Lateness) Quantile(q float64) float64 {
 	var all, below int64
 	for _, n := range l {
@@ -40,7 +40,7 @@ func (l Lateness) Quantile(q float64) float64 {
 	return 0
 }
 
-// Bytes is the histogram as Postgres keeps it.
+// Bytes encodes the histogram for Postgres.
 func (l Lateness) Bytes() []byte {
 	b, last := make([]byte, 0, 3*len(l)), int16(0)
 	for _, bucket := range slices.Sorted(maps.Keys(l)) {
@@ -51,7 +51,7 @@ func (l Lateness) Bytes() []byte {
 	return b
 }
 
-// AddBytes adds a histogram as Postgres keeps it.
+// AddBytes adds a histogram that [Lateness.Bytes] has encoded.
 func (l Lateness) AddBytes(b []byte) {
 	bucket := int16(0)
 	for len(b) > 0 {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestLateness_Quantile: what the histogram says is at most 2 % from what the sorted times say, however it was put together.
+// TestLateness_Quantile checks that quantiles are at most 2 % off the sorted times, also for sums of histograms.
 func TestLateness_Quantile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{1, 2, 3, 100, 5000} {
@@ -41,12 +41,12 @@ func TestLateness_Quantile(t *testing.T) {
 	}
 }
 
-// bucketOf is the bucket of a time, as the store finds it.
+// bucketOf returns the bucket of a time, as the store computes it.
 func bucketOf(late time.Duration) int16 {
 	return int16(math.Ceil(math.Log(float64(late)/float64(time.Millisecond)) / math.Log(LatenessGrowth)))
 }
 
-// TestLateness_Edges: what is on time is 0; and nothing is nothing.
+// TestLateness_Edges checks that punctual pushes give 0, and an empty histogram gives 0.
 func TestLateness_Edges(t *testing.T) {
 	if got := (Lateness{0: 5}).Quantile(0.99); got != 0 {
 		t.Error(got)
@@ -54,5 +54,5 @@ func TestLateness_Edges(t *testing.T) {
 	if got := (Lateness{}).Quantile(0.5); got != 0 {
 		t.Error(got)
 	}
-	Lateness{}.AddBytes([]byte{255}) // what is cut off adds nothing
+	Lateness{}.AddBytes([]byte{255}) // a truncated histogram adds nothing
 }

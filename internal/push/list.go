@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Filter chooses among a tenant's pushes. Zero fields choose all.
+// Filter selects pushes of a tenant. Zero fields select all.
 type Filter struct {
 	Recipient, Channel, Category string
 	Reason                       string // why the last attempt failed, or why the push ended
@@ -15,13 +15,13 @@ type Filter struct {
 	From, Until                  time.Time // From ≤ send time < Until
 }
 
-// Position is a place in a list of pushes: behind the push with this send time and id.
+// Position is a position in a list of pushes: after the push with this send time and id.
 type Position struct {
 	SendAt time.Time
 	ID     uuid.UUID
 }
 
-// Page is a part of a list of pushes. Next is where the next part begins; nil: this is the last one.
+// Page is a page of pushes. Next is where the next page begins; nil: this is the last one.
 type Page struct {
 	Pushes []Push
 	Next   *Position

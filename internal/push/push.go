@@ -15,83 +15,83 @@ type Push struct {
 	Recipient string // the tenant's own opaque id, 1–128 printable bytes
 	Channel   string
 	Category  string
-	To        string          // the address, where the channel needs one
-	Message   json.RawMessage // a JSON object, handed to the provider as it came
+	To        string          // the address, if the channel needs one
+	Message   json.RawMessage // a JSON object, passed to the provider unchanged
 	Metadata  json.RawMessage // a JSON object, or nil
-	Rendering json.RawMessage // makes the message again, as it has the time of its sending in it; nil: it has not
+	Rendering json.RawMessage // renders the message at the time of sending, if it contains that time; else nil
 
-	RequestedSendAt time.Time     // what the caller asked for, rounded up to a second
-	SendAt          time.Time     // the promise: the place that the push holds in the quota
-	NextAt          time.Time     // when to try next: SendAt at first, later after retries and deferrals
-	ExpiresAt       time.Time     // from here on it is not sent any more
-	TTL             time.Duration // ExpiresAt moves with SendAt, so long behind it; 0: the caller fixed ExpiresAt
-	Bulk            bool          // the tenant has many for the same second: those of others come first
+	RequestedSendAt time.Time     // the requested time, rounded up to a second
+	SendAt          time.Time     // the promised time: the place of the push in the quota
+	NextAt          time.Time     // the time of the next attempt: SendAt at first, later after retries and deferrals
+	ExpiresAt       time.Time     // the push is not sent at or after this time
+	TTL             time.Duration // ExpiresAt stays this long after SendAt; 0: the caller fixed ExpiresAt
+	Bulk            bool          // the tenant has many pushes for the same second: other tenants' pushes go first
 
 	Status            Status
-	Gen               int64 // grows whenever the plan changes: a claim that read another Gen changes nothing
+	Gen               int64 // grows with every change of the plan: a claim that read another Gen changes nothing
 	Attempts          int
 	LastError         string // why the last attempt failed, or why the push ended
 	PossiblyDelivered bool   // an attempt ended with an unknown outcome
 	Held              Hold   // why it was last not sent when it was due; zero: it was not held
 
-	IdempotencyID   uuid.UUID // stands for the tenant's Idempotency-Key; zero without one
-	IdempotencyHash []byte    // SHA-256 of the request that bore it; nil without one
-	RequestMember   uuid.UUID // stands for the key and the number of the push in that request; only until it is booked
-	Campaign        uuid.UUID // that it is of; zero: of none
+	IdempotencyID   uuid.UUID // identifies the tenant's Idempotency-Key; zero without one
+	IdempotencyHash []byte    // SHA-256 of the request with that key; nil without one
+	RequestMember   uuid.UUID // identifies the key and the push's number in that request; only until it is booked
+	Campaign        uuid.UUID // the campaign of the push; zero: none
 	Retry           RetryLinks
-	RequestID       string // the X-Request-Id of the request that submitted it; empty: not known
+	RequestID       string // the X-Request-Id of the submit; "": not known
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
-	Sends []Send // oldest first; filled only where a single push is read
+	Sends []Send // oldest first; set only if a single push is read
 }
 
-// Hold says why a due push was not sent.
+// Hold is the reason why a due push was not sent.
 type Hold struct {
-	By    string    // the name of a rule or of quiet hours, or [PausedCampaign]; empty: it was not held
+	By    string    // the name of a rule or of quiet hours, or [PausedCampaign]; "": it was not held
 	Since time.Time // when it was due, or when the pause began if that was later
-	Until time.Time // when it may be sent, or could be; zero: not known
+	Until time.Time // when it may be sent; zero: not known
 }
 
-// PausedCampaign holds pushes of a campaign that is paused. No rule has such a name.
+// PausedCampaign holds the pushes of a paused campaign. No rule has this name.
 const PausedCampaign = "pause:campaign"
 
-// RetryLinks says which pushes a push retries, and which retries it has. Zero ids stand for none.
+// RetryLinks link a push to the pushes that it retries, and to its own retries. Zero ids mean none.
 type RetryLinks struct {
-	Of     uuid.UUID // the push that it retries
-	First  uuid.UUID // of all pushes that were retried one after the other, up to this one
+	Of     uuid.UUID // the push that this one retries
+	First  uuid.UUID // the first push of the chain of retries up to this one
 	Doubt  bool      // one of them may have been delivered
-	Latest uuid.UUID // of the first one: the latest of all retries; filled only where pushes are read by their ids
+	Latest uuid.UUID // on the first push: the latest of all retries; set only if pushes are read by id
 }
 
 // Send is one delivery attempt.
 type Send struct {
 	Attempt           int // 1, 2, …
 	StartedAt         time.Time
-	EndedAt           time.Time // zero while the attempt is under way
-	Outcome           Outcome   // empty while the attempt is under way
+	EndedAt           time.Time // zero while the attempt runs
+	Outcome           Outcome   // "" while the attempt runs
 	ProviderMessageID string
 	Error             string
 }
 
-// Outcome says what became of one attempt.
+// Outcome is the outcome of one attempt.
 type Outcome string
 
 // The outcomes of an attempt.
 const (
-	Delivered Outcome = "delivered" // the provider took it
-	Refused   Outcome = "refused"   // surely not delivered
+	Delivered Outcome = "delivered" // the provider accepted it
+	Refused   Outcome = "refused"   // certainly not delivered
 	Unknown   Outcome = "unknown"   // may have been delivered
 )
 
-// WakeUp is the queue's task: something is due in a lane. It carries ids only and decides nothing: the worker that it
-// wakes asks Postgres what to do.
+// WakeUp is the queue's task: something is due in a lane. It carries only ids and decides nothing. The woken worker
+// asks Postgres what to do.
 type WakeUp struct {
 	Lane Lane
 	At   time.Time // when to wake up, by Postgres' clock
-	Part int       // 0, 1, …: so many are armed for the same time that several workers can help
+	Part int       // 0, 1, …: several parts are armed for the same time, so that several workers can help
 
-	// In is how far away At was, by Postgres' clock, when the wake-up was made: for a queue whose clock is another
-	// one. It does not travel.
+	// In was the time until At, by Postgres' clock, when the wake-up was created. It serves a queue with another clock.
+	// It does not travel.
 	In time.Duration `json:"-"`
 }

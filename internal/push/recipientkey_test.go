@@ -8,8 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestRecipientKey pins keys down: they are stored, and name locks that old
-// and new programs share while one replaces the other.
+// TestRecipientKey pins keys: they are stored, and name locks that old and new programs share during an upgrade.
 func TestRecipientKey(t *testing.T) {
 	a, b := uuid.MustParse("00000000-0000-0000-0000-00000000000a"), uuid.MustParse("00000000-0000-0000-0000-00000000000b")
 	if got, want := push.RecipientKey(a, "anna"), int64(-8937435999914826808); got != want {

@@ -7,63 +7,63 @@ import (
 	"github.com/google/uuid"
 )
 
-// SendFilter chooses among a tenant's attempts. Zero fields choose all.
+// SendFilter selects attempts of a tenant. Zero fields select all.
 type SendFilter struct {
 	Recipient, Channel, Category string
 	Campaign                     uuid.UUID
 	Outcome                      Outcome
-	From, Until                  time.Time // From ≤ when it began < Until
+	From, Until                  time.Time // From ≤ its start < Until
 }
 
-// SendRecord is an attempt that has ended, with the push that it was of.
+// SendRecord is an attempt that has ended, with its push.
 type SendRecord struct {
 	Push                         uuid.UUID
 	Recipient, Channel, Category string
-	Campaign                     uuid.UUID // zero: of none
-	SendAt                       time.Time // the promise; zero: it was not written down then
+	Campaign                     uuid.UUID // zero: none
+	SendAt                       time.Time // the promised time; zero: it was not recorded then
 	Send
 }
 
-// SendPosition is a place in a list of attempts: behind the one that began at this time, of this push.
+// SendPosition is a position in a list of attempts: after the one with this start and push.
 type SendPosition struct {
 	StartedAt time.Time
 	Push      uuid.UUID
 }
 
-// SendPage is a part of a list of attempts. Next is where the next part begins; nil: this is the last one.
+// SendPage is a page of attempts. Next is where the next page begins; nil: this is the last one.
 type SendPage struct {
 	Sends []SendRecord
 	Next  *SendPosition
 }
 
-// RefusalFilter chooses among a tenant's refusals. Zero fields choose all.
+// RefusalFilter selects refusals of a tenant. Zero fields select all.
 type RefusalFilter struct {
 	Recipient   string
 	Campaign    uuid.UUID
 	Rule        string
-	From, Until time.Time // From ≤ when it was refused < Until
+	From, Until time.Time // From ≤ time of the refusal < Until
 }
 
 // RefusalRecord is a push that was refused.
 type RefusalRecord struct {
 	At                           time.Time
 	Recipient, Channel, Category string
-	Campaign                     uuid.UUID // zero: of none
-	Line                         int       // of the campaign's audience
-	RequestedSendAt              time.Time // zero: as soon as could be
-	Reason                       string    // by the name of the API's problem
-	Rules                        []string  // that have refused it
+	Campaign                     uuid.UUID // zero: none
+	Line                         int       // the line of the campaign's audience
+	RequestedSendAt              time.Time // zero: as soon as possible
+	Reason                       string    // the name of the API's problem
+	Rules                        []string  // the rules that refused it
 	Conflicts                    json.RawMessage
 }
 
-// RefusalPosition is a place in a list of refusals: behind the one of this time, campaign and line.
+// RefusalPosition is a position in a list of refusals: after the one with this time, campaign and line.
 type RefusalPosition struct {
 	At       time.Time
 	Campaign uuid.UUID
 	Line     int
 }
 
-// RefusalPage is a part of a list of refusals. Next is where the next part begins; nil: this is the last one.
+// RefusalPage is a page of refusals. Next is where the next page begins; nil: this is the last one.
 type RefusalPage struct {
 	Refusals []RefusalRecord
 	Next     *RefusalPosition

@@ -8,30 +8,30 @@ import (
 	"github.com/google/uuid"
 )
 
-// Schedule is a push, or a campaign, that is sent again and again, at the times that a cron expression says on the clocks of a zone.
+// Schedule repeats a push or a campaign at the times of a cron expression in a zone.
 type Schedule struct {
 	ID, Tenant           uuid.UUID
 	Name, Cron, TimeZone string
-	Pattern              Pattern   // of the pushes; without a recipient if there is a campaign
-	Campaign             uuid.UUID // the pattern of the campaigns; Nil: there is none
+	Pattern              Pattern   // the pushes; without a recipient if there is a campaign
+	Campaign             uuid.UUID // the campaign to copy; Nil: none
 	CatchUp              CatchUp
 	Paused               bool
-	Until                time.Time // no occurrence is at this time or behind it; zero: there is no such time
+	Until                time.Time // exclusive end of the occurrences; zero: no end
 	CreatedAt, UpdatedAt time.Time
 
-	Began  time.Time // from when on an @every counts
-	Done   time.Time // all occurrences up to here are on record
-	NextAt time.Time // the first occurrence after Done; zero: there is none
+	Began  time.Time // the origin of the intervals of an @every
+	Done   time.Time // all occurrences up to here are recorded
+	NextAt time.Time // the first occurrence after Done; zero: none
 }
 
 // The states of a schedule.
 const (
 	ScheduleActive = "active"
-	SchedulePaused = "paused" // its occurrences are skipped
-	ScheduleEnded  = "ended"  // there are no more
+	SchedulePaused = "paused" // occurrences are skipped
+	ScheduleEnded  = "ended"  // no more occurrences
 )
 
-// Status is the state of the schedule.
+// Status returns the state of the schedule.
 func (p *Schedule) Status() string {
 	switch {
 	case p.NextAt.IsZero():
@@ -42,27 +42,27 @@ func (p *Schedule) Status() string {
 	return ScheduleActive
 }
 
-// Pattern is what each push of a schedule is like, as the API writes it.
+// Pattern is the template of each push of a schedule, as the API writes it.
 type Pattern struct {
 	Recipient  string          `json:"recipient"`
-	Channel    string          `json:"channel,omitempty"` // empty: the default one
+	Channel    string          `json:"channel,omitempty"` // "": the default channel
 	Category   string          `json:"category,omitempty"`
 	To         string          `json:"to,omitempty"`
 	Message    json.RawMessage `json:"message"`
 	Template   bool            `json:"template,omitempty"`  // the strings of the message are templates
-	Variables  json.RawMessage `json:"variables,omitempty"` // that they know; an object
+	Variables  json.RawMessage `json:"variables,omitempty"` // variables of the templates; an object
 	Metadata   json.RawMessage `json:"metadata,omitempty"`
 	OnConflict string          `json:"on_conflict,omitempty"` // reject or defer
 
 	Latest       time.Time `json:"latest,omitzero"`
 	ExpiresAt    time.Time `json:"expires_at,omitzero"`
-	ExpiresAfter Span      `json:"expires_after,omitzero"` // after each push's send time, if that is earlier than ExpiresAt; zero: see there
+	ExpiresAfter Span      `json:"expires_after,omitzero"` // after each push's send time, if that is earlier than ExpiresAt; zero: ExpiresAt applies
 }
 
-// Span is a duration that JSON has as a text, such as 4h.
+// Span is a duration that JSON represents as text, such as 4h.
 type Span time.Duration
 
-// String is the duration without minutes and seconds that are zero.
+// String returns the duration without zero minutes and seconds.
 func (s Span) String() string {
 	text := time.Duration(s).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -84,54 +84,54 @@ func (s *Span) UnmarshalText(text []byte) error {
 	return err
 }
 
-// CatchUp says what becomes of occurrences that were missed while nothing ran.
+// CatchUp selects what happens to occurrences that were missed while no worker ran.
 type CatchUp string
 
 // The ways to catch up.
 const (
-	CatchUpSkip CatchUp = "skip" // none of them is done
-	CatchUpLast CatchUp = "last" // the latest of them is done
+	CatchUpSkip CatchUp = "skip" // all of them are skipped
+	CatchUpLast CatchUp = "last" // only the latest one is submitted
 )
 
-// RunOutcome is what became of an occurrence.
+// RunOutcome is the outcome of an occurrence.
 type RunOutcome string
 
-// The outcomes of occurrences. One that has none was begun.
+// The outcomes of occurrences. An occurrence that was only begun has none.
 const (
-	RunSubmitted RunOutcome = "submitted" // Push is the push, or Campaign the campaign
-	RunRefused   RunOutcome = "refused"   // Reason says why
+	RunSubmitted RunOutcome = "submitted" // Push or Campaign names the result
+	RunRefused   RunOutcome = "refused"   // Reason gives the reason
 	RunSkipped   RunOutcome = "skipped"   // Reason is missed or paused
 )
 
-// Run is what became of one occurrence of a schedule.
+// Run is one occurrence of a schedule and its outcome.
 type Run struct {
 	Schedule uuid.UUID
 	At       time.Time
 	Outcome  RunOutcome
-	Push     uuid.UUID // of one that was submitted
-	Campaign uuid.UUID // the same, of a campaign
+	Push     uuid.UUID // the submitted push
+	Campaign uuid.UUID // the submitted campaign
 	Reason   string
-	Rules    []string // that have refused it
-	Detail   string   // more about the reason; empty: there is nothing more to say
+	Rules    []string // the rules that refused it
+	Detail   string   // explains the reason; "": nothing to add
 }
 
-// Occurrence is an occurrence that was begun, and is to be submitted.
+// Occurrence is an occurrence that was begun and must be submitted.
 type Occurrence struct {
 	Schedule Schedule
 	At       time.Time
 	Late     time.Duration // by Postgres' clock
-	Begun    time.Duration // for how long it has been begun
-	Caps     OwnCaps       // of its tenant
+	Begun    time.Duration // the time since it was begun
+	Caps     OwnCaps       // the tenant's caps
 }
 
 // SchedulePage is a page of a list of schedules.
 type SchedulePage struct {
 	Schedules []Schedule
-	Next      uuid.UUID // behind which the next page begins; Nil: this is the last one
+	Next      uuid.UUID // the schedule after which the next page begins; Nil: this is the last one
 }
 
-// RunPage is a page of what became of a schedule's occurrences, the latest first.
+// RunPage is a page of a schedule's occurrences and outcomes, the latest first.
 type RunPage struct {
 	Runs []Run
-	Next time.Time // before which the next page begins; zero: this is the last one
+	Next time.Time // the time before which the next page begins; zero: this is the last one
 }

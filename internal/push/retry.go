@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// Retry says how a channel tries again.
+// Retry is the retry policy of a channel.
 type Retry struct {
 	MaxAttempts   int           // at least 1
 	First, Max    time.Duration // the backoff doubles from First up to Max
 	FailOnUnknown bool          // give up rather than risk a second delivery
 }
 
-// Attempt is what is known when an attempt ends.
+// Attempt is the result of an attempt.
 type Attempt struct {
 	Number     int // 1 for the first
 	Outcome    Outcome
-	Final      bool          // refused for good: trying again is pointless
-	RetryAfter time.Duration // the provider asked to wait so long; 0 if it did not
+	Final      bool          // refused permanently: trying again is pointless
+	RetryAfter time.Duration // the wait that the provider asked for; 0 if none
 	Error      string
 }
 
-// Resolution is what becomes of a push after an attempt.
+// Resolution is the new state of a push after an attempt.
 type Resolution struct {
 	Status Status        // Sent, Failed or Scheduled
 	Delay  time.Duration // until the next attempt, for Scheduled
 	Reason string        // why, for Failed and Scheduled
 }
 
-// After decides what becomes of a push after an attempt, when left remains of its time to live. The push's seed
-// spreads the retries of many pushes: the same seed and attempt always give the same delay.
+// After returns the new state of a push after an attempt, given the time left until it expires. seed spreads the
+// retries of different pushes: the same seed and attempt always give the same delay.
 func (r Retry) After(a Attempt, left time.Duration, seed []byte) Resolution {
 	delay := max(r.backoff(a.Number, seed), a.RetryAfter)
 	switch {
@@ -58,8 +58,8 @@ func (r Retry) backoff(attempt int, seed []byte) time.Duration {
 	return d - Spread(d, seed, attempt)
 }
 
-// Spread is a part of a pause, up to a fifth, by which to change it, so that what failed together does not come back
-// together. The same seed and attempt always give the same.
+// Spread returns a part of a pause, up to a fifth. Shortening pauses by it keeps pushes that failed together from
+// coming back together. The same seed and attempt always give the same part.
 func Spread(pause time.Duration, seed []byte, attempt int) time.Duration {
 	h := fnv.New32a()
 	h.Write(seed)
@@ -67,7 +67,7 @@ func Spread(pause time.Duration, seed []byte, attempt int) time.Duration {
 	return time.Duration(float64(pause) * 0.2 * float64(h.Sum32()) / (1 << 32))
 }
 
-// attempts is a number of them in words.
+// attempts returns a number of attempts in words.
 func attempts(n int) string {
 	if n == 1 {
 		return "1 attempt"

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestRetry_After goes through the ends of an attempt. The channel tries five
-// times, a second apart at first; the delays here leave no room for spreading.
+// TestRetry_After covers the ends of an attempt. The channel tries five times, starting a second apart; the delays here
+// leave no room for spreading.
 func TestRetry_After(t *testing.T) {
 	const hour = time.Hour
 	retry := push.Retry{MaxAttempts: 5, First: time.Second, Max: time.Minute}
@@ -34,7 +34,7 @@ func TestRetry_After(t *testing.T) {
 		{"delivered, where unknown fails", failing, push.Attempt{Number: 1, Outcome: push.Delivered}, hour, push.Resolution{Status: push.Sent}},
 		{"refused", retry, busy, hour, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "busy"}},
 		{"refused, where unknown fails", failing, busy, hour, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "busy"}},
-		{"refused for good", retry, final(busy), hour, push.Resolution{Status: push.Failed, Reason: "busy"}},
+		{"refused permanently", retry, final(busy), hour, push.Resolution{Status: push.Failed, Reason: "busy"}},
 		{"unknown", retry, lost, hour, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "reset"}},
 		{"unknown, where that fails", failing, lost, hour, push.Resolution{Status: push.Failed, Reason: "outcome unknown, and on_unknown is fail: reset"}},
 		{"one attempt left", retry, numbered(busy, 4), hour, push.Resolution{Status: push.Scheduled, Delay: 30 * time.Second, Reason: "busy"}},
@@ -53,7 +53,7 @@ func TestRetry_After(t *testing.T) {
 	}
 }
 
-// TestRetry_Backoff holds every delay to the doubling series, less up to a fifth.
+// TestRetry_Backoff compares every delay with the doubling series, less up to a fifth.
 func TestRetry_Backoff(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 100, First: 5 * time.Second, Max: time.Minute}
 	full := []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, time.Minute, time.Minute}
@@ -70,7 +70,7 @@ func TestRetry_Backoff(t *testing.T) {
 		}
 		refused.RetryAfter = 10 * time.Minute
 		if asked := retry.After(refused, time.Hour, seed).Delay; asked != 10*time.Minute {
-			t.Fatalf("the provider asked for 10m, it gets %s", asked)
+			t.Fatalf("the provider asked for 10m, the delay is %s", asked)
 		}
 	})
 }

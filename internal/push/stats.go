@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// StatsBy is what the numbers of a tenant are grouped by.
+// StatsBy is the dimension that statistics are grouped by.
 type StatsBy string
 
-// The ways to group numbers.
+// The dimensions.
 const (
 	ByHour     StatsBy = "hour"
 	ByDay      StatsBy = "day"
@@ -19,12 +19,12 @@ const (
 	ByRule     StatsBy = "rule"
 )
 
-// Stat are the numbers of a group.
+// Stat holds the numbers of one group.
 type Stat struct {
-	At       time.Time // of groups by hour or day: when it began
-	Key      string    // of the others; empty: of pushes without one
+	At       time.Time // for groups by hour or day: its start
+	Key      string    // for other groups; "": pushes without one
 	Accepted int64
-	Deferred int64 // of the accepted ones
+	Deferred int64 // part of Accepted
 	Refused  int64
 	Sent     int64
 	Failed   int64
@@ -33,53 +33,53 @@ type Stat struct {
 	Late     Lateness // of the sent ones
 }
 
-// Submitted is how many were submitted.
+// Submitted returns the number of submitted pushes.
 func (s *Stat) Submitted() int64 { return s.Accepted + s.Refused }
 
-// StatsQuery asks for the numbers of the hours of UTC that begin from one time on and before another.
+// StatsQuery selects the hours of UTC that begin in [From, Until).
 type StatsQuery struct {
 	By          StatsBy
 	From, Until time.Time // whole hours
 }
 
-// Stats are the groups, in the order of their times or keys, as of a moment.
+// Stats are the groups, sorted by time or key, as of a moment.
 type Stats struct {
 	Groups []Stat
 	AsOf   time.Time
-	Cut    bool // there are more groups than are returned
+	Cut    bool // some groups were left out
 }
 
-// RefusedCount is how many pushes of a kind were refused in an hour: all of them, or those by one rule.
+// RefusedCount is the number of pushes of a kind that were refused in an hour, in total or by one rule.
 type RefusedCount struct {
 	Tenant            uuid.UUID
-	Hour              time.Time // of UTC
+	Hour              time.Time // in UTC
 	Channel, Category string
 	Campaign          uuid.UUID
-	Rule              string // empty: all of them
+	Rule              string // "": in total
 	Pushes            int
 }
 
-// AheadQuery asks for what is booked for the hours of UTC that begin from one time on and before another.
+// AheadQuery selects the pushes booked for the hours of UTC that begin in [From, Until).
 type AheadQuery struct {
 	From, Until       time.Time // whole hours
 	By                StatsBy   // [ByHour] or [ByDay]
-	Split             StatsBy   // [ByChannel], [ByCategory] or [ByCampaign]: of what the parts of each hour or day are; "": there are none
-	Channel, Category string    // empty: all
+	Split             StatsBy   // [ByChannel], [ByCategory] or [ByCampaign]: the dimension of the parts; "": no parts
+	Channel, Category string    // "": all
 	Campaign          uuid.UUID // zero: all
 }
 
-// AheadCount is how many pushes wait for a send time in an hour or a day.
+// AheadCount is the number of pushes scheduled in an hour or a day.
 type AheadCount struct {
-	At     time.Time // when it begins
+	At     time.Time // its start
 	Pushes int64
-	Parts  []AheadPart // the largest ones, that first
+	Parts  []AheadPart // the largest ones, in descending order
 }
 
-// MostParts is how many parts of an hour or a day are told apart.
+// MostParts is the maximum number of parts of an hour or a day.
 const MostParts = 10
 
-// AheadPart is how many of these pushes have the same channel, category or campaign.
+// AheadPart is the number of these pushes with one channel, category or campaign.
 type AheadPart struct {
-	Key    string // empty: those without one
+	Key    string // "": those without one
 	Pushes int64
 }

@@ -1,6 +1,6 @@
 package push
 
-// Status is where a push stands.
+// Status is the state of a push.
 type Status string
 
 // The states of a push. The last four are final.
@@ -19,16 +19,16 @@ var Statuses = []Status{Scheduled, Sending, Sent, Failed, Canceled, Expired}
 // Arrow is one legal change of state.
 type Arrow struct {
 	From, To Status
-	When     string // what happens, in one phrase
+	When     string // the event, in one phrase
 }
 
-// Arrows is the state machine. The store's updates, docs/states.md and the tests are held to it.
+// Arrows is the state machine. The store's updates, docs/states.md and the tests follow it.
 var Arrows = []Arrow{
 	{Scheduled, Sending, "a worker claims it"},
-	{Sending, Sent, "the provider took it"},
-	{Sending, Failed, "refused for good, or attempts or time are used up"},
+	{Sending, Sent, "the provider accepted it"},
+	{Sending, Failed, "refused permanently, or attempts or time are used up"},
 	{Sending, Scheduled, "it will be tried again"},
 	{Scheduled, Canceled, "the tenant cancels it"},
 	{Scheduled, Expired, "its expiry passed before it could be sent"},
-	{Scheduled, Sent, "a provider's late answer says that an attempt given up for lost was delivered"},
+	{Scheduled, Sent, "a late answer of the provider reports that an attempt counted as lost was delivered"},
 }

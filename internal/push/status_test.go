@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestStatus states for every state what follows from the arrows.
+// TestStatus lists the next states of every state.
 func TestStatus(t *testing.T) {
 	for _, row := range []struct {
 		status push.Status
@@ -47,7 +47,7 @@ func next(from push.Status) (to []push.Status) {
 	return to
 }
 
-// leads follows the arrows from one state to another.
+// leads reports whether the arrows lead from one state to another.
 func leads(from, to push.Status) bool {
 	seen := []push.Status{from}
 	for i := 0; i < len(seen); i++ {
@@ -65,10 +65,10 @@ func TestStatus_Arrows(t *testing.T) {
 	seen := map[pair]bool{}
 	for _, a := range push.Arrows {
 		if !slices.Contains(push.Statuses, a.From) || !slices.Contains(push.Statuses, a.To) || a.From == a.To {
-			t.Errorf("%s → %s joins no two states", a.From, a.To)
+			t.Errorf("%s → %s does not connect two states", a.From, a.To)
 		}
 		if a.When == "" || seen[pair{a.From, a.To}] {
-			t.Errorf("%s → %s says nothing or stands twice", a.From, a.To)
+			t.Errorf("%s → %s has no text or is a duplicate", a.From, a.To)
 		}
 		seen[pair{a.From, a.To}] = true
 	}

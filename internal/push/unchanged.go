@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// Unchanged are times of which one must be that of the last change of what is to be changed now; nil: any may be. A zero time is never
-// that.
+// Unchanged lists acceptable times of the last change; nil accepts any. A zero time never matches.
 type Unchanged []time.Time
 
-// Check returns a [*StaleError] for what was last changed at another time.
+// Check returns a [*StaleError] unless updatedAt is acceptable.
 func (u Unchanged) Check(updatedAt time.Time) error {
 	if u == nil || slices.ContainsFunc(u, updatedAt.Equal) {
 		return nil
@@ -17,10 +16,10 @@ func (u Unchanged) Check(updatedAt time.Time) error {
 	return &StaleError{UpdatedAt: updatedAt}
 }
 
-// StaleError says that somebody else has changed what a change was made for.
+// StaleError rejects a change because another caller changed the same thing since it was read.
 type StaleError struct{ UpdatedAt time.Time }
 
-// Error says when it was changed.
+// Error names the time of the other change.
 func (e *StaleError) Error() string {
-	return "it was changed by somebody else at " + e.UpdatedAt.UTC().Format(time.RFC3339Nano) + "; read it again"
+	return "it was changed by another caller at " + e.UpdatedAt.UTC().Format(time.RFC3339Nano) + "; read it again"
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Webhook is an endpoint of a tenant that is told events.
+// Webhook is an endpoint of a tenant that receives events.
 type Webhook struct {
 	ID             uuid.UUID
 	Tenant         uuid.UUID
@@ -20,10 +20,10 @@ type Webhook struct {
 	DisabledReason string
 }
 
-// DeliveryStatus is where the delivery of an event stands.
+// DeliveryStatus is the state of the delivery of an event.
 type DeliveryStatus string
 
-// The states of a delivery. The last two are final, but for a replay.
+// The states of a delivery. The last two are final, except for a replay.
 const (
 	DeliveryWaiting   DeliveryStatus = "waiting"
 	DeliverySending   DeliveryStatus = "sending"
@@ -34,30 +34,30 @@ const (
 // DeliveryStatuses lists the states, in the order of life.
 var DeliveryStatuses = []DeliveryStatus{DeliveryWaiting, DeliverySending, DeliveryDelivered, DeliveryFailed}
 
-// Delivery is an event on its way to a webhook.
+// Delivery is the delivery of an event to a webhook.
 type Delivery struct {
 	ID         uuid.UUID
 	Seq        int64     // grows with every event
-	Push       uuid.UUID // Nil: it is about no push
+	Push       uuid.UUID // Nil: the event concerns no push
 	Event      Event
 	Payload    json.RawMessage
 	Status     DeliveryStatus
 	Attempts   int
-	NextAt     time.Time // of DeliveryWaiting: when it is tried next, at the earliest
-	LastStatus int       // of the last answer; 0: there was none
+	NextAt     time.Time // for DeliveryWaiting: the earliest time of the next attempt
+	LastStatus int       // HTTP status of the last answer; 0: none
 	LastError  string    // why the last attempt failed
 	CreatedAt  time.Time
 	EndedAt    time.Time // zero until it ends
 }
 
-// DeliveryFilter chooses among a webhook's deliveries. Zero fields choose all.
+// DeliveryFilter selects deliveries of a webhook. Zero fields select all.
 type DeliveryFilter struct {
 	Status DeliveryStatus
 	Event  Event
 	Push   uuid.UUID
 }
 
-// DeliveryPage is a part of a list. Next is the Seq before which the next part begins; 0: this is the last one.
+// DeliveryPage is a page of deliveries. Next is the Seq before which the next page begins; 0: this is the last one.
 type DeliveryPage struct {
 	Deliveries []Delivery
 	Next       int64

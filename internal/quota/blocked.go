@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Interval is a stretch of time in which Rule has no place left because of Bookings. A zero From or Until means without
-// end. Until is never a part of it. From is one only if FromClosed: periods begin with a blocked instant, and what a
-// rolling window blocks is open at both ends.
+// Interval is a stretch of time in which Rule has no place left because of Bookings. A zero From or Until means no
+// bound. Until is always excluded. From is included only if FromClosed: a period also blocks its first instant, while a
+// rolling window blocks an interval that is open at both ends.
 type Interval struct {
 	From, Until time.Time
 	FromClosed  bool
@@ -20,12 +20,12 @@ func (i Interval) Covers(t time.Time) bool {
 	return (i.From.IsZero() || t.After(i.From) || i.FromClosed && t.Equal(i.From)) && (i.Until.IsZero() || t.Before(i.Until))
 }
 
-// touches reports whether a time of [from, until) lies inside the interval.
+// touches reports whether the interval and [from, until) overlap.
 func (i Interval) touches(from, until time.Time) bool {
 	return (i.From.IsZero() || i.From.Before(until)) && (i.Until.IsZero() || i.Until.After(from))
 }
 
-// Blocked returns the intervals, as far as they touch [from, until), in which nothing can be booked beside the bookings
+// Blocked returns the intervals that overlap [from, until) and in which nothing more can be booked, given the bookings
 // of a timeline. They are sorted by their beginning, and may overlap.
 func (p Policy) Blocked(line Timeline, from, until time.Time) []Interval {
 	var blocked []Interval

@@ -15,14 +15,14 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Cache is a copy of recipients' bookings in Redis. It knows at once that a place is taken, so that a refusal costs
-// Postgres one read, without a lock, a transaction or a commit. It decides nothing.
+// Cache is a copy of recipients' bookings in Redis. It lets the caller refuse a taken time with a single read of
+// Postgres, without a lock, a transaction or a commit. It decides nothing.
 //
-// The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes
-// later, used or not. So every error in the cache ends by itself. While Redis does not answer, everything is [Cold].
+// The cache is disposable. A recipient's bookings are loaded when one of them is booked, and expire ten minutes later,
+// used or not. So every error in the cache heals by itself. While Redis does not answer, every recipient is [Cold].
 //
-// What a submit has found out is told behind its caller's back: Fill, Add, Drop, Skip and Forget return at once, gather, and
-// share an exchange with Redis. If Redis is too slow for them, some are left out.
+// Updates run in the background: Fill, Add, Drop, Skip and Forget return at once, and share an exchange with Redis. If
+// Redis is too slow, some updates are dropped.
 type Cache struct {
 	redis *redisscript.Runner
 	later groupcommit.Group[redisscript.Call, struct{}]
@@ -30,26 +30,26 @@ type Cache struct {
 	refused groupcommit.Group[refusal, struct{}]
 }
 
-// Recipient is the owner of bookings: the tenant and the tenant's own id.
+// Recipient is the owner of bookings: the tenant, and the recipient's id in that tenant.
 type Recipient struct {
 	Tenant uuid.UUID
 	ID     string
 }
 
-// State is what the cache knows about a recipient.
+// State is the cache's knowledge about a recipient.
 type State int
 
-// The states that [Cache.Reserve] answers.
+// The states that [Cache.Reserve] returns.
 const (
-	Cold    State = iota // nothing is known: Postgres decides
-	Free                 // a place was booked in the cache: Postgres decides
-	Blocked              // there seems to be no place: Postgres confirms it, or decides
+	Cold    State = iota // not loaded: Postgres decides
+	Free                 // booked in the cache: Postgres decides
+	Blocked              // probably no place: Postgres confirms it, or decides
 )
 
 // String returns the state in lower case.
 func (s State) String() string { return [...]string{"cold", "free", "blocked"}[s] }
 
-// CacheAnswer is the answer of [Cache.Reserve].
+// CacheAnswer is the result of [Cache.Reserve].
 type CacheAnswer struct {
 	State State
 	Fill  bool // the recipient is not loaded: after the decision, call [Cache.Fill]
@@ -57,12 +57,12 @@ type CacheAnswer struct {
 
 const (
 	ttl     = 10 * time.Minute           // how long a recipient stays loaded
-	memory  = 5 * time.Second            // for how long a change is kept for those who load a recipient; longer than a booking takes
-	gather  = 5 * time.Millisecond       // what is told later waits so long for more
-	waiting = 50 * redisscript.MaxWeight // of what is told later: 100 ms of Redis
+	memory  = 5 * time.Second            // how long a change is kept for callers that are loading a recipient; longer than a booking takes
+	gather  = 5 * time.Millisecond       // how long an update waits for others to share its exchange
+	waiting = 50 * redisscript.MaxWeight // maximum weight of waiting updates: 100 ms of Redis
 )
 
-// Every script can run twice with the same outcome, since the client repeats a call whose reply was lost.
+// Every script can run twice with the same outcome, because the client repeats a call whose reply was lost.
 var (
 	//go:embed lua/reserve.lua
 	reserveLua string
@@ -99,9 +99,9 @@ func NewCache(rdb redis.UniversalClient, cfg redisscript.Config) *Cache {
 	return c
 }
 
-// Reserve books b in the cache if the cache knows the recipient and the policy allows it. The booking has a Kind if, and
-// only if, some rule for the recipient's pushes asks for it, though it be none of p. It never fails: a cache that cannot
-// answer is Cold.
+// Reserve books b in the cache if the recipient is loaded and the policy allows it. Set b.Kind if and only if some rule
+// for the recipient's pushes depends on kinds, even if it is not in p. Reserve never fails: a cache that cannot answer
+// is Cold.
 func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
 	args, near, inTime := reserveArgs(b, p)
 	if !inTime {
@@ -110,8 +110,7 @@ func (c *Cache) Reserve(r Recipient, b Booking, p Policy) CacheAnswer {
 	return cacheAnswer(c.run(r, reserveScript, near, args...))
 }
 
-// cacheAnswer reads the reply of reserve.lua. Any other reply, as of a failure, is that of a cache that knows
-// nothing.
+// cacheAnswer reads the reply of reserve.lua. Any other reply, such as a failure, counts as Cold.
 func cacheAnswer(reply []int64) CacheAnswer {
 	if len(reply) != 1 {
 		return CacheAnswer{}
@@ -127,14 +126,14 @@ func cacheAnswer(reply []int64) CacheAnswer {
 	return CacheAnswer{}
 }
 
-// Fill loads the recipient with its bookings as Postgres had them a moment ago. Only those that are too old to matter may
-// be missing. What the cache was told since then holds. Kinds says that the bookings have their kinds, if there are any:
-// because some rule asks for them.
+// Fill loads the recipient with its bookings as Postgres had them a moment ago. Bookings that are too old to matter may
+// be missing. Updates since then take precedence. Set kinds if the bookings have kinds because some rule depends on
+// them.
 func (c *Cache) Fill(r Recipient, bookings []Booking, kinds bool) {
 	c.merge(r, ttl, kinds, bookings...)
 }
 
-// Add tells the cache that Postgres has booked b, unless that has changed since. The booking has a Kind as for Reserve.
+// Add records that Postgres has booked b, unless a later update exists. Set b.Kind as for Reserve.
 func (c *Cache) Add(r Recipient, b Booking) { c.merge(r, 0, b.Kind != Kind{}, b) }
 
 func (c *Cache) merge(r Recipient, ttl time.Duration, kinds bool, bookings ...Booking) {
@@ -148,39 +147,38 @@ func (c *Cache) merge(r Recipient, ttl time.Duration, kinds bool, bookings ...Bo
 	c.tell(r, mergeScript, 20+len(bookings), args...)
 }
 
-// Drop gives back what Reserve booked for a push that there is not. Unlike Release it returns at once.
+// Drop undoes a Reserve whose push was not created. Unlike Release it returns at once.
 func (c *Cache) Drop(r Recipient, b Booking) {
 	c.tell(r, changeScript, 20, b.ID.String(), "-inf", memory.Milliseconds(), kindText(b.Kind))
 }
 
-// Skip notes that the recipient has too many bookings for the cache, so that nothing tries to load them for a while.
+// Skip marks a recipient with too many bookings for the cache, so that callers do not try to load it for a while.
 func (c *Cache) Skip(r Recipient) { c.tell(r, skipScript, 20, ttl.Milliseconds()) }
 
-// Forget drops what the cache knows of recipients, because Postgres said otherwise, could not be asked, or has booked
-// many at once.
+// Forget drops recipients from the cache, because Postgres contradicted it, could not be asked, or has booked many at
+// once.
 func (c *Cache) Forget(rs ...Recipient) {
 	for _, r := range rs {
 		c.tell(r, forgetScript, 2)
 	}
 }
 
-// Hold tells the cache that Postgres has moved a push. The booking has the push's Kind, whether or not a rule asks for it:
-// the cache knows whether it keeps kinds.
+// Hold records that Postgres has moved a push. Always set the push's Kind: the cache knows whether it stores kinds.
 func (c *Cache) Hold(r Recipient, b Booking) {
 	c.run(r, changeScript, 0, b.ID.String(), b.At.UnixMilli(), memory.Milliseconds(), kindText(b.Kind))
 }
 
-// Release tells the cache that a push has given its place back. The booking is as for Hold, and its time does not matter.
+// Release records that a push has given its place back. Set b as for Hold; its time does not matter.
 func (c *Cache) Release(r Recipient, b Booking) {
 	c.run(r, changeScript, 0, b.ID.String(), "-inf", memory.Milliseconds(), kindText(b.Kind))
 }
 
-// Flush waits until everything is told that was to be told later. The error is that of ctx.
+// Flush waits until all background updates have run. It returns ctx.Err() if ctx ends first.
 func (c *Cache) Flush(ctx context.Context) error {
 	return errors.Join(c.later.Flush(ctx), c.refused.Flush(ctx))
 }
 
-// run runs a script that looks at so many bookings at most. It returns nothing if that fails.
+// run runs a script that reads at most that many bookings. It returns nil on failure.
 func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args ...any) []int64 {
 	prefix, err := c.redis.Prefix()
 	if err != nil {
@@ -192,7 +190,7 @@ func (c *Cache) run(r Recipient, script *redisscript.Script, bookings int, args 
 	return answer
 }
 
-// tell runs a script later.
+// tell queues a script call.
 func (c *Cache) tell(r Recipient, script *redisscript.Script, weight int, args ...any) {
 	prefix, err := c.redis.Prefix()
 	if err != nil {
@@ -203,10 +201,10 @@ func (c *Cache) tell(r Recipient, script *redisscript.Script, weight int, args .
 	c.later.Go(call)
 }
 
-// keys are those of a recipient, in one cluster slot. They are of fixed size and hold nothing that names a person.
+// keys returns the keys of a recipient, in one cluster slot. They have a fixed size and contain no personal data.
 func keys(prefix string, r Recipient) []string { return []string{tag(prefix, r) + ":bookings"} }
 
-// tag begins the keys of a recipient.
+// tag returns the common prefix of a recipient's keys.
 func tag(prefix string, r Recipient) string {
 	h := sha256.Sum256([]byte(r.ID))
 	return prefix + "{" + r.Tenant.String() + ":" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}"

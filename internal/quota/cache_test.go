@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// client connects as the programs do, but leaves it to the cache when to give up.
+// client connects as the programs do, but leaves timeouts to the cache.
 func client(t testing.TB, url string) *redis.Client {
 	t.Helper()
 	return testenv.RedisClient(t, url, func(o *redis.Options) {
@@ -35,7 +35,7 @@ func newCache(t testing.TB) (*quota.Cache, *redis.Client) {
 
 func anybody() quota.Recipient { return quota.Recipient{Tenant: uuid.New(), ID: "anna"} }
 
-// load makes a recipient warm.
+// load loads a recipient into the cache.
 func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Booking) {
 	t.Helper()
 	if res := l.Reserve(r, quota.Booking{ID: uuid.New(), At: noon}, nil); res.State != quota.Cold || !res.Fill {
@@ -45,13 +45,13 @@ func load(t testing.TB, l *quota.Cache, r quota.Recipient, bookings ...quota.Boo
 	flush(t, l)
 }
 
-// flush waits until the cache was told everything.
+// flush waits until all background updates have run.
 func flush(t testing.TB, l *quota.Cache) {
 	t.Helper()
 	testenv.Check(t, l.Flush(t.Context()))
 }
 
-// loaded lists the places that the cache holds, and reports whether the recipient is warm.
+// loaded lists the cached bookings, and reports whether the recipient is loaded.
 func loaded(t testing.TB, rdb *redis.Client) (ids []string, ok bool) {
 	t.Helper()
 	keys := rdb.Keys(context.Background(), "*:bookings").Val()
@@ -80,7 +80,7 @@ func TestCache_Story(t *testing.T) {
 		}
 	}
 
-	// Nothing is known. Postgres books the first push, and tells all it has.
+	// Nothing is loaded. Postgres books the first push, and fills the cache.
 	reserve(first, quota.Cold, true)
 	l.Fill(anna, []quota.Booking{first}, false)
 	flush(t, l)
@@ -88,11 +88,11 @@ func TestCache_Story(t *testing.T) {
 	// The second finds no place.
 	reserve(second, quota.Blocked, false)
 
-	// A second later there is a place. Asking again changes nothing.
+	// A second later there is a place. A repetition changes nothing.
 	second.At = noon.Add(time.Minute)
 	reserve(second, quota.Free, false)
 	reserve(second, quota.Free, false)
-	// The same push at another time: only Postgres knows which one holds.
+	// The same push at another time: only Postgres knows which time is right.
 	reserve(quota.Booking{ID: second.ID, At: noon.Add(time.Hour)}, quota.Cold, false)
 	if ids, _ := loaded(t, rdb); len(ids) != 2 {
 		t.Errorf("the cache holds %v", ids)
@@ -104,7 +104,7 @@ func TestCache_Story(t *testing.T) {
 	reserve(booking(3, noon), quota.Blocked, false)
 	reserve(booking(3, noon.Add(time.Minute)), quota.Free, false)
 
-	// Postgres disagrees: all is forgotten.
+	// Postgres disagrees: the recipient is forgotten.
 	l.Forget(anna)
 	flush(t, l)
 	reserve(booking(4, noon.Add(time.Hour)), quota.Cold, true)
@@ -142,8 +142,8 @@ func TestReserve_Concurrent(t *testing.T) {
 	}
 }
 
-// TestCache_Keys: they name no person, and have the shape that the operations guide and old and new programs side by
-// side rely on.
+// TestCache_Keys checks that keys contain no personal data and have the format of the operations guide, which old and
+// new programs share during an upgrade.
 func TestCache_Keys(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
@@ -166,14 +166,14 @@ func TestCache_Keys(t *testing.T) {
 	}
 }
 
-// TestCache_Expiry: the life of a recipient's bookings begins when they are loaded, and nothing prolongs it.
+// TestCache_Expiry checks that a recipient's bookings expire a fixed time after they are loaded.
 func TestCache_Expiry(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
 	anna := anybody()
 	l.Reserve(anna, booking(1, noon), nil)
 	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
-		t.Errorf("a question left %d keys", n)
+		t.Errorf("a cold reserve left %d keys", n)
 	}
 	l.Release(anna, booking(2, noon))
 	if ttl := rdb.PTTL(t.Context(), rdb.Keys(t.Context(), "*").Val()[0]).Val(); ttl <= 0 || ttl > 5*time.Second {
@@ -198,7 +198,7 @@ func TestCache_Expiry(t *testing.T) {
 	}
 }
 
-// BenchmarkCacheMemory is what a recipient's bookings take in Redis, while they are loaded.
+// BenchmarkCacheMemory measures the memory of a recipient's bookings in Redis.
 func BenchmarkCacheMemory(b *testing.B) {
 	for _, n := range []int{1, 2, 10} {
 		b.Run(fmt.Sprint(n, " bookings"), func(b *testing.B) {

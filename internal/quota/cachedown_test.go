@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// bundle is a cache on a Redis that the test may break. Its clock stands still unless the test moves it.
+// bundle is a cache on a Redis that the test may break. Its clock only moves when the test moves it.
 type bundle struct {
 	*quota.Cache
 	redis *devstack.Server
@@ -27,11 +27,11 @@ type bundle struct {
 	errors int
 }
 
-// setup has a cache that waits so long for an answer.
-func setup(t *testing.T, patience time.Duration) *bundle {
+// setup returns a cache with a timeout for answers.
+func setup(t *testing.T, timeout time.Duration) *bundle {
 	o := &bundle{redis: testenv.OwnRedis(t), anna: anybody(), p: per(1, time.Minute), clock: noon}
 	o.Cache = quota.NewCache(client(t, o.redis.URL), redisscript.Config{
-		Timeout: patience,
+		Timeout: timeout,
 		Now:     func() time.Time { o.mu.Lock(); defer o.mu.Unlock(); return o.clock },
 		OnError: func(error) { o.mu.Lock(); defer o.mu.Unlock(); o.errors++ },
 	})
@@ -55,12 +55,12 @@ func (o *bundle) want(t *testing.T, r quota.Recipient, state quota.State, fill b
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.errors != errors {
-		t.Errorf("told of %d errors, want %d", o.errors, errors)
+		t.Errorf("reported %d errors, want %d", o.errors, errors)
 	}
 }
 
-// TestCache_WithoutRedis: everything is cold, one caller per second finds out that it still is, and nobody is asked to
-// fill.
+// TestCache_WithoutRedis checks that every recipient is cold, that one call per second tries Redis again, and that
+// callers are not asked to fill.
 func TestCache_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]struct {
@@ -78,14 +78,14 @@ func TestCache_WithoutRedis(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := setup(t, 4*time.Second)
-			bert := anybody() // nothing happens to him meanwhile
+			bert := anybody() // stays unchanged
 			load(t, o.Cache, bert, booking(1, noon))
 			o.want(t, o.anna, quota.Blocked, false, 0)
 			if err := away.stop(t, o.redis); err != nil {
 				t.Fatal(err)
 			}
 			o.want(t, anybody(), quota.Cold, false, 1)
-			for range 100 { // Redis is left alone
+			for range 100 { // no call reaches Redis
 				o.want(t, o.anna, quota.Cold, false, 1)
 			}
 			o.Fill(o.anna, nil, false)
@@ -104,7 +104,7 @@ func TestCache_WithoutRedis(t *testing.T) {
 			}
 			o.want(t, bert, quota.Cold, false, 2)
 			o.pass(time.Second)
-			if name == "hangs" { // and has kept what it knew
+			if name == "hangs" { // and has kept its data
 				o.want(t, bert, quota.Blocked, false, 2)
 				return
 			}
@@ -115,7 +115,7 @@ func TestCache_WithoutRedis(t *testing.T) {
 	}
 }
 
-// TestCache_ScriptFlush: Redis answers that it does not know the scripts.
+// TestCache_ScriptFlush covers a Redis that has lost the scripts.
 func TestCache_ScriptFlush(t *testing.T) {
 	t.Parallel()
 	o := setup(t, time.Minute)
@@ -126,7 +126,7 @@ func TestCache_ScriptFlush(t *testing.T) {
 	}
 	o.want(t, o.anna, quota.Blocked, false, 0)
 
-	// Many at once, of every script.
+	// Many calls of every script at once.
 	if err := rdb.ScriptFlush(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestCache_ScriptFlush(t *testing.T) {
 	o.want(t, o.anna, quota.Blocked, false, 0)
 }
 
-// TestCache_BrokenRecipient: it is cold, and that of others is not.
+// TestCache_BrokenRecipient checks that a broken key makes its recipient cold, and no other.
 func TestCache_BrokenRecipient(t *testing.T) {
 	t.Parallel()
 	o := setup(t, 4*time.Second)
@@ -176,7 +176,7 @@ func TestCache_BrokenRecipient(t *testing.T) {
 	o.want(t, o.anna, quota.Blocked, false, 11)
 }
 
-// TestCache_HeavyCalls: the more bookings a call may have to look at, the fewer are sent together.
+// TestCache_HeavyCalls checks that calls that may read many bookings share an exchange with fewer others.
 func TestCache_HeavyCalls(t *testing.T) {
 	t.Parallel()
 	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
@@ -198,7 +198,7 @@ func TestCache_HeavyCalls(t *testing.T) {
 			})
 		}
 		begun.Wait()
-		time.Sleep(100 * time.Millisecond) // those that have begun gather
+		time.Sleep(100 * time.Millisecond) // the calls that have begun gather
 		w.Thaw()
 		all.Wait()
 		return most.Load()

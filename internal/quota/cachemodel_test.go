@@ -14,26 +14,26 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// model is what a recipient's cache should be: places in a map, judged by the oracle.
+// model is the expected state of a recipient's cache: bookings in a map, checked by the oracle.
 type model struct {
 	held   map[uuid.UUID]time.Time
-	gone   map[uuid.UUID]bool // given back lately
+	gone   map[uuid.UUID]bool // recently given back
 	loaded bool
 	kinds  bool      // the cache was loaded with kinds
-	since  time.Time // the first change that the cache was told while it was not loaded
+	since  time.Time // the first update while the cache was not loaded
 
 	policy quota.Policy
-	asks   bool // the policy in force asks for kinds
+	asks   bool // the current policy depends on kinds
 }
 
-// kindOf is what sort of push an id is of, which never changes.
+// kindOf returns the kind of an id, which never changes.
 func kindOf(id uuid.UUID) quota.Kind {
 	return []quota.Kind{
 		{Channel: "push"}, {Channel: "sms"}, {Channel: "sms", Category: "news"}, {Channel: "email", Category: "offers"}, {Channel: "push", Category: "news"},
 	}[id[15]%5]
 }
 
-// asked is a booking as the policy in force asks for it.
+// asked returns a booking with the kind that the current policy needs.
 func (m *model) asked(id uuid.UUID, at time.Time) quota.Booking {
 	b := quota.Booking{ID: id, At: at}
 	if m.asks {
@@ -42,7 +42,7 @@ func (m *model) asked(id uuid.UUID, at time.Time) quota.Booking {
 	return b
 }
 
-// warm reports whether the cache is loaded with what the policy in force asks for.
+// warm reports whether the cache is loaded with the kinds that the current policy needs.
 func (m *model) warm() bool { return m.loaded && m.kinds == m.asks }
 
 // quiet reports whether quiet hours of the policy cover a time.
@@ -61,7 +61,7 @@ func (m *model) bookings() []quota.Booking {
 	return bookings
 }
 
-// reserve says what the cache should answer, and books.
+// reserve returns the expected answer of the cache, and books.
 func (m *model) reserve(b quota.Booking) (quota.State, bool) {
 	at, held := m.held[b.ID]
 	switch {
@@ -80,8 +80,8 @@ func (m *model) reserve(b quota.Booking) (quota.State, bool) {
 	return quota.Free, false
 }
 
-// TestReserve_Oracle drives a recipient's cache on a real Redis through random histories, in which the policy changes, and
-// asks all three about every reservation.
+// TestReserve_Oracle runs random histories with policy changes against a recipient's cache on a real Redis. It compares
+// every reservation of Lua, Go and the oracle.
 func TestReserve_Oracle(t *testing.T) {
 	t.Parallel()
 	l, _ := newCache(t)
@@ -139,22 +139,22 @@ func TestReserve_Oracle(t *testing.T) {
 				want, fill := m.reserve(b)
 				got := l.Reserve(anna, b, p)
 				if got.State != want || got.Fill != fill {
-					t.Fatalf("Lua says %s, fill %v; the oracle %s, %v: %v", got.State, got.Fill, want, fill, calendar{p, before})
+					t.Fatalf("Lua returns %s, fill %v; the oracle %s, %v: %v", got.State, got.Fill, want, fill, calendar{p, before})
 				}
 				if allowed := len(p.Violations(quota.NewTimeline(before), b.At)) == 0; warm && !held && !m.gone[b.ID] && allowed != (want == quota.Free) {
-					t.Fatalf("Go says allowed %v, the oracle %s: %v", allowed, want, calendar{p, before})
+					t.Fatalf("Go returns allowed %v, the oracle %s: %v", allowed, want, calendar{p, before})
 				}
 				if fill && rapid.IntRange(0, 3).Draw(t, "fills") > 0 {
-					old := m.bookings() // as of before these changes
+					old := m.bookings() // before these changes
 					changes(t)
-					if m.loaded && m.asks { // the cache has no kinds, and forgets what it was told
+					if m.loaded && m.asks { // the cache has no kinds, and drops the update
 						old = m.bookings()
 						clear(m.gone)
 					}
 					l.Fill(anna, old, m.asks)
 					flush()
 					m.loaded, m.kinds = true, m.asks
-					if time.Since(m.since) > 4*time.Second { // a busy machine: it may have forgotten the changes
+					if time.Since(m.since) > 4*time.Second { // on a busy machine the cache may have dropped the changes
 						forget()
 					}
 				}
@@ -176,7 +176,7 @@ func TestReserve_Oracle(t *testing.T) {
 				l.Add(anna, b)
 				flush()
 				m.held[b.ID] = b.At
-				if !m.warm() { // it cannot keep this booking, and forgets the others
+				if !m.warm() { // the cache cannot store this booking, and drops the others
 					forget()
 				}
 			},
@@ -188,7 +188,7 @@ func TestReserve_Oracle(t *testing.T) {
 		})
 	}
 	rapid.Check(t, histories)
-	if slices.ContainsFunc(states, rare) { // a hundred histories seldom have enough of each answer
+	if slices.ContainsFunc(states, rare) { // a hundred histories seldom produce enough of each answer
 		rapid.Check(t, histories)
 	}
 	for _, s := range states {

@@ -6,10 +6,10 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// What the scripts of the cache need to know of scopes and calendars. No name has a zero byte, which Postgres does not
-// take, so that it can stand between them.
+// This file encodes scopes and calendars for the scripts of the cache. A zero byte separates names: Postgres rejects
+// zero bytes, so no name contains one.
 
-// kindText is a kind in a member of the cache.
+// kindText returns the suffix for a kind in a member of the cache.
 func kindText(k Kind) string {
 	if k == (Kind{}) {
 		return ""
@@ -17,8 +17,8 @@ func kindText(k Kind) string {
 	return "\x00" + k.Channel + "\x00" + k.Category
 }
 
-// reserveArgs are the arguments of reserve.lua, and about how many bookings it looks at. Quiet hours need no bookings: it
-// is false if the booking lies in some.
+// reserveArgs returns the arguments of reserve.lua, and about how many bookings the script reads. Quiet hours need no
+// bookings: inTime is false if the booking lies in some.
 func reserveArgs(b Booking, p Policy) (args []any, near int, inTime bool) {
 	args = append(make([]any, 0, 16), b.ID.String(), b.At.UnixMilli(), kindText(b.Kind), 0)
 	var scoped []any
@@ -49,7 +49,7 @@ func reserveArgs(b Booking, p Policy) (args []any, near int, inTime bool) {
 	return append(args, scoped...), near, true
 }
 
-// scopeArgs are the three lists of a scope.
+// scopeArgs returns the three lists of a scope.
 func scopeArgs(s *Scope) []any {
 	if s == nil {
 		return []any{"", "", ""}
@@ -57,7 +57,7 @@ func scopeArgs(s *Scope) []any {
 	return []any{list(s.Channels), list(s.Categories), list(s.Without)}
 }
 
-// list is names between zero bytes; nil is empty.
+// list joins names, each between zero bytes; nil gives "".
 func list(names []string) string {
 	if names == nil {
 		return ""

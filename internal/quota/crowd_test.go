@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// crowd returns n bookings, one every so often from noon on.
+// crowd returns n bookings at equal distances, starting at noon.
 func crowd(n int, every time.Duration) []quota.Booking {
 	bookings := make([]quota.Booking, n)
 	for i := range bookings {
@@ -21,8 +21,7 @@ func crowd(n int, every time.Duration) []quota.Booking {
 	return bookings
 }
 
-// TestConflicts_NearestOnly: of a thousand bookings that are in the way, those next to the time are named, and the
-// others counted.
+// TestConflicts_NearestOnly checks that of a thousand conflicts the nearest ones are returned and the others counted.
 func TestConflicts_NearestOnly(t *testing.T) {
 	t.Parallel()
 	bookings := crowd(1000, time.Second)
@@ -48,8 +47,8 @@ func ids(bookings []quota.Booking) []uuid.UUID {
 	return all
 }
 
-// BenchmarkCrowd decides about one more push of a recipient with 100,000 bookings, two windows of them, under a rule
-// that is just not full.
+// BenchmarkCrowd decides about one more push of a recipient with 100,000 bookings, two windows full, under a rule that
+// is just not full.
 func BenchmarkCrowd(b *testing.B) {
 	p := quota.Policy{{Name: "per-day", Limit: 50_001, Window: 24 * time.Hour}, {Name: "per-hour", Limit: 10_000, Window: time.Hour}}
 	line := quota.NewTimeline(crowd(100_000, 2*24*time.Hour/100_000))

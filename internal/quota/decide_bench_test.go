@@ -7,8 +7,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// BenchmarkDecide decides about one more push of a recipient with ten bookings a day, under the three rules of those who
-// write none.
+// BenchmarkDecide decides about one more push of a recipient with ten bookings a day, under the three rules of the
+// default policy.
 func BenchmarkDecide(b *testing.B) {
 	p := quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 10, Window: 24 * time.Hour}}
 	line := quota.NewTimeline(crowd(36, 150*time.Minute))

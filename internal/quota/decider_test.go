@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestDecider_AgreesWithPolicy: whatever it was asked before.
+// TestDecider_AgreesWithPolicy checks that remembered free times never change a decision.
 func TestDecider_AgreesWithPolicy(t *testing.T) {
 	t.Parallel()
 	remembered := 0

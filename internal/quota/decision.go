@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Decision says whether a time can be booked, and if not, why and when else.
+// Decision is whether a time can be booked, and if not, the reasons and the nearest free times.
 type Decision struct {
 	Violations []Violation // empty: allowed
-	Next       time.Time   // the first free time from the asked one on; zero: none
-	Previous   time.Time   // the last free time before it that still lies ahead; zero: none
+	Next       time.Time   // the first free time from the requested one on; zero: none
+	Previous   time.Time   // the last free time before it that is still in the future; zero: none
 }
 
 // Allowed reports whether every rule has a place left.
@@ -20,15 +20,14 @@ func (d Decision) Allowed() bool { return len(d.Violations) == 0 }
 // have no conflicts.
 type Violation struct {
 	Rule      Rule
-	Conflicts []Booking // of more than MaxConflicts, those nearest to the time
-	Omitted   int       // how many more there are
+	Conflicts []Booking // if there are more than MaxConflicts, the ones nearest to the time
+	Omitted   int       // the number of further conflicts
 }
 
-// MaxConflicts is how many bookings a [Violation] names.
+// MaxConflicts is the maximum number of bookings in a [Violation].
 const MaxConflicts = 100
 
-// Allows reports whether one more booking at t breaks no rule. Bookings further than [Reach] from t make no
-// difference.
+// Allows reports whether one more booking at t breaks no rule. Only bookings within [Reach] of t matter.
 func (p Policy) Allows(line Timeline, t time.Time) bool {
 	for i := range p {
 		if p[i].breaks(&line, t) {
@@ -38,8 +37,8 @@ func (p Policy) Allows(line Timeline, t time.Time) bool {
 	return true
 }
 
-// span returns the indexes of the bookings that share a window, or the period, with t. A run that blocks t lies among
-// them, and each run among them that is full does. It is false if t lies in no period.
+// span returns the indexes of the bookings that share a window, or the period, with t. Every run that blocks t lies in
+// this range, and every full run in this range blocks t. inside is false if t lies in no period.
 func (r *Rule) span(line *Timeline, t time.Time) (low, high int, inside bool) {
 	now := line.offset(t)
 	if r.Periods == nil {
@@ -67,9 +66,8 @@ func (r *Rule) breaks(line *Timeline, t time.Time) bool {
 	return all.places == 0 || all.firstFull() >= 0
 }
 
-// Violations returns the rules that one more booking at t would break, in the policy's order; none means that t is
-// free. A rule is named once, also if its reserved places are in the way too. Bookings further than [Reach] from t make
-// no difference.
+// Violations returns the rules that one more booking at t would break, in the policy's order; none if t is free. Each
+// rule appears once, also if its reserved places are full too. Only bookings within [Reach] of t matter.
 func (p Policy) Violations(line Timeline, t time.Time) []Violation {
 	var violations []Violation
 	for i := range p {
@@ -86,9 +84,9 @@ func (p Policy) Violations(line Timeline, t time.Time) []Violation {
 	return violations
 }
 
-// conflicts returns the bookings that fill the period of t, or those of all runs that block t: the nearest ones, and how
-// many others there are. Nothing lies between them that is not one of them: a run on one side of t still blocks
-// it when it is moved towards t.
+// conflicts returns the bookings that fill the period of t, or all runs that block t: the nearest ones, and the number
+// of the others. Every booking between them is a conflict too, because a run on one side of t still blocks t when it is
+// moved towards t.
 func (r *Rule) conflicts(line Timeline, t time.Time) (nearest []Booking, omitted int) {
 	if r.places() == 0 {
 		return nil, 0
@@ -107,20 +105,21 @@ func (r *Rule) conflicts(line Timeline, t time.Time) (nearest []Booking, omitted
 	return nearest, all.Len() - len(nearest)
 }
 
-// Keep leaves at most so many conflicts, those nearest to the time t.
-func (v *Violation) Keep(most int, t time.Time) {
-	low, high := NewTimeline(v.Conflicts).nearest(t, most)
+// Keep drops all but the n conflicts that are nearest to t.
+func (v *Violation) Keep(n int, t time.Time) {
+	low, high := NewTimeline(v.Conflicts).nearest(t, n)
 	v.Omitted += len(v.Conflicts) - (high - low)
 	v.Conflicts = v.Conflicts[low:high]
 }
 
-// Usage is how full a rule is around a time. Of what remains, places that are reserved for others are left out.
+// Usage is how full a rule is around a time. Remaining excludes places that are reserved for others.
 type Usage struct {
 	Rule            Rule
 	Used, Remaining int
 }
 
-// Usage counts, for every rule but quiet hours, the bookings in the period of t, or in the fullest window that contains t.
+// Usage counts, for every rule except quiet hours, the bookings in the period of t, or in the fullest window that
+// contains t.
 func (p Policy) Usage(line Timeline, t time.Time) []Usage {
 	usage := make([]Usage, 0, len(p))
 	for i := range p {

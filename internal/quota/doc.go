@@ -1,7 +1,7 @@
-// Package quota says how many sends a recipient may have, and where in time there is room for one more. It also keeps
+// Package quota computes how many sends a recipient may get, and which times are free for one more. It also contains
 // the cache, a disposable copy of recipients' bookings in Redis that answers fast.
 //
-// It is not for speed limits of callers or providers, and it knows nothing of pushes: it gets ids and times.
+// It is not for speed limits of callers or providers, and it knows nothing of pushes: it works on ids and times.
 //
 // # Windows
 //
@@ -11,7 +11,7 @@
 //
 // # Blocked intervals
 //
-// Everything that can be in the way is a blocked interval; one sort for each kind of rule.
+// Every obstacle is a blocked interval. Each kind of rule has its own kind.
 //
 // Take any N consecutive bookings a … b with b−a < W. One more booking t makes them N+1 in less than W exactly if t
 // lies in the open interval (b−W, a+W). All these intervals of all rules together are the times at which nothing can
@@ -43,12 +43,12 @@
 //
 // # Scopes
 //
-// A [Scope] leaves out bookings before any of this begins: the arithmetic is the same over what is left. So places that
-// are reserved for a category are a second rule: it counts the others, and has that many places less. Which rules judge
-// a push is for whoever makes its [Policy].
+// A [Scope] filters the bookings first; the arithmetic on the remaining ones is the same. Places that are reserved for
+// a category are a second rule: it counts the other categories, and its limit is lower by the number of reserved
+// places. The caller selects the rules for a push when it builds the [Policy].
 //
 // # Old violations
 //
-// Only runs that t would belong to are looked at. Bookings that break a rule already, because its limit was lowered,
-// block the times around them and nothing else.
+// Only runs that t would belong to are read. Bookings that already break a rule, because its limit was lowered, block
+// the times around them and nothing else.
 package quota

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestFill goes through what can happen between a look at Postgres and the filling with what it said. What it said may be
-// out of date then: what the cache was told meanwhile holds, whoever fills, and in whatever order.
+// TestFill covers every update between a read of Postgres and the Fill with its result. The result may be outdated
+// then: the update takes precedence, for every caller and order.
 func TestFill(t *testing.T) {
 	t.Parallel()
 	me, other := booking(1, noon), booking(2, noon.Add(time.Hour))
@@ -65,7 +65,7 @@ func TestFill(t *testing.T) {
 			s.l.Fill(s.anna, []quota.Booking{me}, false)
 			s.l.Add(s.anna, me)
 		}, true, []quota.Booking{me}},
-		{"somebody else's events", func(s scene) {
+		{"another recipient's events", func(s scene) {
 			bert := quota.Recipient{Tenant: s.anna.Tenant, ID: "bert"}
 			s.l.Hold(bert, moved)
 			s.l.Release(bert, me)
@@ -101,7 +101,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestAdd_ColdCache: one booking is not all of them, and a change is remembered only for who fills.
+// TestAdd_ColdCache checks that one added booking does not load a recipient, and that a change is kept only for callers
+// that fill.
 func TestAdd_ColdCache(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
@@ -118,7 +119,7 @@ func TestAdd_ColdCache(t *testing.T) {
 	}
 }
 
-// TestLater_Bound: while Redis is busy, only so much waits for it, and the rest is left out.
+// TestLater_Bound checks that while Redis is busy, a bounded number of updates waits and the rest is dropped.
 func TestLater_Bound(t *testing.T) {
 	t.Parallel()
 	l, rdb := newCache(t)
@@ -131,6 +132,6 @@ func TestLater_Bound(t *testing.T) {
 	flush(t, l)
 	ids, _ := loaded(t, rdb)
 	if len(ids) < 1000 || len(ids) > recipients/2 {
-		t.Errorf("%d of %d bookings were told", len(ids), recipients)
+		t.Errorf("%d of %d bookings arrived", len(ids), recipients)
 	}
 }

@@ -2,8 +2,8 @@ package quota
 
 import "time"
 
-// FreeAt says of as many times as free has places, which are so far apart from the first one on, whether they are free: each
-// place gets what [Policy.Allows] says of its time. It goes once through what is blocked, and does not decide about each time.
+// FreeAt sets free[i] to whether [Policy.Allows] the time first+i*step. It passes once over the blocked intervals
+// instead of deciding each time.
 func (p Policy) FreeAt(line Timeline, first time.Time, step time.Duration, free []bool) {
 	never := p.never()
 	for i := range free {
@@ -33,16 +33,16 @@ func (p Policy) FreeAt(line Timeline, first time.Time, step time.Duration, free 
 	}
 }
 
-// series is times that are a step apart, as offsets of a timeline, and which of them are free.
+// series is a sequence of times, a step apart, as offsets of a timeline, with a flag for each that is free.
 type series struct {
 	first, step time.Duration
 	free        []bool
 }
 
-// at is the offset of one of the times.
+// at returns the offset of the time with index i.
 func (s *series) at(i int) time.Duration { return s.first + time.Duration(i)*s.step }
 
-// since is the number of the first time that is not before an offset.
+// since returns the index of the first time at or after an offset.
 func (s *series) since(at time.Duration) int {
 	if at <= s.first {
 		return 0
@@ -50,14 +50,14 @@ func (s *series) since(at time.Duration) int {
 	return int(min((at-s.first+s.step-1)/s.step, time.Duration(len(s.free))))
 }
 
-// block takes the times from one offset until before another.
+// block marks the times in [from, until) as taken.
 func (s *series) block(from, until time.Duration) {
 	for i := s.since(from); i < s.since(until); i++ {
 		s.free[i] = false
 	}
 }
 
-// blockPeriods takes the times that lie in full periods of a rule.
+// blockPeriods marks the times in full periods of a rule as taken.
 func (s *series) blockPeriods(r *Rule, line *Timeline) {
 	if !r.Quiet && len(line.at) < r.places() {
 		return // none is full

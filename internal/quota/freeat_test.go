@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestFreeAt_Oracle compares each of the times with what the oracle says of it.
+// TestFreeAt_Oracle compares each time with the oracle.
 func TestFreeAt_Oracle(t *testing.T) {
 	t.Parallel()
 	free, taken := 0, 0
@@ -22,7 +22,7 @@ func TestFreeAt_Oracle(t *testing.T) {
 		for i := range got {
 			at := first.Add(time.Duration(i) * step)
 			if want := oracleFree(c.policy, c.bookings, at); got[i] != want {
-				t.Fatalf("%v: number %d from %s on, by %s: %v, the oracle says %v", c, i, first.Sub(noon), step, got[i], want)
+				t.Fatalf("%v: number %d from %s on, by %s: %v, oracle: %v", c, i, first.Sub(noon), step, got[i], want)
 			}
 			if got[i] {
 				free++
@@ -36,7 +36,7 @@ func TestFreeAt_Oracle(t *testing.T) {
 	}
 }
 
-// BenchmarkFreeAt looks at the quarters of an hour of a day for a recipient with three bookings.
+// BenchmarkFreeAt reads the quarters of an hour of a day for a recipient with three bookings.
 func BenchmarkFreeAt(b *testing.B) {
 	p := quota.Policy{{Name: "per-minute", Limit: 1, Window: time.Minute}, {Name: "per-hour", Limit: 5, Window: time.Hour}, {Name: "per-day", Limit: 3, Window: 24 * time.Hour}}
 	line, free := quota.NewTimeline(crowd(3, 5*time.Hour)), make([]bool, 96)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Next returns the first free time that is not before t and a multiple of step (0: any time). It is false if there is
-// none. The answer holds if the timeline is complete from t−[Reach] to the answer+[Reach].
+// Next returns the first free time at or after t that is a multiple of step (0: any time). The second result is false
+// if there is none. The timeline must be complete from t−[Reach] to the result+[Reach].
 func (p Policy) Next(line Timeline, t time.Time, step time.Duration) (time.Time, bool) {
 	if p.never() {
 		return time.Time{}, false
@@ -35,12 +35,12 @@ func (p Policy) Next(line Timeline, t time.Time, step time.Duration) (time.Time,
 	return grid.time(at), true
 }
 
-// barren is how long nothing is free but for quiet hours, until it is taken that nothing ever is: longer than a year, as
-// clocks that are moved in summer can uncover an hour.
+// barren bounds the search through quiet hours: if nothing was free for this long, nothing ever is. It is longer than a
+// year, because a daylight saving change can free an hour once a year.
 const barren = 400 * 24 * time.Hour
 
-// Previous returns the last free time that is not after t and a multiple of step (0: any time). It is false if there
-// is none. The answer holds if the timeline is complete from the answer−[Reach] to t+[Reach].
+// Previous returns the last free time at or before t that is a multiple of step (0: any time). The second result is
+// false if there is none. The timeline must be complete from the result−[Reach] to t+[Reach].
 func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.Time, bool) {
 	if p.never() {
 		return time.Time{}, false
@@ -73,17 +73,17 @@ func (p Policy) Previous(line Timeline, t time.Time, step time.Duration) (time.T
 	return grid.time(at), true
 }
 
-// sweep passes what a rule blocks in one direction of time, from one time to the next one that the rule leaves free.
+// sweep walks over the blocked intervals of a rule in one direction of time, from one free time to the next.
 type sweep struct {
 	rule   *Rule
-	at     []time.Duration // of the bookings that the rule counts
-	passed int             // how many runs cannot block the time that the sweep has come to, nor any behind it
+	at     []time.Duration // the bookings that the rule counts
+	passed int             // the number of runs that the sweep has passed: they no longer block anything
 }
 
-// few is how many rules a policy has mostly: their sweeps need no memory of their own.
+// few is the usual maximum number of rules in a policy. Up to few sweeps need no allocation.
 const few = 6
 
-// sweeps adds those of all rules to none.
+// sweeps appends the sweeps of all rules to none.
 func (p Policy) sweeps(none []sweep, line *Timeline) []sweep {
 	for i := range p {
 		none = append(none, sweep{rule: &p[i], at: line.times(0, line.Len(), p[i].Counts)})
@@ -91,7 +91,7 @@ func (p Policy) sweeps(none []sweep, line *Timeline) []sweep {
 	return none
 }
 
-// up returns the first time of the grid from at on that the rule leaves free, or one behind the end.
+// up returns the first time of the grid at or after at that the rule leaves free, or a time after end.
 func (s *sweep) up(g *grid, at, end time.Duration) time.Duration {
 	if s.rule.Periods != nil {
 		return s.pastPeriods(g, at, end)
@@ -99,7 +99,7 @@ func (s *sweep) up(g *grid, at, end time.Duration) time.Duration {
 	return s.pastRuns(g, at)
 }
 
-// down returns the last time of the grid up to at that the rule leaves free, or one before the end.
+// down returns the last time of the grid at or before at that the rule leaves free, or a time before end.
 func (s *sweep) down(g *grid, at, end time.Duration) time.Duration {
 	if s.rule.Periods != nil {
 		return s.beforePeriods(g, at, end)
@@ -115,8 +115,8 @@ func (p Policy) never() bool {
 // always reports whether the rule blocks all time.
 func (r *Rule) always() bool { return r.places() == 0 && !r.Quiet }
 
-// Defers reports whether a push at t moves by itself to the next free time: t lies in quiet hours that say so, and in
-// none that do not.
+// Defers reports whether a push at t moves by itself to the next free time: t lies in quiet hours that defer, and in
+// none that reject.
 func (p Policy) Defers(t time.Time) bool {
 	defers := false
 	for i := range p {

@@ -2,8 +2,7 @@ package quota
 
 import "testing"
 
-// FuzzCacheAnswer holds that only the answers of the script say anything: whatever else Redis answers, the cache knows
-// nothing and is not filled.
+// FuzzCacheAnswer checks that any reply except the script's own ones counts as cold, and does not ask for a Fill.
 func FuzzCacheAnswer(f *testing.F) {
 	for seed := range int64(6) {
 		f.Add(seed-1, seed%2 == 0)

@@ -2,14 +2,14 @@ package quota
 
 import "time"
 
-// grid is the times that are multiples of a step, as offsets of a timeline.
+// grid is the set of multiples of a step, as offsets of a timeline.
 type grid struct {
 	Timeline
 	step  time.Duration // 0: any time
-	phase time.Duration // how far behind one of them the origin is
+	phase time.Duration // distance from the last multiple to the origin
 }
 
-// grid returns the multiples of a step. A timeline without bookings gets t for its origin.
+// grid returns the multiples of a step. If the timeline is empty, its origin becomes t.
 func (l Timeline) grid(t time.Time, step time.Duration) grid {
 	if len(l.at) == 0 {
 		l.origin = t
@@ -37,5 +37,5 @@ func (g grid) up(at time.Duration) time.Duration {
 	return at
 }
 
-// time is the time at an offset.
+// time returns the time at an offset.
 func (g grid) time(at time.Duration) time.Time { return g.origin.Add(at) }

@@ -13,7 +13,7 @@ import (
 // ruleTest reports whether one more booking at t breaks the rule.
 type ruleTest func(r quota.Rule, bookings []quota.Booking, t time.Time) bool
 
-// mutants are wrong rule tests. Each is a mistake that somebody could make.
+// mutants are wrong rule tests. Each is a plausible mistake.
 var mutants = map[string]ruleTest{
 	"one-sided window": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		return len(between(bookings, t.Add(1-r.Window), t))+1 > r.Limit
@@ -70,12 +70,12 @@ func between(bookings []quota.Booking, from, until time.Time) []quota.Booking {
 
 func inOpen(t, from, until time.Time) bool { return t.After(from) && t.Before(until) }
 
-// blocks is the right test of a run from a to b.
+// blocks is the correct test of a run from a to b.
 func blocks(r quota.Rule, a, b, t time.Time) bool {
 	return b.Sub(a) < r.Window && inOpen(t, b.Add(-r.Window), a.Add(r.Window))
 }
 
-// runs tests all runs of the limit's length, or of one that is off by so many.
+// runs tests all runs of the limit's length, plus off.
 func runs(blocks func(r quota.Rule, a, b, t time.Time) bool, off int) ruleTest {
 	return func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		n := r.Limit + off
@@ -106,17 +106,17 @@ var scopedMutants = map[string]ruleTest{
 		}
 		return oracleBroken(r, bookings, t)
 	},
-	"whom places are kept for uses them up": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+	"the beneficiaries use up reserved places": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		if r.Counts != nil {
 			r.Counts = &quota.Scope{Channels: r.Counts.Channels, Categories: r.Counts.Categories}
 		}
 		return oracleBroken(r, bookings, t)
 	},
-	"no places are kept": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+	"no places are reserved": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		r.Reserved = 0
 		return oracleBroken(r, bookings, t)
 	},
-	"kept places are added": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
+	"reserved places are added": func(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 		r.Reserved = -r.Reserved
 		return oracleBroken(r, bookings, t)
 	},
@@ -140,7 +140,7 @@ var scopedMutants = map[string]ruleTest{
 	},
 }
 
-// counterexample looks for a calendar on which v and the oracle disagree. The calendars are those of the properties.
+// counterexample searches for a calendar where v and the oracle disagree. It draws the calendars of the properties.
 func counterexample(v ruleTest, cases *rapid.Generator[calendar]) (calendar, time.Time, bool) {
 	times := moments(grain)
 	for seed := range 3000 {
@@ -152,8 +152,8 @@ func counterexample(v ruleTest, cases *rapid.Generator[calendar]) (calendar, tim
 	return calendar{}, time.Time{}, false
 }
 
-// TestMutants shows that the properties can fail: on the very calendars that they draw, every wrong test disagrees with
-// the oracle, and the right one does not.
+// TestMutants shows that the properties can fail. On the calendars that they draw, every wrong test disagrees with the
+// oracle, and the correct one does not.
 func TestMutants(t *testing.T) {
 	t.Parallel()
 	violations := func(r quota.Rule, bookings []quota.Booking, at time.Time) bool {

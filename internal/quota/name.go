@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// Name is the name of a category, a channel or a rule as it is kept and compared: in lower case, without spaces around it. Marketing and
-// marketing are one category: who wants nothing of the one is sent nothing of the other. What is not UTF-8 stays as it is.
+// Name returns the stored form of the name of a category, a channel or a rule: trimmed and in lower case. Marketing and
+// marketing are one category, so that opting out of one opts out of the other. A name that is not UTF-8 stays
+// unchanged.
 func Name(s string) string {
 	if !utf8.ValidString(s) {
 		return s

@@ -11,9 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All times and
-// windows that the generators make are multiples of a grain, so that no window is missed. Of a rule with periods, it
-// counts what lies in the same one.
+// The oracle knows nothing of runs and intervals. It slides a window over every grain of time and counts. All generated
+// times and windows are multiples of a grain, so no window is missed. For a rule with periods, it counts the bookings
+// in the same period.
 const grain = time.Second / 2
 
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
@@ -36,10 +36,10 @@ func inside(bookings []quota.Booking, from time.Time, length time.Duration) []qu
 	return in
 }
 
-// beats are periods for tests: of every so long, counted from noon, the part from one offset until before another.
+// beats are periods for tests: in every interval Every, counted from noon, the part [From, Until).
 type beats struct{ Every, From, Until time.Duration }
 
-// number says which of all beats t lies in.
+// number returns the index of the beat that t lies in.
 func (b beats) number(t time.Time) (n int, inside bool) {
 	since := t.Sub(noon) + 1000*b.Every
 	in := since % b.Every
@@ -99,7 +99,7 @@ func oracleBroken(r quota.Rule, bookings []quota.Booking, t time.Time) bool {
 	return oracleUsed(r, bookings, t)+1 > r.Limit-r.Reserved
 }
 
-// oracleConflicts returns what lies in the windows that t would overfill.
+// oracleConflicts returns the bookings in the windows that t would overfill.
 func oracleConflicts(r quota.Rule, bookings []quota.Booking, t time.Time) []uuid.UUID {
 	var ids []uuid.UUID
 	places := r.Limit - r.Reserved
@@ -146,8 +146,8 @@ func (c calendar) String() string {
 
 const span = 60 * time.Second // the calendars' length
 
-// lengths draws multiples of the unit, and as often of five seconds: it is where times are exactly a window apart that
-// mistakes show.
+// lengths draws multiples of the unit, and as often of five seconds: mistakes show where times are exactly a window
+// apart.
 func lengths(least, most, unit time.Duration) *rapid.Generator[time.Duration] {
 	multiples := func(unit time.Duration) *rapid.Generator[time.Duration] {
 		return rapid.Map(rapid.IntRange(int((least+unit-1)/unit), int(most/unit)), func(n int) time.Duration { return time.Duration(n) * unit })
@@ -159,7 +159,7 @@ func moments(unit time.Duration) *rapid.Generator[time.Time] {
 	return rapid.Map(lengths(0, span, unit), func(d time.Duration) time.Time { return noon.Add(d) })
 }
 
-// policies draws one to three rules, some with a 1-per-window rule and, if asked for, some that allow nothing.
+// policies draws one to three rules, some with a 1-per-window rule and, if leastLimit is 0, some that allow nothing.
 func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 	rule := rapid.Custom(func(t *rapid.T) quota.Rule {
 		return quota.Rule{
@@ -176,8 +176,8 @@ func policies(leastLimit int) *rapid.Generator[quota.Policy] {
 	})
 }
 
-// calendars draws a policy and bookings, of which half keep to the policy and half are whatever an earlier policy may
-// have allowed.
+// calendars draws a policy and bookings. Half of the bookings obey the policy, the others are anything that an earlier
+// policy may have allowed.
 func calendars(unit time.Duration, leastLimit int) *rapid.Generator[calendar] {
 	return calendarsOf(policies(leastLimit), rapid.Just(quota.Kind{}), unit)
 }
@@ -202,7 +202,7 @@ func calendarsOf(policies *rapid.Generator[quota.Policy], kinds *rapid.Generator
 	})
 }
 
-// kinds draws from few, so that bookings have some in common.
+// kinds draws from a few, so that bookings share some.
 func kinds() *rapid.Generator[quota.Kind] {
 	return rapid.SampledFrom([]quota.Kind{{}, {Channel: "sms"}, {Category: "news"}, {Channel: "sms", Category: "news"}, {Channel: "email", Category: "offers"}})
 }

@@ -2,19 +2,19 @@ package quota
 
 import "time"
 
-// A period of a rule is full if it has as many bookings as the rule has places. Then it is blocked, with its first
-// instant and up to its end. Quiet hours have no places, and are always full.
+// A period of a rule is full if it has as many bookings as the rule has places. A full period is blocked from its first
+// instant up to its end, exclusive. Quiet hours have no places, and are always full.
 //
-// All bookings here are those that the rule counts.
+// All bookings in this file are the ones that the rule counts.
 
-// fullAround returns the period that a time lies in, if it is full.
+// fullAround returns the period that a time lies in, and whether it is full.
 func (s *sweep) fullAround(g *grid, at time.Duration) (from, until time.Duration, full bool) {
 	begin, end, inside := s.rule.Periods.Around(g.time(at))
 	from, until = g.offset(begin), g.offset(end)
 	return from, until, inside && before(s.at, until)-before(s.at, from) >= s.rule.places()
 }
 
-// pastPeriods returns the first time of the grid from at on that lies in no full period, or one behind the end.
+// pastPeriods returns the first time of the grid at or after at outside all full periods, or a time after end.
 func (s *sweep) pastPeriods(g *grid, at, end time.Duration) time.Duration {
 	for at <= end {
 		_, until, full := s.fullAround(g, at)
@@ -26,7 +26,7 @@ func (s *sweep) pastPeriods(g *grid, at, end time.Duration) time.Duration {
 	return at
 }
 
-// beforePeriods returns the last time of the grid up to at that lies in no full period, or one before the end.
+// beforePeriods returns the last time of the grid at or before at outside all full periods, or a time before end.
 func (s *sweep) beforePeriods(g *grid, at, end time.Duration) time.Duration {
 	for at >= end {
 		from, _, full := s.fullAround(g, at)
@@ -38,7 +38,7 @@ func (s *sweep) beforePeriods(g *grid, at, end time.Duration) time.Duration {
 	return at
 }
 
-// blockedPeriods returns the full periods that have bookings, or those of quiet hours that touch (from, until).
+// blockedPeriods returns the full periods with bookings; for quiet hours, the ones that overlap (from, until).
 func (r *Rule) blockedPeriods(line Timeline, bookings []Booking, from, until time.Time) []Interval {
 	var blocked []Interval
 	if r.Quiet {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Person is what the rules ask about a recipient. The zero Person has nothing of their own.
+// Person is the data of a recipient that rules depend on. The zero Person uses the policy's defaults.
 type Person struct {
 	Zone   *time.Location // nil: the default zone of the policy
-	Limits map[string]int // by the names of rules, in the place of the rule's limit
+	Limits map[string]int // by the name of a rule, replacing the rule's limit
 }
 
-// For returns the rules that hold for pushes of a kind to a person: all of the policy, with the person's own limits. It
+// For returns the rules for pushes of a kind to a person: the whole policy, with the person's own limits. The result
 // must not be changed.
 func (p Policy) For(of Person, _ Kind) Policy {
 	if len(of.Limits) == 0 {
@@ -26,7 +26,7 @@ func (p Policy) For(of Person, _ Kind) Policy {
 	return own
 }
 
-// Plain reports that the same rules hold for pushes of every kind.
+// Plain reports whether the same rules apply to pushes of every kind.
 func (p Policy) Plain() bool { return true }
 
 // Names returns the names of the rules.
@@ -38,5 +38,5 @@ func (p Policy) Names() []string {
 	return names
 }
 
-// MayDefer reports whether a push may move by itself to a free time, at some times at least.
+// MayDefer reports whether some rule may move a push by itself to a free time.
 func (p Policy) MayDefer() bool { return slices.ContainsFunc(p, func(r Rule) bool { return r.Defers }) }

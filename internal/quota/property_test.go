@@ -21,10 +21,10 @@ func TestViolations_Oracle(t *testing.T) {
 			i := slices.IndexFunc(violations, func(v quota.Violation) bool { return v.Rule == r })
 			broken := oracleBroken(r, c.bookings, at)
 			if r.Reserved > 0 && oracleBroken(c.policy[n-1], c.bookings, at) {
-				broken = false // the rule is named already
+				broken = false // the rule appears already
 			}
 			if broken != (i >= 0) {
-				t.Fatalf("%s at %s (%v): the oracle says broken %v", r.Name, at.Sub(noon), c, broken)
+				t.Fatalf("%s at %s (%v): oracle: broken %v", r.Name, at.Sub(noon), c, broken)
 			}
 			if i >= 0 && !sameIDs(violations[i].Conflicts, oracleConflicts(r, c.bookings, at)) {
 				t.Fatalf("%s at %s (%v): conflicts %v", r.Name, at.Sub(noon), c, violations[i].Conflicts)
@@ -48,7 +48,7 @@ func sameIDs(bookings []quota.Booking, ids []uuid.UUID) bool {
 	return len(bookings) == len(ids) && slices.IsSortedFunc(bookings, func(a, b quota.Booking) int { return a.At.Compare(b.At) })
 }
 
-// TestBlocked_Oracle looks at every grain of time.
+// TestBlocked_Oracle compares every grain of time with the oracle.
 func TestBlocked_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +66,7 @@ func TestBlocked_Oracle(t *testing.T) {
 	})
 }
 
-// TestFreeTimes_Oracle tries every step on the way to the free time that is found.
+// TestFreeTimes_Oracle tries every step on the way to the found free time.
 func TestFreeTimes_Oracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -90,7 +90,7 @@ func TestFreeTimes_Oracle(t *testing.T) {
 	})
 }
 
-// TestFreeTimes_AnyStep: free times are exact: the grain before is taken, or it is the time that was asked for.
+// TestFreeTimes_AnyStep checks that free times are exact: the grain before is taken, or is the requested time.
 func TestFreeTimes_AnyStep(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,25 +8,26 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What the cache keeps of a recipient's refusals: the last of them, for a while. Nothing is decided by them.
+// Bounds of the refusals that the cache stores: the latest ones of a recipient, for a while. No decision depends on
+// them.
 const (
 	keptRefusals = 20
-	// A list is cut when it has got so long, which few ever do.
+	// A list is trimmed when it has grown this long, which is rare.
 	mostRefusals = 2 * keptRefusals
-	// RefusalTime is how long a refusal is kept.
+	// RefusalTime is how long a refusal is stored.
 	RefusalTime = 7 * 24 * time.Hour
-	// refusalsAtOnce bounds an exchange, and waitingRefusals what may wait for one: of more, some are left out.
+	// refusalsAtOnce bounds an exchange, and waitingRefusals the queue for it: further refusals are dropped.
 	refusalsAtOnce  = 500
 	waitingRefusals = 5000
 )
 
-// refusal is a text on its way to the refusals of a recipient.
+// refusal is a text to append to the refusals of a recipient.
 type refusal struct {
 	key  string
 	text []byte
 }
 
-// Refused notes a refusal, which is a text without the recipient's id, and keeps the text. It returns at once.
+// Refused stores a refusal, a text without the recipient's id. It returns at once.
 func (c *Cache) Refused(r Recipient, text []byte) {
 	if prefix, err := c.redis.Prefix(); err == nil {
 		c.refused.Go(refusal{refusalsKey(prefix, r), text})
@@ -35,7 +36,7 @@ func (c *Cache) Refused(r Recipient, text []byte) {
 
 func refusalsKey(prefix string, r Recipient) string { return tag(prefix, r) + ":refused" }
 
-// keepRefusals sends what was noted.
+// keepRefusals writes a batch of refusals to Redis.
 func (c *Cache) keepRefusals(ctx context.Context, all []refusal) ([]struct{}, error) {
 	lengths := make([]*redis.IntCmd, len(all))
 	err := c.redis.Pipeline(ctx, func(ctx context.Context, p redis.Pipeliner) {
@@ -73,9 +74,9 @@ func (c *Cache) Refusals(ctx context.Context, r Recipient) []string {
 	return kept.Val()
 }
 
-// Erase drops all that Redis has of a recipient: the bookings and the refusals.
+// Erase drops all data of a recipient in Redis: the bookings and the refusals.
 func (c *Cache) Erase(ctx context.Context, r Recipient) error {
-	_ = c.Flush(ctx) // what comes later is of a later request, or of another process, and expires
+	_ = c.Flush(ctx) // later updates come from a later request or another process, and expire
 	prefix, err := c.redis.Prefix()
 	if err != nil {
 		return err

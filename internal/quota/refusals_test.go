@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestRefused: the last refusals are kept, the latest first, and few more than are shown.
+// TestRefused checks that the latest refusals are stored, newest first, and few more than are shown.
 func TestRefused(t *testing.T) {
 	l, rdb := newCache(t)
 	much, little := anybody(), anybody()
@@ -35,10 +35,10 @@ func TestRefused(t *testing.T) {
 	}
 	for _, key := range rdb.Keys(t.Context(), "*:refused").Val() {
 		if n := rdb.LLen(t.Context(), key).Val(); n >= 40 {
-			t.Errorf("%d refusals are kept of one recipient", n)
+			t.Errorf("%d refusals are stored for one recipient", n)
 		}
 		if left := rdb.PTTL(t.Context(), key).Val(); left <= quota.RefusalTime/2 {
-			t.Errorf("they are kept for %s", left)
+			t.Errorf("they expire in %s", left)
 		}
 	}
 }

@@ -2,23 +2,23 @@ package quota
 
 import "time"
 
-// A run of a rolling rule is as many consecutive bookings as the rule has places, named by the index of the first. A run
-// that is shorter than the window is full: it blocks the open interval between its bounds. From one run to the next
-// neither bound goes back, so that a sweep over time passes each run once.
+// A run of a rolling rule consists of as many consecutive bookings as the rule has places. It is identified by the
+// index of the first. A run that is shorter than the window is full: it blocks the open interval between its bounds.
+// Both bounds grow from run to run, so a sweep over time passes each run once.
 //
-// All bookings here are those that the rule counts.
+// All bookings in this file are the ones that the rule counts.
 
 // runs are the runs of a rule.
 type runs struct {
-	at     []time.Duration // of the bookings
+	at     []time.Duration // the times of the bookings
 	places int
 	window time.Duration
 }
 
-// runs returns the runs of bookings that the rule counts.
+// runs returns the rule's runs over the given times.
 func (r *Rule) runs(at []time.Duration) runs { return runs{at, r.places(), r.Window} }
 
-// len is how many runs there are. A rule without places has none: it always blocks.
+// len returns the number of runs. A rule without places has none: it always blocks.
 func (s *runs) len() int {
 	if s.places == 0 {
 		return 0
@@ -29,7 +29,7 @@ func (s *runs) len() int {
 // full reports whether a run leaves no place.
 func (s *runs) full(run int) bool { return s.at[run+s.places-1]-s.at[run] < s.window }
 
-// bounds are those of the interval that a run blocks if it is full.
+// bounds returns the interval that a run blocks if it is full.
 func (s *runs) bounds(run int) (from, until time.Duration) {
 	return s.at[run+s.places-1] - s.window, s.at[run] + s.window
 }
@@ -53,9 +53,9 @@ func (s *runs) lastFull() int {
 	return run
 }
 
-// fullest counts the bookings in the fullest window that contains now, of those near it. It tries the windows that
-// begin at a booking in (now−W, now], and the one that begins now: any other window that contains it can be moved later,
-// up to one of these, without losing a booking.
+// fullest returns the number of bookings in the fullest window that contains now. at holds the bookings near it. It
+// tries the windows that begin at a booking in (now−W, now], and the one that begins now. Any other window that
+// contains now can be moved later, up to one of these, without losing a booking.
 func (r *Rule) fullest(at []time.Duration, now time.Duration) int {
 	if len(at) == 0 || at[len(at)-1]-at[0] < r.Window {
 		return len(at) // one window has them all
@@ -71,7 +71,7 @@ func (r *Rule) fullest(at []time.Duration, now time.Duration) int {
 	return most
 }
 
-// pastRuns returns the first time of the grid from at on that no run blocks.
+// pastRuns returns the first time of the grid at or after at that no run blocks.
 func (s *sweep) pastRuns(g *grid, at time.Duration) time.Duration {
 	all, passed := s.rule.runs(s.at), s.passed
 	for n := all.len(); passed < n; passed++ {
@@ -87,7 +87,7 @@ func (s *sweep) pastRuns(g *grid, at time.Duration) time.Duration {
 	return at
 }
 
-// beforeRuns returns the last time of the grid up to at that no run blocks.
+// beforeRuns returns the last time of the grid at or before at that no run blocks.
 func (s *sweep) beforeRuns(g *grid, at time.Duration) time.Duration {
 	all, passed := s.rule.runs(s.at), s.passed
 	for n := all.len(); passed < n; passed++ {

@@ -7,28 +7,28 @@ import (
 	"github.com/google/uuid"
 )
 
-// Rule allows at most Limit bookings in any half-open window of length Window, or in each one of Periods. A Limit of 0
+// Rule allows at most Limit bookings in any half-open window of length Window, or in each of Periods. A Limit of 0
 // blocks every time, or every period.
 type Rule struct {
 	Name   string
 	Limit  int
 	Window time.Duration // of a rolling rule
 
-	Periods Periods // of a calendar rule, and of quiet hours; nil: the rule is rolling
+	Periods Periods // of a calendar rule or quiet hours; nil: the rule is rolling
 	Counts  *Scope  // the bookings that the rule counts; nil: all
 
-	// Reserved is how many places of the limit are for bookings that Counts leaves out. A rule with reserved places
-	// follows, in its policy, the rule of the same name that counts them too.
+	// Reserved is the number of places of the limit that are kept for bookings outside Counts. In a policy, a rule with
+	// reserved places follows the rule of the same name that also counts those bookings.
 	Reserved int
 
 	Quiet  bool // the periods are quiet hours: the limit is 0, and there is no usage of it
-	Defers bool // of quiet hours: a push moves behind them by itself
+	Defers bool // for quiet hours: a push moves to their end by itself
 }
 
-// places is how many bookings the rule has room for.
+// places returns the maximum number of bookings that the rule counts.
 func (r *Rule) places() int { return max(0, r.Limit-r.Reserved) }
 
-// Length is how long the window of the rule is; of one with Periods, the period that a time lies in.
+// Length returns the length of the rule's window or, with Periods, of the period that a time lies in.
 func (r *Rule) Length(at time.Time) time.Duration {
 	if r.Periods == nil {
 		return r.Window
@@ -37,44 +37,46 @@ func (r *Rule) Length(at time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// Periods are half-open stretches of time that do not overlap: the hours, days, weeks or months of a calendar, which
-// leave no time between them, or the quiet hours of some days, which do.
+// Periods are half-open stretches of time that do not overlap. The hours, days, weeks or months of a calendar leave no
+// gaps; the quiet hours of some days do.
 type Periods interface {
-	// Around returns the period [from, until) that t lies in; or, if it is not inside of one, a time around t that
+	// Around returns the period [from, until) that t lies in. If t lies in none, it returns a stretch around t that
 	// touches no period.
 	Around(t time.Time) (from, until time.Time, inside bool)
-	// Longest is at least as long as every period that counts bookings.
+	// Longest returns an upper bound of the length of all periods that count bookings.
 	Longest() time.Duration
 }
 
 // Policy is a set of rules that must all hold for a push. The empty policy limits nothing.
 type Policy []Rule
 
-// Kind is what sort of push a booking is of, as far as the scopes of rules ask. The zero Kind has neither.
+// Kind is the channel and category of a booking's push, if the scopes of rules depend on them. The zero Kind has
+// neither.
 type Kind struct{ Channel, Category string }
 
-// Scope says which kinds of pushes a rule is about. A nil Scope is about all.
+// Scope selects the kinds of pushes that a rule concerns. A nil Scope selects all.
 type Scope struct {
 	Channels   []string // nil: all
 	Categories []string // nil: all
 	Without    []string // categories that are left out
 }
 
-// Has reports whether the scope is about a kind.
+// Has reports whether the scope includes a kind.
 func (s *Scope) Has(k Kind) bool {
 	return s == nil || (s.Channels == nil || slices.Contains(s.Channels, k.Channel)) &&
 		(s.Categories == nil || slices.Contains(s.Categories, k.Category)) &&
 		!slices.Contains(s.Without, k.Category)
 }
 
-// Booking is a place held in a recipient's quota. It needs a Kind only for a policy whose rules have a [Scope].
+// Booking is a place in a recipient's quota that a push holds. It needs a Kind only if a rule of the policy has a
+// [Scope].
 type Booking struct {
 	ID   uuid.UUID
 	At   time.Time
 	Kind Kind
 }
 
-// Reach is how far from a time a booking can matter to it: the longest window or period.
+// Reach returns how far from a time a booking can affect it: the longest window or period.
 func (p Policy) Reach() time.Duration {
 	var reach time.Duration
 	for i := range p {

@@ -41,7 +41,7 @@ func per(n int, window time.Duration) quota.Policy {
 	return quota.Policy{{Name: "rule", Limit: n, Window: window}}
 }
 
-// TestPolicy_Decisions goes through the rules of the design, one time at a time.
+// TestPolicy_Decisions covers the rules of the design, one time each.
 func TestPolicy_Decisions(t *testing.T) {
 	three := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "hour", Limit: 5, Window: time.Hour}, {Name: "day", Limit: 10, Window: 24 * time.Hour}}
 	for _, row := range []struct {

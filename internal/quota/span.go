@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Span is whole seconds: From and those behind it, before Until.
+// Span is a range of whole seconds, from From to before Until.
 type Span struct{ From, Until time.Time }
 
 // Has reports whether a time lies in the span.
 func (s Span) Has(t time.Time) bool { return !t.Before(s.From) && t.Before(s.Until) }
 
-// Seconds returns the whole seconds that lie inside the interval. An end that the interval does not have is zero.
+// Seconds returns the whole seconds inside the interval. A missing bound is zero.
 func (i Interval) Seconds() Span {
 	s := Span{From: i.From, Until: ceil(i.Until)}
 	if !i.From.IsZero() {
@@ -22,7 +22,7 @@ func (i Interval) Seconds() Span {
 	return s
 }
 
-// ceil rounds up to a whole second. The zero time stays it.
+// ceil rounds up to a whole second. The zero time stays zero.
 func ceil(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
@@ -30,11 +30,11 @@ func ceil(t time.Time) time.Time {
 	return t.Add(Second - 1).Truncate(Second)
 }
 
-// FreeSpans returns the seconds of a span that no interval covers, by time. Between two of them at least one is blocked.
+// FreeSpans returns the seconds of a span that no interval covers, by time. Two spans are at least one second apart.
 func FreeSpans(blocked []Interval, of Span) (free []Span) {
 	taken := make([]Span, 0, len(blocked))
 	for _, i := range blocked {
-		if s := i.Seconds(); s.Until.IsZero() || s.From.Before(s.Until) { // some lie between two seconds
+		if s := i.Seconds(); s.Until.IsZero() || s.From.Before(s.Until) { // an interval can lie between two seconds
 			taken = append(taken, s)
 		}
 	}

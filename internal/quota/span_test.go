@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestFreeSpans_Oracle compares each second of a span with what the oracle says of it.
+// TestFreeSpans_Oracle compares each second of a span with the oracle.
 func TestFreeSpans_Oracle(t *testing.T) {
 	t.Parallel()
 	free, taken := 0, 0
@@ -30,7 +30,7 @@ func TestFreeSpans_Oracle(t *testing.T) {
 			}
 			got := n < len(spans) && spans[n].Has(at)
 			if want := of.Has(at) && oracleFree(c.policy, c.bookings, at); got != want {
-				t.Fatalf("%v at %s of %s: free %v, the oracle says %v", c, at.Sub(noon), of.From.Sub(noon), got, want)
+				t.Fatalf("%v at %s of %s: free %v, oracle: %v", c, at.Sub(noon), of.From.Sub(noon), got, want)
 			}
 			if got {
 				free++
@@ -44,7 +44,7 @@ func TestFreeSpans_Oracle(t *testing.T) {
 	}
 }
 
-// TestFreeSpans_BetweenSeconds: what is blocked between two seconds divides nothing.
+// TestFreeSpans_BetweenSeconds checks that an interval between two seconds does not split a span.
 func TestFreeSpans_BetweenSeconds(t *testing.T) {
 	of := quota.Span{From: noon, Until: noon.Add(time.Minute)}
 	between := quota.Interval{From: noon.Add(time.Second), Until: noon.Add(2 * time.Second)}
@@ -53,7 +53,7 @@ func TestFreeSpans_BetweenSeconds(t *testing.T) {
 	}
 }
 
-// TestSeconds_Ends: what is open leaves its first second free, what is closed does not, and fractions are rounded up.
+// TestSeconds_Ends checks that an open end leaves its first second free, a closed end does not, and fractions round up.
 func TestSeconds_Ends(t *testing.T) {
 	at := func(d time.Duration) time.Time { return noon.Add(d) }
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestPolicy_Story tells the example of the package's documentation: 2 per hour, booked at 10:00, 10:20 and 11:30.
+// TestPolicy_Story covers the example of the package's documentation: 2 per hour, booked at 10:00, 10:20 and 11:30.
 func TestPolicy_Story(t *testing.T) {
 	p := per(2, time.Hour)
 	bookings := booked(t, "10:00", "10:20", "11:30")
@@ -21,7 +21,7 @@ func TestPolicy_Story(t *testing.T) {
 		t.Fatal(diff)
 	}
 
-	// 10:45 is refused, because of those two; 11:00 and 09:20 are the ways out.
+	// 10:45 is refused because of those two; 11:00 and 09:20 are offered.
 	d, complete := p.Decide(quota.View{Timeline: quota.NewTimeline(bookings)}, at(t, "10:45"), now)
 	refused := quota.Decision{
 		Violations: []quota.Violation{{Rule: p[0], Conflicts: bookings[:2]}},
@@ -47,7 +47,7 @@ func TestPolicy_Story(t *testing.T) {
 		t.Errorf("at 09:20: %+v", d)
 	}
 
-	// 11:00 is booked. It leaves an hour with 10:20 and one with 11:30 full.
+	// 11:00 is booked. It fills an hour with 10:20 and one with 11:30.
 	bookings = insert(bookings, booking(3, at(t, "11:00")))
 	usage := p.Usage(quota.NewTimeline(bookings), at(t, "11:00"))
 	if diff := cmp.Diff([]quota.Usage{{Rule: p[0], Used: 2, Remaining: 0}}, usage); diff != "" {
@@ -56,6 +56,6 @@ func TestPolicy_Story(t *testing.T) {
 	next, _ := p.Next(quota.NewTimeline(bookings), at(t, "10:45"), quota.Second)
 	previous, _ := p.Previous(quota.NewTimeline(bookings), at(t, "10:45"), quota.Second)
 	if !next.Equal(at(t, "12:00")) || !previous.Equal(at(t, "09:20")) {
-		t.Errorf("then the ways out are %s and %s", next, previous)
+		t.Errorf("the free times are then %s and %s", next, previous)
 	}
 }

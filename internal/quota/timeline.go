@@ -9,14 +9,14 @@ import (
 	"github.com/google/uuid"
 )
 
-// Timeline is bookings of one recipient, sorted by time. The zero value has none.
+// Timeline holds the bookings of one recipient, sorted by time. The zero value is empty.
 //
-// It keeps their times as numbers, which are compared many times faster than a [time.Time], and apart from their ids,
-// so that there is little to move when one is inserted among a hundred thousand.
+// It stores the times as numbers, which compare many times faster than [time.Time], and apart from the ids, so that an
+// insertion among a hundred thousand bookings moves little memory.
 type Timeline struct {
 	at     []time.Duration // since the origin
 	ids    []uuid.UUID
-	kinds  []unique.Handle[Kind] // nil: all are of no kind
+	kinds  []unique.Handle[Kind] // nil: all have the zero kind
 	origin time.Time
 }
 
@@ -43,14 +43,14 @@ func NewTimeline(bookings []Booking) Timeline {
 	return l
 }
 
-// offset is the time from the origin to t, but never more than two centuries: no window and no horizon is as long.
+// offset returns the time from the origin to t, capped at two centuries: no window and no horizon is that long.
 func (l Timeline) offset(t time.Time) time.Duration {
 	const most = 200 * 365 * 24 * 60 * 60
 	seconds := min(max(t.Unix()-l.origin.Unix(), -most), most)
 	return time.Duration(seconds)*time.Second + time.Duration(t.Nanosecond()-l.origin.Nanosecond())
 }
 
-// Len is how many bookings there are.
+// Len returns the number of bookings.
 func (l Timeline) Len() int { return len(l.at) }
 
 // Bookings returns the bookings by time.
@@ -65,8 +65,8 @@ func (l Timeline) Bookings() []Booking {
 	return bookings
 }
 
-// Insert returns the timeline with one more booking, behind those of the same time. The old one must not be used any
-// more.
+// Insert returns the timeline with one more booking, after the ones with the same time. The old timeline must no longer
+// be used.
 func (l Timeline) Insert(b Booking) Timeline {
 	if len(l.at) == 0 {
 		return NewTimeline([]Booking{b})
@@ -83,7 +83,7 @@ func (l Timeline) Insert(b Booking) Timeline {
 	return l
 }
 
-// Remove returns the timeline without one booking. The old one must not be used any more.
+// Remove returns the timeline without one booking. The old timeline must no longer be used.
 func (l Timeline) Remove(b Booking) Timeline {
 	at := l.offset(b.At)
 	for i := l.before(b.At); i < len(l.at) && l.at[i] == at; i++ {
@@ -98,13 +98,13 @@ func (l Timeline) Remove(b Booking) Timeline {
 	return l
 }
 
-// Has reports whether there is a booking that is not before from, but before until.
+// Has reports whether a booking lies in [from, until).
 func (l Timeline) Has(from, until time.Time) bool { return l.before(from) < l.before(until) }
 
 // Before returns the bookings before a time.
 func (l Timeline) Before(t time.Time) Timeline { return l.part(0, l.before(t)) }
 
-// Since returns the bookings that are not before a time.
+// Since returns the bookings at or after a time.
 func (l Timeline) Since(t time.Time) Timeline { return l.part(l.before(t), len(l.at)) }
 
 // between returns the bookings after one time and before another.
@@ -114,7 +114,7 @@ func (l Timeline) between(after, before time.Time) Timeline {
 	return l.part(low, max(low, l.before(before)))
 }
 
-// part is the bookings with some indexes.
+// part returns the bookings with indexes in [low, high).
 func (l Timeline) part(low, high int) Timeline {
 	part := Timeline{at: l.at[low:high:high], ids: l.ids[low:high:high], origin: l.origin}
 	if l.kinds != nil {
@@ -156,7 +156,7 @@ func (l *Timeline) within(from, until time.Duration) (low, high int) {
 	return low, low + before(l.at[low:], until)
 }
 
-// times returns the times of those of a part that a scope counts.
+// times returns the times in [low, high) that a scope counts.
 func (l *Timeline) times(low, high int, s *Scope) []time.Duration {
 	switch {
 	case s == nil:
@@ -176,11 +176,11 @@ func (l *Timeline) times(low, high int, s *Scope) []time.Duration {
 	return at
 }
 
-// nearest returns the indexes of at most so many bookings, those nearest to t.
-func (l Timeline) nearest(t time.Time, most int) (low, high int) {
+// nearest returns the indexes of at most n bookings, the nearest to t.
+func (l Timeline) nearest(t time.Time, n int) (low, high int) {
 	at := l.offset(t)
 	low, high = 0, len(l.at)
-	for high-low > most {
+	for high-low > n {
 		if at-l.at[low] > l.at[high-1]-at {
 			low++
 		} else {
@@ -193,7 +193,7 @@ func (l Timeline) nearest(t time.Time, most int) (low, high int) {
 // before counts the bookings before t.
 func (l Timeline) before(t time.Time) int { return before(l.at, l.offset(t)) }
 
-// before counts the times before another one.
+// before returns the number of times before another one.
 func before(at []time.Duration, until time.Duration) int {
 	return sort.Search(len(at), func(i int) bool { return at[i] >= until })
 }

@@ -5,8 +5,7 @@ import "time"
 // Second is the resolution of promised send times.
 const Second = time.Second
 
-// View is what is known of one recipient's bookings: all those strictly between From and Until. A zero From or Until
-// means without end.
+// View holds all bookings of one recipient strictly between From and Until. A zero From or Until means no bound.
 type View struct {
 	From, Until time.Time
 	Timeline
@@ -17,14 +16,14 @@ var (
 	endOfTime       = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 )
 
-// longest is how far a view reaches at most: further than any window and horizon, and not so far that times overflow.
+// longest is the maximum reach of a view: further than any window and horizon, and short enough to avoid overflow.
 const longest = 100 * 365 * 24 * time.Hour
 
-// Around returns the empty view that reaches far enough around t to decide about t, and times further out the larger
-// it is: 1 suffices for the decision itself.
+// Around returns an empty view with bounds at times × [Policy.Reach] on both sides of t. times = 1 suffices for a
+// decision about t alone.
 func (p Policy) Around(t time.Time, times int) View { return Around(t, p.Reach(), times) }
 
-// Around is [Policy.Around] of a policy that reaches so far.
+// Around is [Policy.Around] with the reach as a parameter.
 func Around(t time.Time, reach time.Duration, times int) View {
 	if reach < longest/time.Duration(times) {
 		reach *= time.Duration(times)
@@ -34,7 +33,7 @@ func Around(t time.Time, reach time.Duration, times int) View {
 	return View{From: t.Add(-reach), Until: t.Add(reach)}
 }
 
-// Widen has the view begin no later than from, and end no earlier than until.
+// Widen extends the view so that it includes from and until.
 func (v *View) Widen(from, until time.Time) {
 	if from.Before(v.From) {
 		v.From = from
@@ -44,21 +43,21 @@ func (v *View) Widen(from, until time.Time) {
 	}
 }
 
-// Shows reports whether the view has all bookings that matter to t. None does under rules that count none.
+// Shows reports whether the view contains all bookings that matter to t. If reach is 0, no booking does.
 func (v View) Shows(t time.Time, reach time.Duration) bool {
 	return reach == 0 || (v.From.IsZero() || !t.Add(-reach).Before(v.From)) &&
 		(v.Until.IsZero() || !t.Add(reach).After(v.Until))
 }
 
-// Decide says whether t can be booked and, if not, which rules forbid it, and the nearest whole seconds that are
-// free: Next from t on, Previous before t but after now. It is incomplete if the view ends before they are found; ask
+// Decide returns whether t can be booked and, if not, the rules that forbid it and the nearest free whole seconds: Next
+// from t on, Previous before t but after now. It is incomplete if the view ends before they are found; then call it
 // again with a wider view.
 func (p Policy) Decide(v View, t, now time.Time) (d Decision, complete bool) {
 	return (&Decider{Policy: p, Now: now}).Decide(v, t)
 }
 
-// Decider decides as [Policy.Decide] does, about many times of one view: where the whole time between two of them is
-// blocked, the free times around it are looked for once. Call Changed when the view has changed.
+// Decider is [Policy.Decide] for many times of one view. It remembers the free times around a blocked stretch, so that
+// they are searched once. Call Changed when the view has changed.
 type Decider struct {
 	Policy Policy
 	Now    time.Time
@@ -66,18 +65,18 @@ type Decider struct {
 	next, previous stretch
 }
 
-// stretch is a time in which nothing is free between two times; free is the free time at its end, if there is any.
+// stretch is a range of times without a free one in between; free is whether its end is free.
 type stretch struct {
 	from, until time.Time
 	free        bool
 }
 
-// covers reports whether the stretch says what is free next to t.
+// covers reports whether the free time of the stretch is also the nearest one to t.
 func (s stretch) covers(t time.Time) bool {
 	return s.free && !t.Before(s.from) && !t.After(s.until)
 }
 
-// Changed says that the view is another one now.
+// Changed forgets all remembered free times because the view has changed.
 func (x *Decider) Changed() { x.next, x.previous = stretch{}, stretch{} }
 
 // Decide is [Policy.Decide].

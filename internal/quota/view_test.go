@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// cut returns what a view from … until shows of a calendar.
+// cut returns the part of a calendar that a view from … until contains.
 func cut(bookings []quota.Booking, from, until time.Time) quota.View {
 	var seen []quota.Booking
 	for _, b := range bookings {
@@ -23,7 +23,7 @@ func cut(bookings []quota.Booking, from, until time.Time) quota.View {
 	return quota.View{From: from, Until: until, Timeline: quota.NewTimeline(seen)}
 }
 
-// TestDecide_CompleteViews compares what is said from a part of the calendar with what is said from all of it.
+// TestDecide_CompleteViews compares decisions on a part of the calendar with decisions on all of it.
 func TestDecide_CompleteViews(t *testing.T) {
 	t.Parallel()
 	complete, incomplete := 0, 0
@@ -54,8 +54,8 @@ func TestDecide_CompleteViews(t *testing.T) {
 	}
 }
 
-// TestDecide_WideningEnds asks with views of once, twice, … the reach, and must get a complete answer when the view
-// shows everything.
+// TestDecide_WideningEnds decides with views of one, two, … times the reach. The decision must be complete when the
+// view contains everything.
 func TestDecide_WideningEnds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -75,7 +75,7 @@ func TestDecide_WideningEnds(t *testing.T) {
 	})
 }
 
-// TestAround_SufficesForTheDecision: once around is enough for the decision itself.
+// TestAround_SufficesForTheDecision checks that one reach around the time suffices for the decision itself.
 func TestAround_SufficesForTheDecision(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -89,7 +89,8 @@ func TestAround_SufficesForTheDecision(t *testing.T) {
 	})
 }
 
-// TestDecide_WholeSecondsAhead: it offers no other times, also where bookings and windows end in between.
+// TestDecide_WholeSecondsAhead checks that only whole seconds are offered, also where bookings and windows end in
+// between.
 func TestDecide_WholeSecondsAhead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -119,7 +120,7 @@ type hours struct{ beats }
 
 func (hours) Longest() time.Duration { return 0 }
 
-// TestDecide_QuietHoursAlone: where no rule counts bookings, none has to be seen.
+// TestDecide_QuietHoursAlone checks that a view without bookings is complete if no rule counts bookings.
 func TestDecide_QuietHoursAlone(t *testing.T) {
 	night := quota.Policy{{Name: "night", Quiet: true, Periods: hours{beats{Every: time.Hour, Until: time.Minute}}}}
 	for _, times := range []int{1, 2, 1 << 62} {

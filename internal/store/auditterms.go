@@ -22,8 +22,8 @@ import (
 const ownForSome = `(@various::bool OR p.tenant_id IN (SELECT id FROM tenants WHERE policy_version > 0 OR described))`
 
 const (
-	// mostJudged is how many bookings, or sends, of one recipient are judged: the first ones.
-	mostJudged = 20_000
+	// mostChecked is how many bookings, or sends, of one recipient are checked: the first ones.
+	mostChecked = 20_000
 	// mostVersions is how many policies of one tenant are known: the latest ones. What was accepted before is not judged.
 	mostVersions = 1000
 	// mostHistories is how many tenants' policies are kept at once.
@@ -77,7 +77,7 @@ type judgedRecipient struct {
 	recipient string
 	person    booking.Person
 	described time.Time // when it was described; zero: it was not
-	rows      []booking.Judged
+	rows      []booking.Checked
 }
 
 // run judges all recipients that a statement reads: what was promised to them, or what was sent.
@@ -91,13 +91,13 @@ func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	for rows.Next() {
 		var (
 			next      judgedRecipient
-			row       booking.Judged
+			row       booking.Checked
 			zoneName  string
 			described *time.Time
 		)
 		out := &next.person.OptOuts
 		if err := rows.Scan(&next.tenant, &next.key, &next.recipient, &row.ID, &row.Kind.Channel, &row.Kind.Category, &row.At, &row.Began,
-			&row.Since, &row.Until, &row.Looked, &zoneName, &next.person.Limits, &described, &out.All, &out.Channels, &out.Categories); err != nil {
+			&row.Since, &row.Until, &row.Check, &zoneName, &next.person.Limits, &described, &out.All, &out.Channels, &out.Categories); err != nil {
 			return err
 		}
 		if next.tenant != of.tenant || next.key != of.key || next.recipient != of.recipient {
@@ -111,7 +111,7 @@ func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 				of.person.Zone, _ = zone.Load(zoneName)
 			}
 		}
-		if len(of.rows) < mostJudged {
+		if len(of.rows) < mostChecked {
 			of.rows = append(of.rows, row)
 		}
 	}
@@ -134,9 +134,9 @@ func (a *termsAudit) judge(ctx context.Context, of judgedRecipient, sends bool) 
 	for _, j := range booking.AgainstOptOuts(of.person.OptOuts, of.described, of.rows) {
 		a.found(Finding{"opted-out", of.tenant, of.recipient, j.ID, fmt.Sprintf("accepted or sent at %s, when the recipient had opted out since %s", stamp(j.Since), stamp(of.described))}, j.At)
 	}
-	check, judge := "promised-window", history.JudgePromises
+	check, find := "promised-window", history.IllegalBookings
 	if sends {
-		check, judge = "actual-window", history.JudgeSends
+		check, find = "actual-window", history.IllegalSends
 	}
 	for _, b := range judge(of.person.Person, of.described, of.rows) {
 		r := b.Violation.Rule

@@ -18,7 +18,7 @@ const outcomesSQL = `
 
 // outcomesState is [push.ChannelOutcomes.State] in SQL.
 var outcomesState = fmt.Sprintf(`CASE WHEN attempts < %[1]d THEN 'working' WHEN failed * %[2]d > attempts THEN 'failing' WHEN rejected * %[2]d > attempts THEN 'rejecting' ELSE 'working' END`,
-	push.FewestJudged, push.PoorShare)
+	push.MinAttempts, push.PoorShare)
 
 // CountOutcomes adds what a worker has seen to the outcomes of this minute, and forgets what is ten minutes old.
 func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error {

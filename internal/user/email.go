@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds of what a user is called, in bytes.
+// The maximum lengths of a user's address and name, in bytes.
 const (
 	MaxEmail = 254
 	MaxName  = 100
 )
 
-// CleanEmail returns a sign-in name as it is kept: without spaces around it, in lower case. wrong says what is wrong with
-// it, or nothing.
+// CleanEmail returns the stored form of a sign-in name: trimmed and in lower case. wrong is what is wrong with the
+// name, or "".
 func CleanEmail(text string) (email, wrong string) {
 	email = strings.ToLower(strings.TrimSpace(text))
 	local, domain, _ := strings.Cut(email, "@")

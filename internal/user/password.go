@@ -17,14 +17,14 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// The bounds of a password, in characters and bytes.
+// The minimum length of a password in characters, and the maximum in bytes.
 const (
 	MinPassword = 12
 	MaxPassword = 1024
 )
 
-// CheckPassword says what is wrong with a password that a user wants to have, or nothing. Length is what makes it hard to
-// guess; which characters it has is not looked at.
+// CheckPassword returns what is wrong with a new password, or "". Only its length makes it hard to guess; the kinds of
+// its characters do not matter.
 func CheckPassword(password, email, name string) (wrong string) {
 	local, _, _ := strings.Cut(email, "@")
 	own := strings.ToLower(password)
@@ -36,21 +36,21 @@ func CheckPassword(password, email, name string) (wrong string) {
 	case utf8.RuneCountInString(password) < MinPassword:
 		return fmt.Sprintf("must have at least %d characters", MinPassword)
 	case strings.Count(password, password[:1]) == len(password):
-		return "must not be one character again and again"
+		return "must not repeat a single character"
 	case own == strings.ToLower(email), own == local, own == strings.ToLower(name):
 		return "must not be your name or your e-mail address"
 	}
 	return ""
 }
 
-// params are those of a hash by argon2id: memory in KiB, passes over it, and lanes.
+// params are the parameters of an argon2id hash: memory in KiB, passes over it, and lanes.
 type params struct {
 	memory, passes uint32
 	lanes          uint8
 }
 
-// current are the parameters of new hashes, from OWASP's Password Storage Cheat Sheet: they take little memory beside
-// what the program is there for.
+// current are the parameters of new hashes, from OWASP's Password Storage Cheat Sheet. They take little memory compared
+// with the program's other work.
 var current = params{memory: 19 * 1024, passes: 2, lanes: 1}
 
 const (
@@ -58,63 +58,64 @@ const (
 	hashBytes = 32
 )
 
-// How many passwords are hashed at a time, and of those how many for one address.
+// How many passwords are hashed at the same time, in total and for one address.
 const (
 	hashesAtATime = 4
 	hashesOfOne   = 2
 )
 
-// Passwords hashes passwords and compares them with hashes. At most four at a time take their 19 MiB, and at most two for
-// one address: whoever tries many passwords keeps neither memory nor processors from others. It is safe for concurrent
-// use.
+// Passwords hashes passwords and compares them with hashes. Each hash takes 19 MiB. At most four run at a time, and at
+// most two for one address, so that a client who tries many passwords does not use up memory and processors. It is safe
+// for concurrent use.
 type Passwords struct {
-	turns *bulkhead.Bulkhead[string]
+	permits *bulkhead.Bulkhead[string]
 
 	compare func(phc, password string) (bool, error)
 }
 
-// NewPasswords returns the passwords of a program.
+// NewPasswords returns a Passwords for one program.
 func NewPasswords() *Passwords {
-	return &Passwords{turns: bulkhead.New[string](hashesAtATime, hashesOfOne), compare: compare}
+	return &Passwords{permits: bulkhead.New[string](hashesAtATime, hashesOfOne), compare: compare}
 }
 
-// Salt is the salt of the hashes of passwords of one sign-in name.
+// Salt is the salt of the password hashes of one sign-in name.
 type Salt [saltBytes]byte
 
-// SaltOf returns the salt of a sign-in name: an HMAC by a secret of the installation. So one hash is compared with the passwords of all
-// tenants that have the name, and its time does not tell how many they are.
+// SaltOf returns the salt of a sign-in name: an HMAC with a secret of the installation. Users of several tenants with
+// the same name share it. So one hash is compared with all of their passwords, and the time does not reveal their
+// number.
 func SaltOf(secret []byte, email string) (salt Salt) {
 	copy(salt[:], Keyed(secret, "salt", email))
 	return salt
 }
 
-// Keyed returns an HMAC of a text, for one purpose, by a secret of the installation.
+// Keyed returns an HMAC of a text for one purpose, with a secret of the installation.
 func Keyed(secret []byte, purpose, text string) []byte {
 	h := hmac.New(sha256.New, secret)
 	_, _ = io.WriteString(h, purpose+"\x00"+text)
 	return h.Sum(nil)
 }
 
-// Hash returns what is kept of a password, in the PHC string format. address is the client that it is done for. It fails only if ctx
-// ends before there is a turn, with a [*bulkhead.FullError].
+// Hash returns the stored form of a password, in the PHC string format. address is the client's address. It fails only
+// if ctx ends before a permit is free, with a [*bulkhead.FullError].
 func (p *Passwords) Hash(ctx context.Context, address string, salt Salt, password string) (phc string, err error) {
-	turn, err := p.turns.Acquire(ctx, address, 1)
+	permit, err := p.permits.Acquire(ctx, address, 1)
 	if err != nil {
 		return "", err
 	}
-	defer turn.Release()
+	defer permit.Release()
 	return hash(salt, password), nil
 }
 
-// Match returns the place of the first of the hashes that is of this password; -1: none is. It computes one hash, also where there is
-// nothing to compare it with; a hash with another salt or other parameters, as of another release, takes one more. It fails as Hash
-// does, or if no hash fits and one is not of argon2id.
+// Match returns the index of the first hash that matches the password; -1: none. It computes one hash, even if there is
+// nothing to compare it with. A hash with another salt or other parameters, from another release, takes one more. It
+// fails as Hash does, or if no hash matches and one is not in the argon2id format.
 func (p *Passwords) Match(ctx context.Context, address string, salt Salt, hashes []string, password string) (int, error) {
-	turn, err := p.turns.Acquire(ctx, address, 1)
+	permit, err := p.permits.Acquire(ctx, address, 1)
 	if err != nil {
 		return -1, err
 	}
-	defer turn.Release()
+	defer permit.Release()
 	own, fits := hash(salt, password), -1
 	usual := own[:strings.LastIndexByte(own, '$')+1]
 	var wrong []error
@@ -140,7 +141,7 @@ func hash(salt Salt, password string) string {
 		base64.RawStdEncoding.EncodeToString(salt[:]), base64.RawStdEncoding.EncodeToString(sum))
 }
 
-// compare takes as long whatever the password is.
+// compare takes the same time for every password.
 func compare(phc, password string) (bool, error) {
 	p, salt, sum, err := parse(phc)
 	if err != nil {
@@ -150,10 +151,10 @@ func compare(phc, password string) (bool, error) {
 	return subtle.ConstantTimeCompare(got, sum) == 1, nil
 }
 
-// parse reads a hash in the PHC string format. Its error does not repeat the text. The bounds keep a text that somebody
-// else wrote into the database from taking the program's memory or time.
+// parse reads a hash in the PHC string format. Its error does not repeat the text. The bounds keep a manipulated text
+// in the database from taking the program's memory or time.
 func parse(phc string) (p params, salt, sum []byte, err error) {
-	wrong := fmt.Errorf("the stored hash of a password is none by argon2id")
+	wrong := fmt.Errorf("the stored password hash is not in the argon2id format")
 	parts := strings.Split(phc, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return p, nil, nil, wrong

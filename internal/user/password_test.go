@@ -63,7 +63,7 @@ func TestPasswords_Match(t *testing.T) {
 	}
 }
 
-// TestSaltOf: the salts of two sign-in names differ, and so do those of two installations.
+// TestSaltOf checks that the salts of two sign-in names or two installations differ.
 func TestSaltOf(t *testing.T) {
 	one := SaltOf([]byte("secret"), "ada@x")
 	if one != SaltOf([]byte("secret"), "ada@x") || one == SaltOf([]byte("secret"), "bea@x") || one == SaltOf([]byte("other"), "ada@x") {
@@ -71,7 +71,7 @@ func TestSaltOf(t *testing.T) {
 	}
 }
 
-// TestPasswords_OneHash: a comparison takes one hash, however many tenants have the sign-in name.
+// TestPasswords_OneHash checks that a comparison computes one hash for any number of tenants with the sign-in name.
 func TestPasswords_OneHash(t *testing.T) {
 	p, salt := NewPasswords(), SaltOf([]byte("secret"), "ada@x")
 	more := 0
@@ -91,7 +91,7 @@ func TestPasswords_OneHash(t *testing.T) {
 	}
 }
 
-// TestPasswords_OtherParams: a hash is compared by the parameters that it names, as of an earlier or later release.
+// TestPasswords_OtherParams checks that a hash of an earlier or later release is compared by its own parameters.
 func TestPasswords_OtherParams(t *testing.T) {
 	salt := []byte("0123456789abcdef")
 	sum := argon2.IDKey([]byte("correct horse"), salt, 1, 64, 2, 24)
@@ -101,7 +101,7 @@ func TestPasswords_OtherParams(t *testing.T) {
 	}
 }
 
-// TestPasswords_Foreign: what is no hash of ours opens nothing, takes nothing, and is not repeated.
+// TestPasswords_Foreign checks that a foreign hash matches nothing, costs nothing, and is not repeated in the error.
 func TestPasswords_Foreign(t *testing.T) {
 	p := NewPasswords()
 	salt, sum := base64.RawStdEncoding.EncodeToString(make([]byte, 16)), base64.RawStdEncoding.EncodeToString(make([]byte, 32))
@@ -116,12 +116,12 @@ func TestPasswords_Foreign(t *testing.T) {
 	}
 }
 
-// TestPasswords_Turns: one address has two turns, all have four, and a wait ends with its context.
-func TestPasswords_Turns(t *testing.T) {
+// TestPasswords_Permits checks that one address has two permits, all have four, and a wait ends with its context.
+func TestPasswords_Permits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := NewPasswords()
 		for _, address := range []string{"a", "a", "b"} {
-			if _, err := p.turns.Acquire(t.Context(), address, 1); err != nil {
+			if _, err := p.permits.Acquire(t.Context(), address, 1); err != nil {
 				t.Fatal(err)
 			}
 		}

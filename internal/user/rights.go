@@ -8,7 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// CheckRole returns a [*push.ScopeError] unless the caller has every scope of a role. The caller nil is the operator, with every scope.
+// CheckRole returns a [*push.ScopeError] unless the caller has every scope of a role. A nil caller is the operator, who
+// has every scope.
 func CheckRole(by *push.Caller, role Role) error {
 	if by == nil {
 		return nil
@@ -19,7 +20,7 @@ func CheckRole(by *push.Caller, role Role) error {
 	return nil
 }
 
-// CheckSessions is [CheckRole] for the sessions of a user: each user may see and end the own ones.
+// CheckSessions is [CheckRole] for the sessions of a user. Users may always see and end their own sessions.
 func CheckSessions(by *push.Caller, u User) error {
 	if by != nil && by.User == u.ID {
 		return nil
@@ -27,7 +28,7 @@ func CheckSessions(by *push.Caller, u User) error {
 	return CheckRole(by, u.Role)
 }
 
-// MaxRole returns the mightiest role that a caller may give; "": none.
+// MaxRole returns the highest role that a caller may assign; "": none.
 func MaxRole(by *push.Caller) (most Role) {
 	for _, role := range Roles {
 		if CheckRole(by, role) == nil {
@@ -37,5 +38,5 @@ func MaxRole(by *push.Caller) (most Role) {
 	return most
 }
 
-// AtLeast returns the roles that are at least as mighty as this one.
+// AtLeast returns this role and all higher ones.
 func (r Role) AtLeast() []Role { return Roles[slices.Index(Roles, r):] }

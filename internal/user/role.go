@@ -7,21 +7,21 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Role says what a user may do: it stands for scopes of the REST API.
+// Role is a set of scopes of the REST API that a user has.
 type Role string
 
-// The roles, the least mighty first.
+// The roles, the lowest first.
 const (
-	Viewer Role = "viewer" // sees everything but addresses, keys' secrets and webhooks
+	Viewer Role = "viewer" // reads everything except addresses, keys' secrets and webhooks
 	Editor Role = "editor" // also drafts campaigns, describes recipients and changes the policy; sends nothing
 	Sender Role = "sender" // also submits, moves and cancels, starts campaigns and schedules
-	Admin  Role = "admin"  // may do everything, keys and users included
+	Admin  Role = "admin"  // has all rights, also for keys and users
 )
 
-// Roles lists all roles, the least mighty first.
+// Roles lists all roles, the lowest first.
 var Roles = []Role{Viewer, Editor, Sender, Admin}
 
-// Scopes are what the REST API allows a user of the role: nothing, if there is no such role.
+// Scopes returns the scopes of the role; nil for an unknown role.
 func (r Role) Scopes() []string {
 	var all []string
 	switch r {
@@ -43,10 +43,10 @@ func (r Role) Scopes() []string {
 	return all
 }
 
-// Masked reports whether the role sees addresses of recipients only in part.
+// Masked reports whether the role sees only parts of recipients' addresses.
 func (r Role) Masked() bool { return r == Viewer }
 
-// Mightier returns the mightier of two roles; "" is no role.
+// Mightier returns the higher of two roles; "" is lower than all.
 func Mightier(a, b Role) Role {
 	if slices.Index(Roles, a) >= slices.Index(Roles, b) {
 		return a
@@ -54,7 +54,7 @@ func Mightier(a, b Role) Role {
 	return b
 }
 
-// Caller is the user as the REST API knows its callers.
+// Caller returns the user as a caller of the REST API.
 func (u *User) Caller() push.Caller {
 	return push.Caller{Tenant: u.Tenant, Scopes: u.Role.Scopes(), User: u.ID, Masked: u.Role.Masked(), Caps: u.OwnCaps}
 }

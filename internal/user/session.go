@@ -9,41 +9,41 @@ import (
 	"github.com/google/uuid"
 )
 
-// Session is one browser in which a user is signed in.
+// Session is a sign-in of a user in one browser.
 type Session struct {
-	ID         uuid.UUID // which is no secret
+	ID         uuid.UUID // not a secret
 	User       uuid.UUID
 	Tenant     uuid.UUID
 	CreatedAt  time.Time
 	LastSeenAt time.Time // to about a minute
 	ExpiresAt  time.Time // unless it is used before
-	Address    string    // from which the user signed in
+	Address    string    // the client's address at sign-in
 	UserAgent  string    // as [TrimAgent] returns it
 }
 
-// NewSession is a session that begins. Only the hash of its token is kept.
+// NewSession is a session to create. Only the hash of its token is stored.
 type NewSession struct {
 	Hash      [32]byte // see [HashSession]
 	User      uuid.UUID
-	Password  string // what was kept of the password that the user has signed in with; "": with none
+	Password  string // the stored hash of the password of this sign-in; "": without a password
 	ExpiresAt time.Time
 	Address   string
 	UserAgent string
 }
 
-// MaxSessions is how many sessions of a user are kept: the one that was not seen for longest makes room for another.
+// MaxSessions is the maximum number of sessions of a user. A new session replaces the one that was unused for longest.
 const MaxSessions = 50
 
-// HashSession returns what is kept of a session's token: its SHA-256.
+// HashSession returns the SHA-256 of a session's token, which is stored.
 func HashSession(token string) [32]byte { return sha256.Sum256([]byte(token)) }
 
-// maxAgent is how many bytes of a browser's name for itself are kept.
+// maxAgent is the maximum size of a stored User-Agent, in bytes.
 const maxAgent = 200
 
-// TrimAgent returns what is kept of a browser's name for itself: its beginning, and only what can be printed.
+// TrimAgent returns the stored form of a User-Agent: its beginning, without unprintable characters.
 func TrimAgent(text string) string { return printable(text, maxAgent) }
 
-// TrimName returns what is kept of a name that somebody else has chosen: its first [MaxName] bytes that can be printed.
+// TrimName returns the stored form of a name from outside: its first [MaxName] bytes, without unprintable characters.
 func TrimName(text string) string { return printable(text, MaxName) }
 
 func printable(text string, most int) string {

@@ -1,6 +1,5 @@
-// Package user says who signs in to the console: users with a role, their passwords, one-time links and sessions. It is
-// pure but for the memory and the time that a password's hash takes; the store keeps what is here, and the API and the
-// console decide with it.
+// Package user defines the users of the console: roles, passwords, one-time links and sessions. It is pure, except for
+// the memory and time of a password's hash. The store saves these types; the API and the console decide with them.
 //
 // It is not for callers of the REST API, which have keys.
 package user
@@ -24,40 +23,40 @@ type User struct {
 	Name         string // "": none
 	Role         Role
 	HasPassword  bool // false: the user has not used a link yet, or signs in elsewhere
-	External     bool // the user was made by a sign-in at the OIDC provider
+	External     bool // created by a sign-in at the OIDC provider
 	DisabledAt   *time.Time
 	CreatedAt    time.Time
 	LastSignInAt *time.Time // nil: never
-	LinkEndsAt   *time.Time // until when the last link can be used; nil: there is none
+	LinkEndsAt   *time.Time // when the last link expires; nil: there is none
 }
 
-// New is a user that is to be made.
+// New is a user to create.
 type New struct {
 	Tenant uuid.UUID
 	Email  string // as [CleanEmail] returns it
 	Name   string
 	Role   Role
-	Link   [32]byte     // of the link with which the user sets a password; see [NewLink]
-	Most   int          // users that the tenant may have; 0: any number
-	By     *push.Caller // makes the user; nil: the operator
+	Link   [32]byte     // the hash of the link for setting a password; see [NewLink]
+	Most   int          // the maximum number of users of the tenant; 0: unlimited
+	By     *push.Caller // the caller that creates the user; nil: the operator
 }
 
-// Change is what is to be different in a user. What is nil stays.
+// Change lists the changes to a user. Nil fields stay.
 type Change struct {
 	Name     *string
 	Role     *Role
 	Disabled *bool
 }
 
-// External is a user whom an OIDC provider vouches for.
+// External is a user that an OIDC provider has authenticated.
 type External struct {
 	Tenant          uuid.UUID
 	Issuer, Subject string
 	Email           string // as [CleanEmail] returns it
-	EmailVerified   bool   // the provider says that the address is the user's; else it names no user
+	EmailVerified   bool   // the provider has verified the address; otherwise it identifies no user
 	Name            string
 	Role            Role
-	Most            int // users that the tenant may have; 0: any number
+	Most            int // the maximum number of users of the tenant; 0: unlimited
 }
 
 // Credential is a user who can sign in with a password.
@@ -66,29 +65,29 @@ type Credential struct {
 	Hash string // of the password, as [Passwords.Hash] returns it
 }
 
-// Page is a page of users, and the last of them if there are more.
+// Page is a page of users. Next is the position of the last one if there are more.
 type Page struct {
 	Users []User
 	Next  *Position
 }
 
-// Position is where a user stands in the list of its tenant's: by its age.
+// Position is the position of a user in its tenant's list, which is sorted by age.
 type Position struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
 }
 
 var (
-	// ErrTooMany: the tenant has as many users as it may.
-	ErrTooMany = errors.New("the tenant has as many users as it may")
+	// ErrTooMany: the tenant has reached the maximum number of users.
+	ErrTooMany = errors.New("the tenant already has the maximum number of users")
 	// ErrEmailTaken: another user of the tenant has this sign-in name.
 	ErrEmailTaken = errors.New("another user of the tenant has this email")
-	// ErrLastAdmin: without this admin, nobody in the tenant could manage users any more.
-	ErrLastAdmin = errors.New("this is the last admin of the tenant that is not disabled")
+	// ErrLastAdmin: without this admin, no user of the tenant could manage users.
+	ErrLastAdmin = errors.New("this is the tenant's last active admin")
 	// ErrDisabled: the user may not sign in.
 	ErrDisabled = errors.New("the user is disabled")
-	// ErrExternal: the user signs in at the OIDC provider alone.
-	ErrExternal = errors.New("the user signs in at the OIDC provider, and has neither links nor a password")
+	// ErrExternal: the user can only sign in at the OIDC provider.
+	ErrExternal = errors.New("the user signs in at the OIDC provider and cannot have a password or links")
 	// ErrUnverified: a new user of the OIDC provider has no address that the provider has verified.
 	ErrUnverified = errors.New("the OIDC provider has not verified the email")
 )

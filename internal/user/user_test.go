@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestRole_Scopes: each role has what the one below it has, and only the admin has everything.
+// TestRole_Scopes checks that each role includes the one below it, and only the admin has everything.
 func TestRole_Scopes(t *testing.T) {
 	may := func(r Role) (all []string) {
 		u := User{Role: r}

@@ -1,11 +1,11 @@
--- Tells a recipient's cache what Postgres has decided about one push.
+-- Records in a recipient's cache a decision of Postgres about one push.
 --
 -- KEYS[1]  bookings: see reserve.lua
 -- ARGV[1]  push id
 -- ARGV[2]  its send time, ms; -inf: its place is given back
--- ARGV[3]  how long this is remembered while the cache is not loaded, ms: who asked Postgres before
---          and loads it now must not bring back the old state
--- ARGV[4]  the push's kind, whether or not a rule asks for it
+-- ARGV[3]  how long to keep this while the cache is not loaded, ms: a caller that read Postgres before
+--          and is loading the cache must not restore the old state
+-- ARGV[4]  the push's kind, whether or not a rule depends on kinds
 --
 -- Answers {1} if the cache is loaded, {0} if not.
 

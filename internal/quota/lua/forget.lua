@@ -1,4 +1,4 @@
--- Drops what is known of a recipient.
+-- Drops a recipient from the cache.
 --
 -- KEYS[1]  bookings: see reserve.lua
 --

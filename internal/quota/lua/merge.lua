@@ -1,6 +1,5 @@
--- Adds what Postgres held a moment ago to a recipient's cache. What the cache was
--- told about a push meanwhile is newer, and stays: so whoever has asked Postgres
--- may merge, in any order.
+-- Adds bookings that Postgres held a moment ago to a recipient's cache. Updates of a push in the meantime are newer and
+-- take precedence. So all callers that have read Postgres may merge, in any order.
 --
 -- KEYS[1]  bookings: see reserve.lua
 -- ARGV[1]  how long the cache may live from when it is loaded, ms; 0: these bookings are not all,

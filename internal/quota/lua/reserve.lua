@@ -37,8 +37,8 @@ if held then
   return tonumber(held) == t and free or unknown
 end
 
--- run tells whether some run of so many places among the times (each of which has so many values), shorter than the
--- window, leaves no place for t.
+-- run reports whether some run of places consecutive times (with values list entries each), shorter than the window,
+-- leaves no place for t.
 local function run(times, values, places, window)
   for last = values * places, #times, values do
     local a, b = tonumber(times[last - values * places + values]), tonumber(times[last])
@@ -53,10 +53,10 @@ local function near(window)
   return redis.call('ZRANGEBYSCORE', bookings, from, to, 'WITHSCORES')
 end
 
--- lists tells whether a list names something.
+-- lists reports whether a list contains a name.
 local function lists(list, name) return string.find(list, '\0' .. name .. '\0', 1, true) end
 
--- counted returns the times of those among members and times that a scope counts.
+-- counted returns the times of the bookings (members and times) that a scope counts.
 local function counted(found, channels, categories, without)
   local times = {}
   for i = 1, #found, 2 do
@@ -70,7 +70,7 @@ local function counted(found, channels, categories, without)
   return times
 end
 
--- blocks tells whether a rule, whose arguments begin there, leaves no place for t.
+-- blocks reports whether a rule, whose arguments begin at an index, leaves no place for t.
 local function blocks(at)
   local places, window, from = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
   local channels, categories, without = ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]

@@ -1,5 +1,4 @@
--- Notes that a recipient has too many bookings to be kept: every script on them
--- would take too long.
+-- Marks a recipient with too many bookings for the cache: every script on them would take too long.
 --
 -- KEYS[1]  bookings: see reserve.lua
 -- ARGV[1]  for how long, ms

@@ -48,12 +48,12 @@ func (h History) during(from, until time.Time) (all []Terms, known bool) {
 	return all, true
 }
 
-// Judged is a place in a recipient's quota, or a send, whose legality is asked.
-type Judged struct {
+// Checked is a place in a recipient's quota, or a send, whose legality is asked.
+type Checked struct {
 	quota.Booking           // with its kind. The time is the promised one, or that at which the provider had it at the latest
 	Began         time.Time // of a send: when it began; its end is in its booking
 	Since, Until  time.Time // between these it was accepted, or begun
-	Looked        bool      // it is asked about; others only count
+	Check        bool      // it is asked about; others only count
 }
 
 // Broken is something that was not legal.
@@ -63,12 +63,12 @@ type Broken struct {
 	Violation quota.Violation
 }
 
-// JudgePromises returns the bookings of one recipient that had no place when they were accepted. All hold places now. It says
+// IllegalBookings returns the bookings of one recipient that had no place when they were accepted. All hold places now. It says
 // nothing of those that were accepted before the recipient was described anew, which was at a time: that has no record.
-func (h History) JudgePromises(of quota.Person, described time.Time, held []Judged) []Broken {
+func (h History) IllegalBookings(of quota.Person, described time.Time, held []Checked) []Broken {
 	byEnd := slices.Clone(held)
-	slices.SortFunc(byEnd, func(a, b Judged) int { return cmp.Or(a.Until.Compare(b.Until), slices.Compare(a.ID[:], b.ID[:])) })
-	slices.SortFunc(held, func(a, b Judged) int { return cmp.Or(a.together(b), slices.Compare(a.ID[:], b.ID[:])) })
+	slices.SortFunc(byEnd, func(a, b Checked) int { return cmp.Or(a.Until.Compare(b.Until), slices.Compare(a.ID[:], b.ID[:])) })
+	slices.SortFunc(held, func(a, b Checked) int { return cmp.Or(a.together(b), slices.Compare(a.ID[:], b.ID[:])) })
 	var (
 		line     quota.Timeline
 		together []quota.Booking // of one transaction and one kind: each has seen those before it, whichever they were
@@ -85,7 +85,7 @@ func (h History) JudgePromises(of quota.Person, described time.Time, held []Judg
 		for ; n < len(byEnd) && byEnd[n].Until.Before(j.Since); n++ { // was there before
 			line = line.Insert(byEnd[n].Booking)
 		}
-		if j.Looked && (described.IsZero() || j.Since.Add(-commitTime).After(described)) {
+		if j.Check && (described.IsZero() || j.Since.Add(-commitTime).After(described)) {
 			if v, illegal := h.illegal(of, j, line, j.At); illegal {
 				broken = append(broken, Broken{j.ID, j.At, v})
 			}
@@ -96,17 +96,17 @@ func (h History) JudgePromises(of quota.Person, described time.Time, held []Judg
 }
 
 // together compares what two bookings say of their transaction and their kind.
-func (j Judged) together(with Judged) int {
+func (j Checked) together(with Checked) int {
 	return cmp.Or(j.Since.Compare(with.Since), j.Until.Compare(with.Until), cmp.Compare(j.Kind.Channel, with.Kind.Channel), cmp.Compare(j.Kind.Category, with.Kind.Category))
 }
 
-// JudgeSends returns the sends to one recipient that the delivery gate must not have let through. They are in the order in
+// IllegalSends returns the sends to one recipient that the delivery gate must not have let through. They are in the order in
 // which they began, and none of them was refused by its provider. It says nothing of those before the recipient was described
 // anew.
-func (h History) JudgeSends(of quota.Person, described time.Time, sends []Judged) (broken []Broken) {
+func (h History) IllegalSends(of quota.Person, described time.Time, sends []Checked) (broken []Broken) {
 	var line quota.Timeline
 	for _, j := range sends {
-		if j.Looked && (described.IsZero() || j.Since.Add(-commitTime).After(described)) {
+		if j.Check && (described.IsZero() || j.Since.Add(-commitTime).After(described)) {
 			if v, illegal := h.illegal(of, j, line, j.Began); illegal {
 				broken = append(broken, Broken{j.ID, j.Began, v})
 			}
@@ -118,7 +118,7 @@ func (h History) JudgeSends(of quota.Person, described time.Time, sends []Judged
 
 // illegal reports whether all terms that may have been in force forbid a push at a time, beside what there was, and returns
 // what is broken of the last of them.
-func (h History) illegal(of quota.Person, j Judged, line quota.Timeline, at time.Time) (v quota.Violation, illegal bool) {
+func (h History) illegal(of quota.Person, j Checked, line quota.Timeline, at time.Time) (v quota.Violation, illegal bool) {
 	all, known := h.during(j.Since, j.Until)
 	if !known {
 		return v, false
@@ -134,9 +134,9 @@ func (h History) illegal(of quota.Person, j Judged, line quota.Timeline, at time
 }
 
 // AgainstOptOuts returns those that went against opt-outs which were known before them, as the recipient was described at a time.
-func AgainstOptOuts(out OptOuts, described time.Time, all []Judged) (unwanted []Judged) {
+func AgainstOptOuts(out OptOuts, described time.Time, all []Checked) (unwanted []Checked) {
 	for _, j := range all {
-		if j.Looked && !described.IsZero() && j.Since.Add(-commitTime).After(described) && out.Of(j.Kind).Any() {
+		if j.Check && !described.IsZero() && j.Since.Add(-commitTime).After(described) && out.Of(j.Kind).Any() {
 			unwanted = append(unwanted, j)
 		}
 	}

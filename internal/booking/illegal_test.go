@@ -14,9 +14,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestHistory_JudgePromises books what the oracle allows, and some that it does not, while the policy changes. The record
+// TestHistory_IllegalBookings books what the oracle allows, and some that it does not, while the policy changes. The record
 // tells exactly which these were: unless some were canceled that stood in their way.
-func TestHistory_JudgePromises(t *testing.T) {
+func TestHistory_IllegalBookings(t *testing.T) {
 	t.Parallel()
 	const pause = 10 * time.Minute // longer than it can be open which policy was in force
 	seen := map[string]int{}
@@ -25,7 +25,7 @@ func TestHistory_JudgePromises(t *testing.T) {
 		s.Person = s.People().Draw(t, "person")
 		var (
 			history  booking.History
-			held     []booking.Judged
+			held     []booking.Checked
 			illegal  []uuid.UUID
 			now      = s.Begin.Add(-policytest.Around)
 			canceled bool
@@ -65,11 +65,11 @@ func TestHistory_JudgePromises(t *testing.T) {
 					illegal = append(illegal, b.ID)
 				}
 				s.Bookings = append(slices.Clone(s.Bookings), b)
-				held = append(held, booking.Judged{Booking: b, Since: now, Until: now, Looked: true})
+				held = append(held, booking.Checked{Booking: b, Since: now, Until: now, Check: true})
 			}
 		}
 		var found []uuid.UUID
-		for _, b := range history.JudgePromises(s.Person, time.Time{}, slices.Clone(held)) {
+		for _, b := range history.IllegalBookings(s.Person, time.Time{}, slices.Clone(held)) {
 			found = append(found, b.ID)
 		}
 		slices.SortFunc(illegal, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
@@ -97,38 +97,38 @@ func TestHistory_JudgePromises(t *testing.T) {
 	}
 }
 
-// TestHistory_JudgePromises_Open: where the record leaves open what was in force, or what was there before, a booking is legal.
-func TestHistory_JudgePromises_Open(t *testing.T) {
+// TestHistory_IllegalBookings_Open: where the record leaves open what was in force, or what was there before, a booking is legal.
+func TestHistory_IllegalBookings_Open(t *testing.T) {
 	t.Parallel()
 	one, two := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}, quota.Policy{{Name: "hour", Limit: 2, Window: time.Hour}}
 	h := booking.History{File: two, Versions: []booking.Version{{At: noon, Terms: one}}}
-	at := func(n int, since, until time.Duration) booking.Judged {
+	at := func(n int, since, until time.Duration) booking.Checked {
 		b := quota.Booking{ID: uuid.UUID{15: byte(n)}, At: noon.Add(24*time.Hour + time.Duration(n)*time.Minute)}
-		return booking.Judged{Booking: b, Since: noon.Add(since), Until: noon.Add(until), Looked: true}
+		return booking.Checked{Booking: b, Since: noon.Add(since), Until: noon.Add(until), Check: true}
 	}
 	const m = time.Minute
 	for name, row := range map[string]struct {
-		held      []booking.Judged
+		held      []booking.Checked
 		described time.Time
 		cut       bool
 		want      int
 	}{
-		"before the policy":                     {held: []booking.Judged{at(1, -9*m, -9*m), at(2, -2*m, -2*m)}},
-		"behind it":                             {held: []booking.Judged{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, want: 1},
-		"about when it came":                    {held: []booking.Judged{at(1, -9*m, -9*m), at(2, m-1, m-1)}},
-		"before or behind it":                   {held: []booking.Judged{at(1, -9*m, -9*m), at(2, -2*m, 2*m)}},
-		"each may have been first":              {held: []booking.Judged{at(1, 2*m, 9*m), at(2, 3*m, 4*m)}},
-		"of one transaction":                    {held: []booking.Judged{at(1, 2*m, 2*m), at(2, 2*m, 2*m)}, want: 1},
-		"the recipient was described since":     {held: []booking.Judged{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon.Add(3 * m)},
-		"the recipient was described before":    {held: []booking.Judged{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon, want: 1},
-		"older policies are not known":          {held: []booking.Judged{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, cut: true},
-		"under the file's policy":               {held: []booking.Judged{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, want: 1},
-		"it is not looked at, and still counts": {held: []booking.Judged{func() booking.Judged { j := at(1, 2*m, 2*m); j.Looked = false; return j }(), at(2, 4*m, 4*m)}, want: 1},
+		"before the policy":                     {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, -2*m)}},
+		"behind it":                             {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, want: 1},
+		"about when it came":                    {held: []booking.Checked{at(1, -9*m, -9*m), at(2, m-1, m-1)}},
+		"before or behind it":                   {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, 2*m)}},
+		"each may have been first":              {held: []booking.Checked{at(1, 2*m, 9*m), at(2, 3*m, 4*m)}},
+		"of one transaction":                    {held: []booking.Checked{at(1, 2*m, 2*m), at(2, 2*m, 2*m)}, want: 1},
+		"the recipient was described since":     {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon.Add(3 * m)},
+		"the recipient was described before":    {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon, want: 1},
+		"older policies are not known":          {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, cut: true},
+		"under the file's policy":               {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, want: 1},
+		"it is not looked at, and still counts": {held: []booking.Checked{func() booking.Checked { j := at(1, 2*m, 2*m); j.Check = false; return j }(), at(2, 4*m, 4*m)}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h
 			h.Cut = row.cut
-			if found := h.JudgePromises(quota.Person{}, row.described, row.held); len(found) != row.want {
+			if found := h.IllegalBookings(quota.Person{}, row.described, row.held); len(found) != row.want {
 				t.Errorf("found %+v, want %d", found, row.want)
 			}
 		})
