@@ -15,7 +15,7 @@ import (
 
 const hour = time.Hour
 
-// TestDecider_Book: under one push per minute, anna has none, and bert has one in an hour.
+// TestDecider_Book covers drafts under one push per minute: anna has none, and bert has one in an hour.
 func TestDecider_Book(t *testing.T) {
 	type draft struct {
 		recipient  string
@@ -94,7 +94,7 @@ func TestDecider_Book(t *testing.T) {
 	}
 }
 
-// TestDecider_StoredPush: what is to be stored of a push that a conflict has moved.
+// TestDecider_StoredPush checks the stored fields of a push that a conflict has moved.
 func TestDecider_StoredPush(t *testing.T) {
 	b := setup(t)
 	b.hold("anna", 0)
@@ -104,7 +104,7 @@ func TestDecider_StoredPush(t *testing.T) {
 	d := decider.Book(o)[0]
 	want := p
 	want.SendAt, want.NextAt = noon.Add(time.Minute), noon.Add(time.Minute)
-	want.RequestedSendAt = noon                    // what was asked stays known
+	want.RequestedSendAt = noon                    // the requested time is kept
 	want.ExpiresAt = noon.Add(time.Minute + p.TTL) // the time to live moves with the send time
 	want.Status, want.Gen = push.Scheduled, 1      //
 	want.CreatedAt, want.UpdatedAt = noon, noon    // by Postgres' clock
@@ -119,7 +119,7 @@ func TestDecider_StoredPush(t *testing.T) {
 	}
 }
 
-// TestDecider_FixedExpiry: the expiry of a push without a time to live stays where the caller fixed it.
+// TestDecider_FixedExpiry checks that the expiry of a push without a TTL stays where the caller set it.
 func TestDecider_FixedExpiry(t *testing.T) {
 	b := setup(t)
 	b.hold("anna", 0)
@@ -131,7 +131,7 @@ func TestDecider_FixedExpiry(t *testing.T) {
 	}
 }
 
-// TestDecider_Idempotency: bert has a push that the request "k" made with the body "b".
+// TestDecider_Idempotency: bert has a push from request "k" with body "b".
 func TestDecider_Idempotency(t *testing.T) {
 	request, other := uuid.New(), uuid.New()
 	with := func(p push.Push, request uuid.UUID, body string) push.Push {
@@ -189,8 +189,7 @@ func TestDecider_Idempotency(t *testing.T) {
 	}
 }
 
-// TestDecider_LostReply: a transaction that is run again finds the pushes that it has committed, and answers as the
-// first run would have.
+// TestDecider_LostReply checks that a repeated transaction finds its committed pushes and returns the same decisions.
 func TestDecider_LostReply(t *testing.T) {
 	b := setup(t)
 	o := booking.Order{Drafts: []booking.Draft{{Push: b.push("anna", 0), Show: true}}, Policy: onePerMinute}
@@ -205,8 +204,7 @@ func TestDecider_LostReply(t *testing.T) {
 	}
 }
 
-// TestDecider_TakenBack: of several orders that are decided together, those that book nothing leave nothing to the
-// others.
+// TestDecider_TakenBack checks that orders that book nothing do not affect the other orders of the same transaction.
 func TestDecider_TakenBack(t *testing.T) {
 	b := setup(t)
 	b.hold("bert", hour)
@@ -222,7 +220,7 @@ func TestDecider_TakenBack(t *testing.T) {
 	}
 	order(false, true, keyed())
 	order(true, false, keyed(), booking.Draft{Push: b.push("bert", hour)})
-	if got := order(false, false, keyed()); got[0] != booking.Booked { // another request, by the hash
+	if got := order(false, false, keyed()); got[0] != booking.Booked { // another request, by its hash
 		t.Errorf("outcome %v: a place or a key is not given back", got)
 	}
 	if got := order(false, false, booking.Draft{Push: b.push("anna", time.Second)}); got[0] != booking.NoPlace {
@@ -233,11 +231,11 @@ func TestDecider_TakenBack(t *testing.T) {
 	}
 }
 
-// TestDecider_Refused: a refusal names the rule and the bookings in the way, and the free times around them if all
-// bookings that matter to these are known.
+// TestDecider_Refused checks that a refusal names the rule and the conflicts, and free times if all bookings around
+// them are known.
 func TestDecider_Refused(t *testing.T) {
 	for name, row := range map[string]struct {
-		reach    time.Duration // of what is known, around noon; 0: everything is
+		reach    time.Duration // known range around noon; 0: all
 		complete bool
 	}{
 		"all bookings are known":          {0, true},
@@ -267,12 +265,11 @@ func TestDecider_Refused(t *testing.T) {
 	}
 }
 
-// TestDecider_Unseen: a next free time that more bookings could make later is not taken, and has the order come again. One that is
-// too late anyway is not waited for.
+// TestDecider_Unseen checks that a next free time beyond the view repeats the order, unless it is too late anyway.
 func TestDecider_Unseen(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		until  time.Duration // of what is known, after noon
+		until  time.Duration // known range after noon
 		latest time.Duration
 		far    bool
 		want   booking.Outcome
@@ -300,8 +297,8 @@ func TestDecider_Unseen(t *testing.T) {
 	}
 }
 
-// TestDecider_Granted: an incomplete refusal names what the order has booked for the same recipient before, for these
-// bookings are not in Postgres.
+// TestDecider_Granted checks that an incomplete refusal lists the order's earlier bookings for the recipient, because
+// they are not in Postgres.
 func TestDecider_Granted(t *testing.T) {
 	b := setup(t)
 	anna := b.View(quota.Recipient{Tenant: b.tenant, ID: "anna"})
@@ -315,8 +312,8 @@ func TestDecider_Granted(t *testing.T) {
 	}
 }
 
-// TestDecider_Bookings: a draft with Show is told all bookings, its own included, whether it is booked or refused,
-// unless there are more than a crowd.
+// TestDecider_Bookings checks that a draft with Show returns all bookings including its own, booked or refused, up to a
+// crowd.
 func TestDecider_Bookings(t *testing.T) {
 	for _, row := range []struct {
 		name        string
@@ -349,7 +346,7 @@ func TestDecider_Bookings(t *testing.T) {
 	}
 }
 
-// TestOrder_Around: what has to be known before a draft is decided.
+// TestOrder_Around checks the range that must be known before a decision.
 func TestOrder_Around(t *testing.T) {
 	days := &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 1}}
 	midnight := noon.Add(-12 * hour)

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// noon is when everything here is decided.
+// noon is the time of all decisions here.
 var noon = time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 
 var (
@@ -41,18 +41,18 @@ func (v views) Done(quota.Recipient) {}
 
 func setup(testing.TB) *bundle { return &bundle{views: views{}, tenant: uuid.New()} }
 
-// decider decides by the snapshot.
+// decider returns a decider for the snapshot.
 func (b *bundle) decider() *booking.Decider {
 	return booking.NewDecider(booking.Snapshot{Now: noon, Views: b, Existing: b.existing, Keyed: b.keyed})
 }
 
-// push is one for a recipient, so long after noon.
+// push returns a push to a recipient, in after noon.
 func (b *bundle) push(recipient string, in time.Duration) push.Push {
 	at := noon.Add(in)
 	return push.Push{ID: uuid.New(), Tenant: b.tenant, Recipient: recipient, RequestedSendAt: at, SendAt: at, TTL: time.Hour}
 }
 
-// hold books pushes that exist already.
+// hold books existing pushes.
 func (b *bundle) hold(recipient string, in ...time.Duration) (held []push.Push) {
 	view := b.View(quota.Recipient{Tenant: b.tenant, ID: recipient})
 	for _, d := range in {
@@ -65,7 +65,7 @@ func (b *bundle) hold(recipient string, in ...time.Duration) (held []push.Push) 
 	return held
 }
 
-// bookings are those of a recipient, so long after noon.
+// bookings returns the bookings of a recipient, relative to noon.
 func (b *bundle) bookings(recipient string) (in []time.Duration) {
 	for _, held := range b.View(quota.Recipient{Tenant: b.tenant, ID: recipient}).Bookings() {
 		in = append(in, held.At.Sub(noon))

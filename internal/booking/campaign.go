@@ -9,8 +9,8 @@ import (
 // CampaignCanceledReason is the last error of a push that was canceled with its campaign.
 const CampaignCanceledReason = "campaign-canceled"
 
-// OfCampaign says what a decision means for a recipient of a campaign: [push.OutcomeScheduled] for one that is booked, and else
-// why it is not, by the names of the API's problems or as what is invalid, and the rules or the cap in the way.
+// OfCampaign returns the outcome of a decision for a recipient of a campaign: [push.OutcomeScheduled] if it is booked.
+// Otherwise reason is the name of the API's problem or what is invalid, and rules are the rules or the cap in the way.
 func (v *Decision) OfCampaign() (outcome push.CampaignOutcome, reason string, rules []string) {
 	switch v.Outcome {
 	case Booked, Replayed:

@@ -17,33 +17,34 @@ const (
 	AudienceBytes    = "audience_bytes"
 )
 
-// CapUsage is a tenant's caps, and how much of them is used, or reserved for other orders, when an order is decided.
+// CapUsage holds a tenant's caps, and how much of them is used, or reserved for other orders, at the time of a
+// decision.
 type CapUsage struct {
 	push.Caps
 	Pending int         // pushes that are scheduled or being sent
-	Days    map[Day]int // recipients of pushes on a day; a day that is missing was not counted
+	Days    map[Day]int // recipients of pushes on a day; a missing day was not counted
 }
 
 // Day is a day of UTC, as the number of days since 1970-01-01.
 type Day int64
 
-// DayOf returns the day on which a time lies.
+// DayOf returns the day that a time lies on.
 func DayOf(t time.Time) Day { return Day(t.Truncate(24*time.Hour).Unix() / secondsADay) }
 
 const secondsADay = 24 * 60 * 60
 
-// Begin returns the midnight at which the day begins.
+// Begin returns the midnight at the start of the day.
 func (d Day) Begin() time.Time { return time.Unix(int64(d)*secondsADay, 0).UTC() }
 
-// Capped is a tenant's cap that has no room for a push.
+// Capped rejects a push because a cap of the tenant is used up.
 type Capped struct {
 	Cap   string // its name
 	Limit int
-	Used  int // at least; counting ends just beyond the limit
+	Used  int // at least; counting stops just beyond the limit
 	Day   Day // for RecipientsPerDay
 }
 
-// Error says it in one sentence.
+// Error returns one sentence.
 func (c *Capped) Error() string {
 	if c.Cap == AudienceBytes {
 		return fmt.Sprintf("the tenant's cap %s (bytes of the audiences that are kept) is used up: limit %d, used %d with this one; delete drafts, wait until "+
@@ -82,7 +83,7 @@ func (o Order) Days() map[Day]int {
 	return days
 }
 
-// clone returns a copy for the decider, which counts on in it.
+// clone returns a copy that the decider may count in.
 func (u *CapUsage) clone() *CapUsage {
 	if u == nil {
 		return nil
@@ -92,7 +93,8 @@ func (u *CapUsage) clone() *CapUsage {
 	return &c
 }
 
-// take uses room for one more push at a time. The outcome is [Booked] if there is room, or [OverCap] or [Uncounted].
+// take uses room for one more push at a time. It returns [Booked] if there is room, and otherwise [OverCap] or
+// [Uncounted].
 func (u *CapUsage) take(at time.Time, newRecipient bool) (Outcome, *Capped) {
 	if u == nil {
 		return Booked, nil
@@ -109,7 +111,7 @@ func (u *CapUsage) take(at time.Time, newRecipient bool) (Outcome, *Capped) {
 	return Booked, nil
 }
 
-// takeDay is take for the cap of the day alone, by a recipient without another push on it.
+// takeDay is take for the cap of the day only, for a recipient without another push on it.
 func (u *CapUsage) takeDay(at time.Time) (Outcome, *Capped) {
 	day := DayOf(at)
 	used, counted := u.Days[day]
@@ -124,7 +126,7 @@ func (u *CapUsage) takeDay(at time.Time) (Outcome, *Capped) {
 	return Booked, nil
 }
 
-// newRecipientOfDay reports whether a push at a time uses room of its day.
+// newRecipientOfDay reports whether a push at a time uses room of its day's cap.
 func (u *CapUsage) newRecipientOfDay(view *quota.View, at time.Time) bool {
 	return u.limitsDays() && !view.Has(DayOf(at).Begin(), (DayOf(at)+1).Begin())
 }

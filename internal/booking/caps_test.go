@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Caps: on the day of noon, bert has a push. The quota is in the way of nothing but the time of that push.
+// TestDecider_Caps: bert has a push on the day of noon. The quota only blocks the time of that push.
 func TestDecider_Caps(t *testing.T) {
 	type draft struct {
 		recipient  string
@@ -106,7 +106,7 @@ func TestDecider_Caps(t *testing.T) {
 	}
 }
 
-// TestDay: days are those of UTC, and begin at midnight, before 1970 as well.
+// TestDay checks that days are UTC days and begin at midnight, also before 1970.
 func TestDay(t *testing.T) {
 	for _, at := range []time.Time{noon, time.Unix(0, 0), time.Unix(-1, 0), time.Unix(-86400, 0), time.Date(1900, 2, 28, 23, 59, 59, 0, time.UTC)} {
 		begin := booking.DayOf(at).Begin()
@@ -116,7 +116,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestCapped_Error: the text tells the limit, what is used, and what can be done.
+// TestCapped_Error checks that the text contains the limit, the usage and the remedy.
 func TestCapped_Error(t *testing.T) {
 	for want, c := range map[string]booking.Capped{
 		"limit 10, used 10;":         {Cap: booking.PendingPushes, Limit: 10, Used: 10},
@@ -124,13 +124,13 @@ func TestCapped_Error(t *testing.T) {
 		"on 2026-12-01, UTC":         {Cap: booking.RecipientsPerDay, Limit: 10, Used: 10, Day: booking.DayOf(noon)},
 	} {
 		if got := c.Error(); !strings.Contains(got, want) || !strings.Contains(got, c.Cap) {
-			t.Errorf("%q does not say %q", got, want)
+			t.Errorf("%q does not contain %q", got, want)
 		}
 	}
 }
 
-// TestOrder_Days: a push may land on the day that it names. One that may be moved may land on any day that the order
-// names; a day that it names alone is not left out.
+// TestOrder_Days checks that a fixed push counts for its day, and a movable one for every day that the order names,
+// including days that only it names.
 func TestOrder_Days(t *testing.T) {
 	b, today := setup(t), booking.DayOf(noon)
 	fixed := func(in time.Duration) booking.Draft { return booking.Draft{Push: b.push("anna", in)} }

@@ -15,49 +15,49 @@ type ClaimOrder struct {
 	Policy       Terms         // of a tenant without a policy of its own
 	Lease        time.Duration // how long the attempt may take before it counts as lost
 
-	Channel string   // of the push; empty: any channel, but for those of Without
-	Without []string // channels that can take no push now
+	Channel string   // the channel of the push; "": any channel except Without
+	Without []string // channels that cannot take a push now
 
-	Token uuid.UUID // of the attempt; the store sets it, so that a claim that is run again knows its own
+	Token uuid.UUID // of the attempt; the store sets it, so that a repeated claim finds its own attempt
 }
 
-// MaxWait is how long a claim may ask its caller to wait instead of putting the push off: so that sends exactly a
-// window apart keep their pace.
+// MaxWait is the longest wait that a claim asks its caller for, instead of putting the push off. It keeps sends on time
+// that are exactly a window apart.
 const MaxWait = 2 * time.Second
 
-// LockWait is how long a claim asks its caller to wait if another transaction has the recipient's lock. Most
+// LockWait is the wait that a claim asks its caller for if another transaction has the recipient's lock. Most
 // transactions take a few milliseconds.
 const LockWait = 20 * time.Millisecond
 
-// ClaimOutcome is what a claim found.
+// ClaimOutcome is the outcome of a claim.
 type ClaimOutcome int
 
 // The outcomes of a claim.
 const (
-	Nothing  ClaimOutcome = iota // no push is due, or an attempt is in flight, whose worker looks again when it ends
-	Claimed                      // the push is the caller's to send, until LeaseUntil
-	Wait                         // a push is due, or may be sent, in less than MaxWait, or the recipient is locked: claim again then
-	PutOff                       // the push was put off to NextAt, because of the recipient's actual sends; others may be due
-	Unwanted                     // the recipient does not want the push any more, and it is canceled now; others may be due
-	TooLate                      // the push had expired, and is ended now; others may be due
-	Again                        // the push was changed meanwhile, or another claim came first: claim again
-	Parked                       // the push's campaign is paused or canceled, and the push is not due any more; others may be
+	Nothing  ClaimOutcome = iota // no push is due, or an attempt is running: its worker claims again when it ends
+	Claimed                      // the caller must send the push before LeaseUntil
+	Wait                         // a push is due or may be sent in less than MaxWait, or the recipient is locked: claim again then
+	PutOff                       // the push was put off to NextAt because of the recipient's actual sends; others may be due
+	Unwanted                     // the recipient has opted out; the push is canceled; others may be due
+	TooLate                      // the push had expired; it is ended; others may be due
+	Again                        // the push was changed in between, or another claim came first: claim again
+	Parked                       // the push's campaign is paused or canceled, and the push is no longer due; others may be
 )
 
 // Claim is the answer to a [ClaimOrder].
 type Claim struct {
 	Outcome    ClaimOutcome
 	Push       push.Push
-	Token      uuid.UUID     // names the attempt when it is finished
+	Token      uuid.UUID     // identifies the attempt when it is finished
 	Attempt    int           // 1, 2, …
-	StartedAt  time.Time     // by Postgres' clock, as all times here
+	StartedAt  time.Time     // by Postgres' clock, like all times here
 	LeaseUntil time.Time     //
 	Wait       time.Duration // for Wait
-	Now        time.Time     // when the claim looked
+	Now        time.Time     // the time of the claim
 	Repeated   bool          // an earlier run of the transaction has committed it: nothing is to be written
 }
 
-// Attempted names the attempt that a claim has begun.
+// Attempted identifies the attempt that a claim has begun.
 func (c Claim) Attempted() Attempt {
 	return Attempt{
 		Push: c.Push.ID, RecipientKey: push.RecipientKey(c.Push.Tenant, c.Push.Recipient), SendAt: c.Push.SendAt,
@@ -65,27 +65,27 @@ func (c Claim) Attempted() Attempt {
 	}
 }
 
-// ClaimState is what is known of a recipient under its lock when it is claimed for.
+// ClaimState is the data of a recipient that a claim has read under its lock.
 type ClaimState struct {
-	Locked   bool            // another transaction has the lock, and nothing else is known
-	Due      push.Push       // the oldest due push that the order allows; without an ID: there is none
+	Locked   bool            // another transaction has the lock; nothing else is known
+	Due      push.Push       // the oldest due push that the order allows; without an ID: none
 	Held     bool            // its campaign is paused or canceled
-	More     bool            // another push is due, whatever its channel
-	InFlight []InFlight      // the attempts under way
-	Sends    []quota.Booking // what the recipient may have got, at the latest time at which the provider can have had it
-	Terms    Terms           // of the tenant, if it has its own; else the order has them
+	More     bool            // another push is due, on any channel
+	InFlight []InFlight      // running attempts
+	Sends    []quota.Booking // sends that may have reached the recipient, each at the latest time when the provider can have received it
+	Terms    Terms           // the tenant's own terms; without them the order's apply
 	Person   Person
 }
 
-// InFlight is an attempt under way.
+// InFlight is a running attempt.
 type InFlight struct {
 	Push       push.Push
 	Token      uuid.UUID
 	LeaseUntil time.Time
 }
 
-// Decide says what is to be done about the recipient's oldest due push. The delivery gate is here: a push is sent only
-// if the recipient's actual sends leave room for it now.
+// Decide returns what to do with the recipient's oldest due push. It contains the delivery gate: a push is sent only if
+// the recipient's actual sends leave room for it now.
 func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	c := Claim{Now: now}
 	if s.Locked {
@@ -132,15 +132,15 @@ func (s *ClaimState) Decide(o ClaimOrder, now time.Time) Claim {
 	return c
 }
 
-// address gives a push without an address its recipient's for the channel.
+// address fills in the recipient's address for the channel if the push has none.
 func (s *ClaimState) address(p *push.Push) {
 	if p.To == "" {
 		p.To = s.Person.Addresses[p.Channel]
 	}
 }
 
-// gate returns when the due push may be sent: at the first time from now on at which the actual sends leave room for
-// it, or when it expires.
+// gate returns when the due push may be sent: the first time from now on when the actual sends leave room for it, or
+// its expiry.
 func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	free, ok := policy.Next(quota.NewTimeline(s.Sends), now, 0)
 	if !ok || free.After(s.Due.ExpiresAt) {
@@ -149,8 +149,8 @@ func (s *ClaimState) gate(policy quota.Policy, now time.Time) time.Time {
 	return free
 }
 
-// hold says why the due push waits until a time: of the rules that forbid it now, the one that does so for longest. A push
-// that was put off until now has been held since then.
+// hold returns why the due push waits until a time: of the rules that forbid it now, the one that blocks longest. A
+// push that was put off until now has been held since then.
 func (s *ClaimState) hold(policy quota.Policy, now, until time.Time) push.Hold {
 	h := push.Hold{Since: now, Until: until}
 	if old := s.Due.Held; old.Until.Equal(s.Due.NextAt) {
@@ -169,8 +169,8 @@ func (s *ClaimState) hold(policy quota.Policy, now, until time.Time) push.Hold {
 	return h
 }
 
-// Behind is the answer to a claim that is decided together with an earlier one for the same recipient. The caller of
-// the earlier one looks again, for both if they are for the same channel.
+// Behind returns the answer to a claim that is decided together with an earlier one for the same recipient. If both are
+// for the same channel, the caller of the earlier one claims again for both.
 func (o ClaimOrder) Behind(first ClaimOrder, now time.Time) Claim {
 	if o.Channel != first.Channel {
 		return Claim{Outcome: Again, Now: now}

@@ -17,7 +17,7 @@ func TestClaimState_Decide(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	for _, row := range []struct {
 		name    string
-		due     time.Duration // when the push is due, from now
+		due     time.Duration // relative to now
 		expires time.Duration // 0: in an hour
 		sends   []time.Duration
 		policy  quota.Policy // nil: one per minute
@@ -27,12 +27,12 @@ func TestClaimState_Decide(t *testing.T) {
 		{name: "due, and nothing was sent", want: booking.Claimed},
 		{name: "due since long", due: -30 * minute, want: booking.Claimed},
 		{name: "due in a moment", due: second, want: booking.Wait, wait: second},
-		{name: "due when the patience ends", due: 2 * second, want: booking.Wait, wait: 2 * second},
+		{name: "due after the longest wait", due: 2 * second, want: booking.Wait, wait: 2 * second},
 		{name: "due later, which another clock did not know", due: 2*second + 1, want: booking.PutOff, wait: 2*second + 1},
 
 		{name: "a send a window ago", sends: []time.Duration{-minute}, want: booking.Claimed},
 		{name: "a send just less than a window ago", sends: []time.Duration{-minute + 1}, want: booking.Wait, wait: 1},
-		{name: "a send that leaves the window when the patience ends", sends: []time.Duration{-58 * second}, want: booking.Wait, wait: 2 * second},
+		{name: "a send that leaves the window after the longest wait", sends: []time.Duration{-58 * second}, want: booking.Wait, wait: 2 * second},
 		{name: "a send that leaves the window later", sends: []time.Duration{-58*second + 1}, want: booking.PutOff, wait: 2*second + 1},
 		{name: "several sends: the last decides", sends: []time.Duration{-5 * minute, -3 * minute, -10 * second}, want: booking.PutOff, wait: 50 * second},
 		{name: "a send that ends only now", sends: []time.Duration{0}, want: booking.PutOff, wait: minute},
@@ -79,8 +79,8 @@ func TestClaimState_Decide(t *testing.T) {
 	}
 }
 
-// TestClaimState_InFlight: a recipient has one attempt under way at a time. A claim that is run again, because the
-// reply to its transaction was lost, finds its own.
+// TestClaimState_InFlight checks that a recipient has one running attempt at a time, and that a repeated claim finds
+// its own.
 func TestClaimState_InFlight(t *testing.T) {
 	b := setup(t)
 	sending, due := b.push("anna", -time.Minute), b.push("anna", 0)
@@ -107,7 +107,7 @@ func TestClaimState_InFlight(t *testing.T) {
 	}
 }
 
-// claimedBefore is the claim of an attempt that is under way, with a lease of a minute.
+// claimedBefore returns the claim of a running attempt with a lease of a minute.
 func claimedBefore(f booking.InFlight) booking.Claim {
 	return booking.Claim{
 		Outcome: booking.Claimed, Push: f.Push, Token: f.Token, Attempt: f.Push.Attempts, Repeated: true,
@@ -115,8 +115,8 @@ func claimedBefore(f booking.InFlight) booking.Claim {
 	}
 }
 
-// TestClaimOrder_Behind: of several claims for a recipient that are decided together, the first is served. The others
-// find nothing, for its caller looks again; but it does not look for another channel.
+// TestClaimOrder_Behind checks that the first of several claims for a recipient is served and the others get nothing,
+// because its caller claims again; but not for another channel.
 func TestClaimOrder_Behind(t *testing.T) {
 	for _, row := range []struct {
 		first, second string
@@ -129,8 +129,8 @@ func TestClaimOrder_Behind(t *testing.T) {
 	}
 }
 
-// TestLost_Finish: a lost attempt has an unknown outcome, and the push is tried again if its channel allows it and it
-// does not expire before.
+// TestLost_Finish checks that a lost attempt has an unknown outcome, and is tried again if its channel allows it and
+// time is left.
 func TestLost_Finish(t *testing.T) {
 	retry := push.Retry{MaxAttempts: 3, First: time.Minute, Max: hour}
 	never := retry

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// termsOf are those of a document.
+// termsOf returns the terms of a document.
 func termsOf(t testing.TB, document string) booking.Terms {
 	t.Helper()
 	var d policy.Document
@@ -27,7 +27,7 @@ func termsOf(t testing.TB, document string) booking.Terms {
 	return terms
 }
 
-// TestClaimState_OwnTerms: a push of anna by SMS, in the category news, is due at noon on a Tuesday, and expires in two days.
+// TestClaimState_OwnTerms: a push of anna by SMS, category news, is due at noon on a Tuesday and expires in two days.
 func TestClaimState_OwnTerms(t *testing.T) {
 	const day = 24 * time.Hour
 	tokyo, err := time.LoadLocation("Asia/Tokyo")
@@ -53,10 +53,10 @@ func TestClaimState_OwnTerms(t *testing.T) {
 		terms   string
 		person  booking.Person
 		sends   []quota.Booking
-		at      time.Duration // when it is claimed, from noon
+		at      time.Duration // time of the claim, after noon
 		expires time.Duration // 0: in two days
 		want    booking.ClaimOutcome
-		wait    time.Duration // for Wait and PutOff: until when, from noon
+		wait    time.Duration // for Wait and PutOff: until when, after noon
 	}{
 		{name: "late into quiet hours", terms: night, want: booking.PutOff, wait: time.Hour},
 		{name: "late into quiet hours, and it expires before their end", terms: night, expires: 30 * time.Minute, want: booking.PutOff, wait: 30 * time.Minute},
@@ -105,7 +105,7 @@ func TestClaimState_OwnTerms(t *testing.T) {
 	}
 }
 
-// TestClaimState_Address: a push without an address takes the recipient's, as it is when it is sent.
+// TestClaimState_Address checks that a push without an address takes the recipient's current one.
 func TestClaimState_Address(t *testing.T) {
 	anna := booking.Person{Addresses: map[string]string{"sms": "+4512345678", "email": "anna@example.com"}}
 	for _, row := range []struct{ channel, to, want string }{

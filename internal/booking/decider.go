@@ -11,9 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Decider decides orders one after another. What it books counts for the orders that follow.
+// Decider decides orders one after another. Each order sees the bookings of the earlier ones.
 type Decider struct {
-	// Granted is what is to be stored.
+	// Granted lists the pushes to store.
 	Granted []Grant
 
 	now      time.Time
@@ -21,22 +21,22 @@ type Decider struct {
 	terms    map[uuid.UUID]Terms
 	people   map[quota.Recipient]Person
 	existing map[uuid.UUID]push.Push
-	requests map[uuid.UUID]*request // that bore an Idempotency-Key, by the ids of the keys
+	requests map[uuid.UUID]*request // requests with an Idempotency-Key, by key id
 	refusals map[quota.Recipient]refusals
 }
 
-// refusals decide why pushes to one recipient are refused, by their kinds.
+// refusals caches the decisions about refused pushes to one recipient, by kind.
 type refusals map[quota.Kind]*quota.Decider
 
-// Grant is a push to be stored, new or moved.
+// Grant is a push to store, new or moved.
 type Grant struct {
 	Push  push.Push
 	Usage []quota.Usage // how full each rule is around the push
-	First *push.Push    // of a retry: the first of the pushes that it retries, as it was before
-	By    push.Actor    // of a retry
+	First *push.Push    // for a retry: the first push of its chain, as it was before
+	By    push.Actor    // for a retry: its actor
 }
 
-// NewDecider returns a decider that begins with what the snapshot shows.
+// NewDecider returns a decider that starts from a snapshot.
 func NewDecider(s Snapshot) *Decider {
 	x := &Decider{now: s.Now, views: s.Views, terms: s.Terms, people: s.People, existing: make(map[uuid.UUID]push.Push, len(s.Existing)), requests: make(map[uuid.UUID]*request, len(s.Keyed))}
 	for _, p := range s.Existing {
@@ -48,15 +48,15 @@ func NewDecider(s Snapshot) *Decider {
 	return x
 }
 
-// Now is when the snapshot was taken.
+// Now returns the time of the snapshot.
 func (x *Decider) Now() time.Time { return x.now }
 
-// standing returns the terms under which a draft is decided.
+// standing returns the terms and the recipient's data that apply to a draft.
 func (x *Decider) standing(o *Order, who quota.Recipient) Standing {
 	return Standing{Terms: OrNone(x.terms[who.Tenant], o.Policy), Person: x.people[who]}
 }
 
-// Book decides all drafts of an order. Where [Order.Books] says so, nothing stays booked.
+// Book decides all drafts of an order. If [Order.Books] is false, it takes all grants back.
 func (x *Decider) Book(o Order) []Decision {
 	before := len(x.Granted)
 	x.refusals = nil
@@ -80,7 +80,7 @@ func (x *Decider) Book(o Order) []Decision {
 	return decisions
 }
 
-// book decides one draft: a request that was seen before, its send time, a later free time, or none.
+// book decides one draft: repeated request, requested time, later free time, or refusal.
 func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision {
 	p, view := d.Push, x.views.View(d.Recipient())
 	if d.LookOnly {
@@ -135,9 +135,9 @@ func (x *Decider) book(d Draft, o Order, of Standing, usage *CapUsage) Decision 
 	return v
 }
 
-// Move decides about the new time of a push that exists: that of the order's only draft. The push's own booking does
-// not count against it. Where [Order.Books] says so, it stays where it is. The errors are [push.ErrNotFound] and
-// [push.ErrNotReschedulable], which comes with the push.
+// Move decides about a new time for an existing push, the order's only draft. The push's own booking does not count
+// against it. If [Order.Books] is false, the push stays. The errors are [push.ErrNotFound], and [push.ErrMoved] and
+// [push.ErrNotReschedulable], which come with the push.
 func (x *Decider) Move(o Order) (Decision, error) {
 	d := o.Drafts[0]
 	p, ok := x.existing[d.Push.ID]
@@ -178,7 +178,7 @@ func (x *Decider) Move(o Order) (Decision, error) {
 	return v, nil
 }
 
-// grant books a push that waits for its send time from now on.
+// grant books a push, which then waits for its send time.
 func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, view *quota.View, newRecipient bool) Decision {
 	p.NextAt, p.Status, p.UpdatedAt = p.SendAt, push.Scheduled, x.now
 	if p.TTL > 0 {
@@ -186,7 +186,7 @@ func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, 
 	}
 	view.Timeline = view.Insert(Under(terms, &p))
 	x.changed(d.Recipient())
-	if p.IdempotencyID != uuid.Nil { // another order may ask for it again
+	if p.IdempotencyID != uuid.Nil { // another order may repeat the request
 		x.know(keyedOf(p))
 	}
 	v := booked(p, d, policy, view)
@@ -195,14 +195,14 @@ func (x *Decider) grant(p push.Push, d Draft, terms Terms, policy quota.Policy, 
 	return v
 }
 
-// booked tells of a push that is among the bookings of its recipient.
+// booked returns the decision for a push that is booked.
 func booked(p push.Push, d Draft, policy quota.Policy, view *quota.View) Decision {
 	v := Decision{Outcome: Booked, Push: p, Usage: policy.Usage(view.Timeline, p.SendAt)}
 	v.show(view, d)
 	return v
 }
 
-// refused says why the quota has no free time for a draft.
+// refused returns the decision for a draft without a free time.
 func (x *Decider) refused(d Draft, o Order, policy quota.Policy, view *quota.View) Decision {
 	of := x.refusals[d.Recipient()]
 	if of == nil {
@@ -224,7 +224,7 @@ func (x *Decider) refused(d Draft, o Order, policy quota.Policy, view *quota.Vie
 	return v
 }
 
-// show has the decision show the recipient's bookings, if the draft asks for them.
+// show adds the recipient's bookings to the decision if the draft asks for them.
 func (v *Decision) show(view *quota.View, d Draft) {
 	if !d.Show {
 		return
@@ -234,16 +234,16 @@ func (v *Decision) show(view *quota.View, d Draft) {
 	}
 }
 
-// changed says that a recipient has other bookings now.
+// changed resets the cached decisions of a recipient whose bookings have changed.
 func (x *Decider) changed(r quota.Recipient) {
 	for _, decider := range x.refusals[r] {
 		decider.Changed()
 	}
 }
 
-// takeBack takes back what was granted after the first so many.
-func (x *Decider) takeBack(before int) {
-	for _, g := range x.Granted[before:] {
+// takeBack undoes all grants after the first n.
+func (x *Decider) takeBack(n int) {
+	for _, g := range x.Granted[n:] {
 		r := quota.Recipient{Tenant: g.Push.Tenant, ID: g.Push.Recipient}
 		view := x.views.View(r)
 		view.Timeline = view.Remove(quota.Booking{ID: g.Push.ID, At: g.Push.SendAt})
@@ -255,10 +255,10 @@ func (x *Decider) takeBack(before int) {
 			x.retried(*g.First, g.First.Retry.Latest)
 		}
 	}
-	x.Granted = x.Granted[:before]
+	x.Granted = x.Granted[:n]
 }
 
-// bookingsFor returns the bookings of one recipient among the grants.
+// bookingsFor returns the granted bookings of one recipient.
 func bookingsFor(t Terms, r quota.Recipient, granted []Grant) []quota.Booking {
 	var bookings []quota.Booking
 	for i := range granted {

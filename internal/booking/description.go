@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// DescriptionFilter chooses descriptions. Its zero value chooses all.
+// DescriptionFilter selects descriptions. The zero value selects all.
 type DescriptionFilter struct {
-	OptedOut bool   // of recipients who have opted out, in any part
-	Address  string // of recipients with this address on some channel, in upper or lower case
+	OptedOut bool   // recipients who have opted out, at least in part
+	Address  string // recipients with this address on some channel, ignoring case
 }
 
-// Description is all that a tenant says of a recipient.
+// Description is the data that a tenant has stored about a recipient.
 type Description struct {
 	Recipient  string
-	TimeZone   string            // an IANA name; empty: that of the policy
+	TimeZone   string            // an IANA name; "": the policy's zone
 	Addresses  map[string]string // by channel
 	OptOuts    OptOuts
-	Limits     map[string]int  // by the names of rules
-	LimitOrder []string        `json:"-"` // the names of Limits in the order of the request; nil: by the alphabet
-	Attributes json.RawMessage // an object; nil: one without members
+	Limits     map[string]int  // by rule name
+	LimitOrder []string        `json:"-"` // the names of Limits in the order of the request; nil: sorted
+	Attributes json.RawMessage // an object; nil: an empty one
 
-	Keep Members // that are left as they were
-	Log  bool    // the audit log has an entry of it alone
+	Keep Members // members that stay unchanged
+	Log  bool    // write an entry of its own to the audit log
 
 	CreatedAt, UpdatedAt time.Time
 }
@@ -37,7 +37,7 @@ func (d *Description) LimitNames() []string {
 	return d.LimitOrder
 }
 
-// Members are some of the members of a description, and of its opt-outs.
+// Members is a set of members of a description and its opt-outs.
 type Members uint8
 
 // The members of a description.
@@ -53,30 +53,30 @@ const (
 	AllMembers = TimeZone | Addresses | Wishes | Limits | Attributes
 )
 
-// Has reports whether one is among them.
+// Has reports whether the set contains a member.
 func (m Members) Has(one Members) bool { return m&one != 0 }
 
 // Described is a description as it was stored.
 type Described struct {
 	Description
 	Created   bool
-	Canceled      // those that the recipient does not want
+	Canceled      // pushes that the recipient has opted out of
 	Rechecked int // pushes that a rule had put off, and that are due again
 }
 
-// Erased is what became of a recipient who was forgotten.
+// Erased is the result of erasing a recipient.
 type Erased struct {
-	Rows int // from which something was erased
+	Rows int // rows with erased data
 	Canceled
 }
 
-// Canceled are pushes that waited, and do not any more.
+// Canceled counts canceled pushes that were scheduled.
 type Canceled struct {
 	Pushes int
 	Days   []Day // of their send times
 }
 
-// Add adds others.
+// Add adds other counts.
 func (c *Canceled) Add(others Canceled) {
 	c.Pushes += others.Pushes
 	for _, day := range others.Days {
@@ -86,7 +86,7 @@ func (c *Canceled) Add(others Canceled) {
 	}
 }
 
-// Cancel notes that a push for a time was canceled.
+// Cancel counts a push with a send time as canceled.
 func (c *Canceled) Cancel(at time.Time) {
 	c.Pushes++
 	if day := DayOf(at); !slices.Contains(c.Days, day) {

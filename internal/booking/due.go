@@ -8,30 +8,30 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// DueOrder asks whose pushes are due in a lane: first those that are not [push.Push.Bulk], and of each kind the longest
-// due.
+// DueOrder asks for the recipients of due pushes in a lane: first pushes that are not [push.Push.Bulk], then the
+// others, the longest due first.
 type DueOrder struct {
 	Lane     push.Lane
-	Channels []DueChannel // pushes for others are left out
-	Without  []int64      // recipient keys that are left out
-	Most     int          // pushes of all channels together
+	Channels []DueChannel // pushes for other channels are left out
+	Without  []int64      // recipient keys to leave out
+	Most     int          // maximum number of pushes in total
 
-	// Newest has those that became due last come first, of each kind.
+	// Newest reverses the order within each kind: the pushes that became due last come first.
 	Newest bool
 
-	// From leaves out what has been due since before it; zero: nothing. Reading from the very first push on takes
-	// longer the more pushes have ended since the table was vacuumed last: about 10 µs for a thousand.
+	// From leaves out pushes that became due before it; zero: none. Reading from the very first push takes longer the
+	// more pushes have ended since the last vacuum of the table: about 10 µs per thousand.
 	From time.Time
 }
 
 // DueChannel asks for the pushes of one channel.
 type DueChannel struct {
 	Name   string
-	Most   int // pushes of each kind
-	Behind Due // only those behind this one, in the order of the answer; the zero value: all
+	Most   int // maximum number of pushes of each kind
+	Behind Due // only pushes after this one, in the order of the answer; the zero value: all
 }
 
-// Due is a push that is due.
+// Due is a due push.
 type Due struct {
 	RecipientKey int64
 	Tenant       uuid.UUID

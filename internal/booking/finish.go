@@ -9,18 +9,18 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Finish says how an attempt ended and what becomes of its push.
+// Finish is the end of an attempt and the new state of its push.
 type Finish struct {
 	Attempt
 	Outcome           push.Outcome
 	ProviderMessageID string
 	Error             string
-	Reaped            bool          // it is not known when the attempt ended: at the end of its lease
-	Handed            time.Duration // how long after StartedAt, at most, the provider had a delivered push; 0: not known
+	Reaped            bool          // the end of the attempt is unknown: the end of its lease counts
+	Handed            time.Duration // the latest time, after StartedAt, when the provider received a delivered push; 0: not known
 	Resolution        push.Resolution
 }
 
-// Attempt names an attempt, and says where its push and what belongs to it are found.
+// Attempt identifies an attempt, and where its push and related rows are stored.
 type Attempt struct {
 	Push         uuid.UUID
 	RecipientKey int64
@@ -30,14 +30,14 @@ type Attempt struct {
 	StartedAt    time.Time
 }
 
-// Lost is an attempt whose lease ran out.
+// Lost is an attempt whose lease has expired.
 type Lost struct {
 	Attempt
 	Of   push.Push
-	Left time.Duration // until the push expires
+	Left time.Duration // time until the push expires
 }
 
-// Finish says that the outcome of a lost attempt is unknown, and what becomes of the push.
+// Finish returns the end of a lost attempt: its outcome is unknown.
 func (l Lost) Finish(retry push.Retry) Finish {
 	const reason = "the attempt was lost: its worker did not report before the lease ended"
 	return Finish{

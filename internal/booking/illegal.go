@@ -10,26 +10,28 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// What was accepted is judged afterwards by what was in force then, as far as the record says it. Where it leaves open which
-// policy that was, or which of two bookings was there first, a booking is legal if any answer makes it so.
+// The audit checks accepted bookings and sends against the rules of their time, as far as the record shows them. If the
+// policy of that time, or the order of two bookings, is uncertain, a booking is legal if any possibility makes it
+// legal.
 
-// History is the policies that a tenant has had, in the order in which they came into force.
+// History lists the policies of a tenant, in the order of their commits.
 type History struct {
 	Versions []Version
-	File     Terms // of before the first, and of versions without terms
-	Cut      bool  // there were more before the first
+	File     Terms // the file's: before the first version, and for versions without terms
+	Cut      bool  // older versions are missing
 }
 
-// Version is a policy of a tenant.
+// Version is one policy of a tenant.
 type Version struct {
-	At    time.Time // when it was written; it is in force from its commit on
+	At    time.Time // when it was written; it applies from its commit on
 	Terms Terms     // nil: the file's
 }
 
-// commitTime is how long what is decided may take to be committed, before or behind the time that the record states.
+// commitTime bounds the time between the recorded time of a decision and its commit, in both directions.
 const commitTime = time.Minute
 
-// during returns the terms that may have been in force between two times. It is false if they are not known.
+// during returns the terms that may have applied between two times. known is false if the record does not reach back so
+// far.
 func (h History) during(from, until time.Time) (all []Terms, known bool) {
 	from, until = from.Add(-commitTime), until.Add(commitTime)
 	first, _ := slices.BinarySearchFunc(h.Versions, from, func(v Version, t time.Time) int { return cmp.Or(v.At.Compare(t), -1) })
@@ -48,30 +50,30 @@ func (h History) during(from, until time.Time) (all []Terms, known bool) {
 	return all, true
 }
 
-// Checked is a place in a recipient's quota, or a send, whose legality is asked.
+// Checked is a booking or a send whose legality is checked.
 type Checked struct {
-	quota.Booking           // with its kind. The time is the promised one, or that at which the provider had it at the latest
-	Began         time.Time // of a send: when it began; its end is in its booking
-	Since, Until  time.Time // between these it was accepted, or begun
-	Check        bool      // it is asked about; others only count
+	quota.Booking           // with its kind; the time is the promised one, or the latest one when the provider can have received it
+	Began         time.Time // of a send: its start; the booking has its end
+	Since, Until  time.Time // it was accepted, or begun, between these times
+	Check         bool      // check it; others only count
 }
 
-// Broken is something that was not legal.
+// Broken is an illegal booking or send.
 type Broken struct {
 	ID        uuid.UUID
-	At        time.Time // when it was promised, or began
+	At        time.Time // the promised time, or the start
 	Violation quota.Violation
 }
 
-// IllegalBookings returns the bookings of one recipient that had no place when they were accepted. All hold places now. It says
-// nothing of those that were accepted before the recipient was described anew, which was at a time: that has no record.
+// IllegalBookings returns the bookings of one recipient that had no place when they were accepted. held are all current
+// bookings. Bookings accepted before the recipient's last change are skipped: earlier versions are not recorded.
 func (h History) IllegalBookings(of quota.Person, described time.Time, held []Checked) []Broken {
 	byEnd := slices.Clone(held)
 	slices.SortFunc(byEnd, func(a, b Checked) int { return cmp.Or(a.Until.Compare(b.Until), slices.Compare(a.ID[:], b.ID[:])) })
 	slices.SortFunc(held, func(a, b Checked) int { return cmp.Or(a.together(b), slices.Compare(a.ID[:], b.ID[:])) })
 	var (
 		line     quota.Timeline
-		together []quota.Booking // of one transaction and one kind: each has seen those before it, whichever they were
+		together []quota.Booking // of one transaction and one kind: each saw the ones before it, in an unknown order
 		broken   []Broken
 		n        int
 	)
@@ -82,7 +84,7 @@ func (h History) IllegalBookings(of quota.Person, described time.Time, held []Ch
 			}
 			together = nil
 		}
-		for ; n < len(byEnd) && byEnd[n].Until.Before(j.Since); n++ { // was there before
+		for ; n < len(byEnd) && byEnd[n].Until.Before(j.Since); n++ { // committed before
 			line = line.Insert(byEnd[n].Booking)
 		}
 		if j.Check && (described.IsZero() || j.Since.Add(-commitTime).After(described)) {
@@ -95,14 +97,13 @@ func (h History) IllegalBookings(of quota.Person, described time.Time, held []Ch
 	return broken
 }
 
-// together compares what two bookings say of their transaction and their kind.
+// together orders bookings by transaction and kind. It returns 0 if they share both.
 func (j Checked) together(with Checked) int {
 	return cmp.Or(j.Since.Compare(with.Since), j.Until.Compare(with.Until), cmp.Compare(j.Kind.Channel, with.Kind.Channel), cmp.Compare(j.Kind.Category, with.Kind.Category))
 }
 
-// IllegalSends returns the sends to one recipient that the delivery gate must not have let through. They are in the order in
-// which they began, and none of them was refused by its provider. It says nothing of those before the recipient was described
-// anew.
+// IllegalSends returns the sends to one recipient that the delivery gate must not have let through. sends are sorted by
+// their start and contain none that the provider refused. Sends before the recipient's last change are skipped.
 func (h History) IllegalSends(of quota.Person, described time.Time, sends []Checked) (broken []Broken) {
 	var line quota.Timeline
 	for _, j := range sends {
@@ -116,8 +117,8 @@ func (h History) IllegalSends(of quota.Person, described time.Time, sends []Chec
 	return broken
 }
 
-// illegal reports whether all terms that may have been in force forbid a push at a time, beside what there was, and returns
-// what is broken of the last of them.
+// illegal reports whether all terms that may have applied forbid a push at a time, given the earlier ones in line. v is
+// a violation of the last of these terms.
 func (h History) illegal(of quota.Person, j Checked, line quota.Timeline, at time.Time) (v quota.Violation, illegal bool) {
 	all, known := h.during(j.Since, j.Until)
 	if !known {
@@ -133,7 +134,8 @@ func (h History) illegal(of quota.Person, j Checked, line quota.Timeline, at tim
 	return v, true
 }
 
-// AgainstOptOuts returns those that went against opt-outs which were known before them, as the recipient was described at a time.
+// AgainstOptOuts returns the bookings or sends that violated opt-outs which were known before. described is the
+// recipient's last change.
 func AgainstOptOuts(out OptOuts, described time.Time, all []Checked) (unwanted []Checked) {
 	for _, j := range all {
 		if j.Check && !described.IsZero() && j.Since.Add(-commitTime).After(described) && out.Of(j.Kind).Any() {

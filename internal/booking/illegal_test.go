@@ -14,11 +14,11 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestHistory_IllegalBookings books what the oracle allows, and some that it does not, while the policy changes. The record
-// tells exactly which these were: unless some were canceled that stood in their way.
+// TestHistory_IllegalBookings books pushes that the oracle allows and some that it forbids, while the policy changes.
+// The record reveals exactly the illegal ones, unless a canceled push was in their way.
 func TestHistory_IllegalBookings(t *testing.T) {
 	t.Parallel()
-	const pause = 10 * time.Minute // longer than it can be open which policy was in force
+	const pause = 10 * time.Minute // long enough that the policy in force is known
 	seen := map[string]int{}
 	check := func(t *rapid.T) {
 		s := &policytest.Scenario{World: policytest.Worlds().Draw(t, "world")}
@@ -97,7 +97,9 @@ func TestHistory_IllegalBookings(t *testing.T) {
 	}
 }
 
-// TestHistory_IllegalBookings_Open: where the record leaves open what was in force, or what was there before, a booking is legal.
+// TestHistory_IllegalBookings_Open checks that a booking is legal if the policy in force or the order of bookings is
+// uncertain.
+// which booking came first.
 func TestHistory_IllegalBookings_Open(t *testing.T) {
 	t.Parallel()
 	one, two := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}, quota.Policy{{Name: "hour", Limit: 2, Window: time.Hour}}
@@ -113,17 +115,17 @@ func TestHistory_IllegalBookings_Open(t *testing.T) {
 		cut       bool
 		want      int
 	}{
-		"before the policy":                     {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, -2*m)}},
-		"behind it":                             {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, want: 1},
-		"about when it came":                    {held: []booking.Checked{at(1, -9*m, -9*m), at(2, m-1, m-1)}},
-		"before or behind it":                   {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, 2*m)}},
-		"each may have been first":              {held: []booking.Checked{at(1, 2*m, 9*m), at(2, 3*m, 4*m)}},
-		"of one transaction":                    {held: []booking.Checked{at(1, 2*m, 2*m), at(2, 2*m, 2*m)}, want: 1},
-		"the recipient was described since":     {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon.Add(3 * m)},
-		"the recipient was described before":    {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon, want: 1},
-		"older policies are not known":          {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, cut: true},
-		"under the file's policy":               {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, want: 1},
-		"it is not looked at, and still counts": {held: []booking.Checked{func() booking.Checked { j := at(1, 2*m, 2*m); j.Check = false; return j }(), at(2, 4*m, 4*m)}, want: 1},
+		"before the policy":                   {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, -2*m)}},
+		"behind it":                           {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, want: 1},
+		"about when it came":                  {held: []booking.Checked{at(1, -9*m, -9*m), at(2, m-1, m-1)}},
+		"before or behind it":                 {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -2*m, 2*m)}},
+		"each may have been first":            {held: []booking.Checked{at(1, 2*m, 9*m), at(2, 3*m, 4*m)}},
+		"of one transaction":                  {held: []booking.Checked{at(1, 2*m, 2*m), at(2, 2*m, 2*m)}, want: 1},
+		"the recipient was described since":   {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon.Add(3 * m)},
+		"the recipient was described before":  {held: []booking.Checked{at(1, -9*m, -9*m), at(2, 2*m, 2*m)}, described: noon, want: 1},
+		"older policies are not known":        {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, cut: true},
+		"under the file's policy":             {held: []booking.Checked{at(1, -9*m, -9*m), at(2, -8*m, -8*m), at(3, -7*m, -7*m)}, want: 1},
+		"it is not checked, and still counts": {held: []booking.Checked{func() booking.Checked { j := at(1, 2*m, 2*m); j.Check = false; return j }(), at(2, 4*m, 4*m)}, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := h

@@ -12,15 +12,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The first of them is to be
-// moved.
+// TestDecider_Move: under one push per minute, anna has one at noon and one in an hour. The first one is moved.
 func TestDecider_Move(t *testing.T) {
 	const day = 24 * hour
 	for _, row := range []struct {
 		name    string
 		status  push.Status // of the push; empty: scheduled
-		foreign bool        // it is asked for by another tenant
-		dry     bool        // it is only asked
+		foreign bool        // another tenant requests it
+		dry     bool        // dry run
 		usage   *booking.CapUsage
 		to      time.Duration
 		want    booking.Outcome
@@ -28,7 +27,7 @@ func TestDecider_Move(t *testing.T) {
 		new     bool // it is the recipient's only push on the new day
 	}{
 		{name: "to a free time", to: 2 * hour, want: booking.Booked},
-		{name: "to a free time, which is only asked", dry: true, to: 2 * hour, want: booking.Booked},
+		{name: "to a free time, as a dry run", dry: true, to: 2 * hour, want: booking.Booked},
 		{name: "to its own time", to: 0, want: booking.Booked},
 		{name: "by less than a window, for its own booking does not count", to: 30 * time.Second, want: booking.Booked},
 		{name: "to the time of another push", to: hour, want: booking.NoPlace},
@@ -62,7 +61,7 @@ func TestDecider_Move(t *testing.T) {
 			}
 			if row.dry || row.err != nil || row.want != booking.Booked {
 				if len(decider.Granted) != 0 || !row.foreign && d.Push.ID != old.ID {
-					t.Errorf("stores %d pushes, and tells of %s", len(decider.Granted), d.Push.ID)
+					t.Errorf("stores %d pushes, and returns %s", len(decider.Granted), d.Push.ID)
 				}
 				return
 			}
@@ -79,7 +78,7 @@ func TestDecider_Move(t *testing.T) {
 	}
 }
 
-// dayUsage is a cap of three recipients per day, of which so many are used on one day.
+// dayUsage returns a cap of three recipients per day with the given usage on one day.
 func dayUsage(day booking.Day, used int) *booking.CapUsage {
 	return &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 3}, Days: map[booking.Day]int{day: used}}
 }

@@ -9,99 +9,99 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Order asks to book drafts of one tenant. They are decided one after another: each conflicts with those that were
-// booked before it.
+// Order asks to book drafts of one tenant. They are decided one after another: each sees the bookings of the earlier
+// ones.
 type Order struct {
 	Drafts []Draft
-	Policy Terms     // of a tenant without a policy of its own; the snapshot has those of others
+	Policy Terms     // of a tenant without a policy of its own; the snapshot has other tenants' policies
 	Atomic bool      // book all drafts or none
 	DryRun bool      // decide, but book nothing
 	Now    time.Time // free times before it are not offered for a refused draft
 
-	CapUsage *CapUsage // how much of the tenant's caps is used; nil: the tenant has no caps
+	CapUsage *CapUsage // the usage of the tenant's caps; nil: the tenant has no caps
 }
 
-// Draft is a push to be booked. If it has a TTL, ExpiresAt follows from it.
+// Draft is a push to book. If it has a TTL, ExpiresAt follows from it.
 type Draft struct {
 	Push   push.Push
 	Latest time.Time // a conflict moves the push to the next free time up to this one; zero: a conflict refuses it
 	Last   time.Time // quiet hours that defer move the push up to this one; zero: they refuse it
-	Show   bool      // the decision shows all bookings of the recipient that matter to what is sent from now on
+	Show   bool      // the decision contains all bookings of the recipient that matter to sends from now on
 
-	// Far has the view show all times that the draft may be moved to. Without it, the view shows the next days, which is where a
-	// free time mostly is.
+	// Far extends the view to all times that the draft may be moved to. Without it, the view covers the next days,
+	// where a free time usually is.
 	Far bool
 
-	// LookOnly is for a draft whose view alone is asked for. It is not decided.
+	// LookOnly asks only for the draft's view. The draft is not decided.
 	LookOnly bool
 
-	// From and Until are times between which the view shows all that matters, whatever the decision needs; zero: nothing more.
+	// From and Until extend the view to this range, whatever the decision needs; zero: no extension.
 	From, Until time.Time
 
-	// Retried is, for a retry, the latest one before it, of all retries of the same first push; a zero id: there was none. The draft is
-	// refused if there is another one by now. nil: it is no retry.
+	// Retried is, for a retry, the latest earlier retry of the same first push; a zero id: there was none. The draft is
+	// refused if there is a newer one. nil: it is no retry.
 	Retried *uuid.UUID
 
-	// By is, for a retry, who asks for it.
+	// By is, for a retry, its actor.
 	By push.Actor
 
-	// Was is, for a move, the send time that the push must still have; zero: it may have any.
+	// Was is, for a move, the send time that the push must still have; zero: any.
 	Was time.Time
 
-	// NeedsAddress is for a channel that sends to an address: without one in the push, the recipient must have one.
+	// NeedsAddress is set for a channel that sends to an address: the push or the recipient must have one.
 	NeedsAddress bool
 }
 
-// Outcome is what became of a draft.
+// Outcome is the outcome of a draft.
 type Outcome int
 
 // The outcomes of a draft.
 const (
 	NoPlace   Outcome = iota // its send time is not free in the quota
 	Booked                   // it is a new push
-	Replayed                 // this Idempotency-Key made the push before
-	Gone                     // this Idempotency-Key made a push before that is not kept any more
-	KeyReused                // this Idempotency-Key made a push from another request
-	OverCap                  // the quota has a free time for it, but a cap of the tenant has no room
-	OptedOut                 // the recipient does not want it
+	Replayed                 // this Idempotency-Key has created the push before
+	Gone                     // this Idempotency-Key has created a push that is no longer stored
+	KeyReused                // this Idempotency-Key was used for another request
+	OverCap                  // the quota has a free time, but a cap of the tenant is used up
+	OptedOut                 // the recipient has opted out
 	NoAddress                // neither the push nor the recipient has an address for its channel
-	Uncounted                // it would be moved to a day that CapUsage does not tell; nothing of the order is booked
-	Undecided                // it is only looked at
-	Retried                  // there is another retry of the same push than it knows
-	Unseen                   // its next free time is later than its view shows; with Far, the order can come again. Nothing of it is booked
+	Uncounted                // it would move to a day that CapUsage has not counted; nothing of the order is booked
+	Undecided                // LookOnly
+	Retried                  // a newer retry of the same push exists
+	Unseen                   // its next free time is beyond its view; repeat the order with Far. Nothing of it is booked
 )
 
-// Decision is what was decided about one draft.
+// Decision is the decision about one draft.
 type Decision struct {
 	Outcome           Outcome
-	Push              push.Push     // as it is stored
-	Usage             []quota.Usage // of Booked: how full each rule is around the push
-	NewRecipientOfDay bool          // of Booked: it is the recipient's only push on its day
-	Shadow            []string      // of Booked: the shadow rules that would have refused it
-	Capped            *Capped       // of OverCap and Uncounted
-	OptOuts           OptOuts       // of OptedOut: those that it would go against
+	Push              push.Push     // as stored
+	Usage             []quota.Usage // for Booked: how full each rule is around the push
+	NewRecipientOfDay bool          // for Booked: it is the recipient's only push on its day
+	Shadow            []string      // for Booked: the shadow rules that would have refused it
+	Capped            *Capped       // for OverCap and Uncounted
+	OptOuts           OptOuts       // for OptedOut: the opt-outs that it would violate
 
 	// Bookings are, for a draft with Show that was booked or refused, all bookings of the recipient that matter.
-	// Crowded says that there are more than Crowd, and that they are left out.
+	// Crowded means that there are more than Crowd, and that they are left out.
 	Bookings []quota.Booking
 	Crowded  bool
 
-	// Quota says why a draft was refused. Its free times hold only if Complete. If they do not, Granted are the
-	// bookings of the same recipient that the order made before; they may have been taken back since.
+	// Quota is the reason of a refusal. Its free times are valid only if Complete. Otherwise Granted lists the bookings
+	// of the same recipient that the order made before; they may have been taken back since.
 	Quota    quota.Decision
 	Complete bool
 	Granted  []quota.Booking
 }
 
-// Crowd is how many bookings a recipient may have without being crowded. The bookings of a crowded recipient are
-// neither shown nor kept in the cache.
+// Crowd is the maximum number of bookings of a recipient who is not crowded. The bookings of a crowded recipient are
+// neither shown nor cached.
 const Crowd = 1000
 
-// MaxRead is how many bookings of one recipient are read without a lock, at most: more than twice as many as a rule may
-// allow in a window.
+// MaxRead is the maximum number of bookings of one recipient that are read without a lock: more than twice the maximum
+// of a rule in a window.
 const MaxRead = 250_000
 
-// Held is a booking, and the state of its push.
+// Held is a booking with the state of its push.
 type Held struct {
 	quota.Booking
 	Status push.Status
@@ -110,13 +110,13 @@ type Held struct {
 // Tenant returns the tenant of all drafts.
 func (o Order) Tenant() uuid.UUID { return o.Drafts[0].Push.Tenant }
 
-// Recipient returns whose quota the draft needs.
+// Recipient returns the owner of the quota that the draft needs.
 func (d Draft) Recipient() quota.Recipient {
 	return quota.Recipient{Tenant: d.Push.Tenant, ID: d.Push.Recipient}
 }
 
-// Books reports whether these decisions leave booked what they grant. They do not if the order only asks, if it is
-// atomic and not granted as a whole, if it bears an Idempotency-Key of another request, or if it has to come again, with
+// Books reports whether the decisions of the order are stored. They are not if the order is a dry run, if it is atomic
+// and not granted as a whole, if its Idempotency-Key was used for another request, or if it must be repeated with
 // another day counted or with a wider view.
 func (o Order) Books(decisions []Decision) bool {
 	all := true
@@ -131,12 +131,11 @@ func (o Order) Books(decisions []Decision) bool {
 	return !o.DryRun && (all || !o.Atomic)
 }
 
-// Around returns the empty view that has to be filled with bookings before a draft of the order can be decided under
-// some terms.
+// Around returns the empty view to fill with bookings before a draft of the order can be decided under some terms.
 func (o Order) Around(t Terms, d Draft) quota.View {
 	reach := t.Reach()
 	v := quota.Around(d.Push.SendAt, reach, 1)
-	more := min(reach, mostAround) // so that the free times around it are known, too, as they mostly are so near
+	more := min(reach, mostAround) // the nearest free times are usually in this range
 	v.From, v.Until = v.From.Add(-more), v.Until.Add(more)
 	last := d.Push.SendAt
 	if d.Latest.After(last) {
@@ -147,7 +146,7 @@ func (o Order) Around(t Terms, d Draft) quota.View {
 	if near := d.Push.SendAt.Add(max(mostAround, 2*reach)); !d.Far && last.After(near) {
 		last = near
 	}
-	if o.CapUsage.limitsDays() { // a push anywhere on a day on which the draft may land matters
+	if o.CapUsage.limitsDays() { // any push on a day where the draft may land matters
 		v.Widen(DayOf(d.Push.SendAt).Begin().Add(-time.Nanosecond), (DayOf(last) + 1).Begin())
 	}
 	v.Widen(v.From, last.Add(reach))
@@ -163,10 +162,10 @@ func (o Order) Around(t Terms, d Draft) quota.View {
 	return v
 }
 
-// mostAround is how far a view shows more than the decision needs. Weeks of pushes are tables of their own.
+// mostAround bounds how far a view extends beyond the need of the decision. Each week of pushes is a table of its own.
 const mostAround = 48 * time.Hour
 
-// showMargin is for the difference between clocks.
+// showMargin allows for differences between clocks.
 const showMargin = 2 * time.Minute
 
 // EndOfTime is later than any send time.
@@ -195,6 +194,6 @@ func (d Draft) freeTime(policy quota.Policy, view *quota.View) (at time.Time, ou
 	return next, Booked
 }
 
-// NearLimit reports whether at least four fifths of the limit of a rule are used. A rule with a limit of one would be
-// near its limit with every push, and never is.
+// NearLimit reports whether at least four fifths of a rule's limit are used. It is always false for a limit of one,
+// which every push would reach.
 func NearLimit(u quota.Usage) bool { return u.Rule.Limit >= 2 && 5*u.Used >= 4*u.Rule.Limit }

@@ -8,19 +8,19 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Past is a push, as far as it tells what has happened to it.
+// Past is the part of a push that shows its history.
 type Past struct {
 	push.Push
-	Started time.Time // of the attempt under way; zero: there is none
+	Started time.Time // of the running attempt; zero: none
 
 	HeldBy               string // see [push.Hold]
 	HeldSince, HeldUntil time.Time
 }
 
-// Attempted is an attempt that has ended, and what it was of.
+// Attempted is an attempt that has ended, with the fields of its push.
 type Attempted struct {
 	push.Send
 	Push              uuid.UUID
-	Campaign          uuid.UUID // zero: of none
+	Campaign          uuid.UUID // zero: none
 	Channel, Category string
 }

@@ -17,14 +17,14 @@ import (
 // ChangedReason is the last error of a push that was canceled because it did not fit into its tenant's new policy.
 const ChangedReason = "policy-changed"
 
-// Misfits are what a recipient has booked and does not fit into the terms in force, in the order of send times.
+// Misfits are the bookings of a recipient that do not fit into the current terms, by send time.
 type Misfits struct {
 	Bookings []quota.Booking
 	who      quota.Recipient
 }
 
-// Misfits returns what the recipient of the order's only draft, which shows all bookings, has booked for later times and does
-// not fit: see [Replay]. What is due or was sent counts as it is.
+// Misfits returns the future bookings that do not fit, for the recipient of the order's only draft, which shows all
+// bookings: see [Replay]. Due or sent pushes count unconditionally.
 func (x *Decider) Misfits(o Order) Misfits {
 	r := Misfits{who: o.Drafts[0].Recipient()}
 	replay := NewReplay(x.standing(&o, r.who))
@@ -40,8 +40,8 @@ func (x *Decider) Misfits(o Order) Misfits {
 	return r
 }
 
-// Reslot moves pushes, which are misfits, each to its next free time up to the latest one: as if no misfit had a place, and in
-// their order. It returns the ids of those without such a time. What it grants keeps the time that was asked for.
+// Reslot moves each misfit in pushes to its next free time up to latest, in order of send times, as if no misfit had a
+// place. It returns the ids of pushes without such a time. Grants keep the requested time.
 func (x *Decider) Reslot(o Order, r Misfits, pushes []push.Push, latest time.Time) (without []uuid.UUID) {
 	view, of := x.views.View(r.who), x.standing(&o, r.who)
 	misfit, fits := make(map[uuid.UUID]bool, len(r.Bookings)), make([]quota.Booking, 0, view.Len()-len(r.Bookings))
@@ -75,18 +75,18 @@ func (x *Decider) Reslot(o Order, r Misfits, pushes []push.Push, latest time.Tim
 	return without
 }
 
-// Refitting is an operation that carries a change of a policy on to what is booked, in the hands of a worker.
+// Refitting is the operation that applies a changed policy to existing bookings. A worker holds it.
 type Refitting struct {
 	policy.Operation
 	Tenant  uuid.UUID
 	Worker  uuid.UUID
 	Settled bool          // all transactions that decided by an older version of the policy have committed
-	After   push.Position // it has looked at pushes up to here
+	After   push.Position // it has read the pushes up to here
 }
 
-// RefitPage is the next pushes that an operation looks at.
+// RefitPage is the next page of pushes for an operation.
 type RefitPage struct {
-	Recipients []string // of those that wait
+	Recipients []string // of the scheduled pushes
 	Next       push.Position
 	Last       bool // there are no more
 }
@@ -97,12 +97,12 @@ type Rechecked struct {
 	More       bool    // there may be more
 }
 
-// Refitted is what was done to what a recipient has booked.
+// Refitted is the result of an operation for one recipient.
 type Refitted struct {
 	Moved    []push.Push
 	Canceled int
 	More     bool // there is more to do
 }
 
-// ErrReplaced: the operation has ended, or is in the hands of another worker.
-var ErrReplaced = errors.New("the operation goes on no more, or with another worker")
+// ErrReplaced: the operation has ended, or another worker has taken it over.
+var ErrReplaced = errors.New("the operation has ended or another worker has taken it over")

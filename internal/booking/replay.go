@@ -6,8 +6,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Replay books again, under some terms, what a recipient has booked: in the order of send times, and then of ids. What does
-// not fit beside those before it takes no place.
+// Replay books the existing bookings of a recipient again, under some terms, by send time and then by id. A booking
+// that does not fit beside the earlier ones takes no place.
 type Replay struct {
 	of       Standing
 	reach    time.Duration
@@ -15,7 +15,7 @@ type Replay struct {
 	line     quota.Timeline
 }
 
-// manyReplayed is how many bookings a replay keeps before it drops those that do not matter any more.
+// manyReplayed bounds the bookings that a replay stores before it drops those that no longer matter.
 const manyReplayed = 4096
 
 // NewReplay returns a replay for a recipient.
@@ -23,7 +23,7 @@ func NewReplay(of Standing) *Replay {
 	return &Replay{of: of, reach: of.Terms.Reach(), policies: map[quota.Kind]quota.Policy{}}
 }
 
-// Count counts a booking whatever the rules say of it: it has been sent, or is due.
+// Count counts a booking without checking the rules: it has been sent, or is due.
 func (r *Replay) Count(b quota.Booking) {
 	if r.line.Len() >= manyReplayed {
 		r.line = r.line.Since(b.At.Add(-r.reach))
@@ -34,7 +34,7 @@ func (r *Replay) Count(b quota.Booking) {
 	r.line = r.line.Insert(b)
 }
 
-// Try counts a booking if it fits. If not, it returns the names of the rules and quiet hours that forbid it.
+// Try counts a booking if it fits. Otherwise it returns the names of the rules and quiet hours that forbid it.
 func (r *Replay) Try(b quota.Booking) (forbidden []string) {
 	policy, known := r.policies[b.Kind]
 	if !known {

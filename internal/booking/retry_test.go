@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestDecider_Retry: what is decided about retries of one push counts for those that follow, unless it is taken back.
+// TestDecider_Retry checks that each retry of a push affects the next ones, unless it is taken back.
 func TestDecider_Retry(t *testing.T) {
 	b := setup(t)
 	first := b.push("anna", 0)

@@ -6,10 +6,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// ShadowCount is how many pushes of a category, submitted within a minute, a shadow rule would have refused.
+// ShadowCount is the number of pushes of a category, submitted within a minute, that a shadow rule would have refused.
 type ShadowCount struct {
 	Tenant         uuid.UUID
-	Minute         time.Time // at which it begins
+	Minute         time.Time // its start
 	Rule, Category string
 	Pushes         int
 }

@@ -9,40 +9,40 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Snapshot is what is known under the locks of all recipients of the orders.
+// Snapshot is the data that was read under the locks of all recipients of the orders.
 type Snapshot struct {
 	Now      time.Time
 	Views    Views
-	Existing []push.Push // that have the id of a draft
-	Keyed    []Keyed     // of the Idempotency-Keys of drafts
+	Existing []push.Push // with the id of a draft
+	Keyed    []Keyed     // for the Idempotency-Keys of drafts
 
 	Terms  map[uuid.UUID]Terms        // of tenants with a policy of their own
-	People map[quota.Recipient]Person // of whom anything is known
+	People map[quota.Recipient]Person // recipients with stored data
 }
 
-// Keyed is a push that a request with an Idempotency-Key has made. The push itself may be gone.
+// Keyed is a push that was created with an Idempotency-Key. The push itself may be deleted.
 type Keyed struct {
-	Key, Member uuid.UUID // as a push has them
+	Key, Member uuid.UUID // as in a push
 	Hash        []byte
 	Tenant, ID  uuid.UUID // of the push
 }
 
-// request is what is known of a request with an Idempotency-Key.
+// request is an earlier request with an Idempotency-Key.
 type request struct {
 	tenant uuid.UUID
 	hash   []byte
-	made   map[uuid.UUID]uuid.UUID // the ids of pushes, by members
+	made   map[uuid.UUID]uuid.UUID // the ids of its pushes, by member
 }
 
-// Views holds what is known of recipients. A view shows at least [Order.Around] of every draft for its recipient.
+// Views holds the bookings of recipients. A view covers at least [Order.Around] of every draft for its recipient.
 type Views interface {
-	// View returns the view of a recipient. It remembers what is changed in it.
+	// View returns the view of a recipient. Changes to it are kept.
 	View(r quota.Recipient) *quota.View
-	// Done says that one of the drafts for this recipient is decided.
+	// Done reports that one draft for this recipient is decided.
 	Done(r quota.Recipient)
 }
 
-// know notes what an Idempotency-Key has made, for drafts that ask for it again.
+// know records the push of an Idempotency-Key, for drafts that repeat the request.
 func (x *Decider) know(k Keyed) {
 	r := x.requests[k.Key]
 	if r == nil {
@@ -52,7 +52,7 @@ func (x *Decider) know(k Keyed) {
 	r.made[k.Member] = k.ID
 }
 
-// forget takes back what know has noted.
+// forget undoes know.
 func (x *Decider) forget(k Keyed) {
 	r := x.requests[k.Key]
 	if delete(r.made, k.Member); len(r.made) == 0 {

@@ -8,21 +8,21 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// The starts that are looked at: the quarters of an hour of a day.
+// The candidate starts: the quarters of an hour of a day.
 const (
 	StartStep = 15 * time.Minute
 	allStarts = int(24 * time.Hour / StartStep)
 )
 
-// Starts counts how many drafts of a campaign would be accepted at their time if it began at other times than it is to: at one
-// of the quarters of an hour of the next day. The drafts come in the order in which they are decided.
+// Starts counts how many drafts of a campaign would be accepted at their time if the campaign began at another time: at
+// one of the quarters of an hour of the next day. The drafts come in the order of their decisions.
 type Starts struct {
 	first    time.Time
 	accepted [allStarts]int
-	usage    []*CapUsage // of each start; nil: there are no caps
+	usage    []*CapUsage // for each start; nil: there are no caps
 }
 
-// NewStarts returns the starts from a time on. usage is that of the tenant before the campaign; nil: there are no caps.
+// NewStarts returns the starts from a time on. usage is the tenant's usage before the campaign; nil: there are no caps.
 func NewStarts(from time.Time, usage *CapUsage) *Starts {
 	s := &Starts{first: from.Truncate(StartStep)}
 	if s.first.Before(from) {
@@ -36,29 +36,30 @@ func NewStarts(from time.Time, usage *CapUsage) *Starts {
 	return s
 }
 
-// First is the first of the starts.
+// First returns the first of the starts.
 func (s *Starts) First() time.Time { return s.first }
 
-// Widen has the view of a draft show what the starts need. It is so far behind the first send time of the campaign.
+// Widen extends the view of a draft to the range that the starts need. behind is the draft's delay after the first send
+// time of the campaign.
 func (s *Starts) Widen(d *Draft, behind time.Duration) {
 	d.From = s.first.Add(behind)
 	d.Until = d.From.Add(time.Duration(allStarts-1) * StartStep)
-	d.Far = d.Far || s.usage != nil // where it would be moved from each start matters to the caps
+	d.Far = d.Far || s.usage != nil // the caps depend on where each start would move it
 }
 
-// Landings are where a draft would be sent for each start.
+// Landings are the send times of a draft for each start.
 type Landings struct {
-	free []bool    // its own time is
-	at   []landing // if there are caps
+	free []bool    // whether its own time is free
+	at   []landing // only if there are caps
 }
 
-// landing is what a draft takes of the tenant's caps.
+// landing is the send time of a draft and its use of the tenant's caps.
 type landing struct {
 	at           time.Time // zero: it is refused
 	newRecipient bool
 }
 
-// Look says where a draft would be sent, beside the bookings of a view that was widened for it.
+// Look returns the send times of a draft for each start, given a view that Widen has prepared.
 func (s *Starts) Look(d Draft, behind time.Duration, policy quota.Policy, view *quota.View) (l Landings) {
 	l.free = make([]bool, allStarts)
 	first := s.first.Add(behind)
@@ -77,7 +78,7 @@ func (s *Starts) Look(d Draft, behind time.Duration, policy quota.Policy, view *
 	return l
 }
 
-// landing is that of a draft for a time, which is free or not.
+// landing returns the landing of a draft at a time, which is free or not.
 func (s *Starts) landing(d Draft, at time.Time, free bool, policy quota.Policy, view *quota.View) landing {
 	if !free {
 		d.Push.SendAt = at
@@ -89,7 +90,7 @@ func (s *Starts) landing(d Draft, at time.Time, free bool, policy quota.Policy, 
 	return landing{at, s.usage[0].newRecipientOfDay(view, at)}
 }
 
-// Add counts a draft that is decided. count says how many recipients had pushes on a day before the campaign.
+// Add counts a decided draft. count returns how many recipients had pushes on a day before the campaign.
 func (s *Starts) Add(l Landings, count func(Day) (int, error)) error {
 	for i, free := range l.free {
 		taken := true
@@ -106,7 +107,7 @@ func (s *Starts) Add(l Landings, count func(Day) (int, error)) error {
 	return nil
 }
 
-// take takes room of the caps, if they have it.
+// take takes room of the caps if there is enough.
 func (s *Starts) take(u *CapUsage, l landing, count func(Day) (int, error)) (taken bool, err error) {
 	outcome, capped := u.take(l.at, l.newRecipient)
 	if outcome == Uncounted {
@@ -118,14 +119,14 @@ func (s *Starts) take(u *CapUsage, l landing, count func(Day) (int, error)) (tak
 	return outcome == Booked, nil
 }
 
-// Start is when a campaign could begin, and how many would be accepted at their time then.
+// Start is a possible start of a campaign, and how many recipients would be accepted at their time.
 type Start struct {
 	At       time.Time
 	Accepted int
 }
 
-// Better lists the starts up to a time, so many at most, at which more than some would be accepted: the best first, and of those
-// that are as good the earliest. The time may be zero: all starts are looked at.
+// Better returns up to most starts, not after until, with more accepted recipients than than: the best first, and the
+// earliest of equal ones first. A zero until means no bound.
 func (s *Starts) Better(than int, until time.Time, most int) []Start {
 	better := []Start{}
 	for i, n := range s.accepted {

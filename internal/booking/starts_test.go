@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// crowd is some recipients of a campaign under random rules, each so far behind the first.
+// crowd is a set of recipients of a campaign under random rules, each with a delay after the first.
 type crowd struct {
 	terms  booking.Terms
 	held   []quota.Timeline
@@ -26,7 +26,7 @@ type crowd struct {
 	usage  *booking.CapUsage
 }
 
-// starts are the quarters of an hour that are looked at.
+// starts is the number of candidate starts: quarters of an hour.
 const starts = 96
 
 func crowds(t *rapid.T) (x crowd, from time.Time) {
@@ -64,15 +64,15 @@ func crowds(t *rapid.T) (x crowd, from time.Time) {
 	return x, from
 }
 
-// counted is how many recipients have pushes on a day before the campaign.
+// counted returns how many recipients have pushes on a day before the campaign.
 func counted(day booking.Day) (int, error) { return int(day % 4), nil }
 
-// view is the whole of what a recipient holds.
+// view returns all bookings of a recipient.
 func (x *crowd) view(i int) *quota.View {
 	return &quota.View{Until: booking.EndOfTime, Timeline: quota.NewTimeline(x.held[i].Bookings())}
 }
 
-// book decides all as if the campaign began at a time, and returns how many are accepted at their time.
+// book decides all drafts for a campaign start, and returns how many are accepted at their time.
 func (x *crowd) book(first time.Time) (accepted int) {
 	all, people := views{}, map[quota.Recipient]booking.Person{}
 	order := booking.Order{Policy: x.terms, Now: noon}
@@ -104,7 +104,7 @@ func (x *crowd) book(first time.Time) (accepted int) {
 	return accepted
 }
 
-// TestStarts_Oracle: the count of each start is what deciding everybody anew says.
+// TestStarts_Oracle compares the count of each start with a full decision.
 func TestStarts_Oracle(t *testing.T) {
 	t.Parallel()
 	var some, none int
@@ -143,11 +143,11 @@ func TestStarts_Oracle(t *testing.T) {
 	}
 	testenv.Enough(func() bool { return min(some, none) >= 500 }, func() { rapid.Check(t, check) })
 	if min(some, none) < 500 {
-		t.Errorf("%d starts with somebody, and %d without: nothing was tested", some, none)
+		t.Errorf("%d starts with recipients, and %d without: nothing was tested", some, none)
 	}
 }
 
-// TestStarts_Better: the best come first, the earlier first of equal ones, and none that is no better or too late.
+// TestStarts_Better checks the order: the best first, the earlier of equal ones first, none that is worse or too late.
 func TestStarts_Better(t *testing.T) {
 	t.Parallel()
 	s := booking.NewStarts(noon.Add(time.Second), nil)
@@ -173,7 +173,7 @@ func TestStarts_Better(t *testing.T) {
 	}
 }
 
-// TestDecider_LookOnly: a draft that is only looked at has its view asked for, and is not decided.
+// TestDecider_LookOnly checks that a LookOnly draft reads its view and is not decided.
 func TestDecider_LookOnly(t *testing.T) {
 	b := setup(t)
 	seen := booking.Draft{Push: b.push("anna", time.Hour), LookOnly: true}

@@ -8,14 +8,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Terms are the rules of a tenant. Which of them hold for a push depends on its recipient and on its kind. A
-// [quota.Policy] is terms that are the same for all.
+// Terms are the rules of a tenant. Which rules apply to a push depends on its recipient and on its kind. A
+// [quota.Policy] is the special case with the same rules for all.
 type Terms interface {
-	// For returns the rules for pushes of a kind to a person. It must not be changed.
+	// For returns the rules for pushes of a kind to a person. The result must not be changed.
 	For(p quota.Person, k quota.Kind) quota.Policy
-	// Reach is how far from a time a booking can matter to it, for any push.
+	// Reach returns how far from a time a booking can affect it, for any push.
 	Reach() time.Duration
-	// Plain reports that nobody asks what kind a booking is of.
+	// Plain reports whether the terms ignore the kinds of bookings.
 	Plain() bool
 	// MayDefer reports whether a push may move by itself to a free time.
 	MayDefer() bool
@@ -23,7 +23,7 @@ type Terms interface {
 	Names() []string
 }
 
-// OrNone returns the first of the terms that there are; if there are none, those that limit nothing.
+// OrNone returns the first terms that are not nil; otherwise terms without limits.
 func OrNone(all ...Terms) Terms {
 	for _, t := range all {
 		if t != nil {
@@ -33,21 +33,20 @@ func OrNone(all ...Terms) Terms {
 	return quota.Policy(nil)
 }
 
-// Person is what is known of a recipient when a push is decided. Nothing is known of the zero Person, and they take all
-// pushes.
+// Person is the recipient's data for a decision. The zero Person has no data and takes all pushes.
 type Person struct {
 	quota.Person
 	Addresses map[string]string // by channel
 	OptOuts   OptOuts
 }
 
-// OptOuts are the pushes that a person does not want.
+// OptOuts selects the pushes that a person does not want.
 type OptOuts struct {
 	All                  bool
 	Channels, Categories []string
 }
 
-// Of returns the opt-outs that a push of a kind would go against; the zero OptOuts if there are none.
+// Of returns the opt-outs that a push of a kind would violate; the zero OptOuts if there are none.
 func (o OptOuts) Of(k quota.Kind) OptOuts {
 	against := OptOuts{All: o.All}
 	if slices.Contains(o.Channels, k.Channel) {
@@ -65,7 +64,7 @@ func (o OptOuts) Any() bool { return o.All || len(o.Channels) > 0 || len(o.Categ
 // OptedOutReason is the last error of a push that was canceled because its recipient does not want it.
 const OptedOutReason = "opted-out"
 
-// Standing is the terms of a tenant and what is known of a recipient, as they were read together.
+// Standing is the terms of a tenant and the data of a recipient, read together.
 type Standing struct {
 	Terms  Terms
 	Person Person
@@ -74,12 +73,12 @@ type Standing struct {
 // Policy returns the rules for pushes of a kind.
 func (s Standing) Policy(k quota.Kind) quota.Policy { return s.Terms.For(s.Person.Person, k) }
 
-// shadows are terms with rules whose refusals are only reported.
+// shadows are terms with rules that only report their refusals.
 type shadows interface {
 	Shadow(p quota.Person, k quota.Kind) quota.Policy
 }
 
-// shadow returns the shadow rules that would refuse a push beside what is booked.
+// shadow returns the shadow rules that would refuse a push, given the recipient's bookings.
 func (s Standing) shadow(p *push.Push, view *quota.View) (names []string) {
 	terms, ok := s.Terms.(shadows)
 	if !ok {
@@ -99,7 +98,7 @@ func Of(p *push.Push) quota.Booking {
 	return quota.Booking{ID: p.ID, At: p.SendAt, Kind: KindOf(p)}
 }
 
-// Under returns the booking of a push as some terms know it: with its kind only if they ask for it.
+// Under returns the booking of a push for some terms: with its kind only if they depend on kinds.
 func Under(t Terms, p *push.Push) quota.Booking {
 	b := Of(p)
 	if t.Plain() {

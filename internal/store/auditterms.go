@@ -138,7 +138,7 @@ func (a *termsAudit) judge(ctx context.Context, of judgedRecipient, sends bool) 
 	if sends {
 		check, find = "actual-window", history.IllegalSends
 	}
-	for _, b := range judge(of.person.Person, of.described, of.rows) {
+	for _, b := range find(of.person.Person, of.described, of.rows) {
 		r := b.Violation.Rule
 		f := Finding{check, of.tenant, of.recipient, b.ID, fmt.Sprintf("no place at %s beside %d others (rule %s, limit %d, %d of them reserved)",
 			stamp(b.At), len(b.Violation.Conflicts)+b.Violation.Omitted, r.Name, r.Limit, r.Reserved)}
