@@ -182,7 +182,7 @@ func BenchmarkMessage(b *testing.B) {
 	}
 }
 
-// BenchmarkMessage_Bounded is how long the worst templates take before they are ended.
+// BenchmarkMessage_Bounded measures the worst templates until they are stopped.
 func BenchmarkMessage_Bounded(b *testing.B) {
 	for name, template := range hostile {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// same reports whether two values are equal. If counted, a text that is a number equals that number, and
-// another text beside a number is a fault: a cell of a list is a text.
+// same reports whether two values are equal. If counted, a numeric text equals its number, and comparing any other text
+// with a number is an error, because a cell of a list is a text.
 func (m *machine) same(a, b any, counted bool) (bool, error) {
 	for range 2 {
 		if s, ok := a.(special); ok {
@@ -90,8 +90,8 @@ func (s special) is(v any) bool {
 	return false
 }
 
-// compared is the order of two values, if they have one. A text that is a number has that of the number, beside a number; another
-// text is a fault there.
+// compared returns the order of two values, if they have one. A numeric text compares with a number by its value; any
+// other text beside a number is an error.
 func compared(a, b any) (sign int, ok bool, err error) {
 	a, b = unmarked(a), unmarked(b)
 	textA, isA := a.(string)
@@ -115,7 +115,7 @@ func compared(a, b any) (sign int, ok bool, err error) {
 
 var errMixed = errors.New("a text that is no number cannot be compared with a number")
 
-// contains reports whether a text has another in it, a list an item, or an object a name.
+// contains reports whether a text contains another, a list an item, or an object a name.
 func (m *machine) contains(v, what any) (bool, error) {
 	if !truthy(what) {
 		return false, nil

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// condition is what stands behind if: comparisons, joined by and and or, which bind from the right.
+// condition is the condition of an if: comparisons joined by and and or, which bind from the right.
 type condition struct {
-	left, right expression // right is nil: whether the left one holds
+	left, right expression // right is nil: the left one must be truthy
 	operator    string
 	join        string     // "and", "or"
-	rest        *condition // behind the join; nil: there is none
+	rest        *condition // after the join; nil: none
 }
 
 // conditionOf reads a condition.
@@ -38,7 +38,7 @@ func conditionOf(t token) (*condition, error) {
 	}
 }
 
-// holds reports whether a condition does. What decides nothing any more is not evaluated.
+// holds reports whether a condition is true. It stops as soon as the result is known.
 func (c *condition) holds(m *machine) (bool, error) {
 	for ; ; c = c.rest {
 		holds, err := c.one(m)
@@ -48,7 +48,7 @@ func (c *condition) holds(m *machine) (bool, error) {
 	}
 }
 
-// one is the first comparison of a condition.
+// one evaluates the first comparison of a condition.
 func (c *condition) one(m *machine) (bool, error) {
 	read := m.need
 	if c.right == nil || asksNothing(c.right) {
@@ -85,11 +85,11 @@ func (c *condition) one(m *machine) (bool, error) {
 	return order < 0 && strings.HasPrefix(c.operator, "<") || order > 0 && strings.HasPrefix(c.operator, ">") || order == 0 && strings.HasSuffix(c.operator, "="), nil
 }
 
-// branches is if or unless: the first body whose condition holds.
+// branches is an if or unless: it renders the first body with a true condition.
 type branches []branch
 
 type branch struct {
-	when *condition // nil: it holds
+	when *condition // nil: always true
 	not  bool
 	body body
 }
@@ -151,7 +151,7 @@ func (p *parser) branches(t token) (node, error) {
 	return n, nil
 }
 
-// choice is case: each body of which a value is equal, or else those of else.
+// choice is a case: it renders every when that matches the value, or else the else.
 type choice struct {
 	of      expression
 	clauses []clause
@@ -172,7 +172,7 @@ func (p *parser) choice(t token) (node, error) {
 	if n.of, err = whole(t, t.args); err != nil {
 		return nil, err
 	}
-	_, t, err = p.until("when", "else") // what stands before the first of them is nowhere
+	_, t, err = p.until("when", "else") // text before the first when is dropped
 	for err == nil && (t.name == "when" || t.name == "else") {
 		var c clause
 		if t.name == "when" {
@@ -200,7 +200,7 @@ func (p *parser) choice(t token) (node, error) {
 	return n, nil
 }
 
-// whenOf are the values of a when.
+// whenOf returns the values of a when.
 func whenOf(t token) (all []expression, err error) {
 	r, err := readerOf(t, t.args)
 	for more := true; err == nil && more; more = r.is(',') || r.isName("or") {

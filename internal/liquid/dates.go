@@ -12,26 +12,26 @@ import (
 )
 
 var (
-	// wide is a conversion of a date to a width that no date has.
+	// wide matches a conversion with a width that no date needs.
 	wide = regexp.MustCompile(`%[-_^#0:]*\d{3}`)
 
 	slashed = regexp.MustCompile(`^(\d{1,2})/(\d{1,2})/(\d{4})\b`)
 
-	// A second of the years from 1973 to 5138. A shorter number may as well be a year, or a day without its dashes.
+	// A number of seconds in the years 1973 to 5138. A shorter number might be a year, or a day without its dashes.
 	epoch = regexp.MustCompile(`^\d{9,11}$`)
 )
 
-// dateSteps is what a conversion of a date costs: most of it goes into the blanks of a wide one.
+// dateSteps is the cost of formatting a date, mostly the padding of a wide conversion.
 const dateSteps = 10
 
-// The days and the times of day that are read. A time may stand behind each day, a zone behind each time.
+// The supported days and times of day. A time may follow each day, and a zone each time.
 var (
 	days  = []string{"2006-01-02", "2006/01/02", "2.1.2006", "January 2, 2006", "Jan 2, 2006", "January 2 2006", "Jan 2 2006", "2 January 2006", "2 Jan 2006", "Mon, 2 Jan 2006", "Mon, Jan 2, 2006", "Monday, January 2, 2006"}
 	times = []string{"", "T15:04:05", "T15:04", " 15:04:05", " 15:04", " 3:04 PM", " 3:04PM"}
 	zones = []string{"", "Z07:00", "-0700", " -0700", " -07:00", " MST"}
 )
 
-// layouts are all that are tried.
+// layouts are all combinations.
 var layouts = func() (all []string) {
 	for _, day := range days {
 		for _, clock := range times {
@@ -53,7 +53,7 @@ var (
 	errTwoDates = errors.New("it may be two dates, as day and month may be either: " + dateForms)
 )
 
-// date writes a date in a format of strftime. Nothing stays nothing.
+// date formats a date by strftime. Nil stays nil.
 func date(m *machine, v any, args []any) (any, error) {
 	format := textOf(args[0])
 	if text := textOf(v); format == "" || kindOf(v) != 'n' && strings.Trim(text, spaces) == "" {
@@ -72,7 +72,7 @@ func date(m *machine, v any, args []any) (any, error) {
 	return tuesday.Strftime(format, at)
 }
 
-// dateOf reads a date: a day and a time without a zone are those of the recipient.
+// dateOf reads a date. A day or a time without a zone is in the recipient's zone.
 func (m *machine) dateOf(v any) (time.Time, error) {
 	if kindOf(v) == 'n' {
 		n, err := truncated(v)
@@ -87,7 +87,7 @@ func (m *machine) dateOf(v any) (time.Time, error) {
 		return m.at(), nil
 	}
 	if epoch.MatchString(text) {
-		n, _ := strconv.ParseInt(text, 10, 64) // it has eleven digits at most
+		n, _ := strconv.ParseInt(text, 10, 64) // at most eleven digits
 		return time.Unix(n, 0).In(m.at().Location()), nil
 	}
 	if found := slashed.FindStringSubmatch(text); found != nil {
@@ -109,7 +109,7 @@ func (m *machine) dateOf(v any) (time.Time, error) {
 			continue
 		}
 		if name, offset := at.Zone(); strings.Contains(layout, "MST") && offset == 0 && name != "UTC" && name != "GMT" && at.Location() != m.at().Location() {
-			return at, errNoZone // Go takes a name that it does not know for that of UTC
+			return at, errNoZone // Go gives a zone with an unknown name the offset of UTC
 		}
 		return at, nil
 	}

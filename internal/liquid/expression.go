@@ -1,23 +1,23 @@
 package liquid
 
-// expression is something that has a value.
+// expression is something with a value.
 type expression interface {
 	eval(m *machine) (any, error)
 }
 
-// constant is a value that the template has in it.
+// constant is a literal value in the template.
 type constant struct{ value any }
 
 func (e constant) eval(*machine) (any, error) { return e.value, nil }
 
-// isText reports whether an expression is a text that the template has in it.
+// isText reports whether an expression is a literal text.
 func isText(e expression) bool {
 	c, ok := e.(constant)
 	_, text := c.value.(string)
 	return ok && text
 }
 
-// asksNothing reports whether an expression stands for nothing: nil, blank, empty.
+// asksNothing reports whether an expression is nil, blank or empty.
 func asksNothing(e expression) bool {
 	c, ok := e.(constant)
 	if _, special := c.value.(special); special || c.value == nil {
@@ -28,12 +28,12 @@ func asksNothing(e expression) bool {
 
 // path is a variable, or a part of one.
 type path struct {
-	root  string // "": the first step names the variable
-	steps []step // that go down from it
+	root  string // "": the first step is the name of the variable
+	steps []step // from the variable downwards
 	text  string // as the template has it
 }
 
-// step is a part of a value: a name behind a dot, or what is in brackets.
+// step is a part of a value: a name after a dot, or an index in brackets.
 type step struct {
 	name  string
 	index expression
@@ -69,7 +69,7 @@ func (e path) eval(m *machine) (any, error) {
 	return v, err
 }
 
-// bounds is (from..to).
+// bounds is a range (from..to).
 type bounds struct{ from, to expression }
 
 func (e bounds) eval(m *machine) (any, error) {

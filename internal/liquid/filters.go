@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// filter makes something of a value.
+// filter computes a value from a value.
 type filter struct {
-	least, most int    // arguments
-	named       string // that it may have, by name
-	heavy       int    // steps beyond reading the value, for it and for each item in it
+	least, most int    // number of arguments
+	named       string // the name of its optional named argument
+	heavy       int    // steps beyond reading the value, for the value and for each of its items
 	do          func(m *machine, v any, args []any) (any, error)
 }
 
-// arguments says how many a filter takes.
+// arguments returns the number of arguments of a filter in words.
 func (f filter) arguments() string {
 	switch {
 	case f.most == 0:
@@ -26,12 +26,12 @@ func (f filter) arguments() string {
 	return fmt.Sprintf("%d to %d arguments", f.least, f.most)
 }
 
-// filters are all that there are.
+// filters lists all filters.
 var filters = func() map[string]filter {
 	all := map[string]filter{}
 	for _, group := range []map[string]filter{textFilters, listFilters, numberFilters, {
 		"date":    {least: 1, most: 1, do: date},
-		"default": {most: 1, named: "allow_false"}, // call does it: it is given what there is not
+		"default": {most: 1, named: "allow_false"}, // implemented by call, which passes unknown variables to it
 		"json":    {do: func(_ *machine, v any, _ []any) (any, error) { return jsonOf(v) }},
 		"size":    {do: func(_ *machine, v any, _ []any) (any, error) { n, _ := length(v); return n, nil }},
 	}} {
@@ -42,8 +42,8 @@ var filters = func() map[string]filter {
 	return all
 }()
 
-// apply evaluates the arguments of a filter, and does it. It demands that there are the variables, and bounds what it is given and
-// what it returns. A fault names the variable that the filters begin with.
+// apply evaluates the arguments of a filter and applies it. It requires all variables to exist, and bounds the input
+// and the result. An error names the variable at the start of the filters.
 func (c call) apply(m *machine, v any, of expression) (any, error) {
 	if c.name == "default" {
 		return c.byDefault(m, v)
@@ -77,7 +77,7 @@ func (c call) apply(m *machine, v any, of expression) (any, error) {
 	return nil, fmt.Errorf("the filter %s: %w", c.name, err)
 }
 
-// bound counts the work of reading a value that a filter is given.
+// bound counts the work of reading the input of a filter.
 func (m *machine) bound(v any, heavy int) error {
 	if heavy > 0 {
 		_, items := size(v, 0)
@@ -88,8 +88,8 @@ func (m *machine) bound(v any, heavy int) error {
 	return m.measure(v)
 }
 
-// byDefault is the value, or the argument in the place of nothing. If there is no such variable either, that is told where its value
-// is needed.
+// byDefault returns the value, or the argument if the value is nil, false or empty. If the argument's variable is
+// unknown too, the error arises where its value is needed.
 func (c call) byDefault(m *machine, v any) (any, error) {
 	if err := m.step(1); err != nil {
 		return nil, err
@@ -111,12 +111,12 @@ func (c call) byDefault(m *machine, v any) (any, error) {
 	return c.args[0].eval(m)
 }
 
-// markedUp is a filter of a text that makes HTML.
+// markedUp returns a filter of a text that produces HTML.
 func markedUp(do func(string) string) filter {
 	return filter{do: func(_ *machine, v any, _ []any) (any, error) { return markup(do(textOf(v))), nil }}
 }
 
-// ofText is a filter of one text.
+// ofText returns a filter of one text.
 func ofText(do func(string) string) filter {
 	return filter{do: func(_ *machine, v any, _ []any) (any, error) { return do(textOf(v)), nil }}
 }

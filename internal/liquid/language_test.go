@@ -63,7 +63,7 @@ func TestMessage_Language(t *testing.T) {
 		{"{{ nested[-1][0] }} {{ nested.last.size }} {{ 'b,C,a' | split: ',' | sort_natural | join: '' }} {{ 'b,C,a' | split: ',' | sort | join: '' }}", "2 2 abC Cab"},
 		{"{{ word | where: 't' | concat: 1 }}", "render: message.body: the filter concat of word: its argument is no list"},
 
-		// What is blank, and what is empty.
+		// Blank and empty values.
 		{"{% if cell == blank and cell == empty and none == blank %}{% if none == empty %}{% else %}yes{% endif %}{% endif %}", "yes"},
 		{"{% if nick == blank %}a{% endif %}{% if nick == nil %}b{% endif %}{% if nick %}{% else %}c{% endif %}", "abc"},
 		{"{{ none }}[{{ cell | default: 'x' }}][{{ none | default: 'x' }}][{{ false | default: 'x', allow_false: true }}]", "[x][x][false]"},

@@ -27,7 +27,7 @@ var listFilters = map[string]filter{
 	"where":        {least: 1, most: 2, do: where},
 }
 
-// list is a value as a list: lists in it are dissolved, and what is no list is one of one item.
+// list converts a value to a list: nested lists are flattened, and any other value becomes a list of one item.
 func list(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -46,7 +46,7 @@ func list(v any) []any {
 		}
 		return all
 	case span:
-		all := make([]any, v.len()) // it was measured
+		all := make([]any, v.len()) // its length was checked
 		for i := range all {
 			all[i] = v.from + i
 		}
@@ -60,7 +60,7 @@ func isList(v any) bool {
 	return ok
 }
 
-// named is a value of each item: its member, or itself if there is no name.
+// named returns a member of each item, or the item itself if there is no name.
 func named(items, args []any) ([]any, error) {
 	if len(args) == 0 || args[0] == nil {
 		return items, nil
@@ -128,7 +128,7 @@ func reversed(_ *machine, v any, _ []any) (any, error) {
 	return made, nil
 }
 
-// sortedBy sorts by a key of each item. What has none is last.
+// sortedBy sorts by a key of each item. Items without it come last.
 func sortedBy(v any, args []any, order func(a, b any) (int, error)) (any, error) {
 	items := list(v)
 	keys, err := named(items, args)
@@ -195,7 +195,7 @@ func sum(m *machine, v any, args []any) (any, error) {
 	return total, nil
 }
 
-// uniq is a list without what equals an item before it.
+// uniq returns a list without repeated items.
 func uniq(m *machine, v any, args []any) (any, error) {
 	items := list(v)
 	keys, err := named(items, args)

@@ -9,14 +9,14 @@ var (
 	errContinue = errors.New("continue must stand in a for")
 )
 
-// turns are what for and tablerow have in common: through what they go, and how.
+// turns is the common part of for and tablerow: the items of the loop, and its options.
 type turns struct {
 	name                string
 	of                  expression
 	limit, offset, cols expression
 	resumed             bool // offset: continue
 	reversed            bool
-	text                string // as forloop.name has it
+	text                string // for forloop.name
 }
 
 // turnsOf reads the arguments of a loop.
@@ -67,7 +67,7 @@ func (n *turns) option(r *reader, name string) (err error) {
 	return err
 }
 
-// sourceOf is an expression, as a template has it.
+// sourceOf returns the source text of an expression.
 func sourceOf(e expression) string {
 	switch e := e.(type) {
 	case path:
@@ -80,13 +80,14 @@ func sourceOf(e expression) string {
 	return ""
 }
 
-// items are what a loop goes through: so many, each of which at returns.
+// items are the items of a loop: their number, and a function that returns each.
 type items struct {
 	n  int
 	at func(i int) any
 }
 
-// itemsOf are those of a value. An object has pairs of names and values; a text that is not empty is one item.
+// itemsOf returns the items of a value. The items of an object are pairs of names and values; a text that is not empty
+// is one item.
 func itemsOf(v any) items {
 	switch v := v.(type) {
 	case span:
@@ -103,7 +104,7 @@ func itemsOf(v any) items {
 	return items{}
 }
 
-// slice returns the part of its items that a loop goes through.
+// slice returns the items that the loop visits.
 func (n *turns) slice(m *machine) (items, error) {
 	v, err := m.need(n.of)
 	if err != nil {
@@ -135,7 +136,7 @@ func (n *turns) slice(m *machine) (items, error) {
 	}}, nil
 }
 
-// turn does the body of a loop once. Its error is errBreak if the loop is to end.
+// turn runs the body of a loop once. It returns errBreak if the loop must end.
 func (n *turns) turn(m *machine, item any, b body) error {
 	if err := m.step(5); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (n *turns) turn(m *machine, item any, b body) error {
 	return err
 }
 
-// keep returns a function that gives variables back the values that they have now.
+// keep returns a function that restores the current values of variables.
 func (m *machine) keep(names ...string) func() {
 	values, had := make([]any, len(names)), make([]bool, len(names))
 	for i, name := range names {
@@ -218,15 +219,15 @@ func (n loop) run(m *machine) error {
 	return nil
 }
 
-// position is forloop and tablerowloop: where a loop is.
+// position is forloop or tablerowloop: the position in a loop.
 type position struct {
 	name          string
 	index, length int
-	parent        *position // nil: the loop stands in no other
-	cols          int       // of a row of a tablerow; 0: it is a for
+	parent        *position // nil: the loop is not nested
+	cols          int       // per row of a tablerow; 0: a for
 }
 
-// part is one of its members.
+// part returns one of its members.
 func (p *position) part(name string) (any, bool) {
 	switch name {
 	case "first":

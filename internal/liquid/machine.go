@@ -21,7 +21,7 @@ var (
 	errItems = fmt.Errorf("it makes a list of over %d items", maxItems)
 )
 
-// unknown is the value of a variable that there is not.
+// unknown is the value of a variable that does not exist.
 type unknown struct{ name string }
 
 func (u unknown) fault() error {
@@ -30,15 +30,15 @@ func (u unknown) fault() error {
 
 // machine renders one message at a time.
 type machine struct {
-	given    map[string]any // of the recipient
-	known    map[string]any // what was given, as expressions know it
-	vars     map[string]any // of the template that is rendered
+	given    map[string]any // the recipient's variables
+	known    map[string]any // the variables in the form that expressions use
+	vars     map[string]any // of the current template
 	counters map[string]int
 	cycles   map[string]int
 	offsets  map[string]int // where a loop has ended, for offset: continue
-	last     string         // that an ifchanged has written
+	last     string         // the last output of an ifchanged
 
-	at func() time.Time // of the sending, in the zone of the recipient
+	at func() time.Time // the time of sending, in the recipient's zone
 
 	html  bool
 	out   []byte
@@ -75,7 +75,7 @@ func (m *machine) render(p *part) (string, error) {
 
 var oneLine = strings.NewReplacer("\r\n", " ", "\r", " ", "\n", " ", "\u2028", " ", "\u2029", " ", "\u0085", " ", "\v", " ", "\f", " ")
 
-// captured runs a body, and returns what it writes.
+// captured runs a body and returns its output.
 func (m *machine) captured(b body) (string, error) {
 	outer := m.out
 	m.out = nil
@@ -85,7 +85,7 @@ func (m *machine) captured(b body) (string, error) {
 	return text, err
 }
 
-// variable is the value of one: of the template, of the recipient, or of a counter.
+// variable returns the value of a variable of the template, of the recipient, or of a counter.
 func (m *machine) variable(name string) (any, error) {
 	if v, ok := m.vars[name]; ok {
 		return v, nil
@@ -104,7 +104,7 @@ func (m *machine) variable(name string) (any, error) {
 	return unknown{name}, nil
 }
 
-// need evaluates an expression whose variables must be there.
+// need evaluates an expression. All its variables must exist.
 func (m *machine) need(e expression) (any, error) {
 	v, err := e.eval(m)
 	if u, ok := v.(unknown); ok && err == nil {
@@ -113,7 +113,7 @@ func (m *machine) need(e expression) (any, error) {
 	return v, err
 }
 
-// maybe evaluates an expression. A variable that there is not is nil.
+// maybe evaluates an expression. A variable that does not exist is nil.
 func (m *machine) maybe(e expression) (any, error) {
 	v, err := e.eval(m)
 	if _, ok := v.(unknown); ok {
@@ -147,7 +147,7 @@ func (m *machine) measure(v any) error {
 	return m.read(bytes + 16*items)
 }
 
-// size is how many bytes a value has, and how many items its lists have. It stops where that is too much.
+// size returns the number of bytes of a value, and of items of its lists. It stops when either is too large.
 func size(v any, items int) (bytes, all int) {
 	switch v := v.(type) {
 	case string:
@@ -176,16 +176,16 @@ func size(v any, items int) (bytes, all int) {
 	return bytes, items
 }
 
-// bytesOf is about how many bytes a comparison reads of a value.
+// bytesOf estimates how many bytes of a value a comparison reads.
 func bytesOf(v any) int {
 	bytes, items := size(v, 0)
 	return bytes + 16*items
 }
 
-// yieldSteps is after how many steps, about a millisecond, others have the processor for once.
+// yieldSteps is the number of steps, about a millisecond, after which the machine yields the processor once.
 const yieldSteps = 2000
 
-// step counts what is done.
+// step counts n steps.
 func (m *machine) step(n int) error {
 	before := m.steps
 	if m.steps += n; m.steps > maxSteps {
@@ -197,7 +197,7 @@ func (m *machine) step(n int) error {
 	return nil
 }
 
-// read counts that so many bytes are read or written.
+// read counts the work of reading or writing bytes.
 func (m *machine) read(bytes int) error { return m.step(1 + bytes/64) }
 
 func (m *machine) write(text string) error {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// member is what an item of a list has under a name. ok is false if the item has no members at all.
+// member returns the value of an item under a name. ok is false if the item has no members at all.
 func member(item, name any) (v any, ok bool, err error) {
 	switch item := item.(type) {
 	case *object:
@@ -27,7 +27,7 @@ func member(item, name any) (v any, ok bool, err error) {
 	return nil, false, nil
 }
 
-// numberHas is true if a number is another. The engine of Shopify tests a bit of it here, which is of no use to anybody.
+// numberHas reports whether two numbers are equal. Shopify's engine tests a bit of the number here, which is useless.
 func numberHas(n int, other any) any {
 	if order(n, other) == 0 {
 		return true
@@ -35,8 +35,8 @@ func numberHas(n int, other any) any {
 	return nil
 }
 
-// matches returns a function that reports whether an item has a member, or has it with a value. none is true if an item is nothing
-// that has members: then the filter makes nothing.
+// matches returns a function that reports whether an item has a member, or has it with a value. none is true if an item
+// cannot have members: the filter then returns nil.
 func (m *machine) matches(args []any) func(item any) (match, none bool, err error) {
 	return func(item any) (bool, bool, error) {
 		if err := m.step(1); err != nil {
@@ -54,7 +54,7 @@ func (m *machine) matches(args []any) func(item any) (match, none bool, err erro
 	}
 }
 
-// matching are the places of the items that match. none is true if the filter makes nothing.
+// matching returns the indexes of the matching items. none is true if the filter returns nil.
 func (m *machine) matching(items, args []any, most int) (at []int, none bool, err error) {
 	matches := m.matches(args)
 	for i, one := range items {

@@ -12,31 +12,31 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// MaxTemplate is how many bytes the strings of a message may have in all.
+// MaxTemplate is the maximum size of all strings of a message, in bytes.
 const MaxTemplate = 64 << 10
 
-// Message is the message of many recipients: JSON, in which each string is a template, but for the names of members. It is safe
-// for concurrent use.
+// Message is the common message of many recipients: JSON in which each string is a template, except the names of
+// members. It is safe for concurrent use.
 type Message struct {
 	parts    []part
 	machines sync.Pool
 }
 
-// part is a piece of the message: text that stays as it is, or a string.
+// part is a piece of the message: fixed text, and a string after it.
 type part struct {
-	text     []byte    // that stands before the string
-	template *template // nil: there is no string behind the text
+	text     []byte    // the text before the string
+	template *template // nil: no string follows
 	field    string    // such as message.data.items[2]
 	html     bool      // values are escaped
 	oneLine  bool      // line breaks become spaces
 }
 
-// Parse reads the templates of a message, a JSON object, or says all that is wrong with them.
+// Parse reads the templates of a message, a JSON object, or returns all errors.
 func Parse(message json.RawMessage) (*Message, invalid.FieldErrors) {
 	var (
 		m    = &Message{}
 		bad  invalid.FieldErrors
-		from = 0 // what is before this is in the parts
+		from = 0 // text before this index is already in the parts
 		size = 0
 	)
 	m.machines.New = func() any { return newMachine() }
@@ -61,8 +61,8 @@ func Parse(message json.RawMessage) (*Message, invalid.FieldErrors) {
 	return m, bad
 }
 
-// Templated reports whether a field of a message, such as message.data, is a template or has one in it. It does not read the
-// template, which may take long.
+// Templated reports whether a field of a message, such as message.data, is a template or contains one. It does not
+// parse the template, which may take long.
 func Templated(message json.RawMessage, field string) bool {
 	for s := range stringsOf(message) {
 		if rest, ok := strings.CutPrefix(s.field, field); ok && s.templated() && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -72,10 +72,10 @@ func Templated(message json.RawMessage, field string) bool {
 	return false
 }
 
-// messageString is a string of a message, but no name of a member.
+// messageString is a string of a message that is not a member's name.
 type messageString struct {
 	field, text string
-	end         int // where it ends in the message
+	end         int // the index of its end in the message
 }
 
 // stringsOf yields the strings of a message.
@@ -97,24 +97,24 @@ func stringsOf(message json.RawMessage) iter.Seq[messageString] {
 	}
 }
 
-// oneLine reports whether line breaks in what it makes become spaces.
+// oneLine reports whether line breaks in the output become spaces.
 func (s *messageString) oneLine() bool { return s.field == "message.title" }
 
 func (s *messageString) templated() bool {
 	return templated(s.text) || s.oneLine() && strings.ContainsAny(s.text, "\r\n")
 }
 
-// Fault is what is wrong with a rendering, without a value.
+// Fault is an error of a rendering. It contains no value of the recipient.
 type Fault struct {
 	Field   string // such as message.title
 	Message string
 }
 
-// Error is the field and the message.
+// Error returns the field and the message.
 func (f *Fault) Error() string { return f.Field + ": " + f.Message }
 
-// Render makes the message of a recipient of whom these variables are known. Where it asks for now, that is the time of the sending,
-// in the recipient's zone: at returns it. The error is a [Fault].
+// Render renders the message for a recipient with the given variables. If a template uses now, at returns the time of
+// sending in the recipient's zone. The error is a [Fault].
 func (m *Message) Render(variables map[string]any, at func() time.Time) (json.RawMessage, error) {
 	if len(m.parts) == 1 {
 		return m.parts[0].text, nil

@@ -19,10 +19,10 @@ func quoted(text string) string {
 	return string(all)
 }
 
-// december is when the messages of the tests are sent.
+// december is the time of sending in the tests.
 func december() time.Time { return time.Date(2026, 12, 24, 20, 0, 0, 0, time.UTC) }
 
-// rendered renders a template as the member of a message, and returns what became of it, or the error.
+// rendered renders a template as the member of a message, and returns the result or the error.
 func rendered(t testing.TB, member, template string, variables map[string]any) string {
 	t.Helper()
 	m, bad := liquid.Parse(json.RawMessage(`{` + quoted(member) + `:` + quoted(template) + `}`))
@@ -85,7 +85,7 @@ func TestMessage_Render(t *testing.T) {
 		"{{ 'x' | url_decode | append: first_name | prepend: 'p' }}": "pxAiko",
 		"{{ '%ff' | url_decode }}":                                   "\uFFFD",
 
-		// Who asks for what there is not is told its name.
+		// An unknown variable is named in the error.
 		"{{ nick }}":                                       "render: message.body: there is no variable nick; the filter default gives a value for that",
 		"{{ nick | upcase | default: 'x' }}":               "render: message.body: there is no variable nick; the filter default gives a value for that",
 		"{{ cell | default: other }}":                      "render: message.body: there is no variable other; the filter default gives a value for that",
@@ -108,9 +108,9 @@ func TestMessage_Render(t *testing.T) {
 		"{% for i in (1..first_name) %}{% endfor %}":       `render: message.body: the end of a range must be a whole number, and is a text that is no number`,
 		"{% break %}":                                      "render: message.body: break must stand in a for",
 
-		// What is no template.
+		// Texts that are no templates.
 		"a\n{{ b":                                "parse: message.body: line 2: {{ is not closed by }}",
-		"{% if a %}":                             "parse: message.body: line 1: if is not ended by endif",
+		"{% if a %}":                             "parse: message.body: line 1: if has no endif",
 		"{% endif %}":                            "x",
 		"{% if a | %}{% endif %}":                "parse: message.body: line 1: a | is not an expression",
 		"{{ a | shout }}":                        "parse: message.body: line 1: there is no filter shout",
@@ -123,7 +123,7 @@ func TestMessage_Render(t *testing.T) {
 		"{%render 'a'%}":                         "parse: message.body: line 1: render is not supported: a message has no other templates",
 		"{% if x %}{% include 'a' %}{% endif %}": "parse: message.body: line 1: include is not supported: a message has no other templates",
 		"{% layout 'a' %}":                       "parse: message.body: line 1: there is no tag layout",
-		"{% raw %}{{":                            "parse: message.body: line 1: raw is not ended by endraw",
+		"{% raw %}{{":                            "parse: message.body: line 1: raw has no endraw",
 		strings.Repeat("{% if true %}", 101) + strings.Repeat("{% endif %}", 101): "parse: message.body: blocks must not be nested deeper than 100 levels",
 	} {
 		got := rendered(t, "body", template, aiko)
@@ -165,7 +165,7 @@ func TestMessage_Places(t *testing.T) {
 	}
 }
 
-// TestMessage_HTML: in HTML, values are escaped, once; nobody's name becomes a part of the page.
+// TestMessage_HTML checks that values in HTML are escaped exactly once, so that a name cannot inject markup.
 func TestMessage_HTML(t *testing.T) {
 	const is = `&lt;b&gt;&quot;&amp;&#39;`
 	for template, want := range map[string]string{

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// kindOf is 'n' of a number, 't' of a text, and ' ' of all else.
+// kindOf returns 'n' for a number, 't' for a text, and ' ' for anything else.
 func kindOf(v any) byte {
 	switch v.(type) {
 	case int, float64:
@@ -22,7 +22,7 @@ func kindOf(v any) byte {
 
 var numeral = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?$`)
 
-// number is a value as an int or a float64, if it is one, or a text that is one.
+// number returns a number or a numeric text as an int or a float64.
 func number(v any) (any, bool) {
 	switch v := v.(type) {
 	case int, float64:
@@ -42,7 +42,7 @@ func number(v any) (any, bool) {
 	return nil, false
 }
 
-// counted is a value that a filter counts with: nothing counts as 0, and what is no number is a fault.
+// counted returns a value as a number: nil is 0, and any other value that is not numeric is an error.
 func counted(v any) (any, error) {
 	switch v.(type) {
 	case nil, special, *object, bool:
@@ -54,12 +54,12 @@ func counted(v any) (any, error) {
 	return nil, fmt.Errorf("%s does not count", kindOfValue(v))
 }
 
-// ratio is a number, as it is written: 0.1 is a tenth.
+// ratio returns the decimal value of a number: 0.1 is a tenth.
 func ratio(n any) *big.Rat {
 	if n, ok := n.(int); ok {
 		return new(big.Rat).SetInt64(int64(n))
 	}
-	r, _ := new(big.Rat).SetString(strconv.FormatFloat(n.(float64), 'f', -1, 64)) // a float64 that is finite is one
+	r, _ := new(big.Rat).SetString(strconv.FormatFloat(n.(float64), 'f', -1, 64)) // always succeeds for a finite float64
 	return r
 }
 
@@ -71,7 +71,7 @@ var (
 	errZero  = errors.New("a number is divided by 0")
 )
 
-// exact is a ratio as a whole number if both that it is made of are whole, and else as a float64.
+// exact returns a ratio as an int if both operands are whole, and otherwise as a float64.
 func exact(r *big.Rat, a, b any) (any, error) {
 	_, wholeA := a.(int)
 	_, wholeB := b.(int)
@@ -85,7 +85,7 @@ func exact(r *big.Rat, a, b any) (any, error) {
 	return f, nil
 }
 
-// floor is the greatest whole number that is not above a ratio.
+// floor returns the greatest integer that is not above a ratio.
 func floor(r *big.Rat) (any, error) {
 	n := new(big.Int).Div(r.Num(), r.Denom()) // rounds down, as the denominator is positive
 	if !n.IsInt64() {
@@ -94,7 +94,7 @@ func floor(r *big.Rat) (any, error) {
 	return int(n.Int64()), nil
 }
 
-// truncated is a number without its fraction.
+// truncated returns a number without its fraction.
 func truncated(n any) (int, error) {
 	if n, ok := n.(int); ok {
 		return n, nil

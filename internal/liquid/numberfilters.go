@@ -2,7 +2,7 @@ package liquid
 
 import "math/big"
 
-// mathSteps is what counting in fractions costs.
+// mathSteps is the cost of decimal arithmetic.
 const mathSteps = 10
 
 var numberFilters = map[string]filter{
@@ -19,14 +19,14 @@ var numberFilters = map[string]filter{
 	"times":      calculation(multiply),
 }
 
-// operation makes a number of two. The second one is not changed.
+// operation computes a number from two. It does not change the second one.
 type operation func(a, b any) (any, error)
 
 func calculation(do operation) filter {
 	return filter{least: 1, most: 1, heavy: mathSteps, do: func(_ *machine, v any, args []any) (any, error) { return calculated(v, args[0], do) }}
 }
 
-// calculated is what an operation makes of two values that count.
+// calculated applies an operation to two values that must be numeric.
 func calculated(a, b any, do operation) (any, error) {
 	x, err := counted(a)
 	if err != nil {
@@ -52,7 +52,7 @@ func divide(a, b any) (any, error) {
 	return exact(by.Quo(ratio(a), by), a, b)
 }
 
-// modulo is what is left of a when b is taken away as often as it goes into it; of the sign of b.
+// modulo returns the remainder of a division, with the sign of b.
 func modulo(a, b any) (any, error) {
 	by := ratio(b)
 	if by.Sign() == 0 {
@@ -81,7 +81,7 @@ func absolute(_ *machine, v any, _ []any) (any, error) {
 	return nil, err
 }
 
-// bounded is the value, or the argument if the value is beyond it: above it, if sign is 1.
+// bounded returns a filter that limits a value by its argument: from above if sign is 1, else from below.
 func bounded(sign int) func(*machine, any, []any) (any, error) {
 	return func(_ *machine, v any, args []any) (any, error) {
 		return calculated(v, args[0], func(a, b any) (any, error) {
@@ -93,7 +93,7 @@ func bounded(sign int) func(*machine, any, []any) (any, error) {
 	}
 }
 
-// toWhole makes a whole number of any.
+// toWhole returns a filter that converts any number to a whole one.
 func toWhole(do func(*big.Rat) (any, error)) func(*machine, any, []any) (any, error) {
 	return func(_ *machine, v any, _ []any) (any, error) {
 		n, err := counted(v)
@@ -104,10 +104,10 @@ func toWhole(do func(*big.Rat) (any, error)) func(*machine, any, []any) (any, er
 	}
 }
 
-// maxPlaces is up to how many decimal places a number is rounded: a float64 has no more.
+// maxPlaces is the maximum number of decimal places for rounding: a float64 has no more.
 const maxPlaces = 308
 
-// round rounds to the nearest number of so many decimal places; from the middle, away from 0.
+// round rounds to a number of decimal places, half away from 0.
 func round(_ *machine, v any, args []any) (any, error) {
 	n, err := counted(v)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// object is an object of JSON. Its members keep their order, in which a loop goes through them.
+// object is a JSON object. Loops visit its members in their original order.
 type object struct {
 	names  []string
 	values map[string]any
@@ -24,7 +24,7 @@ func (o *object) set(name string, v any) {
 	o.values[name] = v
 }
 
-// objectOf is a map as an object, with its members by name.
+// objectOf returns a map as an object, with sorted members.
 func objectOf(of map[string]any) *object {
 	o := object{slices.Sorted(maps.Keys(of)), make(map[string]any, len(of))}
 	for name, v := range of {
@@ -37,7 +37,7 @@ func objectOf(of map[string]any) *object {
 func (o *object) MarshalJSON() ([]byte, error) {
 	var out strings.Builder
 	for i, name := range o.names {
-		key, _ := json.Marshal(name) // a text always has a form
+		key, _ := json.Marshal(name) // cannot fail for a text
 		v, err := json.Marshal(o.values[name])
 		if err != nil {
 			return nil, err
@@ -50,8 +50,9 @@ func (o *object) MarshalJSON() ([]byte, error) {
 	return []byte(out.String() + "}"), nil
 }
 
-// Variables reads JSON objects as the variables of [Message.Render]: objects in them keep the order of their members, and numbers their
-// digits. Of members of the same name, the last one counts. An empty text and null have none.
+// Variables reads JSON objects as the variables of [Message.Render]. Objects in them keep the order of their members,
+// and numbers their digits. If several members have the same name, the last one counts. An empty text and null have
+// none.
 func Variables(texts ...json.RawMessage) (map[string]any, error) {
 	all := map[string]any{}
 	for i, text := range texts {

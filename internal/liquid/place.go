@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// place is where in a message a decoder is, as callers know fields.
+// place returns a decoder's position in a message, as a field name that callers know.
 func place(d *jsontext.Decoder) string {
 	var field strings.Builder
 	field.WriteString("message")
@@ -25,7 +25,7 @@ func place(d *jsontext.Decoder) string {
 	return field.String()
 }
 
-// short is the name of a member in a fault.
+// short returns the name of a member for an error.
 func short(name string) string {
 	if len(name) > 64 {
 		return strings.ToValidUTF8(name[:64], "") + "…"
@@ -33,7 +33,7 @@ func short(name string) string {
 	return name
 }
 
-// literalBefore is the JSON string that ends a text.
+// literalBefore returns the JSON string at the end of a text.
 func literalBefore(text []byte) []byte {
 	for at := len(text) - 2; ; at-- {
 		if text[at] != '"' {

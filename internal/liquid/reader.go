@@ -10,12 +10,12 @@ import (
 // reader reads the words of an expression.
 type reader struct {
 	words []word
-	token token // that they are in
+	token token // the token of the words
 	text  string
 	depth int
 }
 
-// maxNested is how deep blocks may stand in each other, and brackets in an expression.
+// maxNested is the maximum nesting of blocks, and of brackets in an expression.
 const maxNested = 100
 
 func readerOf(t token, text string) (*reader, error) {
@@ -27,7 +27,7 @@ func readerOf(t token, text string) (*reader, error) {
 	return r, nil
 }
 
-// fault is what is wrong with an expression that cannot be read.
+// fault returns the error for an expression that cannot be read.
 func (r *reader) fault() error {
 	return r.token.fault("%s is not an expression", cmp.Or(quoted(r.text), "nothing"))
 }
@@ -40,7 +40,7 @@ func (r *reader) next() word {
 	return w
 }
 
-// is reports whether a word of a kind comes next, and goes behind it if so.
+// is consumes the next word if it is of a kind, and reports whether it was.
 func (r *reader) is(kind byte) bool {
 	if r.words[0].kind != kind {
 		return false
@@ -49,12 +49,12 @@ func (r *reader) is(kind byte) bool {
 	return true
 }
 
-// isName is is, of one name.
+// isName is is for one name.
 func (r *reader) isName(name string) bool {
 	return r.words[0].text == name && r.is('a')
 }
 
-// end is the fault of words that are left.
+// end returns an error if words are left.
 func (r *reader) end() error {
 	if r.words[0].kind != 'e' {
 		return r.fault()
@@ -62,7 +62,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// whole reads an expression with its filters, and nothing behind it.
+// whole reads an expression with its filters, up to the end.
 func whole(t token, text string) (expression, error) {
 	r, err := readerOf(t, text)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *reader) value() (expression, error) {
 	return nil, r.fault()
 }
 
-// reserved are the names that have a value of their own.
+// reserved lists the names with a fixed value.
 var reserved = map[string]any{"nil": nil, "null": nil, "true": true, "false": false, "blank": blank, "empty": empty}
 
 func (r *reader) bounds() (expression, error) {
@@ -216,7 +216,7 @@ func (r *reader) path(p path) (expression, error) {
 	}
 }
 
-// maxPath is about how long the text of a path becomes: it is there for faults.
+// maxPath bounds the text of a path, which is only used in errors.
 const maxPath = 1000
 
 func (p *path) extend(text string) {
@@ -225,7 +225,7 @@ func (p *path) extend(text string) {
 	}
 }
 
-// inBrackets is an index, as a fault has it.
+// inBrackets returns the text of an index for an error.
 func inBrackets(e expression) string {
 	switch e := e.(type) {
 	case constant:

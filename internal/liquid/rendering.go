@@ -8,15 +8,15 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Rendering is what a message was made of that has the time of its sending in it. It is kept as JSON, and makes the message again when
-// that time is another one.
+// Rendering is the source of a message that contains its time of sending. It is stored as JSON, and renders the message
+// again when that time changes.
 type Rendering struct {
 	Message json.RawMessage   `json:"message"` // with its templates
 	Known   []json.RawMessage `json:"known"`   // see [Variables]
 	Zone    string            `json:"zone"`    // of the recipient: an IANA name
 }
 
-// Again makes the message of a [Rendering] in JSON for another time of sending.
+// Again renders the message of a JSON [Rendering] for another time of sending.
 func Again(rendering json.RawMessage, at time.Time) (json.RawMessage, error) {
 	var of Rendering
 	if err := json.Unmarshal(rendering, &of); err != nil {

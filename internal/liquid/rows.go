@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// rows is tablerow.
+// rows is a tablerow.
 type rows struct {
 	turns
 	body body

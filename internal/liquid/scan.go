@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// templated reports whether a text is more than itself.
+// templated reports whether a text contains template syntax.
 func templated(text string) bool { return strings.Contains(text, "{{") || strings.Contains(text, "{%") }
 
-// kind is what a token of a template is.
+// kind is the kind of a token.
 type kind int
 
 const (
@@ -28,18 +28,18 @@ type token struct {
 	line int    // at which the arguments begin; the first line is 1
 }
 
-// fault is what is wrong with a token, with its line.
+// fault returns an error with the line of a token.
 func (t token) fault(format string, args ...any) error {
 	return fmt.Errorf("line %d: "+format, append([]any{t.line}, args...)...)
 }
 
-// spaces are what a dash in a mark takes away, and what stands between words.
+// spaces are the characters that a dash in a mark trims, and that separate words.
 const spaces = " \t\n\v\f\r\x00"
 
 var (
 	tagName = regexp.MustCompile(`^\s*(#|\w+)`)
 
-	// What ends texts in which nothing is read.
+	// The ends of texts that are not parsed.
 	endRaw = regexp.MustCompile(`\{%-?\s*endraw\s*(-?)%\}`)
 	endDoc = regexp.MustCompile(`\{%-?\s*enddoc\s*(-?)%\}`)
 	anyDoc = regexp.MustCompile(`\{%-?\s*doc\s*-?%\}`)
@@ -49,7 +49,7 @@ var (
 type scanner struct {
 	rest   string
 	line   int
-	trim   bool // what follows loses its spaces
+	trim   bool // trim the start of the next text
 	tokens []token
 }
 
@@ -73,7 +73,7 @@ func scan(text string) ([]token, error) {
 	return s.tokens, nil
 }
 
-// nextMark is where the next {{ or {% is; -1: nowhere.
+// nextMark returns the index of the next {{ or {% ; -1: none.
 func nextMark(text string) int {
 	for at := 0; ; {
 		n := strings.IndexByte(text[at:], '{')
@@ -87,7 +87,7 @@ func nextMark(text string) int {
 	}
 }
 
-// text adds text, without the spaces that the marks around it take away.
+// text adds a text, trimmed by the marks around it.
 func (s *scanner) text(text string, trimRight bool) {
 	if s.trim {
 		text = strings.TrimLeft(text, spaces)
@@ -100,7 +100,7 @@ func (s *scanner) text(text string, trimRight bool) {
 	}
 }
 
-// marked adds what is between two marks, and the text of a raw.
+// marked adds the token between two marks, and the text of a raw.
 func (s *scanner) marked(mark, inner string) error {
 	end := map[string]string{"{{": "}}", "{%": "%}"}[mark]
 	n := strings.Index(inner, end)
@@ -136,7 +136,7 @@ func (s *scanner) marked(mark, inner string) error {
 	return nil
 }
 
-// tagOf is a tag, from what is between its marks.
+// tagOf returns the tag between two marks.
 func tagOf(body string, line int) (token, error) {
 	at := tagName.FindStringSubmatchIndex(body)
 	if at == nil {
@@ -146,7 +146,7 @@ func tagOf(body string, line int) (token, error) {
 	return token{kind: tagToken, name: body[at[2]:at[3]], args: body[at[3]:], line: line}, nil
 }
 
-// comment checks that each line of a {% # … %} is one.
+// comment checks that each line of a {% # … %} is a comment.
 func comment(t token) error {
 	for i, line := range strings.Split(t.args, "\n") {
 		if text := strings.TrimLeft(line, spaces); i > 0 && text != "" && text[0] != '#' {
@@ -166,7 +166,7 @@ func (s *scanner) raw(t token) error {
 	return err
 }
 
-// doc leaves out the text up to enddoc.
+// doc skips the text up to enddoc.
 func (s *scanner) doc(t token) error {
 	if strings.Trim(t.args, spaces) != "" {
 		return t.fault("doc takes nothing")
@@ -178,11 +178,11 @@ func (s *scanner) doc(t token) error {
 	return err
 }
 
-// until goes behind the end of a text in which nothing is read, and returns the text.
+// until moves behind the end of a text that is not parsed, and returns the text.
 func (s *scanner) until(t token, end *regexp.Regexp) (string, error) {
 	at := end.FindStringSubmatchIndex(s.rest)
 	if at == nil {
-		return "", t.fault("%s is not ended by end%s", t.name, t.name)
+		return "", t.fault("%s has no end%s", t.name, t.name)
 	}
 	text := s.rest[:at[0]]
 	s.line += strings.Count(s.rest[:at[1]], "\n")
@@ -191,7 +191,7 @@ func (s *scanner) until(t token, end *regexp.Regexp) (string, error) {
 	return text, nil
 }
 
-// comment goes behind the endcomment of a comment, which may have comments and raws in it.
+// comment moves behind the endcomment of a comment, which may contain comments and raws.
 func (s *scanner) comment(t token) error {
 	for depth := 1; depth > 0; {
 		at := strings.Index(s.rest, "{%")
@@ -200,7 +200,7 @@ func (s *scanner) comment(t token) error {
 			n = strings.Index(s.rest[at:], "%}")
 		}
 		if n < 0 {
-			return t.fault("comment is not ended by endcomment")
+			return t.fault("comment has no endcomment")
 		}
 		body := strings.TrimPrefix(s.rest[at+2:at+max(n, 2)], "-")
 		s.line += strings.Count(s.rest[:at+n+2], "\n")
@@ -224,7 +224,7 @@ func (s *scanner) comment(t token) error {
 	return nil
 }
 
-// lines are the tags of a {% liquid … %}, one in each line.
+// lines returns the tags of a {% liquid … %}, one per line.
 func lines(t token) ([]token, error) {
 	var all []token
 	comments := 0
@@ -247,12 +247,12 @@ func lines(t token) ([]token, error) {
 		}
 	}
 	if comments > 0 {
-		return nil, t.fault("comment is not ended by endcomment")
+		return nil, t.fault("comment has no endcomment")
 	}
 	return all, nil
 }
 
-// quoted is a piece of a template in a fault.
+// quoted returns a piece of a template for an error.
 func quoted(text string) string {
 	if len(text) > 60 {
 		text = strings.ToValidUTF8(text[:60], "") + "…"

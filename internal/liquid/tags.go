@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// literal is text as it stands.
+// literal is fixed text.
 type literal string
 
 func (n literal) run(m *machine) error { return m.write(string(n)) }
 func (n literal) blank() bool          { return strings.Trim(string(n), spaces) == "" }
 
-// raw is text that is no template, and is never left out.
+// raw is the text of a raw, which is always written.
 type raw string
 
 func (n raw) run(m *machine) error { return m.write(string(n)) }
@@ -30,7 +30,7 @@ func (n output) run(m *machine) error {
 
 func (n output) blank() bool { return false }
 
-// echo is an output, as a tag.
+// echo reads an output in the form of a tag.
 func (p *parser) echo(t token) (node, error) {
 	if strings.Trim(t.args, spaces) == "" {
 		return output{constant{""}}, nil
@@ -39,7 +39,7 @@ func (p *parser) echo(t token) (node, error) {
 	return output{of}, err
 }
 
-// liquid reads a tag that has one tag in each of its lines.
+// liquid reads a tag with one tag in each of its lines.
 func (p *parser) liquid(t token) (node, error) {
 	all, err := lines(t)
 	if err != nil {
@@ -52,7 +52,7 @@ func (p *parser) liquid(t token) (node, error) {
 	n, end, err := inner.until()
 	p.depth, p.id = p.depth-1, inner.id
 	if err == nil && end.name != "" {
-		err = end.fault("%s stands where nothing is to be ended", end.name)
+		err = end.fault("%s ends no block", end.name)
 	}
 	return n, err
 }
@@ -87,7 +87,7 @@ func (n assign) run(m *machine) error {
 
 func (n assign) blank() bool { return true }
 
-// capture sets a variable to what its body writes.
+// capture sets a variable to the output of its body.
 type capture struct {
 	name string
 	body body
@@ -113,7 +113,7 @@ func (n capture) run(m *machine) error {
 
 func (n capture) blank() bool { return true }
 
-// changed is ifchanged: it writes what its body makes, if that is not what the one before it has made.
+// changed is an ifchanged: it writes the output of its body if it differs from the previous one.
 type changed struct{ body body }
 
 func (p *parser) changed(t token) (node, error) {
@@ -135,7 +135,7 @@ func (n changed) run(m *machine) error {
 
 func (n changed) blank() bool { return false }
 
-// count is increment and decrement: a number of its own for each name, beside the variables.
+// count is increment or decrement: a counter for each name, separate from the variables.
 type count struct {
 	name string
 	down bool
@@ -164,7 +164,7 @@ func (n count) blank() bool { return false }
 
 // cycle writes one value after another.
 type cycle struct {
-	group  expression // nil: the cycles with the same values
+	group  expression // nil: cycles with the same values share their state
 	values []expression
 	text   string // as the template has it
 }
@@ -201,7 +201,7 @@ func (p *parser) cycle(t token) (node, error) {
 func (n cycle) run(m *machine) error {
 	key := "values " + n.text
 	if n.group != nil {
-		v, err := m.maybe(n.group) // a group may be a name that is no variable's
+		v, err := m.maybe(n.group) // a group may be a name without a variable
 		if err != nil {
 			return err
 		}
@@ -226,7 +226,7 @@ func (n cycle) run(m *machine) error {
 
 func (n cycle) blank() bool { return false }
 
-// leave goes on behind the loop that it is in, or with its next turn.
+// leave is break or continue.
 type leave struct{ err error }
 
 func (n leave) run(*machine) error { return n.err }

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// template is one string.
+// template is one template string.
 type template struct{ body body }
 
-// node is a piece of a template that does something.
+// node is an executable piece of a template.
 type node interface {
 	run(m *machine) error
 
-	// blank reports whether it writes nothing but spaces, so that a block of such pieces writes nothing.
+	// blank reports whether it writes nothing but spaces. A block of such nodes writes nothing.
 	blank() bool
 }
 
-// body is what stands in a template, or in a block.
+// body is the content of a template or of a block.
 type body []node
 
 func (b body) run(m *machine) error {
@@ -33,7 +33,7 @@ func (b body) blank() bool {
 	return !slices.ContainsFunc(b, func(n node) bool { return !n.blank() })
 }
 
-// silence takes the spaces of a blank body away.
+// silence drops the spaces of a blank body.
 func (b *body) silence() {
 	*b = slices.DeleteFunc(*b, func(n node) bool {
 		_, text := n.(literal)
@@ -45,13 +45,13 @@ func (b *body) silence() {
 type parser struct {
 	tokens []token
 	depth  int
-	id     int // of the last loop or cycle
+	id     int // of the previous loop or cycle
 }
 
 // parse reads a template.
 func parse(text string) (*template, error) {
 	if len(text) > MaxTemplate {
-		return nil, nil // that is told of the whole message
+		return nil, nil // reported for the whole message
 	}
 	tokens, err := scan(text)
 	if err != nil {
@@ -63,15 +63,15 @@ func parse(text string) (*template, error) {
 		return nil, err
 	}
 	if end.name != "" {
-		return nil, end.fault("%s stands where nothing is to be ended", end.name)
+		return nil, end.fault("%s ends no block", end.name)
 	}
 	return &template{all}, nil
 }
 
-// reads is what reads a tag.
+// reads is a function that reads a tag.
 type reads func(*parser, token) (node, error)
 
-// simple is what reads a tag that is no block; nil: there is no such tag.
+// simple returns the reader of a tag that is no block; nil: there is no such tag.
 func simple(name string) reads {
 	return map[string]reads{
 		"assign": (*parser).assign, "break": leaveWith(errBreak), "continue": leaveWith(errContinue), "cycle": (*parser).cycle,
@@ -79,7 +79,7 @@ func simple(name string) reads {
 	}[name]
 }
 
-// block is what reads a tag that ends with end and its name; nil: there is no such tag.
+// block returns the reader of a tag that ends with end and its name; nil: there is no such tag.
 func block(name string) reads {
 	return map[string]reads{
 		"capture": (*parser).capture, "case": (*parser).choice, "for": (*parser).loop, "if": (*parser).branches, "ifchanged": (*parser).changed,
@@ -87,8 +87,8 @@ func block(name string) reads {
 	}[name]
 }
 
-// until reads up to one of the tags, or to one that ends a block, and returns what it has read, and that tag. At the end of the
-// template, the tag has no name.
+// until reads up to one of the stop tags, or a tag that ends a block. It returns the nodes and that tag. At the end of
+// the template, the tag has no name.
 func (p *parser) until(stops ...string) (all body, end token, err error) {
 	for len(p.tokens) > 0 {
 		t := p.tokens[0]
@@ -125,12 +125,12 @@ func (p *parser) node(t token) (node, error) {
 	case "include", "render":
 		return nil, t.fault("%s is not supported: a message has no other templates", t.name)
 	case "else", "elsif", "when":
-		return nil, t.fault("%s stands in no block that has it", t.name)
+		return nil, t.fault("%s is outside of its block", t.name)
 	}
 	return nil, t.fault("there is no tag %s", short(t.name))
 }
 
-// block reads one up to its end.
+// block reads a block up to its end.
 func (p *parser) block(t token, read reads) (node, error) {
 	if p.depth++; p.depth > maxNested {
 		return nil, fmt.Errorf("blocks must not be nested deeper than %d levels", maxNested)
@@ -139,7 +139,7 @@ func (p *parser) block(t token, read reads) (node, error) {
 	return read(p, t)
 }
 
-// ended reads the rest of a block that has no parts.
+// ended reads the rest of a block without parts.
 func (p *parser) ended(t token) (body, error) {
 	all, end, err := p.until()
 	if err == nil {
@@ -152,7 +152,7 @@ func (p *parser) ended(t token) (body, error) {
 func ends(t, end token) error {
 	switch {
 	case end.name == "":
-		return t.fault("%s is not ended by end%s", t.name, t.name)
+		return t.fault("%s has no end%s", t.name, t.name)
 	case end.name != "end"+t.name:
 		return end.fault("%s does not end %s, which began in line %d", end.name, t.name, t.line)
 	}

@@ -44,14 +44,14 @@ var textFilters = map[string]filter{
 	"url_encode":             ofText(url.QueryEscape),
 }
 
-// withText is a filter of a text with another.
+// withText returns a filter of a text with a text argument.
 func withText(do func(text, arg string) string) filter {
 	return filter{least: 1, most: 1, do: func(_ *machine, v any, args []any) (any, error) { return do(textOf(v), textOf(args[0])), nil }}
 }
 
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#39;").Replace
 
-// mark is what escapeOnce escapes: no & that begins an entity with its ;.
+// mark matches what escapeOnce escapes: no & that begins an entity with its ;.
 var mark = regexp.MustCompile(`&(?:[a-zA-Z]+|#[0-9]+);|[&<>"']`)
 
 func escapeOnce(s string) string {
@@ -63,7 +63,7 @@ func escapeOnce(s string) string {
 	})
 }
 
-// Pages without what is no text. Each is found by its end, in linear time.
+// Parts of a page that are not text. Each is found by its end, in linear time.
 var (
 	scripts = regexp.MustCompile(`(?is)<script.*?</script>|<!--.*?-->|<style.*?</style>`)
 	anyTag  = regexp.MustCompile(`(?s)<.*?>`)
@@ -73,13 +73,13 @@ func withoutTags(s string) string {
 	return anyTag.ReplaceAllString(scripts.ReplaceAllString(s, ""), "")
 }
 
-// capitalize is a text whose first letter is a large one, and the others are small.
+// capitalize returns a text with the first letter in upper case and the others in lower case.
 func capitalize(s string) string {
 	_, n := utf8.DecodeRuneInString(s)
 	return strings.ToUpper(s[:n]) + strings.ToLower(s[n:])
 }
 
-// lineBreaks makes a text HTML with its lines. Where values are escaped, so is this.
+// lineBreaks adds <br /> to the lines of a text. If values are escaped, the text is escaped too.
 func lineBreaks(m *machine, v any, _ []any) (any, error) {
 	text := textOf(v)
 	if _, safe := v.(markup); m.html && !safe {
@@ -99,7 +99,7 @@ func decoded(by *base64.Encoding) func(*machine, any, []any) (any, error) {
 	}
 }
 
-// urlDecode leaves what is no code as it is.
+// urlDecode leaves invalid codes unchanged.
 func urlDecode(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -119,7 +119,7 @@ func urlDecode(s string) string {
 	return out.String()
 }
 
-// which is what of a text is replaced.
+// which selects the occurrences to replace.
 type which int
 
 const (
@@ -138,7 +138,7 @@ func replaced(w which) func(*machine, any, []any) (any, error) {
 	}
 }
 
-// grown replaces in a text, unless that makes too much of it.
+// grown replaces in a text, with a bound on the result.
 func grown(text, old, by string, w which) (string, error) {
 	times := strings.Count(text, old)
 	if w != all {
@@ -160,7 +160,7 @@ func grown(text, old, by string, w which) (string, error) {
 	return strings.ReplaceAll(text, old, by), nil
 }
 
-// wholeAt is an argument as a whole number; without it, another one.
+// wholeAt returns an argument as a whole number, or a default.
 func wholeAt(args []any, i, otherwise int) (int, error) {
 	if i >= len(args) {
 		return otherwise, nil
@@ -180,7 +180,7 @@ func textAt(args []any, i int, otherwise string) string {
 	return textOf(args[i])
 }
 
-// slice is a part of a text, or of a list: from a place, which counts from the end if it is negative, so many.
+// slice returns a part of a text or a list. A negative offset counts from the end.
 func slice(_ *machine, v any, args []any) (any, error) {
 	from, err := wholeAt(args, 0, 0)
 	if err != nil {
@@ -213,7 +213,7 @@ func slice(_ *machine, v any, args []any) (any, error) {
 	return string(runes[a:b]), nil
 }
 
-// truncate is a text of so many characters at most, the ellipsis included.
+// truncate returns a text of at most n characters, including the ellipsis.
 func truncate(_ *machine, v any, args []any) (any, error) {
 	n, err := wholeAt(args, 0, 50)
 	if err != nil {
@@ -226,7 +226,7 @@ func truncate(_ *machine, v any, args []any) (any, error) {
 	return string(runes[:max(0, n-len(ellipsis))]) + string(ellipsis), nil
 }
 
-// truncateWords is a text of so many words at most.
+// truncateWords returns a text of at most n words.
 func truncateWords(_ *machine, v any, args []any) (any, error) {
 	n, err := wholeAt(args, 0, 15)
 	if err != nil {
@@ -240,7 +240,7 @@ func truncateWords(_ *machine, v any, args []any) (any, error) {
 	return strings.Join(words[:n], " ") + textAt(args, 1, "..."), nil
 }
 
-// split is a text as a list. Empty texts at its end are left out.
+// split returns a text as a list, without empty texts at its end.
 func split(_ *machine, v any, args []any) (any, error) {
 	text, by := textOf(v), textOf(args[0])
 	if strings.Count(text, by) > maxItems {

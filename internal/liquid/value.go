@@ -13,7 +13,7 @@ import (
 // markup is text that is not escaped in HTML.
 type markup string
 
-// special is a word of the language that equals what has nothing in it.
+// special is the constant blank or empty.
 type special string
 
 const (
@@ -24,7 +24,7 @@ const (
 // span is a range of whole numbers.
 type span struct{ from, to int }
 
-// len is how many numbers are in a range, up to a number that nothing counts to.
+// len returns the size of a range, capped at a number that no loop reaches.
 func (s span) len() int {
 	if s.to < s.from {
 		return 0
@@ -32,14 +32,14 @@ func (s span) len() int {
 	return int(min(uint64(s.to)-uint64(s.from), 1<<40)) + 1
 }
 
-// plain is a value of JSON with the numbers that expressions know.
+// plain converts a JSON value to the numbers that expressions use.
 func plain(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if n, err := strconv.Atoi(v.String()); err == nil {
 			return n
 		}
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") { // else it is an id, or the like
+		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") { // others are ids or the like
 			return f
 		}
 		return v.String()
@@ -55,7 +55,7 @@ func plain(v any) any {
 	return v
 }
 
-// textOf is a value as a message has it.
+// textOf returns a value as text for the message.
 func textOf(v any) string {
 	switch v := v.(type) {
 	case nil, special, *position, unknown:
@@ -81,7 +81,7 @@ func textOf(v any) string {
 		}
 		return all.String()
 	case *object:
-		text, _ := json.Marshal(v) // it came from JSON
+		text, _ := json.Marshal(v) // cannot fail: it came from JSON
 		return string(text)
 	case span:
 		return fmt.Sprintf("%d..%d", v.from, v.to)
@@ -89,7 +89,8 @@ func textOf(v any) string {
 	return fmt.Sprint(v)
 }
 
-// kindOfValue is what a value is, in a fault. The value itself is not told: who reads the fault may not know it.
+// kindOfValue names the kind of a value for an error. The value itself is left out, because the reader may not be
+// allowed to see it.
 func kindOfValue(v any) string {
 	switch v.(type) {
 	case nil:
@@ -109,7 +110,7 @@ func kindOfValue(v any) string {
 	return "a number"
 }
 
-// unmarked is a value whose text is a string.
+// unmarked returns a value with markup as a plain string.
 func unmarked(v any) any {
 	if text, ok := v.(markup); ok {
 		return string(text)
@@ -119,7 +120,7 @@ func unmarked(v any) any {
 
 func truthy(v any) bool { return v != nil && v != false }
 
-// part is what a value has under a name, or at a place. Without that it is unknown, by the text of the whole path.
+// part returns the member or item of a value. If there is none, it returns unknown with the text of the whole path.
 func (m *machine) part(v, key any, text string) (any, error) {
 	switch v := v.(type) {
 	case *object:
@@ -154,7 +155,7 @@ func (m *machine) part(v, key any, text string) (any, error) {
 	return unknown{text}, nil
 }
 
-// property is size, first, or last.
+// property returns size, first or last of a value.
 func property(v any, name string) (any, bool) {
 	switch name {
 	case "size":
@@ -166,7 +167,7 @@ func property(v any, name string) (any, bool) {
 	return nil, false
 }
 
-// length is how many items a list or an object has, or characters a text.
+// length returns the number of items of a list or an object, or of characters of a text.
 func length(v any) (int, bool) {
 	switch v := v.(type) {
 	case string, markup:
@@ -177,7 +178,7 @@ func length(v any) (int, bool) {
 	return 0, false
 }
 
-// end is the first or the last item. An object has no last one.
+// end returns the first or the last item. An object has no last one.
 func end(v any, last bool) (any, bool) {
 	switch v := v.(type) {
 	case string, markup:

@@ -13,7 +13,7 @@ type word struct {
 
 var wordShape = regexp.MustCompile(`^(?:([A-Za-z_][A-Za-z0-9_-]*\??)|(-?[0-9]+(?:\.[0-9]+)?)|("[^"]*"|'[^']*')|(==|!=|<>|<=|>=|<|>)|(\.\.)|([.,:|()\[\]]))`)
 
-// kinds are those of the groups of wordShape.
+// kinds are the kinds of the groups of wordShape.
 const kinds = `a0"=~`
 
 // words reads an expression up to its end.

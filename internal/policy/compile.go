@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// What a document may have at most.
+// The maximum sizes of a document.
 const (
 	MaxRules  = 50
 	MaxQuiet  = 20
@@ -24,8 +24,8 @@ const (
 	MaxWindow = 8760 * time.Hour
 )
 
-// Compile returns the terms that a document means. The channels are those that exist. The error is
-// [invalid.FieldErrors], with everything that is wrong: its fields are places in the document, such as rules[1].limit.
+// Compile returns the terms of a document. channels are the existing channels. The error is [invalid.FieldErrors] with
+// all errors; its fields are paths in the document, such as rules[1].limit.
 func (d Document) Compile(channels []string) (*Terms, error) {
 	c := compiler{channels: channels, names: map[string]string{}, terms: &Terms{categories: d.Categories}}
 	c.terms.zone = c.zone("default_zone", d.DefaultZone, time.UTC)
@@ -46,10 +46,10 @@ func (d Document) Compile(channels []string) (*Terms, error) {
 	return c.terms, nil
 }
 
-// compiler gathers the terms of a document, and what is wrong with it.
+// compiler collects the terms of a document and its errors.
 type compiler struct {
 	channels []string
-	names    map[string]string // of rules and quiet hours: where each is
+	names    map[string]string // of rules and quiet hours: where each is used
 	terms    *Terms
 	bad      invalid.FieldErrors
 }
@@ -61,7 +61,7 @@ func (c *compiler) atMost(field string, n, most int) {
 }
 
 func (c *compiler) rule(at string, r Rule) {
-	of := rule{shadow: r.Shadow, judges: c.scope(at, r.Channels, r.Categories)}
+	of := rule{shadow: r.Shadow, applies: c.scope(at, r.Channels, r.Categories)}
 	of.Name = c.name(at, r.Name)
 	switch {
 	case r.Limit == nil:
@@ -82,7 +82,7 @@ func (c *compiler) rule(at string, r Rule) {
 	c.terms.rules = append(c.terms.rules, of)
 }
 
-// window reads what a rolling rule has.
+// window reads the members of a rolling rule.
 func (c *compiler) window(at string, r Rule) time.Duration {
 	if r.Zone != "" {
 		c.bad.Add(at+".zone", r.Zone, "is only for rules with per: a window is as long in every zone")
@@ -101,7 +101,7 @@ func (c *compiler) window(at string, r Rule) time.Duration {
 	return window
 }
 
-// calendar reads what a rule of a calendar has.
+// calendar reads the members of a calendar rule.
 func (c *compiler) calendar(at string, r Rule, of *rule) {
 	unit, ok := zone.ParseUnit(r.Per)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *compiler) calendar(at string, r Rule, of *rule) {
 	}
 }
 
-// weekday reads the name of a day, whole or its first three letters.
+// weekday reads the name of a day, in full or its first three letters.
 func weekday(name string) (time.Weekday, bool) {
 	for day := time.Sunday; day <= time.Saturday; day++ {
 		if whole := strings.ToLower(day.String()); name == whole || name == whole[:3] {
@@ -136,7 +136,7 @@ func weekday(name string) (time.Weekday, bool) {
 // nameShape is the shape of the names of rules, quiet hours and channels.
 var nameShape = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
-// name reads the name of a rule or of quiet hours. No two are the same: refusals tell them apart by it.
+// name reads the name of a rule or of quiet hours. Names are unique, because refusals identify rules by them.
 func (c *compiler) name(at, name string) string {
 	field := at + ".name"
 	first, taken := c.names[name]
@@ -153,7 +153,7 @@ func (c *compiler) name(at, name string) string {
 	return name
 }
 
-// scope reads which pushes a rule or quiet hours are about.
+// scope reads the scope of a rule or quiet hours.
 func (c *compiler) scope(at string, channels, categories []string) *quota.Scope {
 	for _, list := range []struct {
 		field string
@@ -178,7 +178,7 @@ func (c *compiler) scope(at string, channels, categories []string) *quota.Scope 
 	return &quota.Scope{Channels: channels, Categories: categories}
 }
 
-// zone reads the name of a zone. That of a recipient is the default one, until the recipient is known.
+// zone reads the name of a zone. For recipient it returns the default zone, until the recipient is known.
 func (c *compiler) zone(field, name string, absent *time.Location) *time.Location {
 	if name == "" || name == OfRecipient && field != "default_zone" {
 		return absent
@@ -191,7 +191,7 @@ func (c *compiler) zone(field, name string, absent *time.Location) *time.Locatio
 	return loaded
 }
 
-// reserves checks the places that categories keep for themselves.
+// reserves checks the places that categories reserve.
 func (c *compiler) reserves(d Document) {
 	together := map[string]int{}
 	for _, category := range slices.Sorted(maps.Keys(d.Categories)) {

@@ -251,7 +251,7 @@ func TestTerms_ReserveOfUncounted(t *testing.T) {
 	}
 }
 
-// TestTerms_Plain: a policy without scopes is the same for everybody, and costs nobody anything.
+// TestTerms_Plain checks that a policy without scopes is the same for all recipients, and costs no allocation.
 func TestTerms_Plain(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{}`: true,

@@ -12,7 +12,7 @@ import (
 )
 
 func (c *compiler) quietHours(at string, q QuietHours) {
-	of := quiet{judges: c.scope(at, q.Channels, q.Categories)}
+	of := quiet{applies: c.scope(at, q.Channels, q.Categories)}
 	of.Name, of.Quiet = c.name(at, q.Name), true
 	switch q.Action {
 	case "", "reject":
@@ -31,7 +31,7 @@ func (c *compiler) quietHours(at string, q QuietHours) {
 	c.terms.quiet = append(c.terms.quiet, of)
 }
 
-// clock reads a time of day; the end of a day has one more.
+// clock reads a time of day; as an end, 24:00 is allowed too.
 func (c *compiler) clock(field, text string, end bool) time.Duration {
 	if end && text == "24:00" {
 		return 24 * time.Hour
@@ -65,13 +65,13 @@ func (c *compiler) days(at string, names []string) zone.Days {
 	return days
 }
 
-// leavesTime checks that quiet hours leave a minute of each week to every kind of push, in winter and in summer. Those of
-// recipients are taken to be in the default zone.
+// leavesTime checks that quiet hours leave a minute of each week to every kind of push, in winter and in summer. Quiet
+// hours in recipients' zones are checked in the default zone.
 func (c *compiler) leavesTime() {
 	if slices.ContainsFunc(c.bad, func(e invalid.FieldError) bool {
 		return strings.HasPrefix(e.Field, "quiet_hours") || e.Field == "default_zone"
 	}) {
-		return // hours with an error say nothing
+		return // quiet hours with an error are not checked
 	}
 	for _, k := range c.quietKinds() {
 		var night quota.Policy
@@ -89,11 +89,11 @@ func (c *compiler) leavesTime() {
 	}
 }
 
-// quietKinds returns the kinds of pushes that quiet hours tell apart.
+// quietKinds returns the kinds of pushes that quiet hours distinguish.
 func (c *compiler) quietKinds() []quota.Kind {
 	channels, categories := []string{""}, []string{""}
 	for i := range c.terms.quiet {
-		if s := c.terms.quiet[i].judges; s != nil {
+		if s := c.terms.quiet[i].applies; s != nil {
 			channels, categories = append(channels, s.Channels...), append(categories, s.Categories...)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Document is a policy as a tenant writes it.
+// Document is a policy in the form that a tenant writes.
 type Document struct {
 	Rules       []Rule              `json:"rules,omitempty"`
 	Categories  map[string]Category `json:"categories,omitempty"`
@@ -25,7 +25,7 @@ func (d Document) ChannelNames() []string {
 	return names
 }
 
-// Equal reports whether two documents say the same.
+// Equal reports whether two documents are equivalent.
 func (d Document) Equal(other Document) bool {
 	one, err := json.Marshal(d)
 	two, otherErr := json.Marshal(other)
@@ -35,9 +35,9 @@ func (d Document) Equal(other Document) bool {
 // Rule allows at most Limit sends in any window, or in each bucket of a calendar.
 type Rule struct {
 	Name   string `json:"name"`
-	Limit  *int   `json:"limit"`            // required: a limit of 0 blocks, and must not be an accident
+	Limit  *int   `json:"limit"`            // required, because a limit of 0 blocks, and must not be an accident
 	Window string `json:"window,omitempty"` // of a rolling rule, such as 1m
-	Shadow bool   `json:"shadow,omitempty"` // count and report, and enforce nothing
+	Shadow bool   `json:"shadow,omitempty"` // count and report, without refusing
 
 	Per       string `json:"per,omitempty"`        // of a calendar rule: hour, day, week or month
 	WeekStart string `json:"week_start,omitempty"` // absent: monday
@@ -47,24 +47,24 @@ type Rule struct {
 	Categories []string `json:"categories,omitempty"` // absent: all
 }
 
-// Category is how the pushes of a category differ from others.
+// Category is the special treatment of a category's pushes.
 type Category struct {
 	Bypass  bool           `json:"bypass,omitempty"`  // no rule and no quiet hours refuse them
 	Counts  *bool          `json:"counts,omitempty"`  // false: they take no place from others
-	Reserve map[string]int `json:"reserve,omitempty"` // so many places of a rule are for them alone
+	Reserve map[string]int `json:"reserve,omitempty"` // places of a rule, by its name, that only they may use
 }
 
-// QuietHours are hours of some days in which nothing is sent. Where From is later than Until, they span midnight.
+// QuietHours are hours of some days without sends. If From is later than Until, they span midnight.
 type QuietHours struct {
 	Name       string   `json:"name"`
-	From       string   `json:"from"`               // such as 22:00; it is quiet
-	Until      string   `json:"until"`              // to 24:00; it is not quiet
+	From       string   `json:"from"`               // such as 22:00, inclusive
+	Until      string   `json:"until"`              // up to 24:00, exclusive
 	Days       []string `json:"days,omitempty"`     // on which they begin: mon, tue …; absent: every day
-	Zone       string   `json:"zone,omitempty"`     // as of a rule
+	Zone       string   `json:"zone,omitempty"`     // as in a rule
 	Channels   []string `json:"channels,omitempty"` // absent: all
 	Categories []string `json:"categories,omitempty"`
 	Action     string   `json:"action,omitempty"` // reject or defer; absent: reject
 }
 
-// OfRecipient is the zone of a rule or of quiet hours that follow each recipient's own.
+// OfRecipient is the zone of rules and quiet hours that use each recipient's own zone.
 const OfRecipient = "recipient"

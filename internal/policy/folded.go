@@ -6,8 +6,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Folded is a document with its names as they are kept; see [quota.Name]. A category whose name would be that of another keeps its own:
-// [Document.Compile] tells of it.
+// Folded returns a document with its names in their stored form; see [quota.Name]. A category whose folded name would
+// collide with another keeps its own: [Document.Compile] reports it.
 func (d Document) Folded() Document {
 	f := d
 	f.Rules, f.QuietHours = nil, nil
@@ -38,7 +38,7 @@ func folded(names []string) []string {
 	return all
 }
 
-// foldedKeys is a map with its keys folded, but for those that would be the same as others.
+// foldedKeys returns a map with folded keys, except for those that would collide.
 func foldedKeys[V any](of map[string]V) map[string]V {
 	if of == nil {
 		return nil

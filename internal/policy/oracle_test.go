@@ -111,7 +111,7 @@ func asksTerms(t *rapid.T, seen map[string]int) {
 	}
 }
 
-// TestTerms_BlockedOracle looks at every quarter of the days.
+// TestTerms_BlockedOracle compares every quarter of the days.
 func TestTerms_BlockedOracle(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -9,41 +9,41 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Terms are what a valid document means. They do not change, and may be used by many at once.
+// Terms are the meaning of a valid document. They are immutable and safe for concurrent use.
 type Terms struct {
 	zone       *time.Location // the default
 	rules      []rule
 	quiet      []quiet
 	categories map[string]Category
-	plain      quota.Policy // what holds for every push; nil if that differs
-	shadows    bool         // there are shadow rules
+	plain      quota.Policy // the rules of every push; nil if they differ
+	shadows    bool         // whether shadow rules exist
 	reach      time.Duration
 }
 
 // rule is a rule of the document.
 type rule struct {
-	quota.Rule                // for those who have no limit of their own, and no zone where the rule asks for it
-	judges     *quota.Scope   // the pushes that it judges; nil: all
-	calendar   *zone.Calendar // whose zone is the recipient's; nil: the rule is the same in all zones
+	quota.Rule                // for recipients without their own limit and zone
+	applies    *quota.Scope   // the pushes that it can refuse; nil: all
+	calendar   *zone.Calendar // a calendar in the recipient's zone; nil: the rule is the same in all zones
 	shadow     bool
 	reserves   []reserve
 }
 
-// reserve is places of a rule that are kept for a category.
+// reserve is a number of places that a rule reserves for a category.
 type reserve struct {
 	category string
 	places   int
-	others   *quota.Scope // what the rule counts, without the category
+	others   *quota.Scope // the pushes that the rule counts, except the category
 }
 
-// quiet is quiet hours of the document.
+// quiet is a set of quiet hours of the document.
 type quiet struct {
 	quota.Rule
-	judges *quota.Scope
-	hours  *zone.Hours // whose zone is the recipient's; nil: they are the same in all zones
+	applies *quota.Scope
+	hours   *zone.Hours // hours in the recipient's zone; nil: they are the same in all zones
 }
 
-// Person is what the terms ask about a recipient.
+// Person is the recipient's data that the terms depend on.
 type Person = quota.Person
 
 // Names returns the names of all rules and quiet hours.
@@ -58,22 +58,22 @@ func (t *Terms) Names() []string {
 	return names
 }
 
-// DefaultZone returns the zone of what names none.
+// DefaultZone returns the zone of rules and quiet hours that name none.
 func (t *Terms) DefaultZone() *time.Location { return t.zone }
 
-// Reach is how far from a time a booking can matter to it, for any push: see [quota.Policy.Reach].
+// Reach returns how far from a time a booking can affect it, for any push: see [quota.Policy.Reach].
 func (t *Terms) Reach() time.Duration { return t.reach }
 
-// Plain reports whether the same rules hold for every push to everybody without limits of their own. Then nobody asks
-// what kind bookings are of.
+// Plain reports whether the same rules apply to every push to every recipient without limits of their own. The kinds of
+// bookings do not matter then.
 func (t *Terms) Plain() bool { return t.plain != nil }
 
-// MayDefer reports whether there are quiet hours out of which pushes move by themselves.
+// MayDefer reports whether some quiet hours defer pushes.
 func (t *Terms) MayDefer() bool {
 	return slices.ContainsFunc(t.quiet, func(q quiet) bool { return q.Defers })
 }
 
-// For returns the rules and the quiet hours that hold for pushes of a kind to a person. It must not be changed.
+// For returns the rules and the quiet hours for pushes of a kind to a person. The result must not be changed.
 func (t *Terms) For(p Person, k quota.Kind) quota.Policy {
 	switch {
 	case t.plain != nil && len(p.Limits) == 0:
@@ -81,9 +81,9 @@ func (t *Terms) For(p Person, k quota.Kind) quota.Policy {
 	case t.categories[k.Category].Bypass:
 		return nil
 	}
-	all := t.judged(make(quota.Policy, 0, len(t.rules)+len(t.quiet)), p, k, false)
+	all := t.rulesFor(make(quota.Policy, 0, len(t.rules)+len(t.quiet)), p, k, false)
 	for i := range t.quiet {
-		if q := &t.quiet[i]; q.judges.Has(k) {
+		if q := &t.quiet[i]; q.applies.Has(k) {
 			all = append(all, q.Rule)
 			if q.hours != nil && p.Zone != nil {
 				h := *q.hours
@@ -95,19 +95,19 @@ func (t *Terms) For(p Person, k quota.Kind) quota.Policy {
 	return all
 }
 
-// Shadow returns the shadow rules for pushes of a kind to a person: what they forbid is reported, and not refused.
+// Shadow returns the shadow rules for pushes of a kind to a person: their refusals are only reported.
 func (t *Terms) Shadow(p Person, k quota.Kind) quota.Policy {
 	if !t.shadows || t.categories[k.Category].Bypass {
 		return nil
 	}
-	return t.judged(nil, p, k, true)
+	return t.rulesFor(nil, p, k, true)
 }
 
-// judged adds the rules that judge pushes of a kind, or the shadow rules that would.
-func (t *Terms) judged(all quota.Policy, p Person, k quota.Kind, shadow bool) quota.Policy {
+// rulesFor appends the rules, or else the shadow rules, that can refuse pushes of a kind.
+func (t *Terms) rulesFor(all quota.Policy, p Person, k quota.Kind, shadow bool) quota.Policy {
 	for i := range t.rules {
 		r := &t.rules[i]
-		if r.shadow != shadow || !r.judges.Has(k) {
+		if r.shadow != shadow || !r.applies.Has(k) {
 			continue
 		}
 		of := r.Rule
@@ -130,7 +130,7 @@ func (t *Terms) judged(all quota.Policy, p Person, k quota.Kind, shadow bool) qu
 	return all
 }
 
-// settle notes what follows from the parts of the terms.
+// settle computes what follows from the parts of the terms.
 func (t *Terms) settle() {
 	var uncounted []string
 	for _, name := range slices.Sorted(maps.Keys(t.categories)) {
@@ -143,10 +143,10 @@ func (t *Terms) settle() {
 	for i := range t.rules {
 		r := &t.rules[i]
 		counts := quota.Scope{Without: uncounted}
-		if r.judges != nil {
-			counts.Channels, counts.Categories = r.judges.Channels, r.judges.Categories
+		if r.applies != nil {
+			counts.Channels, counts.Categories = r.applies.Channels, r.applies.Categories
 		}
-		if r.judges != nil || uncounted != nil {
+		if r.applies != nil || uncounted != nil {
 			r.Counts = &counts
 		}
 		for _, name := range slices.Sorted(maps.Keys(t.categories)) {
@@ -157,7 +157,7 @@ func (t *Terms) settle() {
 			}
 		}
 		t.shadows = t.shadows || r.shadow
-		plain = plain && !r.shadow && r.judges == nil && r.calendar == nil
+		plain = plain && !r.shadow && r.applies == nil && r.calendar == nil
 		all = append(all, r.Rule)
 	}
 	t.reach = all.Reach()

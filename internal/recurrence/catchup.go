@@ -2,33 +2,33 @@ package recurrence
 
 import "time"
 
-// CatchUp says what becomes of occurrences that were missed.
+// CatchUp selects what happens to missed occurrences.
 type CatchUp string
 
 // The ways to catch up.
 const (
-	Skip CatchUp = "skip" // none of them is done
-	Last CatchUp = "last" // the latest one that was missed while nothing ran is done, unless a later one is due by now
+	Skip CatchUp = "skip" // all of them are skipped
+	Last CatchUp = "last" // the latest missed one runs, unless a later one is due by now
 )
 
-// Run is what becomes of one occurrence.
+// Run is one occurrence and whether it runs.
 type Run struct {
 	At   time.Time
 	Done bool // false: it is skipped
 }
 
-// Look is what is known when somebody looks for what is due.
+// Look is the input of a check for due occurrences.
 type Look struct {
-	After   time.Time     // up to here everything is on record
+	After   time.Time     // all occurrences up to here are recorded
 	Now     time.Time     //
-	Grace   time.Duration // an occurrence that is later than this was missed
-	Resumed time.Time     // when the schedule was paused for the last time, until when; zero: never
-	Until   time.Time     // no occurrence is at this time or behind it; zero: there is no such time
+	Grace   time.Duration // an occurrence later than this was missed
+	Resumed time.Time     // the end of the last pause; zero: never paused
+	Until   time.Time     // exclusive end of the occurrences; zero: no end
 	CatchUp CatchUp       //
-	Most    int           // so many runs at most; look again after the last one
+	Most    int           // maximum number of runs; check again after the last one
 }
 
-// Runs returns what becomes of the occurrences that are due, in their order.
+// Runs returns the due occurrences in order, and which of them run.
 func (s *Schedule) Runs(l Look) []Run {
 	var runs []Run
 	at, due := s.due(l, l.After)

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/recurrence"
 )
 
-// TestRuns goes through what becomes of an hourly schedule when somebody looks at 18:00:05.
+// TestRuns covers an hourly schedule that is checked at 18:00:05.
 func TestRuns(t *testing.T) {
 	t.Parallel()
 	hour := func(h int) time.Time { return noon.Add(time.Duration(h-12) * time.Hour) }
@@ -47,7 +47,7 @@ func TestRuns(t *testing.T) {
 		{"the end is exclusive", with(func(l *recurrence.Look) { l.After, l.Until = hour(15), hour(18) }), []string{"16:00 skipped", "17:00 skipped"}},
 		{"the latest before the end", with(func(l *recurrence.Look) { l.After, l.Until, l.CatchUp = hour(15), hour(18), recurrence.Last }),
 			[]string{"16:00 skipped", "17:00 done"}},
-		{"no more than so many", with(func(l *recurrence.Look) { l.After, l.Most, l.CatchUp = hour(10), 2, recurrence.Last }), []string{"11:00 skipped", "12:00 skipped"}},
+		{"at most Most runs", with(func(l *recurrence.Look) { l.After, l.Most, l.CatchUp = hour(10), 2, recurrence.Last }), []string{"11:00 skipped", "12:00 skipped"}},
 	} {
 		var got []string
 		for _, r := range parse("@hourly", "UTC", noon).Runs(row.look) {
@@ -59,7 +59,7 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestRuns_Parts: looking in small parts says the same as looking at all at once.
+// TestRuns_Parts checks that small parts give the same result as one large check.
 func TestRuns_Parts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

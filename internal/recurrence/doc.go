@@ -1,7 +1,7 @@
-// Package recurrence says when something happens that happens again and again: the occurrences of a cron expression on
-// the clocks of a zone, and what becomes of those that were missed. It reads no clock and keeps nothing.
+// Package recurrence computes the occurrences of a cron expression in a zone, and selects which missed ones run. It
+// reads no clock and stores nothing.
 //
-// The fields of an expression are times on the wall. One that is left out in spring happens at the first instant after
-// the gap, and two that fall together there happen once. One that comes twice in autumn happens at the first of the two;
-// with * for the hour it happens at both.
+// The fields of an expression are wall clock times. A time that is skipped in spring occurs at the first instant after
+// the gap; two that coincide there occur once. A time that appears twice in autumn occurs at the first of both
+// instants, or with * for the hour at both.
 package recurrence

@@ -13,10 +13,10 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// The oracle looks at the clocks of a zone every minute of four days around a change of them, and at every minute that
-// could stand on a wall. It knows no bits and no transitions.
+// The oracle checks the clocks of a zone every minute of four days around a clock change, and every possible wall clock
+// minute. It knows no bits and no transitions.
 
-// fields are those of an expression, as the numbers that match. Nil is a *.
+// fields are the matching numbers of each field of an expression. Nil is a *.
 type fields struct{ minute, hour, dom, month, dow []int }
 
 func (f fields) String() string {
@@ -71,10 +71,10 @@ func load(name string) *time.Location {
 	return loaded
 }
 
-// occurrences are those in (begin, end].
+// occurrences returns the occurrences in (begin, end].
 func occurrences(f fields, in *time.Location, begin, end time.Time) []time.Time {
 	var shown []time.Time          // by the minute, from two days before the beginning
-	again := map[time.Time][]int{} // the minutes at which a time is shown
+	again := map[time.Time][]int{} // by wall clock time: the minutes that show it
 	first := begin.AddDate(0, 0, -2)
 	for at := first; !at.After(end); at = at.Add(time.Minute) {
 		_, ahead := at.In(in).Zone()

@@ -12,23 +12,23 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Schedule is the occurrences of a cron expression in a zone.
+// Schedule is a cron expression in a zone.
 type Schedule struct {
 	zone  *time.Location
-	spec  *cron.SpecSchedule // in UTC: it is asked about what the zone's clocks show
-	every time.Duration      // of @every, which has no spec
-	began time.Time          // from when on every counts
+	spec  *cron.SpecSchedule // in UTC: it works on the wall clock time of the zone
+	every time.Duration      // the interval of an @every, which has no spec
+	began time.Time          // the origin of the intervals
 }
 
-// MinEvery is how often an @every may happen.
+// MinEvery is the shortest interval of an @every.
 const MinEvery = time.Minute
 
-// maxLength is longer than any expression that somebody would write.
+// maxLength is longer than any sensible expression.
 const maxLength = 256
 
 // Parse reads a cron expression: five fields, with names of months and days; or @hourly, @daily, @weekly, @monthly,
-// @yearly; or @every with a duration of at least a minute, which counts from began. Day of month and weekday together
-// mean either. The error says what is wrong, or that the expression never happens.
+// @yearly; or @every with a duration of at least a minute, counted from began. Day of month and weekday together mean
+// either. The error explains the mistake, or that the expression never occurs.
 func Parse(expression string, in *time.Location, began time.Time) (*Schedule, error) {
 	expression = strings.TrimSpace(expression)
 	switch {
@@ -58,12 +58,12 @@ func Parse(expression string, in *time.Location, began time.Time) (*Schedule, er
 	return nil, errors.New("is not a cron expression")
 }
 
-// cronFields are the fields of an expression, with what can stand in each.
+// cronFields are the fields of an expression with their allowed values.
 var cronFields = []struct{ name, values string }{
 	{"minute", "0 to 59"}, {"hour", "0 to 23"}, {"day of month", "1 to 31"}, {"month", "1 to 12 or JAN to DEC"}, {"weekday", "0 to 6, from Sunday, or SUN to SAT"},
 }
 
-// element is one of a list in a field. Package cron takes more: it drops empty ones, and what follows *-.
+// element is an element of a list in a field. Package cron accepts more: it drops empty ones, and the rest after *-.
 var element = regexp.MustCompile(`^([*?]|[0-9]+(-[0-9]+)?|[A-Za-z]+(-[A-Za-z]+)?|[0-9]+-[A-Za-z]+|[A-Za-z]+-[0-9]+)(/[0-9]+)?$`)
 
 // wellFormed reports whether fields are lists of values, ranges and steps.
@@ -78,7 +78,7 @@ func wellFormed(fields string) bool {
 	return true
 }
 
-// wrongFields says which fields of an expression cannot be read, or what else can stand there.
+// wrongFields describes which fields of an expression are invalid, with their allowed values.
 func wrongFields(parser cron.Parser, expression string) (text string) {
 	parts := strings.Fields(expression)
 	if expression[0] == '@' {
@@ -94,7 +94,7 @@ func wrongFields(parser cron.Parser, expression string) (text string) {
 	return text
 }
 
-// everySoOften reads an @every. The parser of cron takes what is too short for a second.
+// everySoOften reads an @every. The cron parser rounds a shorter interval up to a second.
 func everySoOften(expression string, in *time.Location, began time.Time) (*Schedule, error) {
 	_, text, _ := strings.Cut(expression, " ")
 	every, err := time.ParseDuration(strings.TrimSpace(text))
@@ -117,7 +117,7 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 		if local = s.nextLocal(local); local.IsZero() {
 			return next, ok
 		}
-		// From one local time to the next the first instant never goes back, and the others come later.
+		// The first instants of ascending local times never go back, and the later instants come after them.
 		all := s.instants(local)
 		if ok && !all[0].Before(next) {
 			return next, true
@@ -130,8 +130,8 @@ func (s *Schedule) Next(after time.Time) (next time.Time, ok bool) {
 	}
 }
 
-// firstLocal returns a local time before all those that happen after a time. Clocks that will soon go back show some
-// again that they have shown before.
+// firstLocal returns a local time before all those that occur after a time. Clocks that will soon go back repeat local
+// times that they have already shown.
 func (s *Schedule) firstLocal(after time.Time) time.Time {
 	first := zone.Shown(after, s.zone)
 	for at := after.In(s.zone); ; {
@@ -146,7 +146,7 @@ func (s *Schedule) firstLocal(after time.Time) time.Time {
 	}
 }
 
-// nextLocal returns the next local time that the fields say; zero: there is none. Package cron looks five years ahead,
+// nextLocal returns the next local time that matches the fields; zero: none. Package cron searches five years ahead,
 // and a leap day can be eight years away.
 func (s *Schedule) nextLocal(local time.Time) time.Time {
 	if next := s.spec.Next(local); !next.IsZero() {
@@ -155,9 +155,9 @@ func (s *Schedule) nextLocal(local time.Time) time.Time {
 	return s.spec.Next(local.AddDate(4, 0, 0))
 }
 
-// instants returns when a local time happens.
+// instants returns the instants of a local time.
 func (s *Schedule) instants(local time.Time) []time.Time {
-	const anyHour = 1 << 63 // so package cron notes a *
+	const anyHour = 1 << 63 // package cron sets this bit for a *
 	if s.spec.Hour&anyHour != 0 {
 		return zone.Instants(local, s.zone)
 	}

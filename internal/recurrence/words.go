@@ -11,13 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-// anyValue is the bit that the parser of cron sets in a field that is a star.
+// anyValue is the bit that the cron parser sets for a star.
 const anyValue = 1 << 63
 
-// maxClockTimes is how many times of a day are listed one by one.
+// maxClockTimes is the maximum number of times of a day to list one by one.
 const maxClockTimes = 6
 
-// Words says in plain English when a cron expression happens: "at 09:00, on Monday". It is empty for what [Parse] refuses.
+// Words describes a cron expression in plain English: "at 09:00, on Monday". It is "" for an expression that [Parse]
+// rejects.
 func Words(expression string) string {
 	s, err := Parse(expression, time.UTC, time.Now())
 	if err != nil {
@@ -35,7 +36,7 @@ func Words(expression string) string {
 	return words
 }
 
-// clockWords says at which times of a day.
+// clockWords describes the times of day.
 func clockWords(s *cron.SpecSchedule) string {
 	minutes, hours := values(s.Minute, 0, 59), values(s.Hour, 0, 23)
 	everyHour := len(hours) == 24
@@ -70,7 +71,7 @@ func minuteWords(minutes []int) string {
 	return "at the minutes " + ranges(minutes, func(m int) string { return fmt.Sprint(m) })
 }
 
-// stepOf is the distance of values that begin with zero and fill their range evenly; 0: they do not.
+// stepOf returns the step of values that begin with zero and fill their range evenly; 0: they do not.
 func stepOf(v []int, of int) int {
 	if len(v) < 2 || v[0] != 0 || of%len(v) != 0 {
 		return 0
@@ -84,7 +85,7 @@ func stepOf(v []int, of int) int {
 	return step
 }
 
-// dayWords says on which days; where a day of the month and a weekday are both named, either is enough.
+// dayWords describes the days. If a day of the month and a weekday are both given, either is enough.
 func dayWords(s *cron.SpecSchedule) string {
 	var days, weekdays string
 	if s.Dom&anyValue == 0 {
@@ -113,7 +114,7 @@ func monthWords(s *cron.SpecSchedule) string {
 	return "in " + ranges(v, func(m int) string { return time.Month(m).String() })
 }
 
-// values are the numbers of a field.
+// values returns the numbers of a field.
 func values(field uint64, low, high int) (v []int) {
 	for field &^= anyValue; field != 0; field &= field - 1 {
 		if n := bits.TrailingZeros64(field); n >= low && n <= high {
@@ -123,7 +124,7 @@ func values(field uint64, low, high int) (v []int) {
 	return v
 }
 
-// ranges writes numbers, three or more in a row as a range.
+// ranges lists numbers, three or more in a row as a range.
 func ranges(v []int, name func(int) string) string {
 	var parts []string
 	for i := 0; i < len(v); {

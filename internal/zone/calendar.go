@@ -18,10 +18,10 @@ const (
 
 var unitNames = []string{"hour", "day", "week", "month"}
 
-// String is the unit's name, such as day.
+// String returns the unit's name, such as day.
 func (u Unit) String() string { return unitNames[u] }
 
-// ParseUnit finds a unit by its name. It reports whether there is one.
+// ParseUnit returns the unit with a name, and whether it exists.
 func ParseUnit(name string) (Unit, bool) {
 	i := slices.Index(unitNames, name)
 	return Unit(max(i, 0)), i >= 0
@@ -38,7 +38,7 @@ type Calendar struct {
 	WeekStart time.Weekday // of a week
 }
 
-// Around returns the bucket [from, until) that t lies in. It is never outside of one.
+// Around returns the bucket [from, until) that t lies in. inside is always true.
 func (c Calendar) Around(t time.Time) (from, until time.Time, inside bool) {
 	t = t.In(c.Zone)
 	if c.Unit == Hour {
@@ -48,7 +48,7 @@ func (c Calendar) Around(t time.Time) (from, until time.Time, inside bool) {
 	begin := c.begin(shown(t))
 	for {
 		end := c.next(begin)
-		// Where the clocks go back over midnight, they show a day again that is over.
+		// When the clocks go back over midnight, they show part of the previous day again.
 		if until = Instant(end, c.Zone); t.Before(until) {
 			return Instant(begin, c.Zone), until, true
 		}
@@ -70,7 +70,7 @@ func hourAround(t time.Time) (from, until time.Time) {
 	return from, until
 }
 
-// begin returns the midnight with which the bucket of a local time begins.
+// begin returns the midnight at the start of the bucket of a local time.
 func (c Calendar) begin(local time.Time) time.Time {
 	year, month, day := local.Date()
 	switch c.Unit {
@@ -82,7 +82,7 @@ func (c Calendar) begin(local time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// next returns the midnight with which the next bucket begins.
+// next returns the midnight at the start of the next bucket.
 func (c Calendar) next(begin time.Time) time.Time {
 	switch c.Unit {
 	case Week:
@@ -93,7 +93,7 @@ func (c Calendar) next(begin time.Time) time.Time {
 	return begin.AddDate(0, 0, 1)
 }
 
-// Longest is at least as long as any bucket, however far the clocks are moved in it.
+// Longest returns an upper bound of all buckets, for any clock change in them.
 func (c Calendar) Longest() time.Duration {
 	const day = 24 * time.Hour
 	switch c.Unit {

@@ -2,8 +2,8 @@ package zone
 
 import "time"
 
-// Hours are the same hours of some days, by the clocks of a zone: From is one of them and Until is not. Where From is
-// not before Until, they go on over midnight. In an hour that comes twice, they come twice.
+// Hours are the same hours of some days, on the clocks of a zone. From is inclusive and Until exclusive. If From is not
+// before Until, they span midnight. An hour that the clocks repeat is included twice.
 type Hours struct {
 	Zone        *time.Location
 	From, Until time.Duration // since midnight, on the clocks; at most 24 hours
@@ -13,7 +13,7 @@ type Hours struct {
 // Days is a set of days of the week. The zero value has none.
 type Days uint8
 
-// EveryDay has all of them.
+// EveryDay contains all days.
 const EveryDay Days = 1<<7 - 1
 
 // Add returns the set with one more day.
@@ -22,11 +22,11 @@ func (d Days) Add(day time.Weekday) Days { return d | 1<<day }
 // has reports whether a day is in the set.
 func (d Days) has(day time.Weekday) bool { return d&(1<<day) != 0 }
 
-// Longest is how far one booking can matter to another because of the hours: they do not look at bookings.
+// Longest returns 0: the hours do not depend on bookings.
 func (h Hours) Longest() time.Duration { return 0 }
 
-// Around returns the time [from, until) around t that lies inside of the hours, or outside of them, as t does. It ends
-// eight days from t at the latest, as if something were to change there.
+// Around returns a stretch [from, until) around t that lies entirely inside or outside the hours, like t. It ends at
+// most eight days from t, even if nothing changes there.
 func (h Hours) Around(t time.Time) (from, until time.Time, inside bool) {
 	const far = 8 * 24 * time.Hour
 	t = t.In(h.Zone)
@@ -51,8 +51,8 @@ func (h Hours) covers(local time.Time) bool {
 	return h.Days.has(today) && h.From <= clock || h.Days.has(yesterday) && clock < h.Until
 }
 
-// piece returns a time around t, a day at most, in which nothing changes: neither do the hours begin or end, nor does a
-// day, nor are the clocks moved.
+// piece returns a stretch around t of at most a day without a change: the hours do not begin or end in it, nor does a
+// day, nor do the clocks change.
 func (h Hours) piece(t time.Time) (from, until time.Time) {
 	clock := sinceMidnight(shown(t))
 	low, high := time.Duration(0), 24*time.Hour

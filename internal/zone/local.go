@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// errLocal says how a local time is written.
+// errLocal describes the format of a local time.
 var errLocal = errors.New("must be a local time without a zone or a fraction, like 2026-12-01T09:00:00")
 
-// ParseLocal reads a local time, such as 2026-12-01T09:00:00; the seconds may be left out. The answer shows it in UTC, as
-// [Instant] wants it.
+// ParseLocal reads a local time, such as 2026-12-01T09:00:00; the seconds are optional. It returns it in UTC, as
+// [Instant] expects.
 func ParseLocal(text string) (time.Time, error) {
 	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
-		// The package time takes a fraction, and single digits of an hour, where the layout has none.
+		// Package time accepts a fraction, and single digits of an hour, that the layout does not have.
 		if t, err := time.Parse(layout, text); err == nil && len(text) == len(layout) && !strings.ContainsAny(text, ".,") {
 			return t, nil
 		}
@@ -21,14 +21,14 @@ func ParseLocal(text string) (time.Time, error) {
 	return time.Time{}, errLocal
 }
 
-// Instant returns the first instant at which the clocks of a zone show a local time or a later one. The local time is
-// what local shows in UTC.
+// Instant returns the first instant when the clocks of a zone show a local time or a later one. local is that time in
+// UTC.
 func Instant(local time.Time, zone *time.Location) time.Time {
-	t := local.Add(-24 * time.Hour).In(zone) // no clock was ever as far ahead of UTC
+	t := local.Add(-24 * time.Hour).In(zone) // no clock was ever a day ahead of UTC
 	for {
 		s := stretchAt(t)
 		at := local.Add(-s.offset).In(zone)
-		if at.Before(s.from) { // it was left out
+		if at.Before(s.from) { // it was skipped
 			return s.from
 		}
 		if s.until.IsZero() || at.Before(s.until) {
@@ -38,8 +38,8 @@ func Instant(local time.Time, zone *time.Location) time.Time {
 	}
 }
 
-// Instants returns every instant at which the clocks of a zone show a local time, in their order: one, or two where the
-// clocks go back over it. Where it is left out, it returns the [Instant].
+// Instants returns every instant when the clocks of a zone show a local time, in order: one, or two if the clocks go
+// back over it. For a skipped time it returns the [Instant].
 func Instants(local time.Time, zone *time.Location) []time.Time {
 	all := []time.Time{Instant(local, zone)}
 	if !shown(all[0]).Equal(local) {
@@ -54,21 +54,20 @@ func Instants(local time.Time, zone *time.Location) []time.Time {
 	return all
 }
 
-// Moved is as far as clocks can be moved: they are between 12 hours behind UTC and 14 ahead of it.
+// Moved is the largest possible difference between clocks: they are between 12 hours behind UTC and 14 ahead of it.
 const Moved = 26 * time.Hour
 
-// Shown returns what the clocks of a zone show at an instant, as a time of UTC.
+// Shown returns the wall clock time of a zone at an instant, in UTC.
 func Shown(at time.Time, zone *time.Location) time.Time { return shown(at.In(zone)) }
 
-// stretch is a time in which the clocks of a zone are not moved: from one instant until before another. A zero bound is
-// that of all time.
+// stretch is a period [from, until) without a clock change in a zone. A zero bound is unlimited.
 type stretch struct {
 	from, until time.Time
 	offset      time.Duration // of the clocks, ahead of UTC
 }
 
-// stretchAt returns the stretch that t lies in, in t's own zone. A zone can change its name, or what it calls summer,
-// without that the clocks are moved.
+// stretchAt returns the stretch that t lies in, in t's own zone. A zone can change its name, or whether it counts as
+// summer time, without a clock change.
 func stretchAt(t time.Time) stretch {
 	offset := offsetAt(t)
 	from, until := t.ZoneBounds()
@@ -86,5 +85,5 @@ func offsetAt(t time.Time) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// shown is what the clocks show at t, as a time of UTC.
+// shown returns the wall clock time at t, in UTC.
 func shown(t time.Time) time.Time { return t.UTC().Add(offsetAt(t)) }

@@ -11,9 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// The oracle knows no transitions. It looks at the clock of a zone every minute, and notes what it shows.
+// The oracle knows no transitions. It reads the clock of a zone every minute, and records it.
 
-// odd are zones whose clocks do what others' do not.
+// odd are zones with unusual clocks.
 var odd = []string{
 	"Australia/Lord_Howe", // summer is half an hour
 	"Pacific/Apia",        // 2011-12-30 is missing
@@ -54,7 +54,7 @@ func instants(in *time.Location) *rapid.Generator[time.Time] {
 	})
 }
 
-// show is what a clock shows.
+// show returns the wall clock time.
 func show(t time.Time, in *time.Location) time.Time {
 	_, ahead := t.In(in).Zone()
 	return t.Add(time.Duration(ahead) * time.Second).UTC()
@@ -101,7 +101,7 @@ func TestInstant_Oracle(t *testing.T) {
 	})
 }
 
-// buckets says at which minutes of [from, until) a bucket begins.
+// buckets returns the minutes of [from, until) where a bucket begins.
 func buckets(unit zone.Unit, weekStart time.Weekday, in *time.Location, from, until time.Time) []time.Time {
 	var begins []time.Time
 	before := show(from, in)

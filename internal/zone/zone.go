@@ -12,21 +12,21 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// names are the zones of Go's own database, sorted, one a line.
+// names are the zones of Go's own database, sorted, one per line.
 //
 //go:embed names.txt
 var names string
 
-// known are the names.
+// known returns the names.
 var known = sync.OnceValue(func() []string { return strings.Fields(names) })
 
-// loaded remembers the zones by their names: reading one takes as long as deciding about ten sends.
+// loaded caches the zones by name: reading one takes as long as about ten decisions about sends.
 var loaded sync.Map
 
-// UnknownError says that there is no zone of this name.
+// UnknownError rejects the name of a zone that does not exist.
 type UnknownError struct {
 	Name    string
-	Nearest string // the name that is most like it; empty: none is
+	Nearest string // the most similar name; "": none is similar
 }
 
 // Error names the nearest zone.
@@ -37,7 +37,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("there is no time zone %q; the nearest name is %s", e.Name, e.Nearest)
 }
 
-// Load returns the zone with an IANA name, such as Europe/Berlin. The name is exact. The error is an [UnknownError].
+// Load returns the zone with an IANA name, such as Europe/Berlin. The name must be exact. The error is an
+// [UnknownError].
 func Load(name string) (*time.Location, error) {
 	if zone, ok := loaded.Load(name); ok {
 		return zone.(*time.Location), nil
@@ -53,14 +54,14 @@ func Load(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// Known reports whether there is a zone of this name. It is quicker than Load about one that there is not.
+// Known reports whether a zone exists. For unknown names it is faster than Load.
 func Known(name string) bool {
 	_, ok := slices.BinarySearch(known(), name)
 	return ok
 }
 
-// nearest returns the name that is most like another one, or nothing if that is none with two of three letters alike. A place in
-// another region, or without one, is a little less like it.
+// nearest returns the name that is most similar to another one, or "" if none has two of three letters in common. The
+// same place in another region, or without one, ranks a little lower.
 func nearest(name string) (best string) {
 	asked := strings.ReplaceAll(strings.ToLower(shortened(name)), " ", "_")
 	least := len(asked) + 1
@@ -77,8 +78,8 @@ func nearest(name string) (best string) {
 	return best
 }
 
-// shortened is what is looked at of a name that is far too long.
+// shortened bounds the part of a long name that is compared.
 func shortened(name string) string { return name[:min(len(name), 64)] }
 
-// place is the last part of a name.
+// place returns the last part of a name.
 func place(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

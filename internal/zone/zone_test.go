@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 	defer archive.Close()
 	var names []string
 	for _, f := range archive.File {
-		if !strings.HasSuffix(f.Name, "/") && f.Name != "Factory" { // the zone of a machine that nobody has set up
+		if !strings.HasSuffix(f.Name, "/") && f.Name != "Factory" { // the zone of an unconfigured machine
 			names = append(names, f.Name)
 		}
 	}

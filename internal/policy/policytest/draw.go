@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Channels and Categories are those that are drawn from.
+// Channels and Categories are the names to draw from.
 var (
 	Channels   = []string{"sms", "email"}
 	Categories = []string{"news", "offers", "alerts"}
@@ -36,7 +36,7 @@ func Worlds() *rapid.Generator[World] {
 	})
 }
 
-// Ahead draws worlds that lie between a month and ten months after now: about a change of the zone's clocks, if there is any.
+// Ahead draws worlds between a month and ten months after now, around a change of the zone's clocks if there is one.
 func Ahead(now time.Time) *rapid.Generator[World] {
 	var worlds []World
 	for _, name := range []string{"Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Asia/Kathmandu", "Pacific/Apia"} {
@@ -72,7 +72,7 @@ func Kinds() *rapid.Generator[quota.Kind] {
 	})
 }
 
-// rules draws rules of at least a limit.
+// rules draws rules with a limit of at least least.
 func (w World) rules(least int) *rapid.Generator[policy.Rule] {
 	return rapid.Custom(func(t *rapid.T) policy.Rule {
 		limit := rapid.IntRange(least, 4).Draw(t, "limit")
@@ -108,7 +108,8 @@ func (w World) quietHours() *rapid.Generator[policy.QuietHours] {
 	})
 }
 
-// Documents draws documents whose rules have at least a limit. Some have quiet hours that leave no time.
+// Documents draws documents whose rules have a limit of at least leastLimit. Some have quiet hours that leave no free
+// time.
 func (w World) Documents(leastLimit int) *rapid.Generator[policy.Document] {
 	return rapid.Custom(func(t *rapid.T) policy.Document {
 		d := policy.Document{
@@ -125,11 +126,11 @@ func (w World) Documents(leastLimit int) *rapid.Generator[policy.Document] {
 		}
 		for _, name := range Categories {
 			c := policy.Category{Bypass: rapid.IntRange(0, 5).Draw(t, "bypass") == 0, Reserve: map[string]int{}}
-			if rapid.Bool().Draw(t, "counts is said") {
+			if rapid.Bool().Draw(t, "counts is given") {
 				counts := rapid.Bool().Draw(t, "counts")
 				c.Counts = &counts
 			}
-			for _, r := range d.Rules { // also of a rule that does not count the category
+			for _, r := range d.Rules { // also for rules that do not count the category
 				c.Reserve[r.Name] = rapid.IntRange(0, *r.Limit/3).Draw(t, "reserve")
 			}
 			if rapid.Bool().Draw(t, "is a category") {
@@ -140,7 +141,7 @@ func (w World) Documents(leastLimit int) *rapid.Generator[policy.Document] {
 	})
 }
 
-// People draws what rules ask about a recipient.
+// People draws the recipient's data that rules depend on.
 func (w World) People() *rapid.Generator[quota.Person] {
 	return rapid.Custom(func(t *rapid.T) (p quota.Person) {
 		if rapid.Bool().Draw(t, "has a zone") {

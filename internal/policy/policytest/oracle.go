@@ -1,6 +1,6 @@
-// Package policytest reads policy documents by brute force, and draws documents, people and bookings. Tests hold to it
-// whatever decides by policies: it knows no runs, periods or intervals. It looks at the clocks of a zone every quarter of an
-// hour, slides each window over every quarter, and counts.
+// Package policytest reads policy documents by brute force, and draws documents, people and bookings for tests of
+// everything that decides by policies. It knows no runs, periods or intervals. It reads the clocks of a zone every
+// quarter of an hour, slides each window over every quarter, and counts.
 package policytest
 
 import (
@@ -18,30 +18,31 @@ import (
 )
 
 const (
-	// Grain divides the times of bookings, the lengths of windows, and the times at which the zones of worlds move their clocks.
+	// Grain divides the times of bookings, the lengths of windows, and the times of clock changes in the zones of
+	// worlds.
 	Grain = 15 * time.Minute
-	// Span is how long a world is.
+	// Span is the length of a world.
 	Span = 6 * 24 * time.Hour
 	// Around is how far the oracle sees on both sides of a world.
 	Around = 45 * 24 * time.Hour
 )
 
-// World is where and when a recipient lives.
+// World is a place and a period.
 type World struct {
 	Zone  *time.Location
 	Begin time.Time // on a grain
 }
 
-// Scenario is all that a decision depends on.
+// Scenario is the complete input of a decision.
 type Scenario struct {
 	World
 	Doc      policy.Document
 	Person   quota.Person
 	Bookings []quota.Booking
-	Kind     quota.Kind // of the push that is asked about
+	Kind     quota.Kind // of the push to decide
 }
 
-// load returns a zone that exists.
+// load returns an existing zone.
 func load(name string) *time.Location {
 	loaded, err := zone.Load(name)
 	if err != nil {
@@ -50,7 +51,7 @@ func load(name string) *time.Location {
 	return loaded
 }
 
-// quarter says in which quarter t lies, and whether it lies behind its beginning.
+// quarter returns the number of the quarter that t lies in, and whether t lies behind its beginning.
 func (s *Scenario) quarter(t time.Time) (n int, behind bool) {
 	since := t.Sub(s.Begin)
 	n = int(since / Grain)
@@ -60,12 +61,12 @@ func (s *Scenario) quarter(t time.Time) (n int, behind bool) {
 	return n, since%Grain != 0
 }
 
-// Covers reports whether a scope has a kind.
+// Covers reports whether a scope includes a kind.
 func Covers(channels, categories []string, k quota.Kind) bool {
 	return (channels == nil || slices.Contains(channels, k.Channel)) && (categories == nil || slices.Contains(categories, k.Category))
 }
 
-// counted returns what a rule counts in [from, until), without a category.
+// counted returns the bookings that a rule counts in [from, until), except those of a category.
 func (s *Scenario) counted(r policy.Rule, from, until int, without *string) (ids []uuid.UUID) {
 	for _, b := range s.Bookings {
 		at, _ := s.quarter(b.At)
@@ -84,7 +85,7 @@ func (s *Scenario) limit(r policy.Rule) int {
 	return *r.Limit
 }
 
-// Remaining says how many more a rule allows at t, and how many it has counted.
+// Remaining returns how many more pushes a rule allows at t, and how many it has counted.
 func (s *Scenario) Remaining(r policy.Rule, t time.Time) (remaining, used int) {
 	remaining = s.limit(r)
 	s.windows(r, t, func(from, until int) {
@@ -99,8 +100,8 @@ func (s *Scenario) Remaining(r policy.Rule, t time.Time) (remaining, used int) {
 	return max(0, remaining), used
 }
 
-// Conflicts returns the bookings that leave a rule no place at t: those of the rule itself or, if it has one, those that fill
-// the places that are left beside what is reserved for others.
+// Conflicts returns the bookings that leave a rule no place at t: if the rule itself is full, all that it counts,
+// otherwise the ones outside the full reserve.
 func (s *Scenario) Conflicts(r policy.Rule, t time.Time) []uuid.UUID {
 	full := func(places int, without *string) (ids []uuid.UUID, full bool) {
 		full = places <= 0
@@ -137,7 +138,7 @@ func (s *Scenario) QuietAt(q policy.QuietHours, t time.Time) bool {
 	return clock < q.Until && begins(yesterday)
 }
 
-// InTheWay names everything that forbids a push at t or, of shadow rules, that would.
+// InTheWay names every rule that forbids a push at t or, for shadow rules, that would.
 func (s *Scenario) InTheWay(t time.Time, shadow bool) []string {
 	var names []string
 	if s.Doc.Categories[s.Kind.Category].Bypass {
@@ -162,7 +163,7 @@ func (s *Scenario) InTheWay(t time.Time, shadow bool) []string {
 // Free reports whether nothing forbids a push at t.
 func (s *Scenario) Free(t time.Time) bool { return len(s.InTheWay(t, false)) == 0 }
 
-// Defers reports whether a push at t moves by itself: it lies in quiet hours that say so, and in none that do not.
+// Defers reports whether a push at t moves by itself: it lies in quiet hours that defer, and in none that reject.
 func (s *Scenario) Defers(t time.Time) bool {
 	defers := false
 	for _, q := range s.Doc.QuietHours {
@@ -176,12 +177,12 @@ func (s *Scenario) Defers(t time.Time) bool {
 	return defers
 }
 
-// Sees reports whether t is so near to the world that the oracle sees every month of which it is a part.
+// Sees reports whether t is so near to the world that the oracle sees every month around it.
 func (s *Scenario) Sees(t time.Time) bool {
 	return t.Before(s.Begin.Add(Span + Around - 31*24*time.Hour))
 }
 
-// Next returns the first free quarter from t on, of those that the oracle sees.
+// Next returns the first free quarter at or after t that the oracle sees.
 func (s *Scenario) Next(t time.Time) (time.Time, bool) {
 	for ; s.Sees(t); t = t.Add(Grain) {
 		if s.Free(t) {
@@ -191,7 +192,7 @@ func (s *Scenario) Next(t time.Time) (time.Time, bool) {
 	return t, false
 }
 
-// Previous returns the last free second up to t, of those that the oracle sees. Between two quarters, all are alike.
+// Previous returns the last free second at or before t that the oracle sees. All seconds of a quarter are alike.
 func (s *Scenario) Previous(t time.Time) (time.Time, bool) {
 	for ; t.After(s.Begin.Add(Grain - Around)); t = t.Add(-Grain) {
 		if s.Free(t) {
@@ -204,7 +205,7 @@ func (s *Scenario) Previous(t time.Time) (time.Time, bool) {
 	return t, false
 }
 
-// String shows the scenario.
+// String describes the scenario.
 func (s *Scenario) String() string {
 	text := fmt.Sprintf("%s, %+v to %v, booked", s.Zone, s.Doc, s.Person)
 	for _, r := range s.Doc.Rules {

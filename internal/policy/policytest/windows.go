@@ -7,17 +7,17 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 )
 
-// buckets are those of a calendar in a world: the number of the one that each quarter lies in that the oracle sees.
+// buckets caches bucketNumbers.
 var buckets sync.Map
 
-// calendar names the buckets of a world.
+// calendar identifies the buckets of a world.
 type calendar struct {
 	begin    time.Time
 	in, per  string
 	weekFrom time.Weekday
 }
 
-// bucketNumbers says, of each quarter that the oracle sees, which bucket of a calendar it lies in.
+// bucketNumbers returns, for each quarter that the oracle sees, the number of its bucket in a calendar.
 func (w World) bucketNumbers(in *time.Location, per string, start time.Weekday) []int {
 	key := calendar{w.Begin, in.String(), per, start}
 	if known, ok := buckets.Load(key); ok {
@@ -28,7 +28,7 @@ func (w World) bucketNumbers(in *time.Location, per string, start time.Weekday) 
 		return t.Add(time.Duration(ahead) * time.Second)
 	}
 	before := show(w.Begin.Add(-Around))
-	latest, number := before, 0 // a day that is over does not begin again
+	latest, number := before, 0 // a day that has ended does not begin again
 	numbers := []int{0}
 	for at := w.Begin.Add(Grain - Around); at.Before(w.Begin.Add(Span + Around)); at = at.Add(Grain) {
 		now := show(at)
@@ -69,14 +69,15 @@ func (s *Scenario) zoneOf(name string) *time.Location {
 	return load(name)
 }
 
-// windows calls do with the quarters of each window of a rule that t lies in, as numbers from the beginning of the world.
+// windows calls do for each window of a rule that contains t, with its first quarter and its end, counted from the
+// beginning of the world.
 func (s *Scenario) windows(r policy.Rule, t time.Time, do func(from, until int)) {
 	at, between := s.quarter(t)
 	if r.Per == "" {
 		length, _ := time.ParseDuration(r.Window)
 		n := int(length / Grain)
 		last := at
-		if between { // a window that begins at t has the bookings of one that begins with the next quarter
+		if between { // a window that begins at t contains the same bookings as one that begins with the next quarter
 			last++
 		}
 		for from := at - n + 1; from <= last; from++ {
