@@ -27,7 +27,7 @@ func (s *sealing) store(keys ...string) *store.Store {
 	s.Helper()
 	sealer, err := seal.New(keys...)
 	testenv.Check(s, err)
-	st, err := store.Open(s.Context(), s.url, store.Config{MaxConns: 2, Sealer: sealer, Timeout: testenv.Patience})
+	st, err := store.Open(s.Context(), s.url, store.Config{MaxConns: 2, Sealer: sealer, Timeout: testenv.StoreTimeout})
 	testenv.Check(s, err)
 	s.Cleanup(st.Close)
 	return st

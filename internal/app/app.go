@@ -134,7 +134,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
 	})
 	a.health = health.New(health.Config{
-		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, Patience: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
+		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, MaxDue: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
 	})
 	return a, nil
 }

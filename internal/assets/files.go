@@ -10,9 +10,8 @@ import (
 	"strings"
 )
 
-// Files serves files by their paths. A path that bears the hash of the content, as [Files.Path] returns it, may be kept
-// for ever. Without it the browser asks each time whether the file is still the same: nothing tells it how long it may
-// not.
+// Files serves files by their paths. Browsers may cache a path with the hash of the content, as [Files.Path] returns
+// it, forever. Without the hash they revalidate the file on each use.
 type Files struct {
 	prefix string
 	byPath map[string]*Page
@@ -22,7 +21,7 @@ type Files struct {
 // LockName is the name of the lock in a folder. It is not served.
 const LockName = "assets.lock"
 
-// types are the files that we serve. Another one is a mistake that is seen at boot.
+// types lists the file types to serve. Any other type is an error at boot.
 var types = map[string]string{
 	".js":  "text/javascript; charset=utf-8",
 	".css": "text/css; charset=utf-8",
@@ -32,7 +31,7 @@ var types = map[string]string{
 }
 
 // New returns all files of an embedded tree, to be served below a prefix that ends with a slash. A file whose name ends
-// with .gz is served without that ending, by what it contains. No two files have the same base name.
+// with .gz is served without that ending, with the type of its content. Base names are unique.
 func New(prefix string, tree fs.FS) (*Files, error) {
 	f := &Files{prefix: prefix, byPath: map[string]*Page{}, paths: map[string]string{}}
 	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
@@ -67,8 +66,8 @@ func (f *Files) add(name string, content []byte) error {
 	return nil
 }
 
-// Path returns the path of a file, given its base name, with the hash of its content. It is for templates: a file that is
-// not there is an error.
+// Path returns the path of a file with the hash of its content, given its base name. It is for templates: an unknown
+// name is an error.
 func (f *Files) Path(name string) (string, error) {
 	if p, ok := f.paths[name]; ok {
 		return p, nil

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Locked is a line of a lock: a file of others that stands beside it.
+// Locked is a line of a lock: a third-party file in the same folder.
 type Locked struct {
 	File    string // its name here; with the ending .gz it is compressed here, and only here
 	Package string // of npm
@@ -40,8 +40,8 @@ func ReadLock(folder fs.FS) ([]Locked, error) {
 	return all, nil
 }
 
-// Verify returns what is wrong with a folder of files of others: what differs from the lock, what is missing, and what
-// the lock does not name.
+// Verify returns the differences between a folder of third-party files and its lock: changed, missing and unlisted
+// files.
 func Verify(folder fs.FS) []error {
 	lock, err := ReadLock(folder)
 	if err != nil {
@@ -73,7 +73,7 @@ func Verify(folder fs.FS) []error {
 	return wrong
 }
 
-// Hash is the hash that a lock has of a file.
+// Hash returns the hash of a file in the form of the lock.
 func Hash(content []byte) string {
 	hash := sha256.Sum256(content)
 	return hex.EncodeToString(hash[:])

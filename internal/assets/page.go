@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Page is a page, or any other file, that is the same for everybody. It is compressed once, when somebody first wants it so.
+// Page is a page or another file that is the same for all clients. It is compressed once, on the first request that
+// accepts it.
 type Page struct {
 	header http.Header
 	plain  []byte // nil: it is kept compressed only
@@ -19,7 +20,7 @@ type Page struct {
 	tag    string
 }
 
-// Drawn serves a page that is made when it is first asked for.
+// Drawn serves a page that is created on the first request.
 func Drawn(draw func() *Page) http.Handler {
 	draw = sync.OnceValue(draw)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { draw().ServeHTTP(w, r) })
@@ -38,8 +39,8 @@ func compressed(page []byte) []byte {
 	return small.Bytes()
 }
 
-// NewPacked returns a page that was compressed with gzip before. It is sent so to everybody: what is too large to be kept
-// twice is for browsers, and those unpack it.
+// NewPacked returns a page that is already compressed with gzip. All clients receive it compressed: it is too large to
+// keep twice, and browsers decompress it.
 func NewPacked(small []byte, headers ...string) *Page {
 	return newPage(nil, func() []byte { return small }, small, headers)
 }

@@ -64,7 +64,7 @@ func setupRunning(t testing.TB, policy ...quota.Rule) *running {
 // open opens another store of the database.
 func (b *running) open(lanes int) *store.Store {
 	b.t.Helper()
-	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: lanes, Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+	st, err := store.Open(b.t.Context(), b.url, store.Config{Lanes: lanes, Timeout: testenv.StoreTimeout, ReadTimeout: testenv.StoreTimeout})
 	testenv.Check(b.t, err)
 	b.t.Cleanup(st.Close)
 	return st

@@ -56,7 +56,7 @@ func TestHandle_OtherLanes(t *testing.T) {
 	url, _ := stores.Take(t)
 	opened := map[int]*store.Store{}
 	for _, lanes := range []int{4, 16, 256} {
-		st, err := store.Open(t.Context(), url, store.Config{Channels: stores.Config.Channels, Lanes: lanes, Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+		st, err := store.Open(t.Context(), url, store.Config{Channels: stores.Config.Channels, Lanes: lanes, Timeout: testenv.StoreTimeout, ReadTimeout: testenv.StoreTimeout})
 		testenv.Check(t, err)
 		t.Cleanup(st.Close)
 		opened[lanes] = st

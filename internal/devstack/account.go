@@ -14,8 +14,8 @@ import (
 // account is the user that the children run as when we are root.
 type account struct{ uid, gid uint32 }
 
-// childAccount returns the account of the user nobody if we are root, else nil: then the
-// children run as we do.
+// childAccount returns the account of the Unix user "nobody" if we are root, and else nil: the children then run as our
+// user.
 func childAccount() (*account, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -32,7 +32,7 @@ func childAccount() (*account, error) {
 	return &account{uid: uint32(uid), gid: uint32(gid)}, nil
 }
 
-// owner is the user id that the account's files have.
+// owner returns the user id that owns the account's files.
 func (a *account) owner() uint32 {
 	if a == nil {
 		return uint32(os.Geteuid())
@@ -48,8 +48,8 @@ func (a *account) credential() *syscall.Credential {
 	return &syscall.Credential{Uid: a.uid, Gid: a.gid}
 }
 
-// canEnter tells whether the account may reach the files in dir. It looks
-// at the permissions for "others" on dir and everything above.
+// canEnter reports whether the account may reach the files in dir. It checks the permissions for "others" on dir and
+// everything above.
 func (a *account) canEnter(dir string) bool {
 	if a == nil {
 		return true

@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// Chromium returns the path of a Chromium, with which tests look at pages. It is the one that the environment variable
-// CHROMIUM names, or is found or installed as servers are. Of c, it reads what concerns finding and telling.
+// Chromium returns the path of a Chromium for tests of pages. The environment variable CHROMIUM may name it; otherwise
+// it is found or installed like servers are. It uses only the fields of c for finding and progress.
 func Chromium(ctx context.Context, c Config) (path string, err error) {
 	c = c.prepared()
 	s := service{
@@ -17,7 +17,7 @@ func Chromium(ctx context.Context, c Config) (path string, err error) {
 		program:  "chromium",
 		apt:      "chromium-headless-shell", // needs no display, and no libraries of one
 		brew:     "chromium",
-		binary:   c.places.chromiumBin,
+		binary:   c.searchPaths.chromiumBin,
 	}
 	path, missing := s.binary()
 	if missing == nil {
@@ -30,7 +30,7 @@ func Chromium(ctx context.Context, c Config) (path string, err error) {
 }
 
 // chromiumBin returns the path of Chromium or of what is built from it.
-func (p *places) chromiumBin() (string, error) {
+func (p *searchPaths) chromiumBin() (string, error) {
 	if path := os.Getenv("CHROMIUM"); path != "" {
 		return exec.LookPath(path)
 	}

@@ -9,16 +9,16 @@ import (
 
 // TestChromium_Found: the variable first, then PATH, then the usual folders.
 func TestChromium_Found(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	usual, inPath, named := filepath.Join(path, "usual", "Chromium"), filepath.Join(path, "chromium"), filepath.Join(path, "named")
-	places.chromium = []string{usual}
+	paths.chromium = []string{usual}
 	t.Setenv("CHROMIUM", "")
 	for _, program := range []string{usual, inPath, named} {
 		script(t, program, "exit 0")
 		if program == named {
 			t.Setenv("CHROMIUM", named)
 		}
-		if got, err := Chromium(t.Context(), Config{places: places, noInstall: true}); err != nil || got != program {
+		if got, err := Chromium(t.Context(), Config{searchPaths: paths, noInstall: true}); err != nil || got != program {
 			t.Errorf("found %s, want %s; %v", got, program, err)
 		}
 	}
@@ -26,12 +26,12 @@ func TestChromium_Found(t *testing.T) {
 
 // TestChromium_Missing: where there is none and none can be installed, the error says how to get one.
 func TestChromium_Missing(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	t.Setenv("CHROMIUM", "")
 	for _, manager := range []string{"apt-get", "brew"} {
 		script(t, filepath.Join(path, manager), "echo the mirror is away; exit 100")
 	}
-	_, err := Chromium(t.Context(), Config{places: places})
+	_, err := Chromium(t.Context(), Config{searchPaths: paths})
 	if err == nil {
 		t.Fatal("found a Chromium")
 	}
@@ -43,12 +43,12 @@ func TestChromium_Missing(t *testing.T) {
 }
 
 func TestChromium_Installed(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	t.Setenv("CHROMIUM", "")
 	manager := map[bool]string{true: "apt-get", false: "brew"}[os.Geteuid() == 0]
 	program := filepath.Join(path, "chromium")
 	script(t, filepath.Join(path, manager), "test $1 = update || { echo '#!/bin/sh' > "+program+"; /bin/chmod +x "+program+"; }")
-	if got, err := Chromium(t.Context(), Config{places: places}); err != nil || got != program {
+	if got, err := Chromium(t.Context(), Config{searchPaths: paths}); err != nil || got != program {
 		t.Errorf("installed %s, %v", got, err)
 	}
 }

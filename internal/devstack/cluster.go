@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// cluster is what Postgres calls a data folder made by initdb.
+// cluster is a data folder made by initdb; Postgres calls it a cluster.
 type cluster struct {
 	bin      string // folder of the binaries that fit the data
 	data     string
@@ -32,7 +32,7 @@ func (c Config) openCluster(ctx context.Context, f *folder) (*cluster, error) {
 	text, err := os.ReadFile(filepath.Join(cl.data, "PG_VERSION"))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if cl.bin, err = c.places.postgresBin(0); err != nil {
+		if cl.bin, err = c.searchPaths.postgresBin(0); err != nil {
 			return nil, err
 		}
 		return cl, c.makeCluster(ctx, f, cl)
@@ -43,7 +43,7 @@ func (c Config) openCluster(ctx context.Context, f *folder) (*cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("version of the data in %s: %w", cl.data, err)
 	}
-	if cl.bin, err = c.places.postgresBin(major); err != nil {
+	if cl.bin, err = c.searchPaths.postgresBin(major); err != nil {
 		return nil, err
 	}
 	password, err := os.ReadFile(f.file("password"))

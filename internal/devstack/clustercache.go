@@ -40,7 +40,7 @@ func (c Config) cachePath(a *account, bin string) (string, error) {
 	return filepath.Join(cacheFolder(a), fmt.Sprintf("%s%x.tar", keptPattern, sum[:6])), nil
 }
 
-// cacheFolder is the folder in which Go keeps what it builds, or a temp folder if that cannot be made.
+// cacheFolder returns Go's build cache, or a temp folder if the cache cannot be created.
 func cacheFolder(a *account) string {
 	dir := os.Getenv("GOCACHE")
 	if user, err := os.UserCacheDir(); dir == "" && err == nil {

@@ -26,7 +26,7 @@ func TestClusterCache_Damaged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bin, err := usualPlaces().postgresBin(0)
+	bin, err := usualPaths().postgresBin(0)
 	if err != nil {
 		t.Fatal(err)
 	}

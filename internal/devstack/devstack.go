@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Config says what to find or start. The zero value starts throw-away
-// servers that are quick and forget everything.
+// Config selects the servers to find or start. The zero value starts throw-away servers that are quick and lose
+// everything.
 type Config struct {
 	// Dir keeps the data between runs. Servers started with a Dir are
 	// durable (fsync, append-only file) and ask for a password that is kept
@@ -26,7 +26,7 @@ type Config struct {
 	// with a Dir. Benchmarks need it.
 	Durable bool
 
-	// SharedBuffers is how many megabytes of pages Postgres keeps in memory; 0: 128.
+	// SharedBuffers is the size of Postgres' page cache in megabytes; 0: 128.
 	SharedBuffers int
 
 	// PostgresSettings are more settings of Postgres, in the form "name=value".
@@ -50,20 +50,19 @@ type Config struct {
 	// noInstall forbids to install packages.
 	noInstall bool
 
-	// Progress is told, a line at a time, what is found, started and
-	// installed. Nil means silence.
+	// Progress receives a line for everything that is found, started or installed. Nil means silence.
 	Progress io.Writer
 
-	// places is where to look; tests replace it.
-	places *places
+	// searchPaths lists where to search for programs; tests replace it.
+	searchPaths *searchPaths
 
 	log *log.Logger // of Progress, for both services at once
 }
 
-// Seed is what a throw-away Postgres holds when it starts. Its data folder is
-// kept in Go's build cache under the name, and copied by later starts.
+// Seed is the initial content of a throw-away Postgres. Its data folder is cached in Go's build cache under the name,
+// and copied by later starts.
 type Seed struct {
-	Name string                                      // says what Make makes; another name makes another folder
+	Name string                                      // identifies the result of Make; another name makes another folder
 	Make func(ctx context.Context, url string) error // nil: only an empty database called sendquota
 }
 
@@ -107,11 +106,11 @@ func (c Config) prepared() Config {
 	if c.log == nil {
 		c.log = log.New(cmp.Or(c.Progress, io.Discard), "", 0)
 	}
-	if c.places == nil {
-		c.places = usualPlaces()
+	if c.searchPaths == nil {
+		c.searchPaths = usualPaths()
 	}
 	return c
 }
 
-// durable tells whether an acknowledged write must survive a crash.
+// durable reports whether an acknowledged write must survive a crash.
 func (c Config) durable() bool { return c.Dir != "" || c.Durable }

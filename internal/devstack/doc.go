@@ -1,6 +1,5 @@
-// Package devstack finds or starts the Postgres and the Redis that development
-// and tests need, on a machine that may have neither. It is for `make run`,
-// tests and benchmarks; production programs are told where their servers are.
+// Package devstack finds or starts the Postgres and the Redis that development and tests need, on a machine that may
+// have neither. It is for `make run`, tests and benchmarks; the settings of production programs name their servers.
 //
 // For each of the two services the first of these that works is used:
 //
@@ -11,9 +10,9 @@
 //  4. Redis only, and only if allowed: miniredis, inside this process;
 //  5. an error that lists what was tried and says what to do.
 //
-// A PgBouncer, which tests put in front of Postgres, is found or installed in
-// the same way, and is always a child process. A Chromium, in which tests look at
-// pages, is found or installed in the same way too; the tests start it.
+// 5. an error that lists what was tried and names the remedy.
+// A PgBouncer, which tests put in front of Postgres, is found or installed in the same way, and is always a child
+// process. So is a Chromium for tests of pages; the tests start it.
 //
 // No server is used that was neither named for this run nor started here. DATABASE_URL
 // and REDIS_URL name the servers of the services, in a shell of production too: `sendquota

@@ -27,12 +27,12 @@ func installed(t *testing.T) {
 	closeIt(t, start(t, Config{}))
 }
 
-// bareMachine makes PATH an empty folder and returns places where nothing is.
-func bareMachine(t *testing.T) (p *places, path string) {
+// bareMachine makes PATH an empty folder and returns search paths without programs.
+func bareMachine(t *testing.T) (p *searchPaths, path string) {
 	t.Helper()
 	path = openDir(t)
 	t.Setenv("PATH", path)
-	return &places{
+	return &searchPaths{
 		policyFile: filepath.Join(path, "policy-rc.d"),
 	}, path
 }
@@ -65,15 +65,15 @@ func TestFind_EnvironmentFirst(t *testing.T) {
 func TestFind_WithoutRedis(t *testing.T) {
 	allOnly(t)
 	installed(t)
-	bin, err := usualPlaces().postgresBin(0)
+	bin, err := usualPaths().postgresBin(0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	places, _ := bareMachine(t)
-	places.postgresFolders = []string{bin}
+	paths, _ := bareMachine(t)
+	paths.postgresFolders = []string{bin}
 
 	var said strings.Builder
-	s, err := Start(t.Context(), Config{places: places, noInstall: true, AllowMiniredis: true, Progress: &said})
+	s, err := Start(t.Context(), Config{searchPaths: paths, noInstall: true, AllowMiniredis: true, Progress: &said})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func TestFind_WithoutRedis(t *testing.T) {
 		t.Errorf("Postgres answers %v", got)
 	}
 
-	_, err = Start(t.Context(), Config{places: places, noInstall: true})
+	_, err = Start(t.Context(), Config{searchPaths: paths, noInstall: true})
 	if err == nil {
 		t.Fatal("started without a Redis")
 	}
@@ -100,8 +100,8 @@ func TestFind_WithoutRedis(t *testing.T) {
 }
 
 func TestFind_WithoutAnything(t *testing.T) {
-	places, _ := bareMachine(t)
-	_, err := Start(t.Context(), Config{places: places, noInstall: true})
+	paths, _ := bareMachine(t)
+	_, err := Start(t.Context(), Config{searchPaths: paths, noInstall: true})
 	if err == nil {
 		t.Fatal("started without any server")
 	}
@@ -115,9 +115,9 @@ func TestFind_WithoutAnything(t *testing.T) {
 // A Redis that is there but does not start is no reason to give up, unless
 // data is to be kept: then another server would look as if it were lost.
 func TestFind_BrokenRedis(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	script(t, filepath.Join(path, "redis-server"), "echo out of order; exit 1")
-	c := Config{places: places, AllowMiniredis: true}
+	c := Config{searchPaths: paths, AllowMiniredis: true}
 	s, err := StartRedis(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -130,29 +130,29 @@ func TestFind_BrokenRedis(t *testing.T) {
 }
 
 func TestFind_OldPostgres(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	for _, name := range []string{"postgres", "initdb"} {
 		script(t, filepath.Join(path, name), "echo 'postgres (PostgreSQL) 14.9'")
 	}
-	_, err := places.postgresBin(0)
+	_, err := paths.postgresBin(0)
 	if err == nil || !strings.Contains(err.Error(), "has version 14") {
 		t.Errorf("error = %v", err)
 	}
-	if dir, err := places.postgresBin(14); dir != path {
+	if dir, err := paths.postgresBin(14); dir != path {
 		t.Errorf("for data of version 14: %q, %v", dir, err)
 	}
 }
 
 func TestFind_HighestVersionFirst(t *testing.T) {
-	places, _ := bareMachine(t)
+	paths, _ := bareMachine(t)
 	root := openDir(t)
 	for _, version := range []string{"9.6", "15", "16"} {
 		for _, name := range []string{"postgres", "initdb"} {
 			script(t, filepath.Join(root, version, "bin", name), "echo 'postgres (PostgreSQL) "+version+"'")
 		}
 	}
-	places.postgresFolders = []string{filepath.Join(root, "*", "bin")}
-	if dir, err := places.postgresBin(0); dir != filepath.Join(root, "16", "bin") {
+	paths.postgresFolders = []string{filepath.Join(root, "*", "bin")}
+	if dir, err := paths.postgresBin(0); dir != filepath.Join(root, "16", "bin") {
 		t.Errorf("found %q, %v", dir, err)
 	}
 }

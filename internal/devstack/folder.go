@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// folder is where one service keeps its things: the lock, the log and the
-// password in dir, which is ours, and the data in a folder of its own, which
-// belongs to the account that the server runs as.
+// folder holds the files of one service: the lock, the log and the password are in dir, which is ours. The data is in a
+// folder of its own that belongs to the server's account.
 type folder struct {
 	dir       string
 	data      string
@@ -26,9 +25,9 @@ type folder struct {
 	throwAway bool
 }
 
-// patience bounds how long a server may take to stop, and its lock to be free.
-// Both take well under a second unless the machine is overloaded.
-const patience = time.Minute
+// stopTimeout bounds how long a server may take to stop, and its lock to be free. Both take well under a second unless
+// the machine is overloaded.
+const stopTimeout = time.Minute
 
 // throwAwayPattern names the folders that may be swept once their lock is free.
 const throwAwayPattern = "sendquota-throwaway-"
@@ -63,7 +62,7 @@ func (c Config) openFolder(service string) (*folder, error) {
 		return nil, errors.Join(fmt.Errorf("make the data folder of %s: %w", service, err), f.close())
 	}
 	if f.data != f.ownData() {
-		c.log.Printf("%s: its data is in %s, since the user nobody cannot enter %s", service, f.data, f.dir)
+		c.log.Printf("%s: its data is in %s, since the Unix user nobody cannot enter %s", service, f.data, f.dir)
 	}
 	return f, nil
 }
@@ -98,7 +97,7 @@ func (f *folder) lockKept() error {
 		return err
 	}
 	var err error
-	f.lock, err = takeLock(f.lockPath(), patience)
+	f.lock, err = takeLock(f.lockPath(), stopTimeout)
 	return err
 }
 
@@ -116,7 +115,7 @@ func (f *folder) lockNew(parent string) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-		// A sweep was quicker than we and takes the folder for a dead one.
+		// A sweep was quicker and took the folder for an abandoned one.
 	}
 }
 
@@ -136,7 +135,7 @@ func (f *folder) makeData() error {
 func (f *folder) close() error {
 	err := f.lock.Close()
 	// Children of a killed Postgres hold the lock until they have noticed.
-	last, lockErr := lockWhenFree(f.lockPath(), tryLockAgain, patience)
+	last, lockErr := lockWhenFree(f.lockPath(), tryLockAgain, stopTimeout)
 	if errors.Is(lockErr, errOthers) {
 		return err // the next run has it already, or a sweep does our work
 	}
@@ -168,12 +167,12 @@ func lastingFolder(a *account) string {
 	return tempFolder(a)
 }
 
-// memoryFolder is where Linux has a file system in memory, open to all. A new
-// database is some three hundred files, which a disk makes far more slowly.
+// memoryFolder is Linux' file system in memory, open to all users. A new database consists of some three hundred files,
+// which a disk creates far more slowly.
 const memoryFolder = "/dev/shm"
 
-// throwAwayParent is where throw-away folders are made: in memory, unless
-// there is little room, as in most containers, or the caller wants a disk.
+// throwAwayParent returns the parent of throw-away folders: in memory, unless there is little room, as in most
+// containers, or the caller wants a disk.
 func (c Config) throwAwayParent(a *account) string {
 	const enough = 2 << 30
 	var room syscall.Statfs_t

@@ -152,7 +152,7 @@ func setting(t *testing.T, c *redis.Client, name string) string {
 // eventually waits for a fact.
 func eventually(t *testing.T, what string, fact func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(stopTimeout); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if fact() {
 			return
 		}

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// installPatience bounds an installation, most of which is the network.
-const installPatience = 10 * time.Minute
+// installTimeout bounds an installation, which mostly waits for the network.
+const installTimeout = 10 * time.Minute
 
 // install puts the service's package on this machine, if we may.
 func (c Config) install(ctx context.Context, s service) error {
@@ -34,7 +34,7 @@ func (c Config) install(ctx context.Context, s service) error {
 // aptInstall installs the Debian package without letting Debian start its
 // server. Test binaries run side by side, so it takes turns with others.
 func (c Config) aptInstall(ctx context.Context, s service) error {
-	turn, err := lockWhenFree("/run/sendquota-install.lock", tryLock, installPatience)
+	turn, err := lockWhenFree("/run/sendquota-install.lock", tryLock, installTimeout)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", s.apt, err)
 	}
@@ -42,7 +42,7 @@ func (c Config) aptInstall(ctx context.Context, s service) error {
 	if _, err := s.binary(); err == nil {
 		return nil // another process has installed it meanwhile
 	}
-	restore, err := denyServiceStart(c.places.policyFile)
+	restore, err := denyServiceStart(c.searchPaths.policyFile)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", s.apt, err)
 	}
@@ -80,7 +80,7 @@ func denyServiceStart(policyFile string) (restore func(), err error) {
 // installer runs a package manager. It is asked to stop, not killed, when the
 // context ends: a package manager that is killed leaves a mess.
 func installer(ctx context.Context, env []string, name string, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, installPatience)
+	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)

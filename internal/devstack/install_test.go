@@ -11,7 +11,7 @@ import (
 // "install" puts a link to the real redis-server into PATH.
 func TestInstall_Missing(t *testing.T) {
 	installed(t)
-	redis, err := usualPlaces().redisBin()
+	redis, err := usualPaths().redisBin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestInstall_Missing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("DEBIAN_FRONTEND", "")
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	notes := filepath.Join(path, "notes")
 	manager, want := "brew", []string{"install redis"}
 	if os.Geteuid() == 0 {
@@ -29,11 +29,11 @@ func TestInstall_Missing(t *testing.T) {
 		}
 	}
 	script(t, filepath.Join(path, manager), `
-policy=; test -x `+places.policyFile+` && ! `+places.policyFile+` && policy=policy
+policy=; test -x `+paths.policyFile+` && ! `+paths.policyFile+` && policy=policy
 echo $* $DEBIAN_FRONTEND $policy >> `+notes+`
 test $1 = update || /bin/ln -s `+redis+" "+filepath.Join(path, "redis-server"))
 
-	c := Config{places: places, noInstall: true}
+	c := Config{searchPaths: paths, noInstall: true}
 	if _, err := StartRedis(t.Context(), c); err == nil || !strings.Contains(err.Error(), "switched off") {
 		t.Fatalf("with noInstall: %v", err)
 	}
@@ -57,17 +57,17 @@ test $1 = update || /bin/ln -s `+redis+" "+filepath.Join(path, "redis-server"))
 	if strings.TrimSpace(string(got)) != strings.Join(want, "\n") {
 		t.Errorf("%s was called with\n%swant\n%s", manager, got, strings.Join(want, "\n"))
 	}
-	if _, err := os.Stat(places.policyFile); err == nil {
+	if _, err := os.Stat(paths.policyFile); err == nil {
 		t.Error("the policy file is still there")
 	}
 }
 
 func TestInstall_Failure(t *testing.T) {
-	places, path := bareMachine(t)
+	paths, path := bareMachine(t)
 	for _, manager := range []string{"apt-get", "brew"} {
 		script(t, filepath.Join(path, manager), "echo the mirror is away; exit 100")
 	}
-	_, err := StartRedis(t.Context(), Config{places: places})
+	_, err := StartRedis(t.Context(), Config{searchPaths: paths})
 	if err == nil || !strings.Contains(err.Error(), "the mirror is away") || !strings.Contains(err.Error(), "name servers that run elsewhere") {
 		t.Errorf("error = %v", err)
 	}

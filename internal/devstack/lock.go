@@ -16,8 +16,8 @@ import (
 // ErrInUse is returned by a start on a Dir that another process uses.
 var ErrInUse = errors.New("in use")
 
-// pollEvery is how often a lock that another process holds is tried again: flock
-// itself would wait without a limit.
+// pollEvery is the interval between attempts to get a lock that another process holds: flock itself would wait without
+// a limit.
 const pollEvery = 10 * time.Millisecond
 
 // tryLock makes and locks the file at path and writes our process id into it.
@@ -29,7 +29,7 @@ func tryLock(path string) (*os.File, error) { return lockFile(path, os.O_CREATE)
 // around it: another process may be removing that, too.
 func tryLockExisting(path string) (*os.File, error) { return lockFile(path, 0) }
 
-// errOthers says that another process has the lock that was ours.
+// errOthers: another process has taken our former lock.
 var errOthers = errors.New("another process has the lock now")
 
 // tryLockAgain is tryLockExisting for a lock that this process had.
@@ -64,7 +64,7 @@ func lockFile(path string, create int) (*os.File, error) {
 	return f, nil
 }
 
-// isAt tells whether the path still leads to this file.
+// isAt reports whether the path still leads to this file.
 func isAt(f *os.File, path string) bool {
 	ours, err := f.Stat()
 	if err != nil {
@@ -125,7 +125,7 @@ func holder(path string) int {
 	return pid
 }
 
-// alive tells whether a process exists, be it ours to signal or not.
+// alive reports whether a process exists, even if we may not signal it.
 func alive(pid int) bool {
 	if pid <= 0 {
 		return false

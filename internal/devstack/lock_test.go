@@ -74,7 +74,7 @@ func TestLock_DeadHolder(t *testing.T) {
 	}
 	taken := make(chan error)
 	go func() {
-		second, err := takeLock(path, patience)
+		second, err := takeLock(path, stopTimeout)
 		if err == nil {
 			err = second.Close()
 		}

@@ -16,7 +16,7 @@ type service struct {
 	brew     string // Homebrew formula
 
 	binary func() (string, error)                               // finds the local binary
-	recipe func(ctx context.Context, f *folder) (recipe, error) // says how to start it
+	recipe func(ctx context.Context, f *folder) (recipe, error) // returns how to start it
 	inside func() (*Server, error)                              // nil, or a stand-in within this process
 }
 

@@ -17,11 +17,10 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// StartPgBouncer starts a PgBouncer in transaction mode, in front of the
-// Postgres of a URL, with so many connections to each database. It takes
-// settings in the form "name = value", besides its own. The program is the one
-// that the environment variable PGBOUNCER names, or is found or installed as
-// servers are. Of c, it reads what concerns finding and telling.
+// StartPgBouncer starts a PgBouncer in transaction mode, in front of the Postgres of a URL. connections is the size of
+// its pool for each database. settings have the form "name = value" and are added to its own. The environment variable
+// PGBOUNCER may name the program; otherwise it is found or installed like servers are. It uses only the fields of c for
+// finding and progress.
 func StartPgBouncer(ctx context.Context, c Config, postgres string, connections int, settings ...string) (*Server, error) {
 	c = c.prepared()
 	c.OwnProcess = true
@@ -45,9 +44,9 @@ func StartPgBouncer(ctx context.Context, c Config, postgres string, connections 
 		program:  "pgbouncer",
 		apt:      "pgbouncer",
 		brew:     "pgbouncer",
-		binary:   c.places.pgbouncerBin,
+		binary:   c.searchPaths.pgbouncerBin,
 		recipe: func(_ context.Context, f *folder) (recipe, error) {
-			binary, err := c.places.pgbouncerBin()
+			binary, err := c.searchPaths.pgbouncerBin()
 			return recipe{
 				binary: binary,
 				command: func(addr string) process.Command {
@@ -98,7 +97,7 @@ func pgbouncerAnswers(ctx context.Context, url string, _ int) error {
 }
 
 // pgbouncerBin returns the path of PgBouncer.
-func (p *places) pgbouncerBin() (string, error) {
+func (p *searchPaths) pgbouncerBin() (string, error) {
 	if path := os.Getenv("PGBOUNCER"); path != "" {
 		return exec.LookPath(path)
 	}

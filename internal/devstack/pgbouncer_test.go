@@ -7,9 +7,9 @@ import (
 
 // TestStartPgBouncer_Missing: where there is no PgBouncer, the error says how to get one.
 func TestStartPgBouncer_Missing(t *testing.T) {
-	places, _ := bareMachine(t)
+	paths, _ := bareMachine(t)
 	t.Setenv("PGBOUNCER", "")
-	_, err := StartPgBouncer(t.Context(), Config{places: places, noInstall: true}, "postgres://postgres@127.0.0.1:5432/x", 4)
+	_, err := StartPgBouncer(t.Context(), Config{searchPaths: paths, noInstall: true}, "postgres://postgres@127.0.0.1:5432/x", 4)
 	if err == nil {
 		t.Fatal("started without a PgBouncer")
 	}

@@ -28,7 +28,7 @@ func StartPostgres(ctx context.Context, c Config) (*Server, error) {
 		program: "postgres",
 		apt:     "postgresql",
 		brew:    "postgresql@17",
-		binary:  func() (string, error) { return c.places.postgresBin(0) },
+		binary:  func() (string, error) { return c.searchPaths.postgresBin(0) },
 		recipe:  c.postgresRecipe,
 	})
 }
@@ -92,9 +92,8 @@ func (c Config) postgresSettings() []string {
 	return append(settings, c.PostgresSettings...) // the last one counts
 }
 
-// answers tells whether the server at this URL accepts connections and is the
-// one of this cluster, not another one that took the port first. It makes the
-// database that the URL names, if there is none.
+// answers checks that the server at this URL accepts connections and has this cluster's data, and is not another one
+// that took the port first. It creates the URL's database if it is missing.
 func (cl *cluster) answers(ctx context.Context, url string, _ int) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// recipe is how one service is started as a child process on a given address.
+// recipe starts one service as a child process on a given address.
 type recipe struct {
 	binary  string
 	command func(addr string) process.Command
@@ -31,8 +31,8 @@ func (c Config) private(ctx context.Context, s service) (*Server, error) {
 	return server, nil
 }
 
-// startPrivate starts the service on a free address and keeps that for every
-// restart. The folder is closed with the server.
+// startPrivate starts the service on a free address and keeps the address for every restart. The folder is closed with
+// the server.
 func (c Config) startPrivate(ctx context.Context, s service, f *folder) (*Server, error) {
 	r, err := s.recipe(ctx, f)
 	if err != nil {

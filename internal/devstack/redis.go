@@ -15,8 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/process"
 )
 
-// PrivateIndexes is how many indexes a throw-away Redis of our own has, so
-// that many tests can have one each.
+// PrivateIndexes is the number of indexes of our throw-away Redis: enough for one per test.
 const PrivateIndexes = 1024
 
 // StartRedis finds or starts Redis alone. See Start.
@@ -30,7 +29,7 @@ func StartRedis(ctx context.Context, c Config) (*Server, error) {
 		program: "redis-server",
 		apt:     "redis-server",
 		brew:    "redis",
-		binary:  c.places.redisBin,
+		binary:  c.searchPaths.redisBin,
 		recipe:  c.redisRecipe,
 		inside:  c.startMiniredis,
 	})
@@ -43,7 +42,7 @@ func (c Config) redisRecipe(_ context.Context, f *folder) (r recipe, err error) 
 			return r, err
 		}
 	}
-	binary, err := c.places.redisBin()
+	binary, err := c.searchPaths.redisBin()
 	u := func(addr string) string {
 		u := url.URL{Scheme: "redis", Host: addr, Path: "/0"}
 		if password != "" {
@@ -70,7 +69,7 @@ func (c Config) redisSettings(f *folder, addr, password string) string {
 	set("port", port)
 	set("dir", `"`+f.data+`"`)
 	set("daemonize", "no")
-	// What does not fit must fail loudly: an evicted wake-up is a lost one.
+	// A write that does not fit must fail loudly: an evicted wake-up is lost.
 	set("maxmemory-policy", "noeviction")
 	set("save", `""`)
 	switch {
@@ -89,8 +88,8 @@ func (c Config) redisSettings(f *folder, addr, password string) string {
 	return b.String()
 }
 
-// redisAnswers tells whether the server at this URL has loaded its data and
-// is the process that we started, not another one that took the port first.
+// redisAnswers checks that the server at this URL has loaded its data and is the process that we started, not another
+// one that took the port first.
 func redisAnswers(ctx context.Context, url string, pid int) error {
 	client, err := redisClient(ctx, url)
 	if err != nil {

@@ -28,8 +28,7 @@ type Server struct {
 	release func() error
 }
 
-// Private tells whether the server is a child process of ours alone, so that
-// every database and every index in it is ours.
+// Private reports whether the server is our own child process, so that every database and every index in it is ours.
 func (s *Server) Private() bool { return s.launch != nil }
 
 // Pid is the process id of the child, or 0 if it is not ours or not running.
@@ -42,9 +41,8 @@ func (s *Server) Pid() int {
 	return s.child.Pid()
 }
 
-// Kill ends the child with SIGKILL, as a crash would, and waits until it is
-// gone. After Restart, Postgres still has what it acknowledged; Redis has
-// nothing, or if it is durable, all but the last second.
+// Kill ends the child with SIGKILL, as a crash would, and waits until it is gone. After Restart, Postgres still has all
+// acknowledged writes. Redis is empty or, if it is durable, lacks at most the last second.
 func (s *Server) Kill() error {
 	return s.withChild("kill", (*process.Process).Kill)
 }
@@ -80,7 +78,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		if err := stop(c); err != nil {
 			return err
 		}
-		ctx, cancel := context.WithTimeout(ctx, patience)
+		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
 		for {
 			next, err := s.launch(ctx)
@@ -91,7 +89,7 @@ func (s *Server) Restart(ctx context.Context) error {
 			if !stillInUse(err) {
 				return err
 			}
-			// What a killed Postgres leaves behind takes a moment to die.
+			// The remaining children of a killed Postgres take a moment to die.
 			select {
 			case <-ctx.Done():
 				return errors.Join(err, ctx.Err())
@@ -125,5 +123,5 @@ func stop(child *process.Process) error {
 	if !child.Alive() {
 		return nil
 	}
-	return child.Stop(patience)
+	return child.Stop(stopTimeout)
 }

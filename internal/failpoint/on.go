@@ -18,7 +18,7 @@ type fault struct {
 	signal   syscall.Signal
 	point    Point
 	arrival  int64
-	arrivals atomic.Int64 // so far
+	arrivals atomic.Int64 // number of arrivals at the point
 }
 
 // parse reads kill@POINT:N or stop@POINT:N. The empty text plans nothing.

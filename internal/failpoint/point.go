@@ -1,5 +1,5 @@
-// Package failpoint names the points at which a process can be made to die or to freeze, which proves that the
-// guarantees hold at any instruction.
+// Package failpoint names the points where a process can be made to die or to freeze. Chaos tests use them to prove
+// that the guarantees hold at any instruction.
 //
 // They exist only in programs built with the tag "failpoint", as `make chaos` builds them. In any other program a point
 // is nothing, and the environment cannot change that. In a program built with the tag, the environment plans one fault:

@@ -1,4 +1,4 @@
-// Package health says whether a program can do its work: for probes of load balancers and of Kubernetes, and for
+// Package health reports whether a program can do its work: for probes of load balancers and of Kubernetes, and for
 // operators on call.
 package health
 
@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Report is what a program stands on.
+// Report is the state of a program and of its servers.
 type Report struct {
 	Status   string `json:"status" enum:"ready,degraded,unavailable,stopping" doc:"degraded: everything works, only slower. stopping: send requests elsewhere."`
 	Postgres string `json:"postgres" enum:"ok,unreachable,wrong_encoding,read_only,not_migrated,not_writable,old_version,few_locks,few_connections" doc:"wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open."`
 	Redis    string `json:"redis" enum:"ok,unreachable,queue_broken,no_time,evicts,old_version" doc:"unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2."`
-	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres."`
+	Queue    string `json:"queue" enum:"ok,overdue,unknown" doc:"overdue: a push has been due for longer than delivery.arm_lease: the queue wakes no worker, workers are too few, or a provider accepts nothing. Workers find such pushes in Postgres."`
 	Detail   string `json:"detail,omitempty" doc:"What is wrong with Postgres or Redis, and what to do."`
 }
 
@@ -28,30 +28,30 @@ const (
 	Stopping    = "stopping"
 )
 
-// ok is the state of what works.
+// ok is the state of a working server.
 const ok = "ok"
 
-// Serves reports whether requests are to be sent to the program.
+// Serves reports whether the program can serve requests.
 func (r Report) Serves() bool { return r.Status == Ready || r.Status == Degraded }
 
-// Config is what a [Checker] asks.
+// Config holds the checks of a [Checker].
 type Config struct {
 	Postgres func(context.Context) error // its error may have a State() string, which is shown, and a Usable() bool; nil: it works
 	Redis    func(context.Context) error // nil: it works
 	Overdue  func(context.Context) (time.Duration, error)
-	Patience time.Duration    // how long a push may be due
+	MaxDue   time.Duration    // how long a push may be due
 	Stopping func() bool      // nil: never
 	Now      func() time.Time // nil: time.Now
 }
 
-// pingTime is how long a server may take to show that it is there, and keptFor how long its answer is kept: frequent
-// checks do not reach it.
+// pingTime bounds a check of a server, and keptFor is how long its result is cached, so that frequent checks do not
+// reach the server.
 const (
 	pingTime = 2 * time.Second
 	keptFor  = time.Second
 )
 
-// Checker finds out how a program is. It is safe for concurrent use.
+// Checker determines the state of a program. It is safe for concurrent use.
 type Checker struct {
 	cfg Config
 
@@ -68,7 +68,7 @@ func New(cfg Config) *Checker {
 	return &Checker{cfg: cfg}
 }
 
-// Check reports how the program is, or was a moment ago.
+// Check returns the current state of the program, or the one of a moment ago.
 func (c *Checker) Check(ctx context.Context) Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +83,7 @@ func (c *Checker) Check(ctx context.Context) Report {
 	return r
 }
 
-// ask asks Postgres and Redis at the same time.
+// ask checks Postgres and Redis at the same time.
 func (c *Checker) ask(ctx context.Context) Report {
 	ctx, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
@@ -105,7 +105,7 @@ func (c *Checker) ask(ctx context.Context) Report {
 	return r
 }
 
-// queue says whether what is due is sent.
+// queue returns whether due pushes are sent.
 func (c *Checker) queue(ctx context.Context, postgres bool) string {
 	if c.cfg.Overdue == nil {
 		return ok
@@ -114,19 +114,19 @@ func (c *Checker) queue(ctx context.Context, postgres bool) string {
 	switch {
 	case !postgres || err != nil:
 		return "unknown"
-	case overdue > c.cfg.Patience:
+	case overdue > c.cfg.MaxDue:
 		return "overdue"
 	}
 	return ok
 }
 
-// stated is an error that says what is wrong in a word.
+// stated is an error with a word for the state.
 type stated interface{ State() string }
 
-// detailed is an error that says more, to anybody who asks.
+// detailed is an error with a description that any client may see.
 type detailed interface{ Detail() string }
 
-// usable is an error of a server that lacks something, and works.
+// usable is an error of a working server that lacks something.
 type usable interface{ Usable() bool }
 
 func state(ctx context.Context, ask func(context.Context) error) (word, detail string, works bool) {

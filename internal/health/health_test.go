@@ -55,7 +55,7 @@ func TestCheck_Report(t *testing.T) {
 				Redis:    func(context.Context) error { return row.redis },
 				Overdue:  func(context.Context) (time.Duration, error) { return row.overdue, nil },
 				Stopping: func() bool { return row.stopping },
-				Patience: time.Minute,
+				MaxDue:   time.Minute,
 			})
 			if got := c.Check(t.Context()); got != row.want {
 				t.Errorf("%+v, want %+v", got, row.want)

@@ -81,7 +81,7 @@ func TestMessage_Language(t *testing.T) {
 		{"{% comment %}{% raw %}{% endcomment %}{% endraw %}{% comment %}{% endcomment %}{% endcomment %}.{% doc %}{% if %}{% enddoc %}", "."},
 		{"{% cycle a: 1, 2 %}{% cycle a: 1, 2 %}{% cycle 'x', 'y' %}{% cycle 'x', 'y' %}", "12xy"},
 		{"{% if a %}\n{% endfor %}", "parse: message.body: line 2: endfor does not end if, which began in line 1"},
-		{"{% else %}", "parse: message.body: line 1: else stands in no block that has it"},
+		{"{% else %}", "parse: message.body: line 1: else is outside of its block"},
 		{"{% assign nil = 1 %}", "parse: message.body: line 1: nil is a word of the language, and no variable"},
 		{"{{ 2nd }}", "parse: message.body: line 1: 2nd is not an expression"},
 		{"{{ Straße }}", "parse: message.body: line 1: Straße is not an expression"},

@@ -17,8 +17,8 @@ var (
 	portsUsed atomic.Int64
 )
 
-// FreeAddr returns a loopback address on which nothing listens now, and another
-// one each time. Another process may take it before it is used.
+// FreeAddr returns a loopback address without a listener, and another one each time. Another process may take it before
+// it is used.
 func FreeAddr() (string, error) {
 	var err error
 	for range 1000 {

@@ -39,8 +39,8 @@ func (p *Process) Stop(within time.Duration) error {
 	}
 }
 
-// Kill ends the process with SIGKILL, as a crash would, and waits until it is
-// gone. Its own children must end by themselves, for which they are thawed.
+// Kill ends the process with SIGKILL, as a crash would, and waits until it is gone. It thaws the process' children, so
+// that they can end by themselves.
 func (p *Process) Kill() error {
 	if err := errors.Join(p.signalChildren(syscall.SIGCONT), p.Signal(syscall.SIGKILL)); err != nil {
 		return err
@@ -89,12 +89,12 @@ func (p *Process) signalChildren(s syscall.Signal) error {
 // Before that it might still make children, and the kernel would not resume it if
 // we died, as it does a stopped one: it would stay for ever.
 func awaitFrozen(pid int) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(readyTimeout); ; time.Sleep(time.Millisecond) {
 		if _, running := threads(pid); running == 0 {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d does not stop within %s", pid, duration.Words(patience))
+			return fmt.Errorf("process %d does not stop within %s", pid, duration.Words(readyTimeout))
 		}
 	}
 }

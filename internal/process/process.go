@@ -1,6 +1,5 @@
-// Package process runs programs as children of this one: servers for development
-// and tests, and what e2e tests, benchmarks and chaos start. A child ends with
-// this process, whatever happens to that (on Linux).
+// Package process runs programs as children of this one: servers for development and tests, and the programs of e2e
+// tests, benchmarks and chaos. On Linux a child always ends with this process.
 package process
 
 import (
@@ -17,18 +16,18 @@ import (
 	"time"
 )
 
-// patience bounds how long a child may take to get ready, or to be frozen. Both
-// take well under a second unless the machine is overloaded.
-const patience = 2 * time.Minute
+// readyTimeout bounds how long a child may take to get ready, or to be frozen. Both take well under a second unless the
+// machine is overloaded.
+const readyTimeout = 2 * time.Minute
 
-// Command says what to run as a child, and how to end it.
+// Command is a program to run as a child, and the signals that end it.
 type Command struct {
 	Name string // for messages; empty: the path
 	Path string
 	Args []string
 	Env  []string // besides the few variables that every program needs
 	Dir  string   // working folder; empty: the own
-	Log  string   // path of the file to which the output is appended
+	Log  string   // path of the log that the output is appended to
 
 	Stdin string
 	User  *syscall.Credential // nil: the own user
@@ -97,8 +96,8 @@ func (p *Process) start(cmd *exec.Cmd) error {
 	return <-started
 }
 
-// Environment is what every child gets: nothing that changes how a program
-// behaves, such as a locale or a PG* variable of the caller.
+// Environment returns the environment of every child. It contains nothing that changes how a program behaves, such as a
+// locale or a PG* variable of the caller.
 func Environment() (env []string) {
 	for _, name := range []string{"PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR"} {
 		if v, ok := os.LookupEnv(name); ok {
@@ -114,7 +113,7 @@ func (p *Process) Pid() int { return p.process.Pid }
 // Exited is closed when the process is gone.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err says how the process ended, once it is gone.
+// Err returns the error that the process ended with, once it is gone.
 func (p *Process) Err() error { return p.err }
 
 // Alive reports whether the process runs, or is frozen.
@@ -127,7 +126,7 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Log is all that the process has written so far.
+// Log returns the complete output of the process until now.
 func (p *Process) Log() string {
 	text, err := os.ReadFile(p.Command.Log)
 	if err != nil {
@@ -136,7 +135,7 @@ func (p *Process) Log() string {
 	return string(text[min(p.logFrom, int64(len(text))):])
 }
 
-// LogTail is the end of what the process wrote.
+// LogTail returns the end of the process' output.
 func (p *Process) LogTail() string {
 	text := strings.TrimSpace(p.Log())
 	return text[max(0, len(text)-2000):]
@@ -145,7 +144,7 @@ func (p *Process) LogTail() string {
 // AwaitReady asks probe until it returns no error, for two minutes at most. It fails
 // at once, with the process's last output, when that ends.
 func (p *Process) AwaitReady(ctx context.Context, probe func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
 		err := probe(ctx)

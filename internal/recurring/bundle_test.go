@@ -58,7 +58,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 func setupAlone(t *testing.T) *bundle {
 	t.Helper()
 	url := testenv.Postgres(t)
-	st, err := store.Open(t.Context(), url, store.Config{Timeout: testenv.Patience, ReadTimeout: testenv.Patience})
+	st, err := store.Open(t.Context(), url, store.Config{Timeout: testenv.StoreTimeout, ReadTimeout: testenv.StoreTimeout})
 	testenv.Check(t, err)
 	t.Cleanup(st.Close)
 	return setupOn(t, url, st)

@@ -2,18 +2,18 @@ package redisscript
 
 import "errors"
 
-// ErrUnnamed is returned until Postgres has said what the keys of this installation are called.
+// ErrUnnamed is returned until Postgres has returned the name of this installation.
 var ErrUnnamed = errors.New("redis: the installation has no name yet, because Postgres has not answered")
 
-// Installation returns the name of the database: a few letters and digits that no other database has. Several
-// installations can share one Redis, because the name is part of all their keys and queues. It is unknown until
-// Postgres has answered once. A nil Installation is the only one.
+// Installation returns the name of the database: a few letters and digits that are unique to it. Several installations
+// can share one Redis, because the name is part of all their keys and queues. It is unknown until Postgres has answered
+// once. A nil Installation means that there is only one.
 type Installation func() (name string, known bool)
 
-// Prefix is the beginning of the names of all keys. The error is [ErrUnnamed].
+// Prefix returns the prefix of all keys. The error is [ErrUnnamed].
 func (i Installation) Prefix() (string, error) { return i.named("sq:", ":") }
 
-// Queue is the beginning of the names of all queues. The error is [ErrUnnamed].
+// Queue returns the prefix of all queues. The error is [ErrUnnamed].
 func (i Installation) Queue() (string, error) { return i.named("push-", "-") }
 
 func (i Installation) named(before, after string) (string, error) {

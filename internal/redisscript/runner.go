@@ -1,4 +1,4 @@
-// Package redisscript is the way to Redis of everything that runs scripts there, or has to notice that it failed.
+// Package redisscript runs scripts in Redis, and detects failures of Redis for its callers.
 //
 // # Purposes
 //
@@ -57,9 +57,9 @@ type Runner struct {
 	failing atomic.Bool  // the last exchange failed
 }
 
-// Config is what a [Runner] can do without.
+// Config holds the optional settings of a [Runner].
 type Config struct {
-	Installation  Installation     // that the keys belong to
+	Installation  Installation     // the owner of the keys
 	Timeout       time.Duration    // of one exchange; 0: DefaultTimeout
 	Cooldown      time.Duration    // 0: 1 s
 	FirstCooldown time.Duration    // after the first of several failures; 0: Cooldown
@@ -68,7 +68,7 @@ type Config struct {
 	Now           func() time.Time // for the cooldown; nil: time.Now
 }
 
-// DefaultTimeout is how long an exchange may take unless a [Config] says otherwise.
+// DefaultTimeout is the default time-out of an exchange.
 const DefaultTimeout = 250 * time.Millisecond
 
 // New returns a runner that uses rdb, which the caller closes. The purpose begins its errors.
@@ -95,8 +95,8 @@ func New(rdb redis.UniversalClient, purpose string, cfg Config) *Runner {
 // Prefix is the beginning of the names of all keys. The error is [ErrUnnamed].
 func (r *Runner) Prefix() (string, error) { return r.cfg.Installation.Prefix() }
 
-// Run runs a call, together with calls of others, and returns what its script answers. Once it is sent, ctx does not
-// end it. The error is [ErrDown], that of ctx, or that of Redis.
+// Run runs a call, together with other callers' calls, and returns the answer of its script. Once it is sent, ctx does
+// not end it. The error is [ErrDown], ctx.Err(), or an error of Redis.
 func (r *Runner) Run(ctx context.Context, c Call) ([]int64, error) {
 	if err := r.ready(ctx); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func (r *Runner) Run(ctx context.Context, c Call) ([]int64, error) {
 	return cmd.Result()
 }
 
-// RunAll runs calls in an exchange of their own, and returns what each script answers. If one fails, it returns the
-// error of the first that did.
+// RunAll runs calls in an exchange of their own, and returns the answer of each script. If several fail, it returns the
+// first error.
 func (r *Runner) RunAll(ctx context.Context, calls ...Call) ([][]int64, error) {
 	if err := r.ready(ctx); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (r *Runner) Pipeline(ctx context.Context, add func(context.Context, redis.P
 	return err
 }
 
-// Left is how long the cooldown still lasts.
+// Left returns the remaining cooldown.
 func (r *Runner) Left() time.Duration {
 	until := r.until.Load()
 	if until == 0 {
@@ -155,7 +155,7 @@ func (r *Runner) Fail(err error) {
 	}
 	r.until.Store(r.cfg.Now().Add(cooldown).UnixNano())
 	if cluster, ok := r.rdb.(*redis.ClusterClient); ok {
-		cluster.ReloadState(context.Background()) // behind our back
+		cluster.ReloadState(context.Background()) // in the background
 	}
 	r.report(err)
 }
@@ -173,7 +173,8 @@ func (r *Runner) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// ended takes note of an exchange that ended with this error of the server. If the caller gave up, that says nothing.
+// ended records the end of an exchange with this error of the server. A caller that gave up is no failure of the
+// server.
 func (r *Runner) ended(ctx context.Context, failure error) {
 	switch {
 	case ctx.Err() != nil:

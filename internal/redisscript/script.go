@@ -10,7 +10,7 @@ type Script struct{ text, hash string }
 
 // NewScript returns the script with this text.
 func NewScript(text string) *Script {
-	hash := sha1.Sum([]byte(text)) // the name by which Redis remembers it
+	hash := sha1.Sum([]byte(text)) // Redis finds the script by its hash
 	return &Script{text, hex.EncodeToString(hash[:])}
 }
 

@@ -77,7 +77,7 @@ var second struct {
 func (s servers) beside(t testing.TB) servers {
 	t.Helper()
 	open := func() *store.Store {
-		st, err := store.Open(context.Background(), s.postgres, store.Config{Timeout: testenv.Patience, ReadTimeout: testenv.Patience, Sealer: testenv.Sealer()})
+		st, err := store.Open(context.Background(), s.postgres, store.Config{Timeout: testenv.StoreTimeout, ReadTimeout: testenv.StoreTimeout, Sealer: testenv.Sealer()})
 		testenv.Check(t, err)
 		return st
 	}

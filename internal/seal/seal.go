@@ -48,7 +48,7 @@ const (
 	PrefixBytes = 1 + idBytes
 )
 
-// Place is where a sealed value is stored.
+// Place is the row and column of a sealed value.
 type Place struct {
 	Table, Column string
 	Row, Tenant   uuid.UUID

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Gauges are read when the metrics are asked for. Answers of servers are kept for some seconds.
+// Gauges are read at each scrape. Results from servers are cached for some seconds.
 type Gauges struct {
 	Backlog    func(context.Context) (pushes int, oldest time.Duration, err error)       // pushes that are due and wait
 	PutOff     func(context.Context) (pushes int, err error)                             // pushes that a rule has put off
@@ -21,10 +21,10 @@ type Gauges struct {
 
 	Postgres func(context.Context) error
 	Redis    func(context.Context) error
-	Polling  func() bool // whether Redis is given up for now; nil in the API
+	Polling  func() bool // whether Redis counts as down; nil in the API
 
-	// Partitions calls each for every table with partitions, with the beginning of the first one and the end of the last one of
-	// those that follow the present one without a gap.
+	// Partitions calls each for every partitioned table, with the beginning of the first partition and the end of the
+	// last one that follows the current one without a gap.
 	Partitions func(each func(table string, begin, end time.Time))
 
 	// Channels calls each for every channel of a worker, with the number of recipients in its queue, how much longer it
@@ -38,25 +38,25 @@ var (
 	putOffDesc      = prometheus.NewDesc("sendquota_put_off_pushes", "Pushes whose send time has come, and that a rule has put off; at most 100000 are counted.", nil, nil)
 	queueDesc       = prometheus.NewDesc("sendquota_queue_tasks", "Wake-ups in asynq by state.", []string{"state"}, nil)
 	upDesc          = prometheus.NewDesc("sendquota_up", "Whether a server answers: 1 or 0.", []string{"server"}, nil)
-	webhookDesc     = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Events that are due to be told to webhooks.", nil, nil)
-	awaitedDesc     = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest of those has been due.", nil, nil)
-	campaignDesc    = prometheus.NewDesc("sendquota_campaigns", "Campaigns that go on, by state.", []string{"state"}, nil)
+	webhookDesc     = prometheus.NewDesc("sendquota_webhook_due_deliveries", "Due events for webhooks.", nil, nil)
+	awaitedDesc     = prometheus.NewDesc("sendquota_webhook_due_oldest_seconds", "For how long the oldest due event for a webhook has been due.", nil, nil)
+	campaignDesc    = prometheus.NewDesc("sendquota_campaigns", "Campaigns that have not ended, by state.", []string{"state"}, nil)
 	offDesc         = prometheus.NewDesc("sendquota_webhooks_disabled", "Webhooks that are switched off.", nil, nil)
 	pollingDesc     = prometheus.NewDesc("sendquota_polling", "1 while workers poll Postgres because Redis is away.", nil, nil)
 	partsDesc       = prometheus.NewDesc("sendquota_partitions_oldest_seconds", "How long ago the oldest partition of a table began.", []string{"table"}, nil)
-	aheadDesc       = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "For how long there are partitions of a table, from now on.", []string{"table"}, nil)
+	aheadDesc       = prometheus.NewDesc("sendquota_partitions_ahead_seconds", "How far ahead of now the partitions of a table reach.", []string{"table"}, nil)
 	waitingDesc     = prometheus.NewDesc("sendquota_channel_waiting", "Recipients in the queue of a channel, in this worker.", []string{"channel"}, nil)
-	heldDesc        = prometheus.NewDesc("sendquota_channel_held_seconds", "For how long this worker still leaves a channel alone, because its provider fails or asked for a pause.", []string{"channel"}, nil)
-	rejectedDesc    = prometheus.NewDesc("sendquota_channel_rejected_ratio", "The part of the attempts of the last five minutes, of all workers and tenants, that was refused permanently, not because of one address alone.", []string{"channel"}, nil)
-	rejectingDesc   = prometheus.NewDesc("sendquota_channel_rejecting_tenants", "Tenants for which more than a fifth of at least twenty attempts of the last five minutes were refused so.", []string{"channel"}, nil)
-	heldTenantsDesc = prometheus.NewDesc("sendquota_channel_held_tenants", "Tenants of which this worker leaves the pushes through a channel alone, or tries them carefully, because their attempts fail or were asked for a pause.", []string{"channel"}, nil)
+	heldDesc        = prometheus.NewDesc("sendquota_channel_held_seconds", "How much longer this worker pauses a channel because its provider fails or asked for a pause.", []string{"channel"}, nil)
+	rejectedDesc    = prometheus.NewDesc("sendquota_channel_rejected_ratio", "Share of all attempts of the last five minutes that were refused permanently, not because of one address alone.", []string{"channel"}, nil)
+	rejectingDesc   = prometheus.NewDesc("sendquota_channel_rejecting_tenants", "Tenants with more than a fifth of at least twenty attempts of the last five minutes refused permanently.", []string{"channel"}, nil)
+	heldTenantsDesc = prometheus.NewDesc("sendquota_channel_held_tenants", "Tenants whose pushes through a channel this worker pauses or tries carefully, because their attempts fail or the provider asked for a pause.", []string{"channel"}, nil)
 )
 
-// Watch adds gauges to the metrics. What cannot be read is left out, and the server that did not answer is shown as
-// down.
+// Watch adds gauges to the metrics. It skips gauges that cannot be read, and
+// shows a server that does not answer as down.
 func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
-// gaugesKept is how long the answers of the servers are shown: frequent scrapes do not reach the servers.
+// gaugesKept is how long results from servers are cached, so that frequent scrapes do not reach the servers.
 const gaugesKept = 5 * time.Second
 
 type gaugeCollector struct {
@@ -71,7 +71,7 @@ type gaugeCollector struct {
 // Describe names no metric in advance, since what cannot be read is left out.
 func (*gaugeCollector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect reads the gauges, those of the servers once in a while.
+// Collect reads the gauges. It reads those that need a server once in a while.
 func (c *gaugeCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range c.servers() {
 		out <- m

@@ -36,7 +36,7 @@ type Metrics struct {
 	groups       *prometheus.HistogramVec
 	notified     *prometheus.CounterVec
 
-	// Without a value until there was an audit.
+	// Without a value before the first audit.
 	violations    *prometheus.GaugeVec
 	lastAudit     *prometheus.GaugeVec
 	auditDuration *prometheus.GaugeVec
@@ -65,7 +65,7 @@ func NewMetrics() *Metrics {
 		expired: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_expired_total",
 			Help: "Pushes that expired before they could be sent."}),
 		overdue: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_overdue_total",
-			Help: "Pushes that workers looked for in Postgres because they were overdue by more than delivery.arm_lease although Redis works, counted at each look: the queue wakes nobody, or workers are behind."}),
+			Help: "Queries of Postgres for pushes that were overdue by more than delivery.arm_lease although Redis works: the queue wakes no worker, or workers are behind."}),
 		cacheAnswers: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_cache_answers_total",
 			Help: "Answers of the quota cache: cold (not loaded, or Redis away), free, blocked."}, []string{"state"}),
 		CacheErrors: auto.NewCounter(prometheus.CounterOpts{Name: "sendquota_cache_errors_total",
@@ -79,11 +79,11 @@ func NewMetrics() *Metrics {
 		groups: auto.NewHistogramVec(prometheus.HistogramOpts{Name: "sendquota_group_size",
 			Help: "Calls that shared a transaction (book, batch, claim, finish, look) or a pipeline (cache, limits, callers).", Buckets: prometheus.ExponentialBuckets(1, 2, 11)}, []string{"kind"}),
 		notified: auto.NewCounterVec(prometheus.CounterOpts{Name: "sendquota_webhook_deliveries_total",
-			Help: "Attempts to tell a webhook an event by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
+			Help: "Delivery attempts to webhooks by outcome (delivered, failed and to be repeated, given_up)."}, []string{"outcome"}),
 		violations: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_violations",
 			Help: "Broken guarantees that the workers' last audit found, by check."}, []string{"check"}),
 		lastAudit: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_last_success_timestamp_seconds",
-			Help: "When the workers' last audit ended, whatever it found."}, nil),
+			Help: "When the workers' last audit ended."}, nil),
 		auditDuration: auto.NewGaugeVec(prometheus.GaugeOpts{Name: "sendquota_audit_duration_seconds",
 			Help: "How long the workers' last audit took, with its pauses."}, nil),
 	}
@@ -124,21 +124,21 @@ func (m *Metrics) PutOff() { m.deferrals.Inc() }
 // Expired counts pushes that were too late.
 func (m *Metrics) Expired(pushes int) { m.expired.Add(float64(pushes)) }
 
-// FoundOverdue counts pushes that were looked for in Postgres although Redis works.
+// FoundOverdue counts pushes that workers found overdue in Postgres although Redis works.
 func (m *Metrics) FoundOverdue(pushes int) { m.overdue.Add(float64(pushes)) }
 
 // CacheAnswered counts an answer of the cache.
 func (m *Metrics) CacheAnswered(state string) { m.cacheAnswers.WithLabelValues(state).Inc() }
 
-// Grouped records how many calls were worked on together.
+// Grouped records how many calls shared a transaction or a pipeline.
 func (m *Metrics) Grouped(kind string, size int) {
 	m.groups.WithLabelValues(kind).Observe(float64(size))
 }
 
-// Notified counts an attempt to tell a webhook an event.
+// Notified counts a delivery attempt to a webhook.
 func (m *Metrics) Notified(outcome string) { m.notified.WithLabelValues(outcome).Inc() }
 
-// Audited records what the last audit found, by check, and when it ended.
+// Audited records the violations of the last audit, by check, and when it ended.
 func (m *Metrics) Audited(violations map[string]int, took time.Duration, ended time.Time) {
 	for check, n := range violations {
 		m.violations.WithLabelValues(check).Set(float64(n))

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Writer writes to another writer from a goroutine of its own: what is written while that is busy goes out together.
-// So a line costs its caller no system call, and is out within moments. If the other writer falls behind by more than
-// a megabyte, callers wait for it.
+// Writer writes to another writer from a goroutine of its own, and combines lines while that writer is busy. A line
+// costs its caller no system call, and is written within moments. If the other writer falls behind by more than a
+// megabyte, callers wait for it.
 type Writer struct {
 	to io.Writer
 
@@ -19,7 +19,7 @@ type Writer struct {
 
 const maxWaiting = 1 << 20
 
-// NewWriter returns a writer to another one. Close it to have all written.
+// NewWriter returns a Writer. Close flushes it.
 func NewWriter(to io.Writer) *Writer {
 	w := &Writer{to: to}
 	w.changed.L = &w.mu
@@ -41,7 +41,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// drain writes until nothing waits.
+// drain writes until the buffer is empty.
 func (w *Writer) drain() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

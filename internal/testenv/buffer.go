@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Buffer keeps what a program under test writes, from any goroutine: its log,
-// for one. The zero value is empty.
+// Buffer collects the output of a program under test, such as its log, from any goroutine. The zero value is empty.
 type Buffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -19,7 +18,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// String returns all that was written so far.
+// String returns the complete output until now.
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

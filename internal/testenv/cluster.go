@@ -51,7 +51,7 @@ func ReplicatedCluster(t T) *Cluster {
 	return c
 }
 
-// startCluster starts nodes, of which the first three are masters with slots.
+// startCluster starts nodes. The first three are masters with slots.
 func startCluster(t T, size int) *Cluster {
 	t.Helper()
 	c := &Cluster{T: t}
@@ -81,9 +81,8 @@ func (c *Cluster) join() {
 	c.Helper()
 	ctx := c.Context()
 	for i, node := range c.clients {
-		// Nodes with the same epoch change it later, each by itself. A master that
-		// is killed then may leave some who know its new epoch, and let nobody
-		// have its slots with a lower one.
+		// Nodes with the same epoch change it later, each by itself. If a master is killed then, some nodes may know
+		// its new epoch, and would reject a replica with a lower one for its slots.
 		Check(c.T, node.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1).Err())
 	}
 	for i, node := range c.clients {
@@ -130,9 +129,8 @@ func (c *Cluster) MasterOf(key string) int {
 	return masters - 1
 }
 
-// Promote lets the nodes give up a master that is killed, and waits until its
-// replica has its slots. The replica takes over without the votes of the other
-// masters, which a busy machine delays.
+// Promote makes the nodes give up a killed master, and waits until its replica has its slots. The replica takes over
+// without the votes of the other masters, which a busy machine delays.
 func (c *Cluster) Promote(master int) {
 	c.Helper()
 	c.each(func(node *redis.Client) { ConfigSet(c.T, node, "cluster-node-timeout", "1000") })

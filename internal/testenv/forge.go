@@ -1,6 +1,6 @@
 package testenv
 
-// forgeSQL has the table live follow what tests change in pushes by hand. It leaves what the service does alone.
+// forgeSQL makes the table live follow manual changes of pushes in tests. It ignores changes by the service.
 const forgeSQL = `
 	CREATE OR REPLACE FUNCTION forged() RETURNS trigger LANGUAGE plpgsql AS $$
 	BEGIN
@@ -31,8 +31,8 @@ const forgeSQL = `
 	CREATE OR REPLACE TRIGGER forged AFTER INSERT OR UPDATE OR DELETE ON pushes
 		FOR EACH ROW WHEN (current_setting('application_name') <> 'sendquota') EXECUTE FUNCTION forged()`
 
-// Forge lets a test change the table pushes of a database by hand: what it writes there holds for workers too. Only
-// statements of other connections than the service's are followed.
+// Forge lets a test change the table pushes of a database by hand, and makes workers see it. It ignores statements on
+// connections of the service.
 func Forge(t T, databaseURL string) {
 	t.Helper()
 	Exec(t, databaseURL, forgeSQL)

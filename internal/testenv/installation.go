@@ -34,7 +34,7 @@ func Build(ctx context.Context, folder string, flags []string, commands ...strin
 	return nil
 }
 
-// Config says what an Installation is made from.
+// Config configures an Installation.
 type Config struct {
 	Programs string   // folder of the programs
 	Database string   // URL; empty: a new, migrated database
@@ -97,7 +97,7 @@ func (i *Installation) Tenant(name string) (key string) {
 	return key
 }
 
-// Output is what a program wrote, and its exit status.
+// Output is the output of a program, and its exit status.
 type Output struct {
 	Out, Err string
 	Status   int

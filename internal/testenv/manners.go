@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Manners are the ways in which a Provider may treat a request that it has read.
-// With any other name it accepts the request.
+// Manners maps names to treatments of a request that a Provider has read. With any other name it accepts the request.
 var Manners = map[string]http.HandlerFunc{
 	"slow":        func(w http.ResponseWriter, _ *http.Request) { accept(w, "slow", time.Second) },
 	"slower":      func(w http.ResponseWriter, _ *http.Request) { accept(w, "slower", 5*time.Second) },

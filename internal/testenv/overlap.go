@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Overlap has so many parallel tests run at a time, as those that mostly wait leave the processors to others, unless
-// -parallel says how many. A TestMain calls it.
+// Overlap sets how many parallel tests run at a time, unless -parallel is given. Tests that mostly wait leave the
+// processors to others. Call it in TestMain.
 func Overlap(n int) {
 	flag.Parse()
 	given := false

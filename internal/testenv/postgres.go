@@ -30,14 +30,14 @@ type postgres struct {
 	dropped  []string // what close drops, if the server stays
 }
 
-// sharedDatabase is one with a store, whose connections tests share as well.
+// sharedDatabase is a database with a store. Tests share its connections as well.
 type sharedDatabase struct {
 	url   string
 	store *store.Store
 }
 
-// Patience is how long the shared store lets a transaction, and a statement that reads, take: longer than on the busiest machine.
-const Patience = time.Minute
+// StoreTimeout is the time-out of transactions and reads in the shared store: longer than the busiest machine needs.
+const StoreTimeout = time.Minute
 
 // Postgres returns the URL of a new, migrated database for this test alone.
 // It is dropped when the test ends, and open connections with it. A test that
@@ -54,8 +54,8 @@ func SharedPostgres(t T) string {
 	return servers.SharedPostgres(t)
 }
 
-// SharedStore returns the store of the shared database, which belongs to all tests of this process: what they measure of its
-// connections, and what they close, they open themselves.
+// SharedStore returns the store of the shared database, which all tests of this process use. A test that measures or
+// closes connections opens a store of its own.
 func SharedStore(t T) *store.Store {
 	t.Helper()
 	p, err := servers.postgres()
@@ -132,7 +132,7 @@ func newPostgres(c devstack.Config) (*postgres, error) {
 	return p, nil
 }
 
-// open makes a database that stays until close, and its store, which is as patient as a busy machine needs.
+// open creates a database that stays until close, and its store, with time-outs for a busy machine.
 func (p *postgres) open(c store.Config) (d sharedDatabase, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()
@@ -143,7 +143,7 @@ func (p *postgres) open(c store.Config) (d sharedDatabase, err error) {
 	p.mu.Lock()
 	p.dropped = append(p.dropped, name)
 	p.mu.Unlock()
-	c.Timeout, c.ReadTimeout, c.Sealer = cmp.Or(c.Timeout, Patience), cmp.Or(c.ReadTimeout, Patience), cmp.Or(c.Sealer, Sealer())
+	c.Timeout, c.ReadTimeout, c.Sealer = cmp.Or(c.Timeout, StoreTimeout), cmp.Or(c.ReadTimeout, StoreTimeout), cmp.Or(c.Sealer, Sealer())
 	d.store, err = store.Open(context.Background(), d.url, c)
 	return d, err
 }
@@ -185,12 +185,11 @@ func (p *postgres) drop(name string) error {
 	return p.administer(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 }
 
-// newName is the name of a new database.
+// newName returns the name of a new database.
 func newName() string { return "sendquota_test_" + strings.ToLower(rand.Text()[:12]) }
 
-// withDatabase is the URL of another database of the same server. A URL may also
-// have the other form that Postgres knows, "host=… dbname=…", in which the last
-// word wins.
+// withDatabase returns the URL of another database of the same server. A URL may also have Postgres' other form,
+// "host=… dbname=…", where the last word wins.
 func withDatabase(server, name string) (string, error) {
 	if !strings.Contains(server, "://") {
 		return server + " dbname=" + name, nil

@@ -24,8 +24,8 @@ func Program(name string, f func(t T)) {
 	}
 }
 
-// ParseFlags parses the command line of a program that has parts. The flag -only
-// names some of them; ParseFlags returns the names of those to run.
+// ParseFlags parses the command line of a program that has parts. The flag -only selects some of them; ParseFlags
+// returns the names of the parts to run.
 func ParseFlags(parts []string) (chosen []string, err error) {
 	only := flag.String("only", "", "run only these, with commas: "+strings.Join(parts, ","))
 	flag.Parse()
@@ -44,7 +44,7 @@ func ParseFlags(parts []string) (chosen []string, err error) {
 	return chosen, nil
 }
 
-// Say writes a line with the time of day to stderr: what a program does now.
+// Say writes a progress line with the time of day to stderr.
 func Say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

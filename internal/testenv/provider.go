@@ -28,8 +28,8 @@ type Arrival struct {
 	Taken                bool   // whether the recipient has the push, whatever the answer says
 }
 
-// Provider is a push provider in a process of its own: this program, started once
-// more. It writes to disk what comes before it answers.
+// Provider is a push provider in a process of its own: this program, started once more. It records each request on disk
+// before it answers.
 type Provider struct {
 	*process.Process
 	Addr string
@@ -64,7 +64,7 @@ func (p *Provider) Start() {
 	Check(p.t, p.AwaitListen(context.WithoutCancel(p.t.Context()), p.Addr))
 }
 
-// URL is where pushes are posted.
+// URL returns the URL for posting pushes.
 func (p *Provider) URL() string { return "http://" + p.Addr + "/send" }
 
 // Arrivals reads the journal.
@@ -109,7 +109,7 @@ type simulator struct {
 	hook    *standardwebhooks.Webhook // nil: signatures are not checked
 }
 
-// ServeHTTP takes down what came, and treats it as chosen.
+// ServeHTTP records a request, and treats it as chosen.
 func (s simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	a := Arrival{Does: "followed"} // a redirect, to wherever

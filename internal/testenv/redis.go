@@ -57,8 +57,8 @@ func (s *Servers) RedisServer(t T) *devstack.Server {
 	return x.server
 }
 
-// RedisClient returns a client of a Redis, which is closed when the test ends. It waits for replies longer than a busy
-// machine needs, unless the URL says otherwise, so that it sends nothing twice. Each of change changes its options.
+// RedisClient returns a client of a Redis, which is closed when the test ends. Its time-outs suit a busy machine,
+// unless the URL sets them, so that it sends nothing twice. Each of change changes its options.
 func RedisClient(t T, url string, change ...func(*redis.Options)) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(url)
@@ -86,8 +86,8 @@ func newIndexes(c devstack.Config) (*indexes, error) {
 	return x, nil
 }
 
-// list makes the list of indexes, unless another process has done so. A server
-// that does not tell how many it has has the usual sixteen.
+// list makes the list of indexes, unless another process has done so. A server that hides the number of its indexes has
+// the usual sixteen.
 func (x *indexes) list(ctx context.Context) error {
 	first, err := x.client(0)
 	if err != nil {
@@ -131,7 +131,7 @@ func (x *indexes) take(t T) string {
 		size, err := mine.DBSize(t.Context()).Result()
 		Check(t, err)
 		if size > 0 {
-			_ = mine.Close() // somebody else's, so it never returns to the list
+			_ = mine.Close() // another user's index, so it never returns to the list
 			return false
 		}
 		Finally(t, func() error {

@@ -10,18 +10,27 @@ import (
 	"time"
 )
 
-// T is what the harness needs of a test: a part of [testing.TB]. A program that
-// is not a test gets one from [Run].
-type T interface {
-	Cleanup(func())
-	Context() context.Context
+// Reporter is the part of [testing.TB] that reports failures.
+type Reporter interface {
 	Errorf(format string, args ...any)
 	Failed() bool
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 	Helper()
+}
+
+// Scope is the part of [testing.TB] for the resources of a test: they live until its end.
+type Scope interface {
+	Cleanup(func())
+	Context() context.Context
 	Logf(format string, args ...any)
 	TempDir() string
+}
+
+// T is the part of [testing.TB] that the harness uses. A program that is not a test gets one from [Run].
+type T interface {
+	Reporter
+	Scope
 }
 
 // Run calls f as the testing package calls a test, and returns its errors: Fatal
@@ -103,7 +112,7 @@ func (r *run) TempDir() string {
 }
 
 // Check ends the test on an error.
-func Check(t T, err error) {
+func Check(t Reporter, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -131,7 +140,7 @@ func Until(t T, interval time.Duration, fact string, holds func() bool) {
 	})
 }
 
-// UntilWhole waits until nothing is missing: missing says what is, and "" at the end.
+// UntilWhole waits until missing returns "". Otherwise missing returns what is still missing.
 func UntilWhole(t T, interval time.Duration, missing func() string) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); ; Sleep(t, interval) {
@@ -145,7 +154,7 @@ func UntilWhole(t T, interval time.Duration, missing func() string) {
 	}
 }
 
-// Sleep lets time pass. It ends the test when its context ends.
+// Sleep waits. It ends the test when its context ends.
 func Sleep(t T, d time.Duration) {
 	t.Helper()
 	select {

@@ -23,7 +23,7 @@ const (
 	sentinels        = 3
 )
 
-// Sentinels watch a Redis with a replica, all of which a test may kill.
+// Sentinels watch a Redis with a replica. A test may kill all of these servers.
 type Sentinels struct {
 	T
 	URL     string // that names them and their master
@@ -95,9 +95,8 @@ func (s *Sentinels) await() {
 	}
 }
 
-// Promote lets the sentinels give up the master, which is killed, and waits until
-// the replica is the master. Sentinels take no replica that was without its master
-// for ten times as long as they wait for one, hence five seconds.
+// Promote makes the sentinels give up the killed master, and waits until the replica is the master. Sentinels reject a
+// replica that was without its master for ten times their time-out, hence five seconds.
 func (s *Sentinels) Promote() {
 	s.Helper()
 	for _, sentinel := range s.clients {

@@ -27,19 +27,19 @@ func Exec(t T, url, statement string, args ...any) {
 	}))
 }
 
-// Query returns the value that a query finds in the database of a URL: of one row and one column.
+// Query returns the result of a query in the database of a URL: one row and one column.
 func Query[V any](t T, url, query string, args ...any) V {
 	t.Helper()
 	var value V
 	Check(t, connected(t.Context(), url, func(c *pgx.Conn) (err error) {
-		rows, _ := c.Query(t.Context(), query, args...) // its error is also that of the rows
+		rows, _ := c.Query(t.Context(), query, args...) // the rows return its error
 		value, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
 		return err
 	}))
 	return value
 }
 
-// ownSQL makes a schema in which each table has only what is of the tenant own.tenant.
+// ownSQL creates a schema where each table shows only the rows of the tenant own.tenant.
 const ownSQL = `DO $$ DECLARE name name; BEGIN
 	CREATE SCHEMA own;
 	CREATE VIEW own.tenants AS SELECT * FROM tenants WHERE id = current_setting('own.tenant')::uuid;
@@ -49,7 +49,7 @@ const ownSQL = `DO $$ DECLARE name name; BEGIN
 	END LOOP;
 END $$`
 
-// Own runs statements in the shared database that see, and change, the rows of one tenant only.
+// Own runs statements in the shared database that only see and change the rows of one tenant.
 type Own struct{ Tenant uuid.UUID }
 
 // Exec runs a statement.
@@ -61,11 +61,11 @@ func (o Own) Exec(t T, statement string, args ...any) {
 	})
 }
 
-// QueryOwn returns the value that a query finds: of one row and one column.
+// QueryOwn returns the result of a query: one row and one column.
 func QueryOwn[V any](t T, o Own, query string, args ...any) (value V) {
 	t.Helper()
 	o.run(t, func(c *pgx.Conn) (err error) {
-		rows, _ := c.Query(t.Context(), query, args...) // its error is also that of the rows
+		rows, _ := c.Query(t.Context(), query, args...) // the rows return its error
 		value, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[V])
 		return err
 	})
@@ -85,8 +85,8 @@ func (o Own) run(t T, use func(*pgx.Conn) error) {
 	}))
 }
 
-// connected uses a connection to the database of a URL. Those to databases that were made here are kept, as a start of one
-// takes Postgres longer than most statements.
+// connected uses a connection to the database of a URL. It keeps connections to databases of this process, because a
+// new one takes Postgres longer than most statements.
 func connected(ctx context.Context, url string, use func(*pgx.Conn) error) error {
 	if pool := kept.of(url); pool != nil {
 		return pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error { return use(c.Conn()) })
@@ -99,13 +99,13 @@ func connected(ctx context.Context, url string, use func(*pgx.Conn) error) error
 	return use(c)
 }
 
-// pools are connections to databases, by their URLs.
+// pools holds connection pools by database URL.
 type pools struct {
 	mu   sync.Mutex
 	open map[string]*pgxpool.Pool
 }
 
-// kept are those to the databases that were made here.
+// kept are the pools of the databases that this process has created.
 var kept = pools{open: map[string]*pgxpool.Pool{}}
 
 func (p *pools) of(url string) *pgxpool.Pool {

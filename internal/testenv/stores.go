@@ -9,25 +9,25 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// Stores are stores of one configuration, each of a database of its own. A test has one for itself while it runs, and the
-// next one finds it empty: that takes less than a new database, whose connections begin with empty caches.
+// Stores are stores with one configuration, each with a database of its own. A test has one to itself while it runs,
+// and the next test gets it empty. That is faster than a new database, whose connections begin with empty caches.
 //
-// A test that changes the schema takes a database of its own, and so does one that leaves somebody at work behind.
+// A test that changes the schema, or leaves goroutines running, takes a database of its own.
 type Stores struct {
-	Config store.Config // without time-outs, it has those of the shared store
+	Config store.Config // unset time-outs default to the shared store's
 
 	mu   sync.Mutex
 	free []sharedDatabase
 }
 
-// Take returns an empty, migrated database for this test alone, and its store, whose configuration is not changed.
+// Take returns an empty, migrated database for this test alone, and its store. Its configuration must not be changed.
 func (s *Stores) Take(t T) (url string, st *store.Store) {
 	t.Helper()
 	d, err := s.take()
 	Check(t, err)
 	Finally(t, func() error {
 		if t.Failed() {
-			return nil // who knows who is still at work
+			return nil // other users may still be connected
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), cleanupTime)
 		defer cancel()
@@ -57,7 +57,7 @@ func (s *Stores) take() (sharedDatabase, error) {
 	return p.open(s.Config)
 }
 
-// emptySQL deletes what tests write, as TRUNCATE takes a hundred times as long. Rows that the migrations made are as they were.
+// emptySQL deletes the rows of tests: TRUNCATE takes a hundred times as long. It keeps the rows of the migrations.
 const emptySQL = `DO $$ DECLARE name text; BEGIN
 	PERFORM set_config('application_name', 'sendquota', true); -- Forge follows only others
 	FOR name IN SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace

@@ -14,9 +14,8 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// newSeed returns what a Postgres of tests holds: a migrated database that new ones
-// are copied from. Its name says what the migrations are, and the day, since its
-// partitions lie around now.
+// newSeed returns the initial content of a Postgres for tests: a migrated database to copy. Its name contains the hash
+// of the migrations and the day, because its partitions lie around now.
 func newSeed() (devstack.Seed, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, partsSQL)
@@ -70,8 +69,8 @@ func makeTemplate(ctx context.Context, server, name string) error {
 	return nil
 }
 
-// partsSQL makes partitions for what tests forge that was to be sent, or was sent, before now or will be later. Programs make others
-// when they need them.
+// partsSQL creates partitions for pushes and sends in the past and future that tests forge. Programs create others when
+// they need them.
 const partsSQL = `SELECT make_partitions('pushes', now() - interval '1 weeks', now() + interval '1 weeks'), make_partitions('sends', now() - interval '2 days', now())`
 
 func migrate(ctx context.Context, url string) error {

@@ -1,8 +1,7 @@
-// Package testenv is the harness of tests, benchmarks and chaos: real Postgres
-// and Redis servers, found or started by devstack when they are first asked for;
-// installations of sendquota, whose programs run as child processes; a push
-// provider that remembers what it got; and the main function and the report of
-// progress of programs that are not tests. It is for tests only.
+// Package testenv is the harness of tests, benchmarks and chaos: real Postgres and Redis servers, found or started by
+// devstack on first use; installations of sendquota, whose programs run as child processes; a push provider that
+// records its requests; and the main function and the progress report of programs that are not tests. It is for tests
+// only.
 //
 // A package whose tests need servers hands its TestMain over:
 //
@@ -48,8 +47,7 @@ var servers = NewServers(devstack.Config{
 	Progress:    os.Stderr,
 })
 
-// Servers are one Postgres and one Redis. Each is started when it is first asked
-// for. A failure is kept: later calls fail at once.
+// Servers are one Postgres and one Redis. Each is started on first use. A failure is kept: later calls fail at once.
 type Servers struct {
 	postgres func() (*postgres, error)
 	redis    func() (*indexes, error)
@@ -57,7 +55,7 @@ type Servers struct {
 	closers  []func() error // of those that were started
 }
 
-// NewServers returns servers that are found or started as devstack is told.
+// NewServers returns servers that are found or started by a devstack.Config.
 func NewServers(c devstack.Config) *Servers {
 	s := new(Servers)
 	s.postgres = sync.OnceValues(func() (*postgres, error) {
@@ -83,9 +81,8 @@ func (s *Servers) onClose(f func() error) {
 	s.closers = append(s.closers, f)
 }
 
-// Main runs the tests of a package, stops the servers that they asked for and
-// ends the process. What all tests need is set up first; what that has registered
-// with Cleanup follows the tests.
+// Main runs the tests of a package, stops the servers that they used and ends the process. It calls setup first; the
+// cleanups of setup run after the tests.
 func Main(m *testing.M, setup ...func(t T)) {
 	IgnoreServices()
 	code := 1
@@ -102,7 +99,7 @@ func Main(m *testing.M, setup ...func(t T)) {
 	os.Exit(code)
 }
 
-// IgnoreServices takes DATABASE_URL and REDIS_URL out of the environment, and says so: what a test runs must not reach the
+// IgnoreServices removes DATABASE_URL and REDIS_URL from the environment, and reports it: tests must not reach the
 // servers of services.
 func IgnoreServices() {
 	_, left := devstack.WithoutServices(os.Environ())
@@ -151,10 +148,9 @@ func OwnRedis(t T) *devstack.Server {
 	return own(t, devstack.StartRedis, devstack.Config{})
 }
 
-// OwnPostgres starts a Postgres for this test alone, which the test may kill,
-// pause and restart. Its URL names a migrated database. It is stopped when
-// the test ends. What it acknowledged survives that it is killed. It takes settings in
-// the form "name=value".
+// OwnPostgres starts a Postgres for this test alone, which the test may kill, pause and restart. Its URL names a
+// migrated database. It is stopped when the test ends. Acknowledged writes survive a kill. settings have the form
+// "name=value".
 func OwnPostgres(t T, settings ...string) *devstack.Server {
 	t.Helper()
 	seed, err := newSeed()
@@ -168,10 +164,8 @@ func OwnPostgres(t T, settings ...string) *devstack.Server {
 	return s
 }
 
-// PgBouncer starts a PgBouncer in transaction mode in front of the Postgres of a
-// URL, for this test alone, with so many connections to each database. It takes
-// settings of PgBouncer in the form "name = value". It is stopped when the test
-// ends.
+// PgBouncer starts a PgBouncer in transaction mode in front of the Postgres of a URL, for this test alone. connections
+// is the size of its pool for each database. settings have the form "name = value". It is stopped when the test ends.
 func PgBouncer(t T, postgres string, connections int, settings ...string) *devstack.Server {
 	t.Helper()
 	return own(t, func(ctx context.Context, c devstack.Config) (*devstack.Server, error) {
@@ -190,7 +184,7 @@ func own(t T, start func(context.Context, devstack.Config) (*devstack.Server, er
 	return s
 }
 
-// FreeAddr returns a loopback address on which nothing listens now.
+// FreeAddr returns a loopback address without a listener.
 func FreeAddr(t T) string {
 	t.Helper()
 	addr, err := process.FreeAddr()
@@ -198,7 +192,7 @@ func FreeAddr(t T) string {
 	return addr
 }
 
-// Proxy starts a proxy to the server of a URL, and returns the URL through that.
+// Proxy starts a proxy to the server of a URL, and returns the URL through it.
 func Proxy(t T, server string) (p *faultproxy.Proxy, through string) {
 	t.Helper()
 	u, err := url.Parse(server)

@@ -1,7 +1,7 @@
-// Command fetch fetches the files of others that the locks in the given folders name, with npm, and writes them there.
+// Command fetch downloads with npm the third-party files that are listed in the locks of the given folders.
 //
-// A file whose hash differs from the lock's is an error. A hash that is "-" in the lock is filled in: so a new version
-// is a line with that version and no hash yet, which is read again in the change that it makes.
+// A file with another hash than in the lock is an error. A hash "-" in the lock is filled in: for a new version, write
+// its line without a hash, and review the hash in the resulting change.
 package main
 
 import (
@@ -55,7 +55,7 @@ func run(folders []string) error {
 	return nil
 }
 
-// download returns the files of a package. npm checks that it is what was published.
+// download returns the files of a package. npm verifies their integrity.
 func download(spec string) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "assets-")
 	if err != nil {

@@ -22,8 +22,8 @@ type Proxy struct {
 	mu       sync.Mutex
 	clients  map[net.Conn]bool
 	texts    []string // a reply that contains one of these is dropped
-	left     int      // so many times
-	lost     int      // so many were
+	left     int      // how many more replies to drop
+	lost     int      // dropped replies
 	deafened bool     // all replies are dropped
 	severed  bool     // no connection gets through
 }
@@ -39,14 +39,14 @@ func New(server string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is the address on which the proxy listens, host:port.
+// Addr returns the address of the proxy, host:port.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
 // Close accepts no more connections. Open ones stay.
 func (p *Proxy) Close() error { return p.listener.Close() }
 
-// Lose drops the next so many replies that contain one of the texts, and ends
-// the connection of each. Postgres ends a command tag with a zero byte.
+// Lose drops the next replies that contain one of the texts, up to a number, and ends the connection of each. Postgres
+// ends a command tag with a zero byte.
 func (p *Proxy) Lose(times int, texts ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Proxy) Lost() int {
 	return p.lost
 }
 
-// LoseAll drops every reply for so long, and then cuts all connections.
+// LoseAll drops every reply for a duration, and then cuts all connections.
 func (p *Proxy) LoseAll(d time.Duration) {
 	p.set(&p.deafened, true)
 	time.Sleep(d)

@@ -50,7 +50,7 @@ func (c *Conn) Heads() int { return int(c.heads.Load()) }
 // Pings returns how many PING frames came.
 func (c *Conn) Pings() int { return int(c.pings.Load()) }
 
-// Ended says whether the client has ended the connection, or the server.
+// Ended reports whether the client or the server has ended the connection.
 func (c *Conn) Ended() bool { return c.ended.Load() }
 
 // FallSilent keeps the connection open, as a dead one is: frames are read, and

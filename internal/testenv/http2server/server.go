@@ -1,6 +1,5 @@
-// Package http2server is an HTTP/2 server for tests that says exactly the frames
-// that a test wants: the one of net/http can neither name the last stream of a
-// GOAWAY, nor refuse a stream, nor change its settings.
+// Package http2server is an HTTP/2 server for tests that sends exactly the frames that a test wants. The server of
+// net/http can neither name the last stream of a GOAWAY, nor refuse a stream, nor change its settings.
 package http2server
 
 import (
@@ -109,7 +108,7 @@ func (s *Server) got(r Request) {
 	}
 }
 
-// Conns returns the connections in the order in which they came.
+// Conns returns the connections in the order of their arrival.
 func (s *Server) Conns() []*Conn {
 	s.mu.Lock()
 	defer s.mu.Unlock()

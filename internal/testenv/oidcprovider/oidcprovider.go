@@ -1,5 +1,5 @@
-// Package oidcprovider is an OpenID Connect provider for tests. It asks nobody for a password, and trusts nothing else: it speaks the
-// code flow and demands PKCE, a state and a nonce.
+// Package oidcprovider is an OpenID Connect provider for tests. It requires no password and is strict about the
+// protocol: it supports the code flow and demands PKCE, a state and a nonce.
 package oidcprovider
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// Provider has one client, whose id is sq and whose secret is hush. Its fields are changed only while no browser is there.
+// Provider has one client with the id sq and the secret hush. Change its fields only while no browser is active.
 type Provider struct {
 	*httptest.Server // its URL is the issuer
 
@@ -35,7 +35,7 @@ type Provider struct {
 	codes  map[string]grant
 }
 
-// grant is what a code is for.
+// grant is the request that a code was issued for.
 type grant struct{ challenge, nonce, redirect string }
 
 // New starts a provider, until the end of the test.
@@ -63,7 +63,7 @@ func New(t testenv.T) *Provider {
 	return p
 }
 
-// SignWith has the provider sign with a key, which need not be the one that it names.
+// SignWith makes the provider sign with a key, which may differ from the one that it publishes.
 func (p *Provider) SignWith(private *rsa.PrivateKey) {
 	var err error
 	if p.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: jose.JSONWebKey{Key: private, KeyID: "k1"}}, nil); err != nil {

@@ -13,8 +13,8 @@ import (
 // oldestPostgres is the lowest major version that sendquota works with.
 const oldestPostgres = 15
 
-// places is where servers may be found on a machine.
-type places struct {
+// searchPaths lists where programs may be on a machine.
+type searchPaths struct {
 	postgresFolders []string // patterns of folders, besides PATH
 	redisFolders    []string
 	pgbouncer       []string // paths
@@ -22,8 +22,8 @@ type places struct {
 	policyFile      string   // see denyServiceStart
 }
 
-func usualPlaces() *places {
-	return &places{
+func usualPaths() *searchPaths {
+	return &searchPaths{
 		postgresFolders: []string{
 			"/usr/lib/postgresql/*/bin",
 			"/usr/pgsql-*/bin",
@@ -45,7 +45,7 @@ func usualPlaces() *places {
 // PostgresPrograms returns the folder with the programs of the Postgres that
 // would be started, pg_dump and psql among them.
 func PostgresPrograms() (string, error) {
-	dir, err := usualPlaces().postgresBin(0)
+	dir, err := usualPaths().postgresBin(0)
 	if err != nil {
 		return "", err
 	}
@@ -54,12 +54,12 @@ func PostgresPrograms() (string, error) {
 }
 
 // RedisProgram returns the path of the Redis server that would be started. With --sentinel, it is a sentinel.
-func RedisProgram() (string, error) { return usualPlaces().redisBin() }
+func RedisProgram() (string, error) { return usualPaths().redisBin() }
 
 // postgresBin returns the folder with postgres and initdb: the one in PATH if
 // it is new enough, else the highest version. A major version other than 0
 // must match exactly, for data that exists can only be read by its own.
-func (p *places) postgresBin(major int) (string, error) {
+func (p *searchPaths) postgresBin(major int) (string, error) {
 	var seen []string
 	for _, dir := range p.postgresCandidates() {
 		have, err := postgresMajor(dir)
@@ -84,7 +84,7 @@ func (p *places) postgresBin(major int) (string, error) {
 
 // postgresCandidates lists folders that hold both programs, PATH first, then
 // by falling version.
-func (p *places) postgresCandidates() []string {
+func (p *searchPaths) postgresCandidates() []string {
 	var found []string
 	for _, pattern := range p.postgresFolders {
 		dirs, _ := filepath.Glob(pattern) // fails on a bad pattern only
@@ -129,7 +129,7 @@ func postgresMajor(dir string) (int, error) {
 
 // redisBin returns the path of a Redis server, or of Valkey, which speaks the
 // same protocol and reads the same settings.
-func (p *places) redisBin() (string, error) {
+func (p *searchPaths) redisBin() (string, error) {
 	for _, name := range []string{"redis-server", "valkey-server"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
