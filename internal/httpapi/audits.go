@@ -80,7 +80,7 @@ var auditsParams = pagesOf(100, "20", pageToken[pageParams](usualToken))
 
 // listAudits answers with a page of audits.
 func (a *api) listAudits(c *call) error {
-	return list(c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
+	return list(a, c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
 		page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
 		return page.Audits, orNowhere(page.Next), err
 	}, func(all []booking.Audit, next string) any {
