@@ -1,5 +1,5 @@
-# One image with one program, which is the API or the worker under another name; docker-compose.yml says which one runs.
-# It is built on this machine's processor for that of the image: docker buildx build --platform linux/amd64,linux/arm64 .
+# One image with one program, which runs the API or the worker by its name; docker-compose.yml chooses the name.
+# Cross-compile it for other processors: docker buildx build --platform linux/amd64,linux/arm64 .
 FROM --platform=$BUILDPLATFORM golang:1.26.8-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -7,7 +7,7 @@ COPY client/go.mod client/
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
 ARG TARGETOS TARGETARCH
-# What --version says: --build-arg VERSION=$(git describe --tags --always) --build-arg REVISION=$(git rev-parse HEAD)
+# The text of --version: --build-arg VERSION=$(git describe --tags --always) --build-arg REVISION=$(git rev-parse HEAD)
 ARG VERSION REVISION
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     build=github.com/sendquota/sendquota/internal/build && \
@@ -26,7 +26,7 @@ LABEL org.opencontainers.image.title="sendquota" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION"
 COPY --from=build /out/ /usr/local/
-# In numbers, so that Kubernetes sees that it is not root.
+# Use numbers, so that Kubernetes can check that it is not root.
 USER 65532:65532
 ENV SENDQUOTA_ADDR=0.0.0.0:8080
 EXPOSE 8080
