@@ -46,7 +46,7 @@ func wrong(text string) (faults []string) {
 		if !builds && !drops && !fills && !divides {
 			faults = append(faults, "without a transaction it must be one CREATE INDEX CONCURRENTLY IF NOT EXISTS one way, and one DROP INDEX CONCURRENTLY IF EXISTS the other; "+
 				"or one DO block that fills a table from rows that it locks FOR SHARE or FOR UPDATE, with a COMMIT after each portion, and then an ANALYZE; "+
-				"or one DO block that makes an index ON ONLY a table, and then that of each partition, with a COMMIT after each, one way, and one DROP INDEX IF EXISTS the other")
+				"or one DO block that makes an index ON ONLY a table, and then one on each partition, with a COMMIT after each, one way, and one DROP INDEX IF EXISTS the other")
 		}
 		return faults
 	}
