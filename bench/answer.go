@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// answer is what the load wants to know of an HTTP answer.
+// answer holds the parts of an HTTP answer that the load needs.
 type answer struct {
 	status int
 	start  []byte // of the body, at most startLength bytes; valid until the next read
@@ -104,7 +104,7 @@ func (a *answer) unexpected(status int) error {
 	return fmt.Errorf("answer %d, not %d: %s", a.status, status, a.start)
 }
 
-// accepted tells how many pushes an answer has accepted.
+// accepted returns the number of pushes that an answer has accepted.
 func (a *answer) accepted() int {
 	switch a.status {
 	case 201:

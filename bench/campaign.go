@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// campaignBookings is how many bookings each recipient of the campaign has before it. Under these rules, they are in the way of some
+// campaignBookings is the number of bookings of each recipient before the campaign. Under these rules they block about
 // two thirds of its pushes.
 const (
 	campaignBookings = 3
@@ -131,7 +131,7 @@ func p50AndP99(latencies []time.Duration) string {
 	return ms(testenv.Quantile(latencies, 0.5)) + ", " + ms(testenv.Quantile(latencies, 0.99))
 }
 
-// peakMemory is how many bytes of memory a process had at most, where the system tells it.
+// peakMemory returns the peak memory of a process in bytes, if the system reports it.
 func peakMemory(l *lab, p *process.Process) (bytes int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	l.check(err)

@@ -23,8 +23,7 @@ const ticks = 100
 // kthreadd is the parent of the kernel's own threads.
 const kthreadd = 2
 
-// cpu reads how much CPU time everything has used so far. Where there is no
-// /proc it knows nothing.
+// cpu reads the total CPU time of all processes. Without /proc it returns zeros.
 func (l *lab) cpu() usage {
 	kinds := map[int]string{os.Getpid(): "load", l.servers.RedisServer(l).Pid(): "redis"}
 	for _, p := range l.running {
@@ -68,7 +67,7 @@ func (l *lab) cpu() usage {
 	return u
 }
 
-// since is what was used between before and u.
+// since returns the usage between before and u.
 func (u usage) since(before usage) usage {
 	d := usage{}
 	for kind, seconds := range u {
@@ -77,7 +76,7 @@ func (u usage) since(before usage) usage {
 	return d
 }
 
-// plus is what was used in both of two spans of time.
+// plus returns the sum of the usage of two periods.
 func (u usage) plus(other usage) usage {
 	sum := usage{}
 	for _, part := range []usage{u, other} {
@@ -98,7 +97,7 @@ func share(seconds float64, d time.Duration) float64 {
 func (l *lab) settle() {
 	l.checkpoint()
 	const look = 300 * time.Millisecond
-	for ; l.patience > 0; l.patience -= look {
+	for ; l.settleTime > 0; l.settleTime -= look {
 		before := l.cpu()
 		testenv.Sleep(l, look)
 		if share(l.cpu().since(before)[strangers], look) < 0.1 {

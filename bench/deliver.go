@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// delivery is how fast a backlog was worked off.
+// delivery is the speed of draining a backlog.
 type delivery struct {
 	perSecond float64
 	cpu       usage
@@ -23,7 +23,7 @@ func measureDelivery(l *lab) {
 	var againstNaive, againstNoop pairs
 	used := map[string]usage{}
 	for n := range l.rounds {
-		a, b, c := l.deliverOurs(ours, provider), l.deliverNaive(theirs, provider), l.deliverNoop()
+		a, b, c := l.deliverOurs(ours, provider), l.deliverNaive(theirs, provider), noop{l}.deliver()
 		testenv.Say("  round %d: %s/s against the naive worker's %s/s and the no-op worker's %s/s", n+1, count(a.perSecond), count(b.perSecond), count(c.perSecond))
 		againstNaive.add(a.perSecond, b.perSecond)
 		againstNoop.add(a.perSecond, c.perSecond)
@@ -82,15 +82,14 @@ func (l *lab) workOff(s *service, provider providerClient, start func() *process
 	l.report.disturbed(share(d.cpu[strangers], time.Since(began)))
 	stop(worker)
 	l.check(once(provider.take(), l.backlog))
-	// Postgres is to look at the tables as they are when everything is delivered.
-	// Autovacuum does so at some time, most likely at such a one; the plans must not
-	// depend on when.
+	// Postgres must analyze the tables in the state after the delivery. Autovacuum does so at some time, most likely in
+	// that state; the plans must not depend on when.
 	s.exec("ANALYZE")
 	return d
 }
 
-func (l *lab) deliverNoop() delivery {
-	calls, cpu := l.drainNoop(l.backlog, time.Now())
+func (l noop) deliver() delivery {
+	calls, cpu := l.drain(l.backlog, time.Now())
 	byTime := func(a, b arrival) int { return a.at.Compare(b.at) }
 	took := slices.MaxFunc(calls, byTime).at.Sub(slices.MinFunc(calls, byTime).at)
 	return delivery{perSecond: float64(len(calls)) / took.Seconds(), cpu: cpu}

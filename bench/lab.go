@@ -18,7 +18,7 @@ import (
 // measurement fills one or more rows of the report.
 type measurement struct {
 	name    string
-	program string // whose profile tells where the time goes; empty: none's
+	program string // the program whose profile shows where the time goes; empty: none
 	run     func(l *lab)
 }
 
@@ -36,28 +36,27 @@ func measurements() []measurement {
 	}
 }
 
-// lab is where measurements are made: the servers, the programs, and the
-// processes that run now. Each system under test has a database and a Redis index
-// of its own: asynq's keys have no prefix that could keep systems apart.
+// lab holds the servers, the programs and the running processes of all measurements. Each system under test has a
+// database and a Redis index of its own: asynq's keys have no prefix that could keep systems apart.
 type lab struct {
 	testenv.T // of the running measurement
 	options
-	report   *report
-	servers  *testenv.Servers
-	postgres *pgx.Conn     // for statements outside of any system's database
-	redis    *redis.Client // for statements about the server as a whole
-	dir      string        // temporary
-	self     string        // path of this program
-	running  []*process.Process
-	sampler  int           // Postgres' process that answers what its other ones work on; 0: none
-	patience time.Duration // left for waiting until strangers are quiet
+	report     *report
+	servers    *testenv.Servers
+	postgres   *pgx.Conn     // for statements outside of any system's database
+	redis      *redis.Client // for statements about the server as a whole
+	dir        string        // temporary
+	self       string        // path of this program
+	running    []*process.Process
+	sampler    int           // Postgres' process that answers what its other ones work on; 0: none
+	settleTime time.Duration // left for waiting until strangers are quiet
 
-	recipients atomic.Int64 // numbers of recipients so far
+	recipients atomic.Int64 // the last number of a recipient
 }
 
 // measure makes all measurements that are asked for.
 func measure(t testenv.T, o options) *report {
-	l := &lab{T: t, options: o, patience: time.Minute, dir: t.TempDir()}
+	l := &lab{T: t, options: o, settleTime: time.Minute, dir: t.TempDir()}
 	l.open()
 	if o.rows > 0 {
 		l.make(measurement{"scale", "", measureScale})
@@ -89,8 +88,7 @@ func (l *lab) open() {
 	l.report = newReport(l)
 }
 
-// make makes one measurement. If it falls short, the same is run again for the
-// profiles, which tell where the time goes.
+// make makes one measurement. If it falls short, it runs again to record profiles, which show where the time goes.
 func (l *lab) make(m measurement) {
 	l.report.measuring = m.name
 	l.run(m)

@@ -43,7 +43,7 @@ func measureLateness(l *lab) {
 	s.proveExact("lateness", seconds*batchSize)
 }
 
-// late is how long after its promised time each push arrived.
+// late returns the lateness of each push after its promised time.
 func (s *sendquota) late(arrivals []arrival) (late []time.Duration) {
 	promised := map[string]time.Time{}
 	rows, err := s.db.Query(s.l.Context(), `SELECT id::text, send_at FROM pushes`)

@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// life is what a push costs in its life: from a single submit to the end of its only attempt.
+// life is the cost of a push in its life: from a single submit to the end of its only attempt.
 type life struct {
 	API, Worker, Postgres, Redis float64 // microseconds of processor time
 	WAL, Images                  float64 // bytes of write-ahead log: records, and at most as many of the pages' images behind a checkpoint
@@ -48,7 +48,7 @@ func (l *lab) measureLives(large, small *sendquota, provider providerClient) (on
 	return one
 }
 
-// lived is what one round took.
+// lived is the result of one round.
 type lived struct {
 	perSecond float64 // delivered
 	cpu       usage
@@ -101,7 +101,7 @@ func (l *lab) pageImages(on bool) {
 	}
 }
 
-// sizes are those of tables, in bytes.
+// sizes holds sizes of tables, in bytes.
 type sizes struct{ heap, indexes, sends float64 }
 
 func (s *sendquota) sizes() (now sizes) {

@@ -33,26 +33,32 @@ type limiter struct {
 	take func(ctx context.Context, subject string) error
 }
 
+// limitRace compares limiters, by their names: their decisions a second with many callers, and the times of a lone one.
+type limitRace struct {
+	*lab
+	many, lone map[string][]float64
+}
+
 // measureLimits compares our algorithms with two libraries of GCRA, which is
 // our leaky_bucket. All have as many callers, the same Redis, and clients of
 // the same settings.
 func measureLimits(l *lab) {
 	all, err := limiters(openRedis(l, l.servers.Redis(l), 64))
 	l.check(err)
-	many, lone := map[string][]float64{}, map[string][]float64{}
+	race := limitRace{l, map[string][]float64{}, map[string][]float64{}}
 	for n := range l.rounds + 1 {
 		for _, one := range all {
 			l.settle()
-			perSecond := l.ask(one, limitCallers, l.round*2/5)
+			perSecond := race.ask(one, limitCallers, l.round*2/5)
 			if n > 0 { // the first one warms up
-				many[one.name] = append(many[one.name], perSecond)
+				race.many[one.name] = append(race.many[one.name], perSecond)
 				testenv.Say("  round %d: %s %s/s", n, one.name, count(perSecond))
 			}
 		}
 		l.settle()
-		l.askAlone(all, l.round*2/5, lone)
+		race.askAlone(all, l.round*2/5)
 	}
-	l.reportLimits(many, lone)
+	race.report()
 }
 
 // limiters are ours and theirs.
@@ -89,9 +95,8 @@ func limiters(rdb *redis.Client) ([]limiter, error) {
 	}}), nil
 }
 
-// ask has so many callers ask for a while, each the next as soon as it has the
-// answer to the last.
-func (l *lab) ask(one limiter, callers int, d time.Duration) (perSecond float64) {
+// ask runs callers for a while. Each sends its next request when it has the answer to the previous one.
+func (l limitRace) ask(one limiter, callers int, d time.Duration) (perSecond float64) {
 	var asked atomic.Int64
 	g, ctx := errgroup.WithContext(l.Context())
 	began := time.Now()
@@ -111,9 +116,9 @@ func (l *lab) ask(one limiter, callers int, d time.Duration) (perSecond float64)
 	return float64(asked.Load()) / time.Since(began).Seconds()
 }
 
-// askAlone has one caller ask all limiters in turn, call by call, so that a slow moment
-// of the machine is one for all, and adds the median of each.
-func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]float64) {
+// askAlone calls all limiters by turns from one caller, so that a slow moment of the machine affects all, and adds the
+// median of each.
+func (l limitRace) askAlone(all []limiter, d time.Duration) {
 	took := map[string][]time.Duration{}
 	for began := time.Now(); time.Since(began) < d; {
 		for _, one := range all {
@@ -123,26 +128,27 @@ func (l *lab) askAlone(all []limiter, d time.Duration, medians map[string][]floa
 		}
 	}
 	for name, latencies := range took {
-		medians[name] = append(medians[name], float64(testenv.Quantile(latencies, 0.5)))
+		l.lone[name] = append(l.lone[name], float64(testenv.Quantile(latencies, 0.5)))
 	}
 }
 
-// reportLimits compares with the same algorithm first.
-func (l *lab) reportLimits(many, lone map[string][]float64) {
+// report compares with the same algorithm first.
+func (l limitRace) report() {
+	many, lone, report := l.many, l.lone, l.lab.report
 	for _, theirs := range []string{"redis_rate", "throttled"} {
-		l.report.compare(fmt.Sprintf("Speed limits, leaky_bucket against %s: the same algorithm, %d callers", theirs, limitCallers), pairs{many["leaky_bucket"], many[theirs]}, "decisions/s", 1)
+		report.compare(fmt.Sprintf("Speed limits, leaky_bucket against %s: the same algorithm, %d callers", theirs, limitCallers), pairs{many["leaky_bucket"], many[theirs]}, "decisions/s", 1)
 	}
 	for _, a := range ratelimit.Algorithms {
 		if a != ratelimit.LeakyBucket {
-			l.report.compare(fmt.Sprintf("Speed limits, %s against redis_rate (GCRA)", a), pairs{many[string(a)], many["redis_rate"]}, "decisions/s", 0)
+			report.compare(fmt.Sprintf("Speed limits, %s against redis_rate (GCRA)", a), pairs{many[string(a)], many["redis_rate"]}, "decisions/s", 0)
 		}
 	}
-	l.report.note("The limiters are called in the load's own process, by %d callers about %s subjects, through one client of 64 connections; ours gather what is asked at the same time in one pipeline.",
+	report.note("The limiters are called in the load's own process, by %d callers about %s subjects, through one client of 64 connections; ours gather what is asked at the same time in one pipeline.",
 		limitCallers, count(limitSubjects))
 	for _, a := range ratelimit.Algorithms {
-		l.report.compareTimes(fmt.Sprintf("Speed limits, %s against redis_rate: a lone caller, p50", a), pairs{lone[string(a)], lone["redis_rate"]}, 1.3)
+		report.compareTimes(fmt.Sprintf("Speed limits, %s against redis_rate: a lone caller, p50", a), pairs{lone[string(a)], lone["redis_rate"]}, 1.3)
 	}
-	l.report.note("A lone caller asks all limiters in turn, call by call. It had its decision from throttled after %s (p50).", micro(testenv.Quantile(lone["throttled"], 0.5)))
+	report.note("A lone caller asks all limiters in turn, call by call. It had its decision from throttled after %s (p50).", micro(testenv.Quantile(lone["throttled"], 0.5)))
 }
 
 // micro writes a time, in nanoseconds, in microseconds.

@@ -69,7 +69,7 @@ func readOptions() (options, error) {
 	flag.StringVar(&o.profile, "profile", "", "keep CPU profiles of api and worker in this `folder`; costs a few percent")
 	flag.BoolVar(&o.short, "short", false, "short rounds, for a first look")
 	flag.IntVar(&o.rounds, "rounds", 0, "rounds of each comparison; 3, or 1 if short")
-	flag.IntVar(&o.rows, "rows", 0, "compare a system that holds so many pushes with one of 10,000, and measure nothing else; -out then names a page with a part for the results")
+	flag.IntVar(&o.rows, "rows", 0, "compare a system with this number of pushes with one of 10,000, and measure nothing else; -out then names a page with a part for the results")
 	var names []string
 	for _, m := range measurements() {
 		names = append(names, m.name)

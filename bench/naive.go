@@ -11,11 +11,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The naive system is what one would write first: it looks into Redis and
-// decides in the caller, writes to Redis, writes to Postgres, and hands the
-// rest to asynq. It is not exact: two requests at once are both let through,
-// and a crash between any two of the writes leaves them in disagreement. Its
-// pools are as large as helps it.
+// The naive system is the obvious first design: it reads Redis and decides in the caller, writes to Redis, writes to
+// Postgres, and hands the rest to asynq. It is not exact: two requests at once are both accepted, and a crash between
+// any two of the writes leaves them inconsistent. Its pools have the size that suits it best.
 type naive struct {
 	service
 	database string // URL

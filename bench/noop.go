@@ -23,11 +23,14 @@ func runNoopWorker(t testenv.T) {
 	calls.listen(t)
 }
 
-// drainNoop puts n tasks into an empty queue and returns when a worker that
-// does nothing was called for each. The worker starts when all are there.
-func (l *lab) drainNoop(n int, at time.Time) (calls []arrival, cpu usage) {
+// noop is the system of asynq alone: its worker does nothing.
+type noop struct{ *lab }
+
+// drain puts n tasks into an empty queue and returns when the worker was called for each. The worker starts when all
+// are queued.
+func (l noop) drain(n int, at time.Time) (calls []arrival, cpu usage) {
 	redisURL := l.servers.Redis(l)
-	l.enqueueNoop(redisURL, n, at)
+	l.enqueue(redisURL, n, at)
 	before := l.cpu()
 	worker := providerClient{l.T, testenv.FreeAddr(l)}
 	process := l.startRole("no-op worker", "role-noop-worker", "REDIS_URL="+redisURL, "ADDR="+worker.addr)
@@ -39,8 +42,8 @@ func (l *lab) drainNoop(n int, at time.Time) (calls []arrival, cpu usage) {
 	return calls, cpu
 }
 
-// enqueueNoop makes tasks that are as large as our wake-ups.
-func (l *lab) enqueueNoop(redisURL string, n int, at time.Time) {
+// enqueue adds tasks with the size of our wake-ups.
+func (l noop) enqueue(redisURL string, n int, at time.Time) {
 	client := asynq.NewClientFromRedisClient(testenv.RedisClient(l, redisURL))
 	g, ctx := errgroup.WithContext(l.Context())
 	g.SetLimit(16)

@@ -25,7 +25,7 @@ func measurePolicy(l *lab) {
 	s.proveExact("policy", scoped.accepted+plain.accepted)
 }
 
-// scopedPolicy is quiet in two hours of the day that are not those of the pushes.
+// scopedPolicy has two quiet hours a day, at other times than the pushes.
 func scopedPolicy(now time.Time) policy.Document {
 	of := []string{"marketing", "news"}
 	rule := func(name string, limit int, r policy.Rule) policy.Rule {

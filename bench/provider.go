@@ -34,7 +34,7 @@ type arrival struct {
 // runProvider is the provider's process.
 func runProvider(t testenv.T) { new(provider).listen(t) }
 
-// listen serves until this process is told to stop.
+// listen serves until this process receives a signal to stop.
 func (p *provider) listen(t testenv.T) {
 	listener, err := net.Listen("tcp", os.Getenv("ADDR"))
 	testenv.Check(t, err)
@@ -150,7 +150,7 @@ func get(t testenv.T, url string) string {
 	return string(text)
 }
 
-// count tells how many pushes have arrived since they were last taken.
+// count returns the number of pushes that have arrived since the last take.
 func (c providerClient) count() int {
 	n, err := strconv.Atoi(get(c, c.url()+"count"))
 	testenv.Check(c, err)

@@ -6,10 +6,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// measureRefusals compares refused submits with accepted ones. The recipients
-// of the refused ones are those of the accepted ones just before, and ask for
-// the same minute again. They are warm: each was refused once before, which is
-// not measured.
+// measureRefusals compares refused submits with accepted ones. A refused submit repeats an accepted one just before,
+// for the same recipient and minute. The recipients are warm: each was refused once before, which is not measured.
 func measureRefusals(l *lab) {
 	s := l.newSendquota(nowhere)
 	sendAt := farAhead()

@@ -44,7 +44,7 @@ type row struct {
 	Name, Ours, Theirs, Ratio, Wanted, OK string
 }
 
-// cost is what a push took of the processors, by kind of process.
+// cost is the CPU time of a push, by kind of process.
 type cost struct {
 	Measurement, System string
 	pushes              int

@@ -7,8 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// lead is how long before its second a crowd of pushes is booked: more than
-// booking and arming it takes.
+// lead is how far ahead of its second a crowd of pushes is booked: longer than booking and arming take.
 const lead = 12 * time.Second
 
 // measureSameSecond has many pushes of as many recipients fall due in one
@@ -42,12 +41,12 @@ func measureSameSecond(l *lab) {
 	}
 	late := after(second, arrivals)
 	secondOfNoop := time.Now().Add(lead / 2).Truncate(time.Second)
-	noop, _ := l.drainNoop(l.backlog, secondOfNoop)
+	calls, _ := noop{l}.drain(l.backlog, secondOfNoop)
 	if first := testenv.Quantile(late, 0); first < 0 || early > 0 {
 		l.report.fault("same second: %d attempts began early, the first arrived %s before its time", early, -first)
 	}
 	name := fmt.Sprintf("%s pushes due at the same second", count(float64(l.backlog)))
-	theirs := after(secondOfNoop, noop)
+	theirs := after(secondOfNoop, calls)
 	ratio := float64(testenv.Quantile(late, 1)) / float64(testenv.Quantile(theirs, 1))
 	l.report.add(row{
 		measurement: l.report.measuring, Name: name, Ours: lateness(late), Theirs: lateness(theirs) + " (no-op worker)", Ratio: fmt.Sprintf("%.2f, of the last ones", ratio),

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// fewRows is the size with which a larger one is compared.
+// fewRows is the size of the small system in the comparison.
 const fewRows = 10_000
 
 // measureScale compares a system that holds very many pushes with one that holds few, in everything that a caller asks
@@ -35,9 +35,9 @@ func measureScale(l *lab) {
 		"The processors' time below is for each request instead of each push, and of a list for each list.")
 }
 
-// fill stores pushes of one tenant, over 60 days of which 30 have passed, for a tenth as many recipients. Of those that
-// have passed, one in a hundred each has failed, was canceled, or has expired; the others were sent. One in ten goes
-// through the channel sms, and one in a thousand through rare. One in ten thousand is of the category rare.
+// fill stores pushes of one tenant over 60 days, 30 of them past, for a tenth as many recipients. Of the past pushes,
+// one in a hundred each has failed, was canceled, or has expired; the others were sent. One in ten uses the channel
+// sms, and one in a thousand rare. One in ten thousand has the category rare.
 func (s *sendquota) fill(rows int) {
 	s.exec(`SELECT make_partitions(parent, now() - interval '5 weeks', now() + interval '5 weeks') FROM unnest('{pushes, sends}'::text[]) parent`)
 	s.exec(`
@@ -65,7 +65,7 @@ func (s *sendquota) fill(rows int) {
 	s.exec("VACUUM ANALYZE")
 }
 
-// ask is what a caller asks for.
+// ask is a kind of request.
 type ask struct {
 	name, unit   string
 	method, path string
@@ -76,7 +76,7 @@ type ask struct {
 
 const listPath = "/v1/pushes?"
 
-// asks are what a caller can ask for.
+// asks lists the kinds of requests.
 func asks() []ask {
 	all := []ask{
 		{"Submits, for new recipients", "submits/s", "POST", "/v1/pushes", pushBody(farAhead()), 256, 201},
@@ -112,8 +112,8 @@ func (l *lab) compareSizes(large, small *sendquota, a ask) {
 	l.report.measuring = was
 }
 
-// asked is the load of what a caller asks a system with so many pushes for: of a list, the pages up to the first one
-// with a push. Submits are for recipients that have nothing yet, everything else is for those that have pushes.
+// asked returns the load of a kind of request on a system of this size. For a list it is the pages up to the first one
+// with a push. Submits are for recipients without pushes, all other requests for recipients with pushes.
 func (s *sendquota) asked(a ask, rows int) *counted {
 	requests := []*request{newRequest(a.method, a.path, s.key, a.body)}
 	if strings.HasPrefix(a.path, listPath) && len(requests[0].spots) == 0 {

@@ -70,8 +70,7 @@ func (s *sendquota) stopWorker(p *process.Process) {
 	s.l.stop(p)
 }
 
-// proveExact compares the answers with the stored pushes, and has the audit look
-// for broken guarantees.
+// proveExact compares the answers with the stored pushes, and runs the audit.
 func (s *sendquota) proveExact(what string, accepted int) {
 	ok := s.holds(what, "pushes", accepted)
 	if o := s.Exec("sendquota", "audit"); o.Status != 0 {

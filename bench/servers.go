@@ -15,8 +15,8 @@ func openRedis(t testenv.T, url string, connections int) *redis.Client {
 	return testenv.RedisClient(t, url+"?pool_size="+strconv.Itoa(connections))
 }
 
-// sharedBuffers is how many megabytes Postgres gets for its pages: a quarter of the machine's memory, as its manual suggests, and
-// 4 GB at most.
+// sharedBuffers returns the size of Postgres' page cache in megabytes: a quarter of the machine's memory, as its manual
+// suggests, and at most 4 GB.
 func sharedBuffers() int {
 	const least, most = 128, 4096
 	text, err := os.ReadFile("/proc/meminfo")
@@ -57,7 +57,7 @@ func (l *lab) redisVersion() string {
 	return info.Item("Server", "redis_version")
 }
 
-// postgresVersion says which Postgres is measured.
+// postgresVersion returns the version of Postgres and its shared_buffers.
 func (l *lab) postgresVersion() string {
 	var version, buffers string
 	l.check(l.postgres.QueryRow(l.Context(), "SELECT current_setting('server_version'), current_setting('shared_buffers')").Scan(&version, &buffers))

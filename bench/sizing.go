@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// What a plan assumes. docs/scale.md says how to plan with other numbers.
+// The assumptions of a plan. docs/scale.md explains how to plan with other numbers.
 const (
 	peak     = 10   // times the mean of the day, in its busiest second
 	busy     = 0.6  // of the processors, in that second
-	keptDays = 30   // for which pushes are kept, and attempts too
+	keptDays = 30   // retention of pushes and attempts
 	cores    = 32   // of one Postgres
 	walPerS  = 250  // MB of write-ahead log a second that one Postgres can write and send to its standby
 	diskTB   = 10.0 // of one Postgres
 )
 
-// sizing is what a number of pushes a day needs.
+// sizing is the hardware for a number of pushes a day.
 type sizing struct {
 	Millions                     float64
 	Mean, Peak                   float64 // pushes a second
@@ -28,7 +28,7 @@ type sizing struct {
 	Databases                    float64
 }
 
-// For is what so many million pushes a day need.
+// For returns the hardware for a number of million pushes a day.
 func (one life) For(millions float64) sizing {
 	z := sizing{Millions: millions, Mean: millions * 1e6 / 86_400}
 	z.Peak = peak * z.Mean
@@ -42,10 +42,10 @@ func (one life) For(millions float64) sizing {
 	return z
 }
 
-// Disk is how many bytes of disk a push takes in all.
+// Disk returns the bytes of disk per push.
 func (one life) Disk() float64 { return one.Heap + one.Indexes + one.Sends }
 
-// Assumed says what the plans assume.
+// Assumed describes the assumptions of the plans.
 func (life) Assumed() string {
 	return fmt.Sprintf("a peak of %d times the mean, processors that are busy for %.0f %% then, pushes and attempts that are kept for %d days each (less than by default), and servers for Postgres with %d cores, %d MB of log a second and %.0f TB of disk",
 		peak, 100*busy, keptDays, cores, walPerS, diskTB)

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// profiled calls f, which adds rows to the report. If one falls short, the report also shows on which statements the
-// connections to the system's database worked meanwhile.
+// profiled calls f, which adds rows to the report. If one falls short, the report also lists the statements that kept
+// the connections to the system's database busy.
 func (l *lab) profiled(what string, s *sendquota, f func()) {
 	rows := len(l.report.Rows)
 	top := s.statements(f)

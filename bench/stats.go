@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// pairs are what two systems did in the rounds of a comparison.
+// pairs holds the results of two systems in the rounds of a comparison.
 type pairs struct{ ours, theirs []float64 }
 
 func (p *pairs) add(ours, theirs float64) {

@@ -10,13 +10,13 @@ import (
 // farAhead is a send time beyond the horizon, as most send times are.
 func farAhead() string { return inUTC(48 * time.Hour) }
 
-// inUTC is the second that comes after so long, as the API wants it.
+// inUTC returns the next full second after a delay, in the API's format.
 func inUTC(d time.Duration) string {
 	return time.Now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
-// warmUp is how long a system runs before it is measured: connections are
-// opened, statements prepared, plans made.
+// warmUp is the time that a system runs before its measurement: it opens connections, prepares statements and makes
+// plans.
 const warmUp = 2 * time.Second
 
 // counted is a load in rounds, and all that it was granted.
@@ -48,7 +48,7 @@ func (c *counted) round(l *lab, d time.Duration) float64 {
 	return t.perSecond(c.pushes)
 }
 
-// latency says how long a request took, in the median of the rounds.
+// latency returns the median of the rounds' request times.
 func (c *counted) latency() string {
 	return fmt.Sprintf("p50 %s, p99 %s", ms(testenv.Quantile(c.p50, 0.5)), ms(testenv.Quantile(c.p99, 0.5)))
 }

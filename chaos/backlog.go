@@ -39,8 +39,8 @@ func backlog(t testenv.T, l *lab) {
 	l.report.record("backlog", b.check())
 }
 
-// fallDue books pushes whose times, a window apart, have all passed when it
-// returns. One in twenty has expired by then.
+// fallDue books pushes a window apart, and returns when all of their times have passed. One in twenty has expired by
+// then.
 func (b *bundle) fallDue(pushes int) {
 	first := time.Now().Add(time.Duration(2+pushes/2000) * time.Second).Truncate(time.Second)
 	last := first.Add((perRecipient - 1) * backlogWindow)
@@ -106,7 +106,7 @@ func (l *lab) checkBacklog(b *bundle, back time.Time) {
 	took := last.Sub(back)
 	l.report.sometimes("backlog: sent", sent)
 	l.report.sometimes("backlog: expired, and said so", expired)
-	l.report.measured("backlog: %d due pushes drained in %s, of which the quota needs %s; the first of each of %d recipients left at %.0f/s",
+	l.report.measured("backlog: %d due pushes drained in %s, the quota alone needs %s; the first of each of %d recipients left at %.0f/s",
 		l.backlog, took.Round(100*time.Millisecond), needs, firsts, float64(firsts)/begin.Sub(first).Seconds())
 	l.report.measured("backlog: behind what its quota needs, a push left p50 %s, p99 %s, at most %s later", at(.5), at(.99), at(1))
 	if disordered > 0 {

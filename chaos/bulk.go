@@ -15,7 +15,7 @@ import (
 // else changes these pushes.
 const bulkName = "bulk-"
 
-// bulkSort is a bulk change, and the pushes for it: so many recipients have so many each, two seconds apart.
+// bulkSort is a bulk change and its pushes: a number of recipients with a number of pushes each, two seconds apart.
 type bulkSort struct {
 	name             string
 	recipients, each int
@@ -73,8 +73,8 @@ func (b *bundle) bulkWork(ctx context.Context, c *caller, rng *rand.Rand, _ int)
 }
 
 // endBulks waits until all bulk changes have ended, see await.
-func (b *bundle) endBulks(patience time.Duration) {
-	b.await(patience, `SELECT count(*) FROM bulk_changes WHERE ended_at IS NULL`)
+func (b *bundle) endBulks(timeout time.Duration) {
+	b.await(timeout, `SELECT count(*) FROM bulk_changes WHERE ended_at IS NULL`)
 }
 
 // settledBulk is a bulk change in Postgres, with its numbers.
@@ -138,7 +138,7 @@ func (j *findings) bulksHold() {
 	}
 }
 
-// bulkLineHolds compares what a bulk change says of a push with the push.
+// bulkLineHolds compares the outcome of a push in a bulk change with the push.
 func (j *findings) bulkLineHolds(c settledBulk, l bulkLine) {
 	r := j.facts.rows[l.Push]
 	want, times := l.Was, 0

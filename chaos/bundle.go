@@ -39,10 +39,10 @@ type rule struct {
 	window time.Duration
 }
 
-// The two shapes in which the programs share the work: transactions about a range of shards, and about one shard each.
+// The two ways to divide the work among the programs: transactions cover a range of shards, or one shard each.
 const fewLanes, everyShard = 4, push.Shards
 
-// config is what a bundle is made from.
+// config configures a bundle.
 type config struct {
 	name            string
 	database, redis string   // URLs; empty: in the servers that are shared
@@ -79,7 +79,7 @@ func (l *lab) setup(t testenv.T, c config) *bundle {
 	return b
 }
 
-// small is a bundle with short windows, in the servers that are shared. Its programs have few connections, of which each
+// small returns a bundle with short windows on the shared servers. Its programs have few connections, because each
 // costs a small machine a tenth of a second.
 func small(name string, lanes int) config {
 	return config{
@@ -145,16 +145,16 @@ func (b *bundle) flush() {
 }
 
 // settle waits until every push that is due before a time has ended, see await.
-func (b *bundle) settle(before time.Time, patience time.Duration) (left int) {
-	return b.await(patience, `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before)
+func (b *bundle) settle(before time.Time, timeout time.Duration) (left int) {
+	return b.await(timeout, `SELECT count(*) FROM pushes WHERE status IN ('scheduled', 'sending') AND send_at < $1`, before)
 }
 
-// await waits until a query counts nothing, and returns what it counted last. It gives up after a time in which
-// nothing at all went on: how fast a machine is decides nothing.
-func (b *bundle) await(patience time.Duration, count string, args ...any) (left int) {
+// await waits until a query returns 0, and returns the last result. It gives up after a time without any progress, so
+// the speed of the machine does not matter.
+func (b *bundle) await(timeout time.Duration, count string, args ...any) (left int) {
 	conn := testenv.Connect(b, b.Database)
 	went := b.wentOn(conn)
-	for deadline := time.Now().Add(patience); ; testenv.Sleep(b, 50*time.Millisecond) {
+	for deadline := time.Now().Add(timeout); ; testenv.Sleep(b, 50*time.Millisecond) {
 		testenv.Check(b, conn.QueryRow(b.Context(), count, args...).Scan(&left))
 		if left == 0 {
 			return 0
@@ -164,7 +164,7 @@ func (b *bundle) await(patience time.Duration, count string, args ...any) (left 
 			if went = b.wentOn(conn); went == before {
 				return left
 			}
-			deadline = time.Now().Add(patience)
+			deadline = time.Now().Add(timeout)
 		}
 	}
 }

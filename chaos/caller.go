@@ -22,7 +22,7 @@ func (b *bundle) newCaller() *caller {
 	return &caller{b: b, key: b.Key, http: &http.Client{Timeout: 8 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 4}}}
 }
 
-// answer is what an API said.
+// answer is an answer of an API.
 type answer struct {
 	status   int
 	replayed bool
@@ -82,7 +82,7 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 	return a, nil
 }
 
-// later tells of answers that ask for the request to be made again.
+// later reports whether an answer asks the caller to repeat the request.
 func later(status int) bool {
 	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 }
@@ -132,8 +132,8 @@ func (c *caller) submitBrief(ctx context.Context, recipient, channel, key string
 	c.book(ctx, op{Recipient: recipient, Channel: channel, Key: key, At: at.UTC(), Brief: true}, body)
 }
 
-// book submits a body. With a key it insists; without one it cannot, and may
-// never learn what became of the push.
+// book submits a body. With a key it repeats the request until it has an answer; without one it cannot, and may never
+// learn the outcome.
 func (c *caller) book(ctx context.Context, o op, body object) op {
 	o.Kind, o.Began = submitted, time.Now()
 	a, tries := answer{}, 1

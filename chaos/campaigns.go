@@ -20,15 +20,15 @@ type settledCampaign struct {
 // campaignLine is a recipient of a campaign.
 type campaignLine struct{ Campaign, Recipient, Outcome, Push string }
 
-// What is done with a campaign while it runs.
+// The actions on a running campaign.
 const (
 	leftAlone    = "left alone"
 	pausedOnce   = "paused"
 	canceledOnce = "canceled"
 )
 
-// startCampaigns makes a campaign of each sort, each for so many recipients of its own, and starts them. They are due in a few seconds, those that are to be
-// paused or canceled later than the other one.
+// startCampaigns creates and starts a campaign of each sort, each with a number of recipients of its own. They are due
+// in a few seconds; the ones to pause or cancel are due later.
 func (b *bundle) startCampaigns(recipients int) (ids map[string]string) {
 	ids = map[string]string{}
 	c := b.newCaller()
@@ -62,14 +62,14 @@ func (c *caller) act(ctx context.Context, campaign, action string) {
 }
 
 // endCampaigns pauses and resumes one campaign and cancels another one, and waits until all have ended, see await.
-func (b *bundle) endCampaigns(ids map[string]string, patience time.Duration) {
+func (b *bundle) endCampaigns(ids map[string]string, timeout time.Duration) {
 	c := b.newCaller()
 	b.await(5*time.Second, `SELECT count(*) FROM campaigns WHERE status = 'starting' AND name = $1`, pausedOnce)
 	c.act(b.Context(), ids[pausedOnce], "pause")
 	b.await(5*time.Second, `SELECT count(*) FROM campaigns WHERE status = 'pausing'`)
 	c.act(b.Context(), ids[canceledOnce], "cancel")
 	c.act(b.Context(), ids[pausedOnce], "resume")
-	b.await(patience, `SELECT count(*) FROM campaigns WHERE ended_at IS NULL`)
+	b.await(timeout, `SELECT count(*) FROM campaigns WHERE ended_at IS NULL`)
 }
 
 // readCampaigns reads what campaigns have done.
@@ -84,8 +84,8 @@ func (f *facts) readCampaigns(b *bundle, conn *pgx.Conn) {
 	testenv.Check(b, err)
 }
 
-// campaignsHold is I9: every campaign ends, everybody in it is decided once and has one push if they were booked, and its numbers add up.
-// Pushes that no line has are found by I5.
+// campaignsHold checks I9: every campaign ends, every recipient is decided once and has one push if it was booked, and
+// the counts add up. I5 finds pushes without a line.
 func (j *findings) campaignsHold() {
 	type numbers struct{ audience, booked, dropped, sent, failed, expired, canceled int }
 	counted, pushes := map[string]*numbers{}, map[string]bool{}
@@ -106,7 +106,7 @@ func (j *findings) campaignsHold() {
 		case "booked":
 			p, ok := j.facts.rows[l.Push]
 			if !ok || p.Recipient != l.Recipient || pushes[l.Push] {
-				j.broken("I9", "push %s of %s is not in Postgres, or that of two recipients", l.Push, l.Recipient)
+				j.broken("I9", "push %s of %s is not in Postgres, or belongs to two recipients", l.Push, l.Recipient)
 			}
 			pushes[l.Push] = true
 			n.booked++

@@ -37,8 +37,7 @@ func (b *bundle) check() *findings {
 	return j
 }
 
-// compare compares what callers were told, what Postgres holds and what the
-// provider got.
+// compare compares the answers to callers, the rows of Postgres and the requests to the provider.
 func (j *findings) compare() {
 	j.nothingIsLost()
 	j.nothingIsMadeUp()
@@ -54,7 +53,7 @@ func (j *findings) compare() {
 	j.upkeepHolds()
 }
 
-// nothingIsLost is I1: every accepted push has ended, and says why.
+// nothingIsLost checks I1: every accepted push has ended, with a reason.
 func (j *findings) nothingIsLost() {
 	for _, o := range j.facts.ops {
 		if o.Kind != submitted || o.Status != 201 {
@@ -70,13 +69,13 @@ func (j *findings) nothingIsLost() {
 		case r.Status == "expired" && !o.Brief:
 			j.broken("I1", "push %s of %s, for %s, was forgotten until it expired at %s", r.ID, r.Recipient, stamp(r.SendAt), stamp(r.ExpiresAt))
 		case (r.Status == "failed" || r.Status == "expired") && r.LastError == "":
-			j.broken("I1", "push %s of %s is %s and does not say why", r.ID, r.Recipient, r.Status)
+			j.broken("I1", "push %s of %s is %s without a reason", r.ID, r.Recipient, r.Status)
 		}
 	}
 }
 
-// nothingIsMadeUp is I5: every push in Postgres was accepted, or its caller had no
-// answer, or it is that of an occurrence, or of a recipient of a campaign.
+// nothingIsMadeUp checks I5: every push in Postgres was accepted, or its caller got no answer, or it belongs to an
+// occurrence or to a recipient of a campaign.
 func (j *findings) nothingIsMadeUp() {
 	known, unknown := map[string]bool{}, map[string]int{}
 	for _, o := range j.facts.ops {
@@ -95,7 +94,7 @@ func (j *findings) nothingIsMadeUp() {
 	}
 	for _, r := range j.facts.rows {
 		if !known[r.ID] && unknown[r.Recipient] == 0 {
-			j.broken("I5", "push %s of %s, for %s, is in Postgres, but no caller was told that it was accepted", r.ID, r.Recipient, stamp(r.SendAt))
+			j.broken("I5", "push %s of %s, for %s, is in Postgres, but was not accepted to any caller", r.ID, r.Recipient, stamp(r.SendAt))
 		}
 	}
 }
@@ -111,8 +110,8 @@ func (j *findings) ordersHold() {
 	}
 }
 
-// lag is the part of a window by which the provider's times may be late, for the
-// machine is busy. The audit is strict, by Postgres' clock.
+// lag is the part of a window that the provider's times may be late, because the machine is busy. The audit is strict,
+// by Postgres' clock.
 const lag = 4
 
 // windowsHold is I2, by brute force.

@@ -53,7 +53,7 @@ func recurring(spoil func(*facts)) func(*facts) {
 	}
 }
 
-// running adds a campaign of two to the facts, one of whom was sent the message and one refused, and then spoils them.
+// running adds a campaign with two recipients to the facts, one sent and one refused, and then corrupts them.
 func running(spoil func(*facts)) func(*facts) {
 	return func(f *facts) {
 		f.campaigns = []settledCampaign{{ID: "c", Name: pausedOnce, Status: "finished", Audience: 2, Booked: 1, Refused: 1, Sent: 1}}
@@ -77,8 +77,8 @@ func bulky(spoil func(*facts)) func(*facts) {
 	}
 }
 
-// upheld adds partitions to the facts, of which one was to go and is gone, one is needed although it is as old, and one is of now, and then
-// spoils them.
+// upheld adds partitions to the facts: one was dropped rightly, one as old is still needed, and one is current. It then
+// corrupts them.
 func upheld(spoil func(*findings)) func(*findings) {
 	return func(j *findings) {
 		now := time.Now()
@@ -130,7 +130,7 @@ func TestCheck_EachViolation(t *testing.T) {
 		{"nothing", "", func(*facts) {}},
 		{"accepted and gone", "I1: push p0", func(f *facts) { delete(f.rows, "p0") }},
 		{"never ended", "is still scheduled", edit("p0", func(r *row) { r.Status = "scheduled" })},
-		{"no reason", "does not say why", edit("p3", func(r *row) { r.LastError = "" })},
+		{"no reason", "without a reason", edit("p3", func(r *row) { r.LastError = "" })},
 		{"nobody asked", "I5: push p9", func(f *facts) { f.rows["p9"] = row{ID: "p9", Recipient: "bert", Status: "sent"} }},
 		{"nobody knows", "", func(f *facts) {
 			f.rows["p9"] = row{ID: "p9", Recipient: "bert", Status: "scheduled", SendAt: time.Now().Add(time.Hour)}
@@ -163,18 +163,18 @@ func TestCheck_EachViolation(t *testing.T) {
 			delete(f.rows, "s1")
 		})},
 		{"an occurrence without an end", "was begun and never ended", recurring(func(f *facts) { f.recurs[1].Outcome = "" })},
-		{"an occurrence without a reason", "does not say why", recurring(func(f *facts) { f.recurs[1].Outcome = "refused" })},
+		{"an occurrence without a reason", "without a reason", recurring(func(f *facts) { f.recurs[1].Outcome = "refused" })},
 		{"an occurrence without a record", "I8: schedule s has happened 2 times, and has 1 records", recurring(func(f *facts) { f.recurs = f.recurs[:1]; delete(f.rows, "s1") })},
 		{"an occurrence without its push", "push s1 of schedule s", recurring(func(f *facts) { delete(f.rows, "s1") })},
 		{"an occurrence with two pushes", "I5: push s2", recurring(func(f *facts) { r := f.rows["s1"]; r.ID = "s2"; f.rows["s2"] = r })},
-		{"a push of two occurrences", "that of two occurrences", recurring(func(f *facts) { f.recurs[1].Push = "s0" })},
+		{"a push of two occurrences", "belongs to two occurrences", recurring(func(f *facts) { f.recurs[1].Push = "s0" })},
 		{"an occurrence ahead of its time", "I8: push s1", recurring(func(f *facts) { f.recurs[1].At = f.recurs[1].At.Add(time.Second) })},
 		{"an occurrence that is not sent", "is still scheduled", recurring(func(f *facts) { r := f.rows["s1"]; r.Status = "scheduled"; f.rows["s1"] = r })},
 		{"a campaign", "", running(func(*facts) {})},
 		{"a campaign without an end", "I9: the campaign that is paused is still running", running(func(f *facts) { f.campaigns[0].Status = "running" })},
 		{"nobody decided", "I9: bert was never decided", running(func(f *facts) { f.lines[1].Outcome = "" })},
 		{"booked without a push", "I9: push p9 of anna is not in Postgres", running(func(f *facts) { f.lines[0].Push = "p9" })},
-		{"booked as another's push", "or that of two recipients", running(func(f *facts) { f.lines[1].Outcome, f.lines[1].Push = "booked", "p0" })},
+		{"booked as another's push", "or belongs to two recipients", running(func(f *facts) { f.lines[1].Outcome, f.lines[1].Push = "booked", "p0" })},
 		{"a recipient lost", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.lines = f.lines[:1] })},
 		{"numbers that do not add up", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Refused = 0 })},
 		{"counted as another end", "I9: the numbers of the campaign that is paused", running(func(f *facts) { f.campaigns[0].Sent, f.campaigns[0].Failed = 0, 1 })},

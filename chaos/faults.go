@@ -25,7 +25,7 @@ type fault struct {
 	do   func(ctx context.Context) error
 }
 
-// redisFaults are what can happen to Redis.
+// redisFaults lists the faults of Redis.
 func redisFaults(b *bundle, s *devstack.Server, p *faultproxy.Proxy) []fault {
 	client := testenv.RedisClient(b, s.URL+"?max_retries=-1")
 	tell := func(ctx context.Context, args ...any) error { return client.Do(ctx, args...).Err() }
@@ -71,8 +71,7 @@ func frozen(ctx context.Context, freeze, thaw func() error, d time.Duration) err
 	return thaw()
 }
 
-// postgresFaults are what can happen to Postgres. In a long run it is once in a
-// while silent for as long as an operation may meet.
+// postgresFaults lists the faults of Postgres. In a long run, one of them is a silence as long as in real operation.
 func postgresFaults(s *devstack.Server, p *faultproxy.Proxy, long bool) []fault {
 	silences := 0
 	return []fault{
@@ -128,7 +127,7 @@ func exhaust(ctx context.Context, url string, d time.Duration) error {
 	return nil
 }
 
-// processFaults are what can happen to the programs.
+// processFaults lists the faults of the programs.
 func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand) []fault {
 	one := func(ps []*program) *program { return ps[rng.IntN(len(ps))] }
 	end := func(s syscall.Signal, ps ...*program) (err error) {
@@ -159,7 +158,7 @@ func processFaults(apis, workers []*program, lease time.Duration, rng *rand.Rand
 	}
 }
 
-// outerFaults are what can happen to the provider and to the queue.
+// outerFaults lists the faults of the provider and of the queue.
 func outerFaults(b *bundle) []fault {
 	wakeUps := testenv.RedisClient(b, b.Redis)
 	return []fault{

@@ -14,7 +14,7 @@ const (
 	moved     = "move"
 )
 
-// op is what a caller asked for and was told, from the first try to the last.
+// op is a caller's request and its answer, from the first try to the last.
 type op struct {
 	Kind      string    `json:"kind"`
 	Recipient string    `json:"recipient"`

@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// lab is where everything happens: the programs, the servers that the parts
-// share, and the report.
+// lab holds the programs, the shared servers, and the report.
 type lab struct {
 	options
 	report   *report

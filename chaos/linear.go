@@ -12,11 +12,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// linearizable reports whether what callers were told about the bookings of
-// recipients, whose pushes are too far away to be sent, could have happened in
-// some order in which each operation took effect at one instant between its
-// begin and its end. One whose end is not known may have happened at any
-// time since, or not at all.
+// linearizable reports whether the answers about bookings of recipients are consistent with some order of the
+// operations, in which each took effect at one instant between its begin and its end. The pushes are too far ahead to
+// be sent. An operation with an unknown end may have happened at any time since its begin, or not at all.
 func linearizable(ops []op, rules []rule) (checked int, result porcupine.CheckResult) {
 	var history []porcupine.Operation
 	for _, o := range ops {
@@ -40,7 +38,7 @@ type place struct {
 	id string
 }
 
-// calendarModel says what each operation does to one recipient's calendar.
+// calendarModel models the effect of each operation on one recipient's calendar.
 func calendarModel(rules []rule) *porcupine.NondeterministicModel {
 	return &porcupine.NondeterministicModel{
 		Partition: byRecipient,

@@ -1,18 +1,15 @@
-// Command chaos proves the guarantees under faults. It builds the programs with
-// the points of the package failpoint in them, starts Postgres, Redis and a
-// provider of its own, breaks them in every way that a real operation meets, and
-// compares what callers were told, what Postgres holds and what the provider
-// got.
+// Command chaos proves the guarantees under faults. It builds the programs with the failpoints enabled, starts
+// Postgres, Redis and a provider of its own, and breaks them in every way that happens in real operation. Then it
+// compares the answers to callers, the rows of Postgres and the requests to the provider.
 //
 //	make chaos                 everything, about seven minutes
 //	make chaos DURATION=10m    a longer storm
 //	make chaos SEED=42         the choices of an earlier run again
 //
-// It has five parts. The sweep kills or freezes a process at every named point.
-// The mutants are programs that lack a gate, and must be caught. The backlog is what an
-// outage of the workers leaves behind. The storm breaks everything in turn
-// under load; another one does where each shard is a lane. Everything stays on loopback. It exits with 1 if a guarantee was
-// broken, or if a fault that belongs to the run was never met.
+// It has five parts. The sweep kills or freezes a process at every failpoint. The mutants are programs without a gate,
+// and must be caught. The backlog is the result of an outage of the workers. The storm breaks everything in turn under
+// load; another one runs with a lane for each shard. All servers listen on loopback. It exits with 1 if a guarantee was
+// broken, or if a fault that belongs to the run never happened.
 package main
 
 import (
@@ -36,7 +33,7 @@ func main() {
 	testenv.Program("chaos", chaos)
 }
 
-// part is one way to look for broken guarantees.
+// part is one way to search for broken guarantees.
 type part struct {
 	name string
 	run  func(t testenv.T, l *lab)
@@ -44,7 +41,7 @@ type part struct {
 
 var parts = []part{{"sweep", sweep}, {"mutants", mutants}, {"backlog", backlog}, {"storm", storm("storm", fewLanes)}, {"shards", storm("shards", everyShard)}}
 
-// scarce is how short a storm may be and still be expected to meet everything.
+// scarce is the shortest storm that is expected to cover everything.
 const scarce = time.Minute
 
 type options struct {
@@ -67,7 +64,7 @@ func readOptions() (options, error) {
 	flag.DurationVar(&o.duration, "duration", time.Minute, "how long the storm lasts")
 	flag.Uint64Var(&o.seed, "seed", 0, "of all choices; 0: another one in every run")
 	flag.IntVar(&o.hits, "hits", 3, "the sweep kills at the first to this arrival at every point")
-	flag.IntVar(&o.sample, "sample", 1, "the sweep and the mutants draw one of so many of their cases; 1: they run all")
+	flag.IntVar(&o.sample, "sample", 1, "the sweep and the mutants draw one case in this number; 1: they run all")
 	flag.IntVar(&o.backlog, "backlog", 50_000, "pushes that are due when the workers come back")
 	flag.BoolVar(&o.skew, "skew", true, "give workers clocks that are minutes apart; costs a build of everything, the standard library included")
 	flag.StringVar(&o.keep, "keep", filepath.Join(".local", "chaos"), "`folder` for the history, the provider's journal and the logs of a run that failed")

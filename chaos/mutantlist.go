@@ -1,8 +1,8 @@
 package main
 
-// mutant is a wrong version of the programs, without one of the checks on which the guarantees rest. Its story is a
-// course of events in which only that check prevents too many pushes, or lost ones. With the mutant the story must
-// break a guarantee, and be noticed; with the code as it is it must not.
+// mutant is a wrong version of the programs, without one check that the guarantees depend on. In its story only that
+// check prevents too many pushes, or lost ones. With the mutant the story must break a guarantee, and be noticed; with
+// the unchanged code it must not.
 type mutant struct {
 	name      string
 	program   string // api or worker
@@ -81,14 +81,14 @@ var allMutants = []mutant{{
 }, {
 	name:      "rearm-poll",
 	program:   "worker",
-	breaks:    "a lane that was armed and not looked at is neither armed again nor polled",
+	breaks:    "a lane that was armed and not swept is neither armed again nor polled",
 	mutations: append([]mutation{noRearming}, noPolling...),
 	story:     flushedQueue,
 	evidence:  []string{"still scheduled"},
 }, {
 	name:      "poll",
 	program:   "worker",
-	breaks:    "workers do not look at lanes without Redis, nor at those that are overdue",
+	breaks:    "workers poll no lanes without Redis, and no overdue lanes",
 	mutations: noPolling,
 	story:     frozenRedis,
 	evidence:  []string{"still scheduled"},
@@ -100,7 +100,7 @@ var allMutants = []mutant{{
 		{"internal/recurring/runner.go", "o.Schedule.ID, o.At.Unix())", "o.Schedule.ID, time.Now().UnixNano())"},
 	},
 	story:    dyingSubmit,
-	evidence: []string{"no caller was told"},
+	evidence: []string{"not accepted to any caller"},
 }}
 
 // noRearming arms what becomes due once, however long it has been due since.

@@ -136,8 +136,8 @@ func dyingSubmit(b *bundle, _ *caller) {
 	b.endSchedules(true, 15*time.Second)
 }
 
-// deafRedis gives places back while Redis cannot be told, and asks for them
-// when it can be asked: the cache alone would refuse them.
+// deafRedis gives places back while Redis cannot be reached, and requests them again when it can: the cache alone would
+// refuse them.
 func deafRedis(b *bundle, c *caller) {
 	rdb := testenv.RedisClient(b, b.Redis)
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
@@ -164,7 +164,7 @@ func changedPolicy(b *bundle, c *caller) {
 	}
 }
 
-// secondThoughts are those of recipients who opt out of what was booked for them.
+// secondThoughts makes recipients opt out of pushes that are already booked.
 func secondThoughts(b *bundle, c *caller) {
 	b.teams = b.newTeams()
 	for i := range 4 {

@@ -13,7 +13,7 @@ import (
 // overlay holds the texts that the compiler reads in place of files, by the files' paths.
 type overlay map[string]string
 
-// mutated returns an overlay with mutations of this module, at whose root it is run or below.
+// mutated returns an overlay with mutations of this module. It runs at or below the module's root.
 func mutated(ctx context.Context, mutations []mutation) (overlay, error) {
 	mod, err := goEnv(ctx, "GOMOD")
 	if err != nil {

@@ -83,7 +83,7 @@ func (p *program) process() *process.Process {
 	return p.all[len(p.all)-1]
 }
 
-// stop ends the program for good, cleanly.
+// stop ends the program permanently, cleanly.
 func (p *program) stop() error {
 	p.mu.Lock()
 	p.away = true

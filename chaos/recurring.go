@@ -29,18 +29,18 @@ func (b *bundle) startSchedules(n int) {
 			s.began, s.began, s.began + interval '1 minute', s.began, s.began
 		FROM tenants t CROSS JOIN generate_series(1, $1) n
 		CROSS JOIN LATERAL (SELECT date_trunc('second', clock_timestamp() - interval '59 seconds') + n * interval '1 second' AS began) s
-		WHERE t.name <> $2`, n, teamTenant) // recipients are told apart by their names
+		WHERE t.name <> $2`, n, teamTenant) // names distinguish recipients
 }
 
 // endSchedules ends all schedules, if wanted only after each has happened, and waits until what they have begun is
 // submitted, see await.
-func (b *bundle) endSchedules(happened bool, patience time.Duration) {
+func (b *bundle) endSchedules(happened bool, timeout time.Duration) {
 	const end = `UPDATE schedules SET next_at = NULL`
 	if happened {
-		b.await(patience, `SELECT count(*) FROM schedules WHERE done_at = began_at`)
+		b.await(timeout, `SELECT count(*) FROM schedules WHERE done_at = began_at`)
 	}
 	testenv.Exec(b, b.Database, end)
-	b.await(patience, `SELECT count(*) FROM schedule_runs WHERE outcome IS NULL`)
+	b.await(timeout, `SELECT count(*) FROM schedule_runs WHERE outcome IS NULL`)
 	testenv.Exec(b, b.Database, end) // those that ended meanwhile have a next time again
 }
 
@@ -69,11 +69,11 @@ func (j *findings) occurrencesHold() {
 		case r.Outcome == "":
 			j.broken("I8", "the occurrence of schedule %s at %s was begun and never ended", r.Schedule, stamp(r.At))
 		case r.Outcome != "submitted" && r.Reason == "":
-			j.broken("I8", "the occurrence of schedule %s at %s is %s and does not say why", r.Schedule, stamp(r.At), r.Outcome)
+			j.broken("I8", "the occurrence of schedule %s at %s is %s without a reason", r.Schedule, stamp(r.At), r.Outcome)
 		case r.Outcome == "submitted" && !ok:
 			j.broken("I8", "push %s of schedule %s at %s is not in Postgres", r.Push, r.Schedule, stamp(r.At))
 		case r.Outcome == "submitted" && twice:
-			j.broken("I8", "push %s is that of two occurrences of schedule %s", r.Push, r.Schedule)
+			j.broken("I8", "push %s belongs to two occurrences of schedule %s", r.Push, r.Schedule)
 		case r.Outcome == "submitted" && (p.Status == "scheduled" || p.Status == "sending"):
 			j.broken("I1", "push %s of schedule %s, for %s, is still %s", r.Push, r.Schedule, stamp(p.SendAt), p.Status)
 		case r.Outcome == "submitted" && p.SendAt.Before(r.At):

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// report is what a run has met and found.
+// report collects the events and the findings of a run.
 type report struct {
 	options
 	mu        sync.Mutex

@@ -51,8 +51,8 @@ func storm(name string, lanes int) func(t testenv.T, l *lab) {
 	}
 }
 
-// startAll starts two APIs and three workers. The clock of one worker is three
-// minutes ahead, that of another three minutes behind.
+// startAll starts two APIs and three workers. The clock of one worker is three minutes ahead, and the clock of another
+// three minutes behind.
 func (b *bundle) startAll() (apis, workers []*program) {
 	for n := range b.addrs {
 		apis = append(apis, b.startAPI(n))
@@ -148,7 +148,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.meet("pushes expired", number(rows, func(p row) bool { return p.Status == "expired" }))
 	r.meet("callers who never learned", number(f.ops, func(o op) bool { return !o.known() }))
 	if n := b.history.counted("no Retry-After"); n > 0 {
-		r.violate("%s: %d answers 429 and 503 did not say when to try again", b.name, n)
+		r.violate("%s: %d answers 429 and 503 had no time for the next try", b.name, n)
 	}
 	if n := b.history.counted("500"); n > 0 {
 		r.violate("%s: %d answers 500", b.name, n)
@@ -161,7 +161,7 @@ func (l *lab) events(b *bundle, f *facts) {
 	r.measured("%s: first attempts began p50 %s, p90 %s, p99 %s, at most %s after their second", b.name, at(.5), at(.9), at(.99), at(1))
 }
 
-// number counts the elements for which a condition holds.
+// number counts the elements that satisfy a condition.
 func number[E any](all []E, is func(E) bool) (n int) {
 	for _, one := range all {
 		n += count(is(one))

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// crash is one case of the sweep: what happens to which program.
+// crash is one case of the sweep: a fault at a point of a program.
 type crash struct {
 	how   string // kill or stop
 	point failpoint.Point
@@ -29,17 +29,17 @@ func (c crash) name() string {
 	return fmt.Sprintf("sweep-%d-%s", c.lanes, strings.NewReplacer("@", "-", ":", "-").Replace(c.String()))
 }
 
-// sweptSchedules is how many schedules become due in a case, one in each second.
+// sweptSchedules is the number of schedules that become due in a case, one in each second.
 const sweptSchedules = 5
 
-// sweptRecipients is how many recipients each campaign of a case has.
+// sweptRecipients is the number of recipients of each campaign in a case.
 const sweptRecipients = 40
 
-// atOnce is how many cases run at the same time for each core: they wait for half of it.
+// atOnce is the number of parallel cases per core: they wait for half of their time.
 const atOnce = 2
 
-// sweep lets a process die or freeze at every point, each in a bundle of its own
-// with the same work, and looks at what is left when everything has settled.
+// sweep kills or freezes a process at every point, each in a bundle of its own with the same work, and checks the
+// result when everything has settled.
 func sweep(t testenv.T, l *lab) {
 	var crashes []crash
 	for _, p := range failpoint.Points {
@@ -165,9 +165,8 @@ func (l *lab) crash(t testenv.T, c crash) (reached bool) {
 	return victim.said("at "+string(c.point)+",") > 0
 }
 
-// thaw looks for a program that has frozen itself, gives its work to another
-// one of its kind until the lease is over, and has it go on. The function that
-// it returns ends that.
+// thaw finds a program that has frozen itself, gives its work to another one of its kind until the lease is over, and
+// resumes it. The returned function stops that.
 func (b *bundle) thaw(victim *program, c crash) (end func()) {
 	if c.how != "stop" {
 		return func() {}
@@ -229,10 +228,10 @@ func (b *bundle) smallWork() {
 }
 
 // conclude waits until all has settled, and judges.
-func (b *bundle) conclude(patience time.Duration) {
-	b.settle(time.Now().Add(5*time.Minute), patience)
+func (b *bundle) conclude(timeout time.Duration) {
+	b.settle(time.Now().Add(5*time.Minute), timeout)
 	if b.upkeep != nil {
-		b.endUpkeep(2 * patience)
+		b.endUpkeep(2 * timeout)
 	}
 	b.lab.report.record(b.name, b.check())
 }

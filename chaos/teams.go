@@ -30,23 +30,23 @@ const (
 	calm  = "calm"
 )
 
-// newsRule is what every policy allows of news.
+// newsRule is the common rule of all policies for the category news.
 var newsRule = rule{2, 15 * time.Second}
 
-// era is a time in which something surely held, or surely did not.
+// era is a period when something certainly was in force, or certainly was not.
 type era struct {
 	from, until time.Time // until: zero while it lasts
 	holds       bool
 }
 
-// eras say of each thing that changes when it surely held.
+// eras records the eras of each thing that changes.
 type eras struct {
 	mu sync.Mutex
 	of map[string][]era
 	n  int // of the change
 }
 
-// change carries a change out. While it is under way, and after one that failed, nobody knows.
+// change makes a change. While it runs, and after a failed one, the state is unknown.
 func (e *eras) change(what string, holds bool, do func(n int) error) {
 	e.mu.Lock()
 	if of := e.of[what]; len(of) > 0 && of[len(of)-1].until.IsZero() {
@@ -73,7 +73,7 @@ func (e *eras) held(what string, from, until time.Time) (holds, certain bool) {
 	return false, false
 }
 
-// count is how many eras there were.
+// count returns the number of eras.
 func (e *eras) count() (n int) {
 	for _, of := range e.of {
 		n += len(of)
@@ -104,7 +104,7 @@ func (b *bundle) newTeams() *teams {
 	return t
 }
 
-// exec runs a statement that has an effect once, though nobody may learn of it.
+// exec runs a statement that takes effect once, even if its answer is lost.
 func (t *teams) exec(ctx context.Context, sql string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

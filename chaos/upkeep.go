@@ -12,7 +12,7 @@ import (
 
 const day = 24 * time.Hour
 
-// keptBriefly is how long pushes and sends are kept in the cases of the sweep about upkeep: no rule looks back so far.
+// keptBriefly is the retention of pushes and sends in the cases about upkeep: longer than any rule looks back.
 const keptBriefly = 7 * day
 
 // partitioned are the tables with partitions: of how long a time each is, and how long what is in it is kept there.
@@ -23,7 +23,7 @@ var partitioned = map[string]struct{ step, kept time.Duration }{
 	"audit_log":   {7 * day, keptBriefly},
 }
 
-// partition names that of a time.
+// partition returns the name of the partition of a time.
 func partition(table string, at time.Time) string {
 	return table + at.UTC().Truncate(partitioned[table].step).Format("_20060102")
 }
@@ -36,7 +36,7 @@ func endOf(name string) (end time.Time, kept time.Duration) {
 	return begin.Add(of.step), of.kept
 }
 
-// upkeep is what workers find to do besides pushes.
+// upkeep holds the expected results of the workers' upkeep.
 type upkeep struct {
 	began      time.Time
 	partitions map[string]bool // that there were when no worker ran, and those that were missing
@@ -97,14 +97,14 @@ func (b *bundle) orphanAudit(victim *program, c crash) {
 	testenv.Exec(b, b.Database, `UPDATE audit_pass SET owned_until = '-infinity'`)
 }
 
-// endUpkeep waits until the upkeep is done, for so long: all lanes have an owner, old partitions are gone, and a pass of the audit has
-// ended that began when all had settled. A worker that failed to make or to drop partitions, because the machine is busy, tries again in
-// ten minutes: another one begins at once.
-func (b *bundle) endUpkeep(patience time.Duration) {
+// endUpkeep waits for a limited time until the upkeep is done: all lanes have an owner, old partitions are gone, and a
+// pass of the audit has ended that began after everything had settled. A worker that failed to create or drop
+// partitions, because the machine is busy, tries again only in ten minutes; so a new worker is started.
+func (b *bundle) endUpkeep(timeout time.Duration) {
 	conn := testenv.Connect(b, b.Database)
 	var settled time.Time
 	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT clock_timestamp()`).Scan(&settled))
-	for deadline, failed := time.Now().Add(patience), 0; ; testenv.Sleep(b, 100*time.Millisecond) {
+	for deadline, failed := time.Now().Add(timeout), 0; ; testenv.Sleep(b, 100*time.Millisecond) {
 		var owned, audited bool
 		testenv.Check(b, conn.QueryRow(b.Context(), `
 			SELECT (SELECT count(*) FROM lanes WHERE owned_until > clock_timestamp()) >= $1, $2 OR EXISTS (SELECT FROM audits WHERE began_at > $3)`,
@@ -167,7 +167,7 @@ func (j *findings) upkeepHolds() {
 	j.partitionsHold()
 }
 
-// partitionsHold: of the partitions, those are gone that nobody needs, and no others.
+// partitionsHold checks that exactly the partitions that are no longer needed are gone.
 func (j *findings) partitionsHold() {
 	u, now := j.b.upkeep, time.Now()
 	for name := range u.partitions {

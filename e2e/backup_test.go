@@ -39,9 +39,8 @@ func shellIn(t *testing.T, dir, block string, env ...string) string {
 	return string(out)
 }
 
-// TestBackup_Restore does what docs/operations.md says: a dump of a database at
-// work becomes a new database, on which the programs run, and which sends
-// nothing again.
+// TestBackup_Restore follows docs/operations.md: a dump of a busy database becomes a new database. The programs run on
+// it, and send nothing twice.
 func TestBackup_Restore(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -83,7 +82,7 @@ func TestBackup_Restore(t *testing.T) {
 		t.Fatal(status)
 	}
 	future := submit(lost, "future", time.Hour)
-	// What is sent after the dump: no worker runs that could do it before.
+	// This is sent after the dump, because no worker runs before.
 	lost.stop(worker)
 	between := submit(lost, "between", 0)
 	shell(commands(t, "backup"))
@@ -118,8 +117,8 @@ func TestBackup_Restore(t *testing.T) {
 	b.wantAudited()
 }
 
-// TestBackup_RolesAsDocumented dumps and restores with the roles of docs/databases.md, none of which may make a database, as
-// docs/operations.md says for them: everything is there again, and the programs run on it.
+// TestBackup_RolesAsDocumented follows docs/operations.md with the roles of docs/databases.md, none of which may create
+// a database. It restores everything, and the programs run on it.
 func TestBackup_RolesAsDocumented(t *testing.T) {
 	t.Parallel()
 	postgres, err := devstack.PostgresPrograms()

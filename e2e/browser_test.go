@@ -20,8 +20,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// patience bounds each step in a browser: other tests keep the processors busy.
-const patience = 2 * time.Minute
+// stepTimeout bounds each step in a browser: other tests keep the processors busy.
+const stepTimeout = 2 * time.Minute
 
 // chromium is the one browser of this test binary, started when it is first asked for. Tests have windows of their own in
 // it, which share nothing.
@@ -132,7 +132,7 @@ func (w *window) allow(home string) {
 func (w *window) close() {
 	w.t.Helper()
 	// Events come in order: once this is answered, all that happened before is noted.
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	if _, err := chromedp.Run(ctx, chromedp.Evaluate[int]("1")); err != nil {
 		w.t.Errorf("the window answers no more: %v", err)

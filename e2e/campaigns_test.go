@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestCampaigns_CommandLine runs campaigns as somebody at a terminal does: each recipient gets the message once, and the exit
-// status says how it ended.
+// TestCampaigns_CommandLine runs campaigns from the command line: each recipient gets the message once, and the exit
+// status reports the outcome.
 func TestCampaigns_CommandLine(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

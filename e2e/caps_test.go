@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestTenantCaps_Operator: what the file says holds for all, and what the operator
-// says of a tenant goes before it, in all programs within a second.
+// TestTenantCaps_Operator checks that the operator's caps for a tenant override the file's in all programs within a
+// second.
 func TestTenantCaps_Operator(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -108,8 +108,8 @@ func credentials(t *testing.T, dir, web string) {
 	write(t, filepath.Join(dir, "apns.p8"), text(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)))
 }
 
-// TestChannels_All sends through each, over TLS that is verified, and tells of
-// a device that is gone. What a provider would refuse is not even booked.
+// TestChannels_All sends through each channel over verified TLS, and reports an unregistered device. A push that a
+// provider would refuse is not booked.
 func TestChannels_All(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -20,8 +20,8 @@ func run(t *testing.T, env []string, name string, args ...string) testenv.Output
 	return i.Exec(name, args...)
 }
 
-// TestCommandLine: --version and --help of every program, and what is no
-// command line, which is told from a command that failed.
+// TestCommandLine checks --version and --help of every program, and that a wrong command line has another exit status
+// than a failed command.
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
 	version := regexp.MustCompile(`^(api|worker|sendquota) v9\.9\.9-e2e \(revision 0123abc, go1\.[0-9.]+[^ ]*\)\n$`)
@@ -192,7 +192,7 @@ func TestDatabasePassword(t *testing.T) {
 			}
 		}
 	}
-	// What is wrong is told without the password, by whoever meets it.
+	// Every program reports the error without the password.
 	for _, password := range []string{first, first + "/@" + last + "%41", first + "%41@" + last, "12/" + first + "@x", "12?" + first + "=@" + last, first + "\n" + last, first + "/x?y=@" + last} {
 		for _, command := range []string{"sendquota migrate", "sendquota tenants list", "sendquota audit", "sendquota config check", "sendquota dev --dir " + t.TempDir(), "api healthcheck"} {
 			args := strings.Fields(command)

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// axisConfig has rules and quiet hours of which each shows on a time axis.
+// axisConfig has rules and quiet hours that are all visible on a time axis.
 const axisConfig = `
 policy:
   rules:
@@ -25,7 +25,7 @@ http: {drain: 0s}
 console: {enabled: true}
 `
 
-// holdEnter holds the enter key down for so long that the keyboard repeats it.
+// holdEnter holds the enter key down until the keyboard repeats it.
 func (w *window) holdEnter() {
 	w.t.Helper()
 	for i, kind := range []input.DispatchKeyEventType{"keyDown", "keyDown", "keyDown", "keyUp"} {
@@ -34,8 +34,9 @@ func (w *window) holdEnter() {
 	}
 }
 
-// TestConsole_AxisKeys walks from one free time to the next by the keyboard, along a day of a person with quiet hours and full rules, books where somebody else was
-// faster at first, moves a push to where there is no place, and cancels one after a look at what becomes free.
+// TestConsole_AxisKeys walks by keyboard from one free time to the next, along a day of a person with quiet hours and
+// full rules. It books where another user was faster at first, moves a push to a full time, and cancels one after a
+// preview of the freed times.
 func TestConsole_AxisKeys(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -115,11 +116,11 @@ func TestConsole_AxisKeys(t *testing.T) {
 	}
 	w.size(1280, 800)
 
-	// A page that stays open goes on to say how far its times are away.
+	// An open page keeps updating the distance of its times.
 	eval[string](w, `document.querySelector("td time").dateTime = new Date(Date.now() + 20.5 * 86400 * 1000).toISOString()`)
 	w.until(`document.querySelector("td time .distance").textContent === "in 20 d"`)
 
-	// Somebody else is faster.
+	// Another user is faster.
 	w.visit(axis + "&cursor=" + at(10, 10).UTC().Format(time.RFC3339))
 	w.said("A push of this kind finds a place here.")
 	book("Weather", "", at(10, 10))

@@ -42,8 +42,8 @@ func (w *window) download(selector, part string) (name, text string) {
 	return name, string(all)
 }
 
-// TestConsole_CampaignCanceled pauses a campaign that runs, has it go on, and cancels it after a look at what is given back, with the keyboard alone. Then others
-// have the places, and a file says what became of whom.
+// TestConsole_CampaignCanceled pauses a running campaign, resumes it, and cancels it after a preview, by keyboard
+// alone. Then its places are free for others, and a file lists the outcome of each recipient.
 func TestConsole_CampaignCanceled(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -65,7 +65,7 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 	one := b.started(client.NewCampaign{Name: "Winter sale", OnConflict: "defer"}, audience)
 	b.until("all others have it", func() bool { return len(b.provider.Arrivals()) == people-busy })
 	w := b.signIn("sender")
-	status := func(s string) { w.until(`document.querySelector("#progress .status")?.innerText === "` + s + `"`) } // no page is loaded anew
+	status := func(s string) { w.until(`document.querySelector("#progress .status")?.innerText === "` + s + `"`) } // without loading a page
 
 	w.visit("/console/campaigns/" + one.ID + "?tz=utc")
 	w.said("10 of 40 were sent it")
@@ -113,7 +113,7 @@ func TestConsole_CampaignCanceled(t *testing.T) {
 		t.Errorf("%s has %d lines:\n%s", name, len(lines), text)
 	}
 	if sent, canceled := strings.Count(text, ";sent;"), strings.Count(text, ";canceled;"); sent != people-busy || canceled != busy {
-		t.Errorf("the file tells of %d sent and %d canceled:\n%s", sent, canceled, text)
+		t.Errorf("the file lists %d sent and %d canceled:\n%s", sent, canceled, text)
 	}
 	if name, text := w.download("a", "as NDJSON"); name != "recipients.ndjson" || strings.Count(text, `"outcome":"canceled"`) != busy {
 		t.Errorf("%s:\n%s", name, text)

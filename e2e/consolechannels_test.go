@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Channels: one channel works, the provider of another one is not there, and the page says so in words. A test message goes
-// through the quota like any other push, and its page says what became of it.
+// TestConsole_Channels shows a working channel and one whose provider is down, in words. A test message goes through
+// the quota like any other push, and its page shows the outcome.
 func TestConsole_Channels(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

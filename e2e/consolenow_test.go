@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// highest is where a colour is highest in a picture, as a part of its height from above; 2: it is not there.
+// highest returns the top of a colour in a picture, as a part of its height from above; 2: the colour is missing.
 func highest(picture int, color string) string {
 	return fmt.Sprintf(`(() => {
 		const canvas = document.querySelectorAll(".plot canvas")[%d], brush = document.createElement("canvas").getContext("2d")
@@ -22,8 +22,8 @@ func highest(picture int, color string) string {
 	})()`, picture, color)
 }
 
-// TestConsole_Now watches how things stand while pushes are sent and refused: the numbers and the lines follow, and the page is never
-// loaded anew.
+// TestConsole_Now watches the current state while pushes are sent and refused: the numbers and the lines follow, and
+// the page is never reloaded.
 func TestConsole_Now(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -101,7 +101,7 @@ func TestConsole_Now(t *testing.T) {
 		t.Errorf("the focus went to %s", eval[string](w, "document.activeElement.outerHTML.slice(0, 200)"))
 	}
 	if eval[int](w, "window.loadedOnce ?? 0") != 1 {
-		t.Error("the page was loaded anew")
+		t.Error("the page was reloaded")
 	}
 	w.tabTo("summary:not(.menu *)")
 	w.press(kb.Enter)

@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/oidcprovider"
 )
 
-// TestConsole_OIDC signs somebody in with their company's account, on the page that they wanted to see and with the role of their groups.
-// Somebody of none of these groups is told so.
+// TestConsole_OIDC signs a user in with a company account, on the requested page and with the role of the user's
+// groups. A user in none of these groups gets an explanation.
 func TestConsole_OIDC(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -34,8 +34,9 @@ var pagePictures = map[string]string{
 	"/console/why": "why", "/console/settings/caps": "settings-caps", "/console/settings/users/{id}": "settings-user", "/console/settings/sessions": "settings-sessions",
 }
 
-// TestConsole_Pages opens every page of the console with something on it, in light and dark, wide and narrow, and by the keyboard. A page
-// that is added to the routes fails it until it is opened here. The stories tell what can be done on each, and take most pictures.
+// TestConsole_Pages opens every page of the console with some content, in light and dark, wide and narrow, and by the
+// keyboard. It fails for a new route until it opens its page. The stories show the actions of each page, and take most
+// pictures.
 func TestConsole_Pages(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

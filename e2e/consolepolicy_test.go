@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_PolicyVersions tries a rule as a shadow first, puts it in force when it is known what it refuses, and goes back to an older
-// version. What somebody else has changed meanwhile is not overwritten.
+// TestConsole_PolicyVersions tries a rule as a shadow, enforces it after its refusals are known, and goes back to an
+// older version. A concurrent change by another user is not overwritten.
 func TestConsole_PolicyVersions(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

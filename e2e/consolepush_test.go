@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_SubmitPush submits a push by the form: a time that is taken is refused and nothing typed is lost, the next free one is looked at, and
-// then booked.
+// TestConsole_SubmitPush submits a push by the form: a taken time is refused and keeps the input, the next free one is
+// previewed, and then booked.
 func TestConsole_SubmitPush(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -76,7 +76,7 @@ func TestConsole_SubmitPush(t *testing.T) {
 	b.wantAudited()
 }
 
-// TestConsole_OnePush moves a push to the next free time, and retries one that failed through the quota, after a look at what that would do.
+// TestConsole_OnePush moves a push to the next free time, and retries a failed one through the quota, after a preview.
 func TestConsole_OnePush(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -81,8 +81,8 @@ func TestConsole_Pushes(t *testing.T) {
 	b.wantAudited()
 }
 
-// TestConsole_Failures: what a provider refuses is told in groups with plain words, and a group is retried through the quota after a look
-// at what that would do. More than one step are taken one after the other without a click.
+// TestConsole_Failures groups what a provider refused, in plain words, and retries a group through the quota after a
+// preview. Several steps run one after the other without a click.
 func TestConsole_Failures(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

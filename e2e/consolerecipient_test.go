@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Recipient is what somebody does who looks for room for one more push to a person whose hour is full, with the keyboard
-// alone: books it there, drags another push, moves one without a mouse, and cancels one after a look at what becomes free.
+// TestConsole_Recipient finds room for one more push to a person whose hour is full, by keyboard alone: it books a push
+// there, drags another, moves one without a mouse, and cancels one after a preview of the freed times.
 func TestConsole_Recipient(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Viewer: somebody who may only look sees every page without a button that changes anything, and without addresses. What is
-// tried all the same is refused, on a page that says what is missing.
+// TestConsole_Viewer opens every page as a viewer: without buttons that change anything, and without addresses. A
+// forged change is refused, on a page that names the missing right.
 func TestConsole_Viewer(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -54,7 +54,7 @@ func (b *bundle) client() *client.Client {
 	return api
 }
 
-// stamp is how the console writes a time in UTC.
+// stamp returns a time in UTC in the console's format.
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05") }
 
 // tomorrowNoon is a time that is far enough ahead for all that is done with it meanwhile.

@@ -66,7 +66,7 @@ func TestConsole_NotLive(t *testing.T) {
 	w.until(quiet)
 	w.until(submit())
 	if eval[int](w, "window.loadedOnce ?? 0") != 1 {
-		t.Error("the page was loaded anew")
+		t.Error("the page was reloaded")
 	}
 
 	// The user is signed out meanwhile.

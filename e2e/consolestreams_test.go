@@ -71,8 +71,8 @@ func (b *bundle) follow(c *http.Client, all *sync.WaitGroup) *liveStream {
 	return s
 }
 
-// TestConsole_Streams has twenty pages follow how things stand at one API. Callers there are served as they are at another API of the
-// installation, which nobody follows; and when the first is stopped, the streams end in good order and hold nothing up.
+// TestConsole_Streams opens twenty live pages at one API. Its callers are served as fast as at another API without live
+// pages; and when the first API stops, the streams end in good order and delay nothing.
 func TestConsole_Streams(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestConsole_Schedules makes a schedule with the form, reads when it runs, pauses it and has it go on.
+// TestConsole_Schedules creates a schedule with the form, reads its times, pauses it and resumes it.
 func TestConsole_Schedules(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -51,7 +51,8 @@ func TestConsole_Schedules(t *testing.T) {
 	w.screen("schedules")
 }
 
-// TestConsole_Policy makes a rule stricter: it says which pushes that wait do not fit, and moves them when it is in force.
+// TestConsole_Policy makes a rule stricter: it lists the scheduled pushes that do not fit, and moves them when the rule
+// is in force.
 func TestConsole_Policy(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestConsole_SetPassword: a colleague is made, opens the link, is told what is wrong with a password, sets one, and signs in. The link
-// works once.
+// TestConsole_SetPassword creates a colleague, who opens the link, sees what is wrong with a password, sets one, and
+// signs in. The link works once.
 func TestConsole_SetPassword(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// inbox is a team's endpoint: it keeps what it is sent, and answers as it is told.
+// inbox is a team's endpoint: it records its requests, and answers as configured.
 type inbox struct {
 	*httptest.Server
 	mu     sync.Mutex

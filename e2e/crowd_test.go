@@ -49,9 +49,8 @@ func (c *crowd) send(bytes []byte) net.Conn {
 	return conn
 }
 
-// ask sends a request on so many connections, and returns how many were answered with
-// each status. Of the answers it reads no more than the first line. A connection
-// without an answer counts as 0, if enough others have one.
+// ask sends a request on n connections, and returns how many were answered with each status. It reads only the first
+// line of an answer. A connection without an answer counts as 0, if enough others have one.
 func (c *crowd) ask(n int, request []byte, enough int) map[int]int {
 	c.b.t.Helper()
 	answers, status := make(chan int, n), map[int]int{0: n}

@@ -93,8 +93,8 @@ func TestDocs_Try(t *testing.T) {
 
 const tokenField = "[role=dialog] input[placeholder=Token]"
 
-// openRequest opens the dialog in which a request is sent. Scalar draws the page bit by bit, and moves and replaces what
-// is there: so the button is pressed until that has an effect.
+// openRequest opens the dialog for sending a request. Scalar draws the page in steps, and moves and replaces elements:
+// so it presses the button until that has an effect.
 func openRequest(w *window) {
 	w.t.Helper()
 	button := find("[id$='tag/keys/GET/v1/keys'] button", "Test Request")

@@ -38,7 +38,7 @@ func (b *bundle) keepAlive() (*keptAlive, error) {
 	return &keptAlive{c, bufio.NewReader(c), b.Key}, c.SetDeadline(time.Now().Add(time.Minute))
 }
 
-// ask sends a request, and says whether the answer is the connection's last.
+// ask sends a request, and reports whether the connection closes after the answer.
 func (c *keptAlive) ask(method, path, body string) (status int, last bool, err error) {
 	_, err = fmt.Fprintf(c, "%s %s HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", method, path, c.key, len(body), body)
 	if err != nil {
@@ -79,13 +79,12 @@ func drainConfig(drain string) options {
 	return options{config: strings.Replace(usualConfig, "drain: 0s", "drain: "+drain, 1)}
 }
 
-// TestDrain_KeptAliveCallers stops one of two APIs under twelve callers that
-// submit without a pause. Each goes to the other API when it is told to leave:
-// every request is answered, and nothing is lost.
+// TestDrain_KeptAliveCallers stops one of two APIs under twelve callers that submit without a pause. Each goes to the
+// other API when the first one closes its connection: every request is answered, and nothing is lost.
 func TestDrain_KeptAliveCallers(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
-	b := setupWith(t, drainConfig("10m")) // the test says when it is over
+	b := setupWith(t, drainConfig("10m")) // the test ends it
 	old := b.StartAPI()
 	next := b.beside()
 	idle := b.mustKeepAlive()
@@ -116,7 +115,7 @@ func TestDrain_KeptAliveCallers(t *testing.T) {
 					continue
 				}
 				if moved.Add(1); !c.ended() {
-					t.Errorf("caller %d was told to leave, and its connection stays open", n)
+					t.Errorf("caller %d should leave, but its connection stays open", n)
 				}
 				if c, err = next.keepAlive(); err != nil {
 					t.Errorf("caller %d: %v", n, err)

@@ -9,11 +9,11 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// mostAtRest is how many transactions a second an API and two workers make while nothing is due.
+// mostAtRest is the maximum number of transactions a second of an API and two workers while nothing is due.
 const mostAtRest = 10
 
-// TestIdle: an API and two workers come to rest. Postgres tells of a transaction up to ten seconds after it ended, so the numbers of
-// the start are among the first. Its server has no other databases, and makes no transactions of its own.
+// TestIdle checks that an API and two workers come to rest. Postgres reports a transaction up to ten seconds after its
+// end, so the first numbers include the start. Its server has no other databases, and makes no transactions of its own.
 func TestIdle(t *testing.T) {
 	allOnly(t)
 	t.Parallel()

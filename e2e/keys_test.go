@@ -32,7 +32,7 @@ func TestKeys_Life(t *testing.T) {
 		return testenv.Query[bool](t, b.Database, `SELECT last_used_at IS NOT NULL FROM api_keys`)
 	})
 	if b.keys()[0]["last_used_at"] == nil {
-		t.Errorf("the list does not tell of its use: %v", b.keys())
+		t.Errorf("the list does not show its use: %v", b.keys())
 	}
 
 	// Rotation: two live keys, and then one.

@@ -41,8 +41,7 @@ func (l limits) nearest(times []time.Time, at time.Time, step time.Duration) tim
 	return at
 }
 
-// The rules under which models run. Their times lie in one minute of the future,
-// which has room for a dozen of them.
+// The rules of the models. Their times lie in one minute of the future, which has room for a dozen of them.
 var modelLimits = limits{{1, 3 * time.Second}, {3, 12 * time.Second}}
 
 const modelRules = `[{name: first, limit: 1, window: 3s}, {name: second, limit: 3, window: 12s}]`
@@ -81,7 +80,7 @@ const (
 // lateDatabase is the only 503 that submits may have while Postgres works: a machine may be too busy for it.
 const lateDatabase = "the database did not answer in time"
 
-// someModels is how many meet a fault together.
+// someModels returns the number of models for one fault.
 func someModels() int {
 	if testing.Short() {
 		return 12
@@ -89,7 +88,7 @@ func someModels() int {
 	return 24
 }
 
-// newModels returns so many models without a booking, whose names begin with one.
+// newModels returns n models without a booking. Their names begin with name.
 func newModels(t *testing.T, name string, n int, excuse string, apis ...*bundle) []*model {
 	base := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
 	all := make([]*model, n)
@@ -99,13 +98,13 @@ func newModels(t *testing.T, name string, n int, excuse string, apis ...*bundle)
 	return all
 }
 
-// runModels lets every model make so many steps, all models at the same time.
-// The returned function waits until they have.
+// runModels makes every model take a number of steps, all models at the same time. The returned function waits for
+// them.
 func runModels(all []*model, things int) (wait func()) {
 	return runModelsUntil(all, things, func() bool { return true })
 }
 
-// runModelsUntil lets every model make so many steps, and more until it is enough.
+// runModelsUntil makes every model take a number of steps, and more until enough.
 func runModelsUntil(all []*model, things int, enough func() bool) (wait func()) {
 	var running sync.WaitGroup
 	for _, m := range all {

@@ -24,8 +24,8 @@ func (b *bundle) tenant(name string) *bundle {
 	return &other
 }
 
-// stock gives a tenant so many pushes of so many recipients, with messages of so many
-// bytes. They are due next year, one of a recipient every minute.
+// stock gives a tenant pushes for a number of recipients, with messages of the given size. They are due next year, one
+// of a recipient every minute.
 func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) {
 	b.t.Helper()
 	testenv.Forge(b.t, b.Database)
@@ -41,12 +41,12 @@ func (b *bundle) stock(tenant, recipient string, pushes, recipients, bytes int) 
 	b.sql("ANALYZE pushes, live")
 }
 
-// peak is the most memory that a program had so far, in MiB, as Linux tells it.
+// peak returns the peak memory of a program in MiB, as Linux reports it.
 func peak(t *testing.T, p *process.Process) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
-		t.Skip("this system does not tell how much memory a program had")
+		t.Skip("this system does not report peak memory")
 	}
 	for line := range bytes.Lines(status) {
 		if fields := bytes.Fields(line); len(fields) > 1 && string(fields[0]) == "VmHWM:" {
@@ -67,7 +67,7 @@ channels:
 http: {drain: 0s}
 `
 
-// mostMemory is what an API may have, whatever its callers do, in MiB.
+// mostMemory is the maximum memory of an API under any load, in MiB.
 const mostMemory = 400
 
 // TestNeighbours_Memory: callers who take their answers slowly, or send their requests

@@ -14,10 +14,10 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// do takes steps, which end within the patience.
+// do takes steps, which must end within stepTimeout.
 func (w *window) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, steps...); err != nil {
 		w.t.Fatalf("%s: %v", what, err)
@@ -27,7 +27,7 @@ func (w *window) do(what string, steps ...chromedp.Action[chromedp.Void]) {
 // eval returns the value of an expression of JavaScript, or of the promise that it is.
 func eval[T any](w *window, js string) T {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](js, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -39,7 +39,7 @@ func eval[T any](w *window, js string) T {
 // visit shows the page at a path of the server, and wants a status of 2xx, or of the one given.
 func (w *window) visit(path string, status ...int64) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	answer, err := chromedp.Run(ctx, chromedp.NavigateResponse(w.home+path))
 	testenv.Check(w.t, err)
@@ -54,7 +54,7 @@ func (w *window) visit(path string, status ...int64) {
 // until waits until an expression of JavaScript is true. While a page gives way to the next, or is not read to its end, nothing is.
 func (w *window) until(js string) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	var err error
 	for {
@@ -72,7 +72,7 @@ func (w *window) until(js string) {
 
 // shownNow is the text of the page, for those who ask why a test failed.
 func (w *window) shownNow() string {
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, stepTimeout)
 	defer cancel()
 	text, err := chromedp.Run(ctx, chromedp.Evaluate[string]("location.href + '\\n' + document.body.innerText.slice(0, 2000)"))
 	if err != nil {
@@ -168,7 +168,7 @@ func (w *window) mouse(kind input.DispatchMouseEventType, at point) {
 	testenv.Check(w.t, err)
 }
 
-// press presses keys, one after the other: characters, or those of package kb, such as kb.ArrowLeft.
+// press presses keys, one after the other: characters, or keys of package kb, such as kb.ArrowLeft.
 func (w *window) press(keys ...string) {
 	w.t.Helper()
 	w.do(fmt.Sprintf("press %q", keys), chromedp.KeyEvent(strings.Join(keys, "")))
@@ -189,14 +189,14 @@ func (w *window) tabTo(selector string) {
 	w.t.Fatalf("no number of tabs leads to %s; the focus is on %s", selector, eval[string](w, "document.activeElement.outerHTML.slice(0, 200)"))
 }
 
-// field is what a field of a form has.
+// field returns the value of a field of a form.
 func (w *window) field(selector string) string {
 	w.t.Helper()
 	w.shown(selector)
 	return eval[string](w, find(selector)+".value")
 }
 
-// keeps wants that fields have what was typed into them, after a form was not accepted.
+// keeps checks that fields keep their input after a form was rejected.
 func (w *window) keeps(fields map[string]string) {
 	w.t.Helper()
 	for field, want := range fields {

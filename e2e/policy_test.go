@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPolicyTool: the operator checks a policy in a file, looks at what it would do, and puts it in force for all programs; a
-// worker carries it on to what is booked.
+// TestPolicyTool checks a policy in a file, previews its effect, and puts it in force for all programs; a worker
+// applies it to existing bookings.
 func TestPolicyTool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -78,7 +78,7 @@ func TestPolicyTool(t *testing.T) {
 		})
 	}
 
-	// What it shows can be applied again.
+	// Its output can be applied again.
 	shown := b.Exec("sendquota", "policy", "show", "--tenant", "acme")
 	if !strings.Contains(shown.Err, "version 1: the tenant's own policy") || !strings.Contains(shown.Out, "window: 1h") || !strings.Contains(shown.Out, "Asia/Kathmandu") {
 		t.Errorf("show: %+v", shown)

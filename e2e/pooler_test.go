@@ -48,7 +48,7 @@ func TestPrograms_ThroughPgBouncer(t *testing.T) {
 	}
 }
 
-// wantAllLeave submits so many pushes for one moment, and waits until all have left; none of them before.
+// wantAllLeave submits n pushes for one moment, and waits until all have left, none of them early.
 func (b *bundle) wantAllLeave(prefix string, n int) {
 	b.t.Helper()
 	due := time.Now().UTC().Add(2 * time.Second).Truncate(time.Second)

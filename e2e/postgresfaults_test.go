@@ -50,8 +50,8 @@ func (p *ownPostgres) must(err error) { p.t.Helper(); testenv.Check(p.t, err) }
 
 const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'service'`
 
-// postgresFault is something that happens to Postgres while models run. One
-// that is not over at once ends when every model has been told of it.
+// postgresFault is a fault of Postgres while models run. A fault with a duration ends when every model has had an
+// error.
 type postgresFault struct {
 	name       string
 	begin, end func(p *ownPostgres)
@@ -87,9 +87,8 @@ var postgresFaults = []postgresFault{
 	},
 }
 
-// TestPostgresFaults: whatever happens to Postgres, callers are told with 503
-// when to come back, repeating a request gives the exact answer, nothing that
-// was accepted is lost or booked twice, and workers carry on by themselves.
+// TestPostgresFaults checks that during each fault callers get a 503 with the time of the next try, that repeated
+// requests get the exact answer, that no accepted push is lost or booked twice, and that workers recover by themselves.
 func TestPostgresFaults(t *testing.T) {
 	t.Parallel()
 	for name, long := range map[string]bool{"short": false, "long": true} {
@@ -128,7 +127,7 @@ func (f postgresFault) through(p *ownPostgres, b, other *bundle, worker watched)
 	f.begin(p)
 	if f.end != nil {
 		b.until("both APIs say that they are unavailable", func() bool { return b.postgresIsAway() && other.postgresIsAway() })
-		b.until("the models are told", told)
+		b.until("the models get errors", told)
 		b.until("the worker says so, too", func() bool { return worker.metric(`sendquota_up{server="postgres"}`) == 0 })
 		<-over
 		f.end(p)
@@ -155,8 +154,7 @@ func (f postgresFault) through(p *ownPostgres, b, other *bundle, worker watched)
 	}
 }
 
-// repeat lets it happen again each time that models have got some more answers,
-// until they are done.
+// repeat repeats the fault whenever models have had some more answers, until they are done.
 func (f postgresFault) repeat(b *bundle, p *ownPostgres, all []*model, done func()) {
 	over := make(chan struct{})
 	go func() { done(); close(over) }()

@@ -65,7 +65,7 @@ type bundle struct {
 	provider *testenv.Provider
 }
 
-// options are what differs from the usual installation.
+// options are the differences from the usual installation.
 type options struct {
 	database, redis string   // URLs of servers of its own
 	config          string   // the YAML file; PROVIDER stands for the provider's address
@@ -142,7 +142,7 @@ func (b *bundle) call(method, path string, body any) (int, map[string]any) {
 	return a.status, a.body
 }
 
-// answer is what an API said.
+// answer is an answer of an API.
 type answer struct {
 	status int
 	header http.Header
@@ -151,8 +151,8 @@ type answer struct {
 
 func (a answer) String() string { return fmt.Sprint(a.status, " ", a.body) }
 
-// httpClient closes a connection that it has not used for two seconds. The API gives a new one five for its first header, and
-// a POST on a connection that is closed at that moment cannot be repeated.
+// httpClient closes a connection that was unused for two seconds. The API gives a new connection five seconds for its
+// first header, and a POST on a connection that closes at that moment cannot be repeated.
 var httpClient = &http.Client{Timeout: time.Minute, Transport: &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 2 * time.Second}}
 
 // ask is call for any goroutine, and with headers: names and values by turns.

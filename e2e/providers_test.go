@@ -115,7 +115,7 @@ func (m misbehavior) check(b *bundle, push object) {
 			b.t.Errorf("%v: another attempt after %s", m, pause)
 		}
 	}
-	// What failed has given its place back.
+	// The failed pushes have given their places back.
 	_, a := b.call("POST", "/v1/quota/check", object{"recipient": push["recipient"], "channel": m.channel, "send_at": push["send_at"]})
 	if free := a["allowed"]; free != (m.status == "failed") {
 		b.t.Errorf("%v: the place is free: %v", m, free)

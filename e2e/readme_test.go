@@ -11,9 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestReadme_Walk runs `sendquota dev` in an empty folder, and then the
-// commands of the README against it, each of which must print what the "#"
-// line above it says. The shell names servers of production, which dev ignores.
+// TestReadme_Walk runs `sendquota dev` in an empty folder, and then the commands of the README against it. Each must
+// print the text of the "#" line above it. The shell names servers of production, which dev ignores.
 func TestReadme_Walk(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("../README.md")
@@ -23,7 +22,7 @@ func TestReadme_Walk(t *testing.T) {
 	path := filepath.Join(programs(t), "sendquota")
 	dev := testenv.StartCommand(t, process.Command{Path: path, Args: []string{"dev"}, Dir: dir,
 		Env: []string{"SENDQUOTA_ADDR=" + addr, "DATABASE_URL=postgres://127.0.0.1:1/production", "REDIS_URL=redis://127.0.0.1:1"}, Log: filepath.Join(t.TempDir(), "log")})
-	b.until("dev says that it is running", func() bool { return strings.Contains(dev.Log(), "sendquota is running") })
+	b.until("dev reports that it is running", func() bool { return strings.Contains(dev.Log(), "sendquota is running") })
 
 	if n := strings.Count(dev.Log(), "ignoring DATABASE_URL and REDIS_URL"); n != 1 {
 		t.Errorf("dev said %d times that it ignores the servers of the shell:\n%s", n, dev.Log())
@@ -48,8 +47,8 @@ func TestReadme_Walk(t *testing.T) {
 		t.Errorf("dev did not print the delivery:\n%s", dev.Log())
 	}
 
-	// A second run in the same folder says where the first one is, whatever is
-	// free for it, and leaves that alone.
+	// A second run in the same folder names the address of the first one, whichever ports are free, and does not
+	// disturb it.
 	second := exec.Command(path, "dev")
 	second.Dir = dir
 	second.Env = append(os.Environ(), "SENDQUOTA_ADDR="+testenv.FreeAddr(t))

@@ -101,7 +101,7 @@ func TestRedaction(t *testing.T) {
 	for _, secret := range []string{"mark", b.Key, b.Key[3:20], base64.StdEncoding.EncodeToString([]byte(":MARKredis"))} {
 		for line := range strings.Lines(told) {
 			if strings.Contains(strings.ToLower(line), strings.ToLower(secret)) {
-				t.Errorf("%q is told: %s", secret, line)
+				t.Errorf("%q appears: %s", secret, line)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func TestRedaction(t *testing.T) {
 	}
 	for _, event := range []string{`"level":"DEBUG"`, `"level":"WARN"`, `"level":"ERROR"`, "redis: ", "connection refused", `"status":503`, "sendquota_up"} {
 		if !strings.Contains(told, event) {
-			t.Errorf("nothing tells of %s", event)
+			t.Errorf("no line about %s", event)
 		}
 	}
 	if all := b.provider.Arrivals(); len(all) < 9 || !strings.Contains(string(all[0].Message), "MARKmessage") || time.Since(all[0].At) > time.Hour {

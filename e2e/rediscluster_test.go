@@ -83,9 +83,9 @@ func TestRedisSentinel_MasterLost(t *testing.T) {
 	trial.ends()
 }
 
-// TestRedisCluster_Burst: what is due in one second leaves once and not early, through a cluster that is named by one node.
-// Nobody polls: the wake-ups went through queues on every master. A channel's pace, the cache and the limits of callers
-// are on the cluster, too.
+// TestRedisCluster_Burst checks that pushes due in one second leave once and not early, through a cluster that is named
+// by one node. No worker polls: the wake-ups went through queues on every master. A channel's pace, the cache and the
+// limits of callers are on the cluster, too.
 func TestRedisCluster_Burst(t *testing.T) {
 	allOnly(t)
 	t.Parallel()
@@ -140,7 +140,7 @@ func TestRedisCluster_Burst(t *testing.T) {
 	}
 }
 
-// submitMany submits a push for each of so many recipients.
+// submitMany submits a push for each of n recipients.
 func (b *bundle) submitMany(channel, name string, n int, at time.Time) {
 	b.t.Helper()
 	via := channel

@@ -121,7 +121,7 @@ func (x *redisTrial) meets(f redisFault) {
 	done := runModels(all, 6)
 	f.begin(x.r)
 	if f.end != nil {
-		b.until("the APIs say what is degraded", func() bool { return redisIs("unreachable", b, other) })
+		b.until("the APIs report what is degraded", func() bool { return redisIs("unreachable", b, other) })
 		late := b.accept(f.name+": late", 0, object{})
 		moved.change()
 		done()
@@ -150,7 +150,7 @@ func (x *redisTrial) meets(f redisFault) {
 	}
 }
 
-// ends looks at what has become of all pushes.
+// ends checks the final state of all pushes.
 func (x *redisTrial) ends() {
 	x.b.wantAudited()
 	once(x.b.t, x.b.provider.Arrivals(), len(x.b.provider.Arrivals()))

@@ -26,7 +26,7 @@ var failingWorker = sync.OnceValues(func() (string, error) {
 	return filepath.Join(dir, "worker"), testenv.Build(context.Background(), dir, []string{"-tags", "failpoint"}, "worker")
 })
 
-// occurrencePoints are those that a worker comes to around an occurrence.
+// occurrencePoints are the failpoints that a worker passes around an occurrence.
 var occurrencePoints = []failpoint.Point{
 	failpoint.OccurrenceLocked, failpoint.OccurrenceWritten, failpoint.OccurrenceBegun,
 	failpoint.BookLocked, failpoint.BookCommitting, failpoint.BookCommitted, failpoint.SubmitReserved, failpoint.SubmitTold, failpoint.SubmitArmed,
@@ -75,7 +75,7 @@ func (b *bundle) wantOccurrencesOnce() {
 	for range 3 {
 		b.Start("worker")
 	}
-	// What is there twice does not go away.
+	// A duplicate would not go away.
 	b.until("each occurrence has happened once", func() bool {
 		return testenv.Query[bool](b.t, b.Database, `
 			SELECT bool_and(due > 0 AND runs = due AND submitted = due AND pushes = due)

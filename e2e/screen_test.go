@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pictures of docs/console")
 
-// pollInterval is how often a window is asked whether something is so by now.
+// pollInterval is the interval between checks of a condition in a window.
 const pollInterval = 20 * time.Millisecond
 
 // screen makes the checks that every screen must pass, in light and in dark, wide and narrow, and takes its picture, in
@@ -67,7 +67,7 @@ func (w *window) size(width, height int64) {
 // axeSource is axe-core, as published.
 var axeSource = sync.OnceValues(func() ([]byte, error) { return os.ReadFile("testdata/vendor/axe.min.js") })
 
-// finding is what axe-core says against a page.
+// finding is a complaint of axe-core about a page.
 type finding struct {
 	ID, Impact, Help string
 	Nodes            []struct{ HTML, FailureSummary string }

@@ -19,7 +19,7 @@ func (b *bundle) sql(statement string) {
 	testenv.Check(b.t, devstack.Exec(b.t.Context(), b.Database, statement))
 }
 
-// expire has the time of a push that nobody attempts end now.
+// expire ends the time of a push that no worker attempts.
 func (b *bundle) expire(id string) {
 	b.t.Helper()
 	b.sql(`UPDATE pushes SET expires_at = clock_timestamp() WHERE id = '` + id + `'`)

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestWorker_Stacks does what docs/operations.md says of a worker that is stuck: it prints its stacks, and goes on. A program in the
-// place of docker does to the process what docker does to a container.
+// TestWorker_Stacks follows docs/operations.md for a stuck worker: it prints its stacks, and continues. A program in
+// the place of docker does the same to the process as docker does to a container.
 func TestWorker_Stacks(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

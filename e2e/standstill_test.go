@@ -16,7 +16,7 @@ import (
 // standstill is something that stops the queue, although Redis works.
 type standstill struct {
 	name  string
-	redis string // what /readyz says of it
+	redis string // its state in /readyz
 	begin func(t *testing.T, rdb *redis.Client, queues []string)
 	end   func(t *testing.T, rdb *redis.Client, queues []string)
 }
@@ -81,7 +81,7 @@ func TestStandstill(t *testing.T) {
 	b.wantAudited()
 }
 
-// through stops the queue of an installation, and lets it go on.
+// through stops the queue of an installation, and resumes it.
 func (s standstill) through(r *ownRedis, b *bundle, worker watched, queues []string) {
 	before := len(b.provider.Arrivals())
 	due := b.accept(s.name+": during", 3*time.Second, object{})
@@ -103,7 +103,7 @@ func (s standstill) through(r *ownRedis, b *bundle, worker watched, queues []str
 	b.wantLeft(b.accept(s.name+": after", 0, object{}))
 }
 
-// readiness is what a program says of itself; nothing, if it does not answer.
+// readiness returns a program's report of its state; nil if it does not answer.
 func readiness(t *testing.T, url string) object {
 	t.Helper()
 	b := &bundle{t: t, api: url}
@@ -165,7 +165,7 @@ func TestChannel_Removed(t *testing.T) {
 	b.StartAPI()
 	away := b.Start("worker")
 	state := func(id string) object { _, a := b.call("GET", "/v1/pushes/"+id, nil); return a }
-	b.until("the worker has looked at what is due", func() bool { return state(other)["status"] == "sent" })
+	b.until("the worker has read the due pushes", func() bool { return state(other)["status"] == "sent" })
 	b.expire(brief)
 	b.until("the brief one is over", func() bool { return state(brief)["status"] != "scheduled" })
 	if a := state(brief); a["status"] != "expired" || a["attempts"] != 0.0 {

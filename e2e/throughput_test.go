@@ -82,7 +82,7 @@ func (b *bundle) seen() map[string]int {
 
 func list(a object) []any { pushes, _ := a["pushes"].([]any); return pushes }
 
-// submitAll submits a push for each of so many recipients.
+// submitAll submits a push for each of n recipients.
 func (b *bundle) submitAll(channel string, n int, at time.Time) {
 	b.t.Helper()
 	var pushes []object
@@ -96,7 +96,7 @@ func (b *bundle) submitAll(channel string, n int, at time.Time) {
 	}
 }
 
-// through is when the provider got what came through a channel.
+// through returns the arrival times of a channel's pushes at the provider.
 func (b *bundle) through(channel string) (at []time.Time) {
 	b.t.Helper()
 	for _, one := range b.provider.Arrivals() {

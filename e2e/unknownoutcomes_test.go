@@ -32,7 +32,7 @@ func (b *bundle) slow() (path string) {
 	return "/v1/pushes/" + a["id"].(string)
 }
 
-// outcomes are those of a push's attempts, after its status.
+// outcomes returns the status of a push and the outcomes of its attempts.
 func (b *bundle) outcomes(path string) string {
 	b.t.Helper()
 	_, a := b.call("GET", path, nil)
@@ -64,16 +64,15 @@ func TestReap_LateAnswer(t *testing.T) {
 	b.wantAudited()
 }
 
-// endLeases ends those of all lanes and attempts: another worker need not wait for them.
+// endLeases ends the leases of all lanes and attempts, so that another worker need not wait for them.
 func (b *bundle) endLeases() {
 	b.t.Helper()
 	b.sql("UPDATE lanes SET owner = NULL, owned_until = '-infinity'")
 	b.sql("UPDATE live SET next_at = statement_timestamp() WHERE phase = 2")
 }
 
-// TestWorker_Frozen: a worker stops in the middle of an attempt, for so long
-// that another makes the next one. That waits until the rules allow it, for the
-// first may have been delivered, and bears the same key.
+// TestWorker_Frozen stops a worker in the middle of an attempt until another worker makes the next one. That attempt
+// waits until the rules allow it, because the first may have been delivered, and has the same key.
 func TestWorker_Frozen(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: strings.Replace(slowConfig, "window: 1h", "window: 5s", 1)})

@@ -87,16 +87,15 @@ func (l *listener) take(r *http.Request, body []byte) (status int) {
 	return http.StatusNoContent
 }
 
-// of are the events of a push, in the order in which they were taken.
+// of returns the events of a push, in the order of their arrival.
 func (l *listener) of(push string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return strings.Join(l.told[push], " ")
 }
 
-// TestWebhooks: all that can become of a push is told, signed and in order, by
-// real programs, to an endpoint that fails again and again, and though the
-// worker is killed in the middle.
+// TestWebhooks checks that every event of a push is delivered, signed and in order, by real programs, to an endpoint
+// that fails repeatedly, and although the worker is killed in the middle.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: webhookConfig})
@@ -164,7 +163,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("%d bad signatures: %s", len(l.bad), l.bad[0])
 	}
 	if len(l.told) != len(want) {
-		t.Errorf("told of %d pushes, want %d", len(l.told), len(want))
+		t.Errorf("events of %d pushes, want %d", len(l.told), len(want))
 	}
 	if repeated := slices.Max(slices.Collect(maps.Values(l.requests))); repeated < 2 {
 		t.Error("nothing was ever repeated: nothing was tested")

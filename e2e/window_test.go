@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// goodPage is one in which a window finds nothing.
+// goodPage is a page without findings.
 const goodPage = `<!doctype html><html lang="en"><title>Good</title><body><main><h1>Good</h1>
 	<label>Name <input id="name"></label> <button>Save</button></main></body></html>`
 

@@ -30,7 +30,7 @@ func TestImports(t *testing.T) {
 		}
 		for _, path := range paths {
 			if ours, ok := strings.CutPrefix(path, module); ok && short(ours) != name && !slices.Contains(packages, short(ours)) {
-				t.Errorf("%s imports %s, which it may not", name, ours)
+				t.Errorf("%s imports %s, which is not allowed", name, ours)
 			}
 			for library, users := range onlyIn {
 				if strings.HasPrefix(path, library) && !slices.Contains(users, name) {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// forPrograms are the files in which Go's text of a duration, such as 1h0m0s, is for programs, with what it is.
+// forPrograms lists the files that write Go's text of a duration, such as 1h0m0s, for programs, with its use.
 var forPrograms = map[string]string{
 	"internal/console/keys.go":           "a member of a request",
 	"internal/delivery/channelqueues.go": "a log line",
@@ -119,7 +119,8 @@ type durationsSaid struct {
 	packages map[string]*types.Package
 }
 
-// timeSource is what makes durations in package time. The source itself is not there where a test was built with -trimpath.
+// timeSource declares the functions of package time that return durations. The real source is missing if the test was
+// built with -trimpath.
 const timeSource = `package time
 type Duration int64
 const Nanosecond, Microsecond, Millisecond, Second, Minute, Hour Duration = 1, 1e3, 1e6, 1e9, 6e10, 36e11

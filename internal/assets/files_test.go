@@ -95,7 +95,7 @@ func TestFiles_Mistakes(t *testing.T) {
 	}
 }
 
-// TestVerify finds each way in which a folder and its lock differ.
+// TestVerify finds each kind of difference between a folder and its lock.
 func TestVerify(t *testing.T) {
 	content := []byte("a()")
 	packed := compressed(content)

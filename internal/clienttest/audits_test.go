@@ -2,7 +2,7 @@ package clienttest
 
 import "testing"
 
-// TestClient_Audits tells which checks are made, and what they found.
+// TestClient_Audits lists audits with their checks and findings.
 func TestClient_Audits(t *testing.T) {
 	t.Parallel()
 	checks, err := newClient().Records.AuditChecks(t.Context())

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestClient_BulkChange goes the way of a move of three pushes to one time, at which there is place for two.
+// TestClient_BulkChange moves three pushes to one time with room for two.
 func TestClient_BulkChange(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), newClient()

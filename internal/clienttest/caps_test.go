@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestClient_Caps tells of a push that waits, and of its recipient on its day.
+// TestClient_Caps reads the usage of caps by a scheduled push and its recipient.
 func TestClient_Caps(t *testing.T) {
 	t.Parallel()
 	c, at := newClient(), time.Now().Add(200*24*time.Hour)

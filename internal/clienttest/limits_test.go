@@ -29,8 +29,8 @@ func ExampleLimitsAPI_Take() {
 	// true 1 <nil>
 }
 
-// TestLimits: a dry run changes nothing, a refund gives back what it says, and a reset gives back all. A cost for which there is never
-// room has no time to wait for.
+// TestLimits checks that a dry run changes nothing, a refund gives back its cost, and a reset gives back all. A cost
+// above the limit has no time to wait for.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), newClient()

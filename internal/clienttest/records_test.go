@@ -8,14 +8,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestClient_Status tells of a worker, and of a push that was sent.
+// TestClient_Status reads the status with a worker and a sent push.
 func TestClient_Status(t *testing.T) {
 	t.Parallel()
 	c := newClient()
 	if _, err := c.Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "of-the-status", Message: client.Message{"title": "Hello"}}); err != nil {
 		t.Fatal(err)
 	}
-	testenv.Until(t, 10*time.Millisecond, "the status tells of the attempt", func() bool {
+	testenv.Until(t, 10*time.Millisecond, "the status includes the attempt", func() bool {
 		s, err := c.Records.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)

@@ -90,7 +90,7 @@ func newClient() *client.Client {
 	return c
 }
 
-// inDays is noon, so many days from now.
+// inDays returns noon, n days from now.
 func inDays(n int) time.Time {
 	return time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, n).Add(12 * time.Hour)
 }

@@ -24,7 +24,7 @@ func TestChromium_Found(t *testing.T) {
 	}
 }
 
-// TestChromium_Missing: where there is none and none can be installed, the error says how to get one.
+// TestChromium_Missing checks that the error explains how to install a missing Chromium.
 func TestChromium_Missing(t *testing.T) {
 	paths, path := bareMachine(t)
 	t.Setenv("CHROMIUM", "")

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Whatever is wrong with what an earlier start kept, this one works.
+// TestClusterCache_Damaged checks that a start ignores a damaged archive.
 func TestClusterCache_Damaged(t *testing.T) {
 	allOnly(t)
 	t.Setenv("GOCACHE", t.TempDir())

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// helperVariable makes the test binary a program that starts a Stack: a
-// process that a test can kill, or run as somebody else.
+// helperVariable makes the test binary a program that starts a Stack: a process that a test can kill, or run as another
+// user.
 const helperVariable = "DEVSTACK_TEST_HELPER"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// helperReport is what the helper says, as one line of JSON, when it is ready.
+// helperReport is the helper's line of JSON when it is ready.
 type helperReport struct {
 	Database, Redis       string
 	PostgresPid, RedisPid int

@@ -70,7 +70,7 @@ func TestLock_DeadHolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := takeLock(path, time.Millisecond); err == nil {
-		t.Fatal("taken while somebody has it")
+		t.Fatal("taken while another process has it")
 	}
 	taken := make(chan error)
 	go func() {

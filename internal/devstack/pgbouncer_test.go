@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStartPgBouncer_Missing: where there is no PgBouncer, the error says how to get one.
+// TestStartPgBouncer_Missing checks that the error explains how to install a missing PgBouncer.
 func TestStartPgBouncer_Missing(t *testing.T) {
 	paths, _ := bareMachine(t)
 	t.Setenv("PGBOUNCER", "")

@@ -82,8 +82,8 @@ func (h *helperProcess) killAndReap(t *testing.T) {
 	_ = h.cmd.Wait() // it was killed, and says so
 }
 
-// locksFree tells whether nothing that was started in a folder runs any more:
-// every child, and every child of a child, holds a lock of its own accord.
+// locksFree reports whether nothing that was started in a folder runs any more: every child, and every child of a
+// child, holds a lock of its own.
 func locksFree(t *testing.T, dir string) bool {
 	t.Helper()
 	for _, service := range []string{"postgres", "redis"} {
@@ -141,8 +141,8 @@ func TestKilledParent_PausedServers(t *testing.T) {
 	})
 }
 
-// Whoever we are, the servers run without root's rights, and as somebody who
-// is not root we need no rights.
+// TestAccount_NotRoot checks that the servers run without root's rights, and that a user who is not root needs no
+// rights.
 func TestAccount_NotRoot(t *testing.T) {
 	t.Parallel()
 	installed(t)

@@ -51,8 +51,8 @@ func TestServer_RestartWhileAlive(t *testing.T) {
 	}
 }
 
-// A paused server answers nobody, on new connections or old ones, and goes on
-// where it was when it is resumed.
+// TestServer_PauseAndResume checks that a paused server does not answer on new or old connections, and continues after
+// Resume.
 func TestServer_PauseAndResume(t *testing.T) {
 	t.Parallel()
 	s := start(t, Config{})

@@ -252,8 +252,8 @@ func TestRunAll_CallerGivesUp(t *testing.T) {
 	b.must(t, b.redis.Resume())
 }
 
-// TestRunAll_WrongPassword: of a pipeline for which the client got no connection because Redis refused it, the
-// commands have no error of their own.
+// TestRunAll_WrongPassword covers a pipeline without a connection, because Redis refused it: its commands have no error
+// of their own.
 func TestRunAll_WrongPassword(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)

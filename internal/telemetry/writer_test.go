@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWriter_KeepsLinesWhole writes from many goroutines and wants every line,
-// whole, and those of one goroutine in order.
+// TestWriter_KeepsLinesWhole writes from many goroutines and wants every line whole, and the lines of each goroutine in
+// order.
 func TestWriter_KeepsLinesWhole(t *testing.T) {
 	const writers, lines = 8, 500
 	var out bytes.Buffer
