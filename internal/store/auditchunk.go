@@ -37,9 +37,6 @@ func begun(column string) string {
 	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
 }
 
-// hourOf is when the hour of a time began.
-func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }
-
 // sql asks everything of a chunk.
 func (p *AuditPass) sql() string {
 	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}

@@ -136,7 +136,7 @@ func (r *bookingRead) start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 		r.people.queue(s, b)
 	}
 	if len(r.requests) > 0 {
-		b.Queue(s.layouts.keyedTables(), r.requests)
+		b.Queue(keyedTablesSQL(&s.layouts), r.requests)
 	}
 	if !r.complete() {
 		b.Queue(completeSQL, r.pushes.names())
@@ -191,7 +191,7 @@ func (r *bookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 }
 
 // complete reports whether all tables that may have bookings are known.
-func (r *bookingRead) complete() bool { return r.pushes.coverAll(r.spans) }
+func (r *bookingRead) complete() bool { return coverAll(r.pushes, r.spans) }
 
 // snapshot reads all but the bookings.
 func (r *bookingRead) snapshot() (s booking.Snapshot, err error) {

@@ -180,7 +180,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 			}
 		}
 		pushes := s.layouts.pushes()
-		reads, certain := tablesOf(spans, pushes), pushes.coverAll(spans)
+		reads, certain := tablesOf(spans, pushes), coverAll(pushes, spans)
 		b := &pgx.Batch{}
 		terms.queue(b)
 		if len(people.keys) > 0 {
@@ -289,3 +289,11 @@ func (s *Store) inOrder(
 		return nil
 	})
 }
+
+// coverAll reports whether all partitions are known that spans need.
+func coverAll(p parts, spans []span) bool {
+	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.covers(sp.view.From, sp.view.Until) })
+}
+
+// clockMargin is by how much Postgres' clock may change against ours between two looks at it.
+const clockMargin = time.Minute

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,
@@ -177,24 +178,24 @@ func bulkMade(p *push.BulkChange) difference {
 	return d
 }
 
-// bulkChanges takes the recipient out of bulk changes: one that is for the recipient alone ends, and no other goes on about the
+// eraseFromBulk takes a recipient out of bulk changes: one that is for the recipient alone ends, and no other goes on about the
 // recipient's pushes, which are canceled anyway.
-func (e *erasure) bulkChanges(ctx context.Context) error {
-	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		rows := 0
+func (s *Store) eraseFromBulk(ctx context.Context, who quota.Recipient) (rows int, err error) {
+	err = s.change(ctx, who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		rows = 0
 		for _, sql := range []string{
 			`UPDATE bulk_changes SET recipient = '', recipient_key = NULL, request_hash = NULL, erased = true, updated_at = clock_timestamp(),
 				status = CASE WHEN ended_at IS NULL THEN 'canceled' ELSE status END, ended_at = coalesce(ended_at, clock_timestamp())
 			WHERE tenant_id = $1 AND recipient_key = $2`,
 			`DELETE FROM bulk_change_pushes p USING bulk_changes b WHERE b.id = p.change_id AND b.tenant_id = $1 AND p.recipient_key = $2`,
 		} {
-			tag, err := c.Exec(ctx, sql, e.who.Tenant, e.key)
+			tag, err := c.Exec(ctx, sql, who.Tenant, push.RecipientKey(who.Tenant, who.ID))
 			if err != nil {
 				return err
 			}
 			rows += int(tag.RowsAffected())
 		}
-		e.Rows += rows
 		return nil
 	})
+	return rows, err
 }

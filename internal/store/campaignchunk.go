@@ -209,7 +209,7 @@ func (s *Store) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChu
 	}
 	if len(at) > 0 && r.terms.used[o.Campaign.Tenant].version != version {
 		_ = r.close()
-		return &otherTermsError{tenants: []uuid.UUID{o.Campaign.Tenant}} // it was planned by others
+		return &otherTermsError{known: &s.terms, tenants: []uuid.UUID{o.Campaign.Tenant}} // it was planned by others
 	}
 	if len(at) > 0 {
 		decisions, err := s.decideOrder(ctx, decider, order)

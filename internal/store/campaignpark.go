@@ -60,14 +60,6 @@ func (s *Store) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane
 	return s.inTurn(lanes), err
 }
 
-// shardArg is the argument that [inShard] needs for lanes.
-func shardArg(lanes []push.Lane) []any {
-	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
-		return []any{lanes[0].First}
-	}
-	return nil
-}
-
 // parkSQL has what is locked be due at no time.
 const parkSQL = `
 	UPDATE live l SET next_at = 'infinity' FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // CampaignStates counts the campaigns that go on, of all tenants, by their states.
@@ -79,12 +80,14 @@ const eraseLinesSQL = `
 	UPDATE campaign_recipients SET recipient = '', address = '', variables = NULL, conflicts = NULL, reason = CASE WHEN outcome = 'invalid' THEN 'erased' ELSE reason END
 	WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3`
 
-// campaigns erases the lines of the recipient. One that is not decided yet gets nothing. It waits for a chunk that decides one of them
+// eraseLines erases the lines of a recipient, and returns their number. One that is not decided yet gets nothing. It waits for a chunk that decides one of them
 // now: what that books is erased in the steps behind this one.
-func (e *erasure) campaigns(ctx context.Context) error {
-	return e.change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		tag, err := c.Exec(ctx, eraseLinesSQL, e.key, e.who.Tenant, e.who.ID, e.shards)
-		e.Rows += int(tag.RowsAffected())
+func (s *Store) eraseLines(ctx context.Context, who quota.Recipient) (rows int, err error) {
+	key := push.RecipientKey(who.Tenant, who.ID)
+	err = s.change(ctx, who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, eraseLinesSQL, key, who.Tenant, who.ID, shardsOf(key))
+		rows = int(tag.RowsAffected())
 		return err
 	})
+	return rows, err
 }

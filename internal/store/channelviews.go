@@ -15,7 +15,6 @@ import (
 const (
 	viewsFresh   = 30 * time.Second // for so long a worker is believed
 	attemptsSpan = time.Minute      // in which attempts are counted
-	mostCounted  = 100_000          // pushes that wait, and attempts
 )
 
 // SeeChannels keeps what a worker sees of its channels, in place of what it saw before, and forgets what other workers

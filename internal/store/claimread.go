@@ -24,9 +24,6 @@ type claimState struct {
 	recipients map[int64]*booking.ClaimState
 }
 
-// clockMargin is by how much Postgres' clock may change against ours between two looks at it.
-const clockMargin = time.Minute
-
 // longestLease is how long other workers' leases may be, or those of this one before its settings were changed: an
 // attempt counts from its end, but is found by its beginning.
 const longestLease = time.Hour

@@ -88,34 +88,6 @@ func (w *claimWrite) inTables(b *pgx.Batch, r *liveRows, sql string, args func(r
 	}
 }
 
-// liveRows are rows of live as they were read, one array per column.
-type liveRows struct {
-	keys   []int64
-	sendAt []time.Time
-	ids    []uuid.UUID
-	plans  []int64
-	times  []time.Time // what is to be written: when the lease ends, or when to try next
-
-	heldBy               []string // see [push.Hold]
-	heldSince, heldUntil []time.Time
-}
-
-func (r *liveRows) add(l liveRow) {
-	r.keys, r.sendAt, r.ids = append(r.keys, l.key), append(r.sendAt, l.sendAt), append(r.ids, l.id)
-	r.plans, r.times = append(r.plans, l.plan), append(r.times, l.time)
-	r.heldBy = append(r.heldBy, l.held.By)
-	r.heldSince, r.heldUntil = append(r.heldSince, l.held.Since), append(r.heldUntil, l.held.Until)
-}
-
-type liveRow struct {
-	key    int64
-	sendAt time.Time
-	id     uuid.UUID
-	plan   int64
-	time   time.Time
-	held   push.Hold
-}
-
 // claimWrite gathers what a group of claims changes.
 type claimWrite struct {
 	now     time.Time

@@ -48,3 +48,6 @@ func (v *bigintValue) Int64Value() (pgtype.Int8, error) {
 func (v *millisValue) Int64Value() (pgtype.Int8, error) {
 	return pgtype.Int8{Int64: time.Duration(*v).Milliseconds(), Valid: true}, nil
 }
+
+// hourOf is when the hour of a time began.
+func hourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }

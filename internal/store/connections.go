@@ -202,8 +202,8 @@ func (s *Store) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error
 		if made > 0 {
 			continue // the rows of one transaction may lack several
 		}
-		if other, ok := errors.AsType[*otherTermsError](err); ok && tries < 4 {
-			if err = s.loadTerms(ctx, other.tenants); err == nil {
+		if old, ok := errors.AsType[outdated](err); ok && tries < 4 {
+			if err = old.reload(ctx); err == nil {
 				tries++
 				continue
 			}

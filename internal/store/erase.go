@@ -20,9 +20,6 @@ import (
 // erasedColumns are what changes in the row of a push.
 const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, rendering = NULL, request_id = ''`
 
-// erasedReason is in the place of errors, which may quote an address.
-const erasedReason = `'erased'`
-
 var (
 	// eraseWaitingSQL cancels pushes that wait, and erases them. eraseSQL erases what does not wait.
 	eraseWaitingSQL = overSQL(push.Canceled, erasedReason+`, `+erasedColumns)
@@ -30,11 +27,6 @@ var (
 	UPDATE {pushes} p SET ` + erasedColumns + `, last_error = ` + unlessErased("last_error", "''") + `
 	WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 )
-
-// unlessErased keeps a text of an attempt from the row of an erased recipient.
-func unlessErased(text, recipient string) string {
-	return `CASE WHEN ` + recipient + ` = '' AND ` + text + ` <> '' THEN ` + erasedReason + ` ELSE ` + text + ` END`
-}
 
 const (
 	// waitsSQL finds what waits for a recipient, behind a position.
@@ -111,7 +103,7 @@ func (e *erasure) steps() []func(context.Context) error {
 
 // begin deletes what was said of the recipient. What is booked later is of one who comes back.
 func (e *erasure) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{e.schedules, e.campaigns, e.bulkChanges, e.description} {
+	for _, step := range []func(context.Context) error{e.schedules, e.elsewhere, e.description} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -128,6 +120,17 @@ func (e *erasure) schedules(ctx context.Context) error {
 		e.Rows += int(tag.RowsAffected())
 		return err
 	})
+}
+
+// elsewhere erases the recipient's lines of campaigns and bulk changes.
+func (e *erasure) elsewhere(ctx context.Context) error {
+	for _, step := range []func(context.Context, quota.Recipient) (int, error){e.eraseLines, e.eraseFromBulk} {
+		rows, err := step(ctx, e.who)
+		if e.Rows += rows; err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // description erases what the tenant said of the recipient.
@@ -223,6 +226,3 @@ func (e *erasure) events(ctx context.Context, c *pgxpool.Conn, of []liveRow, now
 	tag, err := c.Exec(ctx, eraseEventsSQL+` AND d.created_at < $3`, e.who.Tenant, ids, now)
 	return int(tag.RowsAffected()), err
 }
-
-// erased reports whether a push is of a recipient who was erased.
-func erased(p push.Push) bool { return p.ID != uuid.Nil && p.Recipient == "" }

@@ -65,7 +65,7 @@ func classify(err error) error {
 		return push.ErrNotFound
 	case hasCode(err, undefinedTable, undefinedColumn, undefinedFunction):
 		return fmt.Errorf("%w: the database lacks a migration; run: sendquota migrate: %w", push.ErrUnavailable, err)
-	case isUnready(err), isUnconnected(err), errors.Is(err, errStale), isOtherTerms(err):
+	case isUnready(err), isUnconnected(err), errors.Is(err, errStale), isOutdated(err):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	case err != nil && (again(err) || hasCode(err, trouble...) || errors.Is(err, context.DeadlineExceeded)):
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
@@ -83,7 +83,13 @@ func isUnconnected(err error) bool {
 	return ok
 }
 
-func isOtherTerms(err error) bool {
-	_, ok := errors.AsType[*otherTermsError](err)
+// outdated is the error of a transaction that used what is not in force any more. It runs again after reload has read what is.
+type outdated interface {
+	error
+	reload(ctx context.Context) error
+}
+
+func isOutdated(err error) bool {
+	_, ok := errors.AsType[outdated](err)
 	return ok
 }

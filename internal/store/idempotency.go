@@ -19,14 +19,11 @@ const keyedSQL = `
 	SELECT idempotency_id, member, hash, tenant_id, push_id
 	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
 
-// keyedTables names the tables in which the keys are that are known now.
-func (l *layouts) keyedTables() string {
+// keyedTablesSQL is keyedSQL for the tables that hold the keys known now.
+func keyedTablesSQL(l *layouts) string {
 	since, until := l.now()
-	return in(keyedSQL, "{idempotency}", l.last.Load().keys.all(since.Add(-keyTime-clockGap), until.Add(clockGap))...)
+	return in(keyedSQL, "{idempotency}", l.keys().all(since.Add(-keyTime-clockGap), until.Add(clockGap))...)
 }
-
-// clockGap is by how much Postgres' clock may be apart at most from what is known of it: it may jump, as in a failover.
-const clockGap = time.Hour
 
 func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
 	return k, row.Scan(&k.Key, &k.Member, &k.Hash, &k.Tenant, &k.ID)
@@ -61,7 +58,7 @@ func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
 func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking.Keyed, err error) {
 	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
 		b := &pgx.Batch{}
-		b.Queue(s.layouts.keyedTables(), []uuid.UUID{key})
+		b.Queue(keyedTablesSQL(&s.layouts), []uuid.UUID{key})
 		res := c.SendBatch(ctx, b)
 		defer res.Close()
 		rows, _ := res.Query()

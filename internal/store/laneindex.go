@@ -42,3 +42,11 @@ func inShard(sql, shard string, lanes ...push.Lane) string {
 
 // inAllShards has a statement look through all of them.
 func inAllShards(sql string) string { return strings.ReplaceAll(sql, "{shard}", "") }
+
+// shardArg is the argument that [inShard] needs for lanes.
+func shardArg(lanes []push.Lane) []any {
+	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
+		return []any{lanes[0].First}
+	}
+	return nil
+}

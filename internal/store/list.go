@@ -14,10 +14,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// tablesAtOnce is how many tables one statement of a list looks through. A list of years needs several statements, and none
-// takes locks of all.
-const tablesAtOnce = 8
-
 // List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
 // fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
 func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {

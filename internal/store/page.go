@@ -82,3 +82,10 @@ func collectPage[T, P any](rows pgx.Rows, q pageQuery, last *P, fields []any, po
 	}
 	return items, last, seen, rows.Err()
 }
+
+// tablesAtOnce is how many tables one statement of a list looks through. A list of years needs several statements, and none
+// takes locks of all.
+const tablesAtOnce = 8
+
+// mostCounted bounds the pushes or attempts that one count reads.
+const mostCounted = 100_000

@@ -93,11 +93,6 @@ func (p parts) covers(from, until time.Time) bool {
 	return len(begins) >= n && begins[n-1].Equal(last)
 }
 
-// coverAll reports whether all partitions are known that spans need.
-func (p parts) coverAll(spans []span) bool {
-	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.covers(sp.view.From, sp.view.Until) })
-}
-
 // names lists all partitions that there were.
 func (p parts) names() []string {
 	names := slices.Clone(p.others)
@@ -150,6 +145,7 @@ type layouts struct{ last atomic.Pointer[layout] }
 
 func (l *layouts) pushes() parts { return l.last.Load().pushes }
 func (l *layouts) sends() parts  { return l.last.Load().sends }
+func (l *layouts) keys() parts   { return l.last.Load().keys }
 func (l *layouts) log() parts    { return l.last.Load().log }
 
 // now is between what times it is by Postgres' clock, if that has not jumped. Ours may be wrong; and what measures how much time has passed stands
@@ -262,3 +258,6 @@ func in(sql, what string, tables ...string) string {
 	}
 	return strings.ReplaceAll(sql, what, name)
 }
+
+// clockGap is by how much Postgres' clock may be apart at most from what is known of it: it may jump, as in a failover.
+const clockGap = time.Hour

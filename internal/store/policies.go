@@ -173,11 +173,6 @@ func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, vers
 	return &o, err
 }
 
-// querier is a connection, a transaction or a [reader].
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
 // readOperation returns an operation of a tenant, or nil.
 func readOperation(ctx context.Context, c querier, tenant, id uuid.UUID) (*policy.Operation, error) {
 	rows, _ := c.Query(ctx, `SELECT `+operationColumns+` FROM policy_operations p WHERE id = $1 AND tenant_id = $2`, id, tenant)

@@ -227,3 +227,13 @@ func (r batchRows) Close() {
 	r.Rows.Close()
 	_ = r.results.Close()
 }
+
+// querier is a connection, a transaction or a [reader].
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
+// batcher is a connection, or a [reader].
+type batcher interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}

@@ -81,11 +81,6 @@ func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, er
 	return p, err
 }
 
-// batcher is a connection, or a [reader].
-type batcher interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}
-
 // byIDSQL reads pushes of some shards, of one tenant or of all, when the first attempt of each began, and what else there is of retries.
 var byIDSQL = `SELECT ` + heldColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
 	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + itsPause + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
@@ -230,3 +225,14 @@ func (s *Store) readPush(ctx context.Context, c batcher, tenant, id uuid.UUID) (
 	}
 	return p.Push, nil
 }
+
+// erasedReason is in the place of errors, which may quote an address.
+const erasedReason = `'erased'`
+
+// unlessErased keeps a text of an attempt from the row of an erased recipient.
+func unlessErased(text, recipient string) string {
+	return `CASE WHEN ` + recipient + ` = '' AND ` + text + ` <> '' THEN ` + erasedReason + ` ELSE ` + text + ` END`
+}
+
+// erased reports whether a push is of a recipient who was erased.
+func erased(p push.Push) bool { return p.ID != uuid.Nil && p.Recipient == "" }

@@ -126,12 +126,12 @@ func (s *Store) queuePutOff(b *pgx.Batch, tenant uuid.UUID, keys []int64, found 
 		ORDER BY push_id FOR UPDATE`), tenant, keys, shardsOf(keys...)).Query(readLiveRows(found))
 }
 
-// readLiveRows reads keys, send times, ids and plans.
-func readLiveRows(to *[]liveRow) func(rows pgx.Rows) error {
-	return func(rows pgx.Rows) (err error) {
-		*to, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l liveRow, err error) {
-			return l, row.Scan(&l.key, &l.sendAt, &l.id, &l.plan)
-		})
-		return err
+func noteOperation(ctx context.Context, c execer, r *booking.Refitting, set string, args ...any) error {
+	tag, err := c.Exec(ctx, `
+		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
+		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{r.ID, r.Worker, leaseTime}, args...)...)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = booking.ErrReplaced
 	}
+	return err
 }

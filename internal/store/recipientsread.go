@@ -106,30 +106,3 @@ func descriptionSize(d booking.Description) int {
 	}
 	return n
 }
-
-// Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some
-// recipients. It takes no lock.
-func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (of booking.Terms, people map[string]booking.Person, err error) {
-	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
-		var (
-			terms termsRead
-			read  peopleRead
-		)
-		t := terms.use(&s.terms, tenant)
-		for _, id := range ids {
-			read.add(tenant, push.RecipientKey(tenant, id))
-		}
-		b := &pgx.Batch{}
-		terms.queue(b).Query(terms.collect)
-		read.queue(s, b).Query(read.collect)
-		if err := c.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		of, people = t.or(file), make(map[string]booking.Person, len(read.found))
-		for who, p := range read.found {
-			people[who.ID] = p
-		}
-		return terms.check()
-	})
-	return of, people, err
-}

@@ -65,16 +65,6 @@ func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set str
 	return classify(onConn(ctx, s.pool, func(c *pgxpool.Conn) error { return noteOperation(ctx, c, r, set, args...) }))
 }
 
-func noteOperation(ctx context.Context, c execer, r *booking.Refitting, set string, args ...any) error {
-	tag, err := c.Exec(ctx, `
-		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`
-		WHERE id = $1 AND worker = $2 AND status = 'running'`, append([]any{r.ID, r.Worker, leaseTime}, args...)...)
-	if err == nil && tag.RowsAffected() == 0 {
-		err = booking.ErrReplaced
-	}
-	return err
-}
-
 // pageSQL reads the waiting pushes of a tenant behind a position.
 const pageSQL = `
 	SELECT p.id, p.send_at, p.recipient, p.status = 'scheduled' AND NOT p.freed FROM {pushes} p

@@ -117,6 +117,7 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownBookings = newOwnBookings(s)
+	s.terms.load = s.loadTerms
 	s.claimGroups = newLaneGroups(cfg.Lanes, claimKey, func() *groupcommit.Group[booking.ClaimOrder, booking.Claim] {
 		return &groupcommit.Group[booking.ClaimOrder, booking.Claim]{Run: s.claimTogether, MaxWeight: 500, Pause: claimPause, Observe: s.observe("claim")}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -32,6 +33,7 @@ func (t tenantTerms) or(file booking.Terms) booking.Terms { return booking.OrNon
 
 // knownTerms are those of all tenants whose terms this process has seen. The zero value has none.
 type knownTerms struct {
+	load  func(ctx context.Context, tenants []uuid.UUID) error // reads the terms in force
 	mu    sync.RWMutex
 	of    map[uuid.UUID]tenantTerms
 	reach time.Duration // of all
@@ -65,9 +67,14 @@ func (k *knownTerms) all() (reach time.Duration, kinds bool) {
 
 // otherTermsError: what was read was chosen by terms that are not in force any more. The transaction is to be run again
 // with those that are.
-type otherTermsError struct{ tenants []uuid.UUID }
+type otherTermsError struct {
+	known   *knownTerms
+	tenants []uuid.UUID
+}
 
 func (e *otherTermsError) Error() string { return "policies have changed" }
+
+func (e *otherTermsError) reload(ctx context.Context) error { return e.known.load(ctx, e.tenants) }
 
 // termsSQL reads what a process has to know of tenants. The row of a tenant that never had a policy, nor described a
 // recipient, need not be there.
@@ -77,12 +84,14 @@ const termsSQL = `
 
 // termsRead are the terms that a transaction uses, and those that it finds in force.
 type termsRead struct {
+	known *knownTerms
 	used  map[uuid.UUID]tenantTerms
 	found map[uuid.UUID]tenantTerms // without their terms
 }
 
 // use returns the terms that the transaction uses for a tenant.
 func (r *termsRead) use(known *knownTerms, tenant uuid.UUID) tenantTerms {
+	r.known = known
 	t, ok := r.used[tenant]
 	if !ok {
 		if r.used == nil {
@@ -126,7 +135,7 @@ func (r *termsRead) check() error {
 		}
 	}
 	if other != nil {
-		return &otherTermsError{other}
+		return &otherTermsError{r.known, other}
 	}
 	return nil
 }
@@ -262,4 +271,31 @@ func (r *peopleRead) collect(rows pgx.Rows) error {
 func (s *Store) Standing(ctx context.Context, who quota.Recipient, file booking.Terms) (booking.Standing, error) {
 	terms, people, err := s.Standings(ctx, who.Tenant, []string{who.ID}, file)
 	return booking.Standing{Terms: terms, Person: people[who.ID]}, err
+}
+
+// Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some
+// recipients. It takes no lock.
+func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (of booking.Terms, people map[string]booking.Person, err error) {
+	err = s.read(ctx, tenant, func(ctx context.Context, c reader) error {
+		var (
+			terms termsRead
+			read  peopleRead
+		)
+		t := terms.use(&s.terms, tenant)
+		for _, id := range ids {
+			read.add(tenant, push.RecipientKey(tenant, id))
+		}
+		b := &pgx.Batch{}
+		terms.queue(b).Query(terms.collect)
+		read.queue(s, b).Query(read.collect)
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		of, people = t.or(file), make(map[string]booking.Person, len(read.found))
+		for who, p := range read.found {
+			people[who.ID] = p
+		}
+		return terms.check()
+	})
+	return of, people, err
 }
