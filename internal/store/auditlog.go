@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -22,11 +21,6 @@ import (
 
 // recordSQL writes an entry.
 const recordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7)`
-
-// execer is a connection or a transaction.
-type execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
-}
 
 // record writes, in the transaction of a change, who has made it: the actor of the context.
 func record(ctx context.Context, tx execer, tenant uuid.UUID, action push.Action, target string, d difference) error {

@@ -1,10 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
@@ -16,9 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/seal"
 )
 
 // The pauses make groups larger. Measured with `make bench`: a quarter more deliveries and submits per second, for this
@@ -30,9 +25,6 @@ const (
 	lookPause   = 2 * time.Millisecond // after looks for at least lookCrowd callers: one that looks again and again waits for none
 	lookCrowd   = 4
 )
-
-// mostWalks is how many statements at a time look through all partitions. Each takes some hundred of a server's locks.
-const mostWalks = 2
 
 // Store is the service's view of Postgres. It is safe for concurrent use.
 type Store struct {
@@ -58,40 +50,6 @@ type Store struct {
 	claimGroups  laneGroups[booking.ClaimOrder, booking.Claim]
 	finishGroups laneGroups[booking.Finish, bool]
 	glanceGroups laneGroups[span, glance]
-}
-
-// Config bounds the store. Zero values mean the defaults.
-type Config struct {
-	MaxConns    int           // for what changes something; 16
-	ReadConns   int           // for what tenants read; 8
-	Timeout     time.Duration // for one transaction, waiting for a connection included; 5 s
-	ReadTimeout time.Duration // for one statement that only reads, by Postgres; 3 s
-	Lanes       int           // as many as divide all recipients: a transaction touches one of them; 1
-
-	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
-	Channels []string
-
-	// Computing has turns at deciding orders of one tenant; nil: there is always one.
-	Computing *bulkhead.Computing[uuid.UUID]
-
-	// Sealer seals and opens secrets of webhooks; nil: none can be made, and none signs.
-	Sealer *seal.Sealer
-
-	// ExternalPasswords lets users of the OIDC provider have links and passwords too.
-	ExternalPasswords bool
-
-	// Log is told when the database cannot be connected to, and why, and when it can be again; nil: it is not logged.
-	Log *slog.Logger
-
-	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
-	Observe func(kind string, size int)
-}
-
-func (c Config) withDefaults() Config {
-	c.MaxConns, c.ReadConns, c.Lanes = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8), cmp.Or(c.Lanes, 1)
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 5*time.Second), cmp.Or(c.ReadTimeout, 3*time.Second)
-	return c
 }
 
 // Open connects to Postgres. It succeeds while Postgres is down: connections are made as they are needed.
@@ -132,22 +90,6 @@ func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: lookPause, PauseFrom: lookCrowd, Alone: maybeOne, Observe: s.observe("look")}
 	})
 	return s, nil
-}
-
-// CheckURL says what is wrong with the URL of a database.
-func CheckURL(databaseURL string) error {
-	_, err := parseURL(databaseURL)
-	return err
-}
-
-// maybeOne reports whether one request may have caused the error of a whole group.
-func maybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
-
-func (s *Store) observe(kind string) func(int) {
-	if s.cfg.Observe == nil {
-		return nil
-	}
-	return func(size int) { s.cfg.Observe(kind, size) }
 }
 
 // Close waits for running statements and closes the connections.
