@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -14,7 +16,6 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
@@ -181,7 +182,7 @@ func strayWakeUps(ctx context.Context, database string, client *redis.Client) er
 		return nil // which is down: another time
 	}
 	defer conn.Close(ctx)
-	name, err := store.InstallationName(ctx, conn)
+	name, err := pg.InstallationName(ctx, conn)
 	if err != nil {
 		return nil
 	}

@@ -1,5 +1,5 @@
 // Package migrations embeds the SQL files that make and change the schema. They are applied in the order of their
-// numbers by store.Migrate.
+// numbers by pg.Migrate.
 package migrations
 
 import (

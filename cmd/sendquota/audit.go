@@ -8,13 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-type audit struct {
+type auditCommand struct {
 	Since moment `placeholder:"2026-01-31T09:00:00Z" help:"Check only pushes that were sent, or were to be sent, from this time on (RFC 3339), and all that wait or are under way. Default: all."`
 	jsonFlag
 	Limit int `default:"20" help:"The maximum number of lines for each check; 0: all."`
@@ -32,10 +34,10 @@ func (m *moment) UnmarshalText(text []byte) (err error) {
 }
 
 // Help lists the checks, after the flags.
-func (audit) Help() string {
+func (auditCommand) Help() string {
 	var b strings.Builder
 	b.WriteString("It reads only Postgres, in chunks of recipients. Each chunk has its own snapshot. The checks:\n")
-	for _, c := range store.Checks {
+	for _, c := range audit.Checks {
 		fmt.Fprintf(&b, "\n  %-19s %s", c.Name, c.Meaning)
 	}
 	return b.String()
@@ -49,7 +51,7 @@ type exitStatus struct {
 
 func (e exitStatus) ExitCode() int { return e.code }
 
-func (c audit) Run() error {
+func (c auditCommand) Run() error {
 	report := reporter(&lines{to: os.Stdout, limit: c.Limit, found: map[string]int{}})
 	if c.JSON {
 		report = &object{to: os.Stdout}
@@ -84,7 +86,7 @@ func (c audit) Run() error {
 
 // reporter prints the findings of an audit.
 type reporter interface {
-	add(f store.Finding)
+	add(f audit.Finding)
 	end() (violations int, err error)
 }
 
@@ -95,14 +97,14 @@ type lines struct {
 	found map[string]int
 }
 
-func (l *lines) add(f store.Finding) {
+func (l *lines) add(f audit.Finding) {
 	if l.found[f.Check]++; l.limit == 0 || l.found[f.Check] <= l.limit {
 		_, _ = fmt.Fprintf(l.to, "%s: push %s of tenant %s for %q: %s\n", f.Check, f.Push, f.Tenant, f.Recipient, f.Detail)
 	}
 }
 
 func (l *lines) end() (violations int, err error) {
-	for _, check := range store.Checks {
+	for _, check := range audit.Checks {
 		violations += l.found[check.Name]
 		if more := l.found[check.Name] - l.limit; l.limit > 0 && more > 0 {
 			_, _ = fmt.Fprintf(l.to, "%s: and %d more; --json or --limit 0 prints all\n", check.Name, more)
@@ -117,14 +119,14 @@ func (l *lines) end() (violations int, err error) {
 // object is a report for programs. It is printed at the end, so that a failed audit prints nothing.
 type object struct {
 	to  io.Writer
-	all []store.Finding
+	all []audit.Finding
 }
 
-func (o *object) add(f store.Finding) { o.all = append(o.all, f) }
+func (o *object) add(f audit.Finding) { o.all = append(o.all, f) }
 
 func (o *object) end() (violations int, err error) {
 	if o.all == nil {
-		o.all = []store.Finding{}
+		o.all = []audit.Finding{}
 	}
 	return len(o.all), printJSON(o.to, map[string]any{"violations": o.all})
 }

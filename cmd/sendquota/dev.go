@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
@@ -87,7 +90,7 @@ func (c dev) serve(ctx context.Context, cfg config.Config) error {
 	defer logFile.Close()
 	log := telemetry.NewLog(logFile, cfg.LogLevel)
 
-	if _, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Contract: true, Tell: tell}); err != nil {
+	if _, err := pg.Migrate(ctx, string(cfg.DatabaseURL), pg.MigrateConfig{Contract: true, Tell: tell}); err != nil {
 		return err
 	}
 	key, admin, err := c.demo(ctx, cfg)
@@ -188,7 +191,7 @@ const demoEmail = "admin@demo.example"
 func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (string, error) {
 	path := filepath.Join(c.Dir, "demo-key")
 	if old, err := os.ReadFile(path); err == nil {
-		caller, err := st.Key(ctx, store.HashKey(string(old)))
+		caller, err := st.Key(ctx, accounts.HashKey(string(old)))
 		if err == nil && caller.Tenant == tenant && len(caller.Scopes) == len(push.Scopes) { // an older key lacks newer scopes
 			return string(old), nil
 		}

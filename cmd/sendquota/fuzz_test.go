@@ -13,7 +13,7 @@ func FuzzSince(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var c audit
+		var c auditCommand
 		parser, err := kong.New(&c, kong.Exit(func(int) {}))
 		if err != nil {
 			t.Fatal(err)

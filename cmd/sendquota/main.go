@@ -81,8 +81,8 @@ var commands struct {
 		Resume resumeCampaign `cmd:"" help:"Continue a paused campaign."`
 		Cancel cancelCampaign `cmd:"" help:"End a campaign, and release the places of unsent pushes."`
 	} `cmd:"" help:"Campaigns: one message for all recipients in a file, through the API. Exit status: 0 done, 1 some were not sent it, 2 usage, 3 refused."`
-	Completion completion `cmd:"" help:"Print the completion script of this command for bash, zsh or fish."`
-	Audit      audit      `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit failed."`
+	Completion completion   `cmd:"" help:"Print the completion script of this command for bash, zsh or fish."`
+	Audit      auditCommand `cmd:"" help:"Prove the guarantees from Postgres alone. Exit status: 0 clean, 1 violations, 2 the audit failed."`
 	devCommands
 }
 

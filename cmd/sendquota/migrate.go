@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/duration"
@@ -42,7 +44,7 @@ func (c migrate) Run() error {
 	}
 	ctx, stop := app.UntilSignal()
 	defer stop()
-	applied, err := store.Migrate(ctx, string(cfg.DatabaseURL), store.MigrateConfig{Wait: c.Wait, Contract: c.Contract, Tell: tell})
+	applied, err := pg.Migrate(ctx, string(cfg.DatabaseURL), pg.MigrateConfig{Wait: c.Wait, Contract: c.Contract, Tell: tell})
 	shown := map[string]any{"applied": append([]string{}, applied...)}
 	if err != nil || len(applied) > 0 {
 		text := ""
@@ -73,7 +75,7 @@ func (c migrate) status() error {
 				missing++
 			}
 		}
-		err = printList(os.Stdout, c.JSON, "migrations", all, []string{"MIGRATION", "APPLIED"}, func(m store.Migration) []string {
+		err = printList(os.Stdout, c.JSON, "migrations", all, []string{"MIGRATION", "APPLIED"}, func(m pg.Migration) []string {
 			return []string{m.File, map[bool]string{true: "yes", false: "no"}[m.Applied]}
 		})
 		if err == nil && missing > 0 {

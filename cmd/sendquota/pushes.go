@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -155,7 +157,7 @@ func (c listPushes) Run() error {
 			f.Until = booking.EndOfTime
 		}
 		views := []pushView{}
-		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			for after := (push.Position{}); len(views) < c.Limit; {
 				page, err := st.List(ctx, t.ID, f, after, min(c.Limit-len(views), 1000))
 				for _, p := range page.Pushes {

@@ -7,6 +7,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/seal"
@@ -61,7 +63,7 @@ func (c rotateSeal) Run() error {
 }
 
 // report prints the numbers of resealed and forgotten secrets, and the secrets that neither key opens.
-func (c rotateSeal) report(resealed, forgotten int, lost []store.LostSecret) error {
+func (c rotateSeal) report(resealed, forgotten int, lost []pg.LostSecret) error {
 	left := make([]string, len(lost))
 	for i, l := range lost {
 		left[i] = l.Err.Error()
@@ -77,7 +79,7 @@ func (c rotateSeal) report(resealed, forgotten int, lost []store.LostSecret) err
 }
 
 // fault returns an error if secrets are left that neither key opens.
-func (c rotateSeal) fault(lost []store.LostSecret) error {
+func (c rotateSeal) fault(lost []pg.LostSecret) error {
 	switch {
 	case len(lost) == 0:
 		return nil

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -58,7 +60,7 @@ type channelView struct {
 func (c showChannels) Run() error {
 	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		found := map[string]channelView{}
-		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			report, err := st.ChannelHealth(ctx, t.ID)
 			for name, h := range report.Channels {
 				v := found[name]
@@ -117,7 +119,7 @@ func (c listFailures) Run() error {
 			q.From = time.Now().Add(-24 * time.Hour)
 		}
 		views := []failureView{}
-		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			f, err := st.Failures(ctx, t.ID, q)
 			for _, g := range f.Groups {
 				views = append(views, failureView{t.Name, g.Status, g.Channel, g.Reason, g.Pushes, g.PossiblyDelivered, g.First.UTC(), g.Last.UTC()})
@@ -150,7 +152,7 @@ type webhookView struct {
 func (c listWebhooks) Run() error {
 	return c.withTenant(func(ctx context.Context, st *store.Store, tenant uuid.UUID) error {
 		views := []webhookView{}
-		err := st.EachTenant(ctx, tenant, func(t store.TenantInfo) error {
+		err := st.EachTenant(ctx, tenant, func(t accounts.TenantInfo) error {
 			hooks, err := st.Webhooks(ctx, t.ID)
 			for _, w := range hooks {
 				views = append(views, webhookView{w.ID, t.Name, w.URL, w.Events, w.Failures, orNil(w.FailingSince), orNil(w.DisabledAt), w.DisabledReason})

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/app"
@@ -37,7 +39,7 @@ func (c renameTenant) Run() error {
 		if err != nil {
 			return err
 		}
-		if err := st.RenameTenant(ctx, tenant, c.To); errors.Is(err, store.ErrNameTaken) {
+		if err := st.RenameTenant(ctx, tenant, c.To); errors.Is(err, accounts.ErrNameTaken) {
 			return fmt.Errorf("there is another tenant %s; see: sendquota tenants list", brief(c.To))
 		} else if err != nil {
 			return err

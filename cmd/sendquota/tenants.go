@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
@@ -40,7 +42,7 @@ func brief(given string) string {
 func (c createTenant) Run() error {
 	return withStore(func(ctx context.Context, _ config.Config, st *store.Store) error {
 		id, created, err := st.CreateTenant(ctx, c.Name)
-		if errors.Is(err, store.ErrDeleting) {
+		if errors.Is(err, accounts.ErrDeleting) {
 			return fmt.Errorf("the tenant %s is being deleted; finish that first: sendquota tenants delete %[1]s", brief(c.Name))
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
@@ -143,7 +145,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 func (a *App) checkSeals(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	unopened, is := errors.AsType[*store.SealsError](a.store.CheckSeals(ctx))
+	unopened, is := errors.AsType[*pg.SealsError](a.store.CheckSeals(ctx))
 	switch {
 	case !is: // the key opens all, or Postgres does not answer
 		return nil

@@ -7,12 +7,13 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // channels creates the configured channels, or returns an error for each channel that fails.
@@ -64,7 +65,7 @@ func (a *App) channelRates(ctx context.Context, each func(channel string, attemp
 // auditsOfAPI returns the API's access to the workers' audits.
 func (a *App) auditsOfAPI() httpapi.Audits {
 	all := httpapi.Audits{Store: a.store}
-	for _, c := range store.Checks {
+	for _, c := range audit.Checks {
 		all.Checks = append(all.Checks, httpapi.AuditCheck(c))
 	}
 	return all

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/queue"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // checkTime bounds the answers of the servers to a person's check.
@@ -28,7 +30,7 @@ func CheckServers(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	return errors.Join(
-		named("Postgres", store.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
+		named("Postgres", pg.CheckServer(ctx, string(cfg.DatabaseURL), store.Config{MaxConns: cfg.Database.MaxConnections, ReadConns: cfg.Database.ReadConnections, Sealer: sealer})),
 		named("Redis", checkRedis(ctx, cfg)),
 	)
 }

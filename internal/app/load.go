@@ -4,8 +4,9 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Load reads the settings of the services like [config.Load]. It also creates every part with readable settings, and drops
@@ -30,7 +31,7 @@ func Load(environ []string) (config.Config, error) {
 		wrong = append(wrong, err)
 	}
 	if cfg.DatabaseURL != "" {
-		wrong = append(wrong, store.CheckURL(string(cfg.DatabaseURL)))
+		wrong = append(wrong, pg.CheckURL(string(cfg.DatabaseURL)))
 	}
 	return cfg, errors.Join(wrong...)
 }

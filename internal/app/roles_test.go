@@ -13,13 +13,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -73,7 +74,7 @@ func documentedRoles(t *testing.T) (owner, role, redisURL string) {
 func TestRoles_AsDocumented(t *testing.T) {
 	t.Parallel()
 	owner, role, redisURL := documentedRoles(t)
-	if applied, err := store.Migrate(t.Context(), owner, store.MigrateConfig{}); err != nil || len(applied) == 0 {
+	if applied, err := pg.Migrate(t.Context(), owner, pg.MigrateConfig{}); err != nil || len(applied) == 0 {
 		t.Fatalf("applied %v, %v", applied, err)
 	}
 	// Check the role's own rights, without its membership in the owner's role. The membership is only for dropping partitions.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/bulk"
+
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
@@ -15,7 +17,6 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 
 // runnerStore takes bulk changes, and records their steps.
 type runnerStore interface {
-	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*store.RunningBulkChange, error)
+	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*bulk.RunningBulkChange, error)
 	ListBulk(ctx context.Context, id uuid.UUID) error
 	UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error)
 	NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error
@@ -43,7 +44,7 @@ type runner struct {
 	pushes pushes
 	log    *slog.Logger
 	worker uuid.UUID
-	turns  loop.Turns[uuid.UUID, store.RunningBulkChange]
+	turns  loop.Turns[uuid.UUID, bulk.RunningBulkChange]
 
 	mu    sync.Mutex
 	tries map[uuid.UUID]int // failed tries, by push
@@ -53,8 +54,8 @@ type runner struct {
 // after a crash another worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, worker: uuid.New(), tries: map[uuid.UUID]int{}}
-	r.turns.Owner = func(p *store.RunningBulkChange) uuid.UUID { return p.Tenant }
-	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*store.RunningBulkChange, error) {
+	r.turns.Owner = func(p *bulk.RunningBulkChange) uuid.UUID { return p.Tenant }
+	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*bulk.RunningBulkChange, error) {
 		return st.TakeBulkChange(ctx, r.worker, except)
 	}
 	return loop.Loop{Name: "run bulk changes", Interval: interval, Log: log, Pass: r.pass}
@@ -72,7 +73,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	return true, nil
 }
 
-func (r *runner) step(ctx context.Context, p *store.RunningBulkChange) error {
+func (r *runner) step(ctx context.Context, p *bulk.RunningBulkChange) error {
 	if p.Status == push.BulkRunning {
 		if !p.Listed {
 			return r.store.ListBulk(ctx, p.ID)
@@ -93,7 +94,7 @@ func (r *runner) step(ctx context.Context, p *store.RunningBulkChange) error {
 }
 
 // change changes pushes, each recipient's in order, and records the outcomes, also if some failed.
-func (r *runner) change(ctx context.Context, p *store.RunningBulkChange, todo []push.BulkPush) error {
+func (r *runner) change(ctx context.Context, p *bulk.RunningBulkChange, todo []push.BulkPush) error {
 	of := map[int64][]int{}
 	var order []int64
 	for i, one := range todo {
@@ -129,7 +130,7 @@ func (r *runner) change(ctx context.Context, p *store.RunningBulkChange, todo []
 }
 
 // one changes a push.
-func (r *runner) one(ctx context.Context, p *store.RunningBulkChange, one push.BulkPush) (decided push.BulkPush, err error) {
+func (r *runner) one(ctx context.Context, p *bulk.RunningBulkChange, one push.BulkPush) (decided push.BulkPush, err error) {
 	if p.Action == push.BulkCancel {
 		decided, err = cancel(ctx, r.pushes, &p.BulkChange, one)
 	} else {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/bulk"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -63,7 +65,7 @@ func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong 
 	} else if wrong != nil {
 		return p, false, wrong
 	}
-	return s.store.CreateBulkChange(ctx, store.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
+	return s.store.CreateBulkChange(ctx, bulk.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
 }
 
 // Estimate is the effect that a bulk change would have.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,7 +22,7 @@ const (
 // Upload is an audience that arrives line by line. It is not safe for concurrent use.
 type Upload struct {
 	store   *store.Store
-	of      store.Upload
+	of      campaigns.Upload
 	cfg     Config
 	waiting []push.CampaignLine // lines to be stored
 	bytes   int                 // size of waiting

@@ -6,20 +6,21 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // chunkStore decides the recipients of campaigns.
 type chunkStore interface {
 	CampaignLanes() []push.Lane
-	BookCampaignChunk(ctx context.Context, o store.CampaignChunk) (store.CampaignChunkDone, error)
-	NextUndecided(ctx context.Context, p push.Campaign, after store.CampaignPlace) (shard int, found bool, err error)
+	BookCampaignChunk(ctx context.Context, o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)
+	NextUndecided(ctx context.Context, p push.Campaign, after campaigns.CampaignPlace) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -27,7 +28,7 @@ type chunkStore interface {
 const yieldShare = 3
 
 // book books a chunk. When all recipients are decided, it ends the campaign's start.
-func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {
+func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *progress) (more bool, err error) {
 	if err := r.skip(ctx, c, of); err != nil {
 		return false, err
 	}
@@ -41,7 +42,7 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 		of.planner = r.planner(ctx, c.Campaign)
 	}
 	began := time.Now()
-	done, err := r.chunk(ctx, c, store.CampaignChunk{
+	done, err := r.chunk(ctx, c, campaigns.CampaignChunk{
 		Campaign: c.Campaign, Shards: shards, After: after, File: r.cfg.Policy, Now: c.StartedAt, Plan: of.planner.Plan,
 	})
 	if err != nil {
@@ -59,7 +60,7 @@ func (r *runner) book(ctx context.Context, c *store.RunningCampaign, of *progres
 }
 
 // skip skips lanes without undecided recipients.
-func (r *runner) skip(ctx context.Context, c *store.RunningCampaign, of *progress) error {
+func (r *runner) skip(ctx context.Context, c *campaigns.RunningCampaign, of *progress) error {
 	_, after, ok := of.cursor.next()
 	if !ok {
 		return nil
@@ -92,7 +93,7 @@ func (u unreadable) Render(map[string]any, func() time.Time) (json.RawMessage, e
 
 // chunk books a chunk under the tenant's caps, and follows up on its decisions. If a push moves to a day whose
 // recipients were not counted, it tries again.
-func (r *runner) chunk(ctx context.Context, c *store.RunningCampaign, o store.CampaignChunk) (done store.CampaignChunkDone, err error) {
+func (r *runner) chunk(ctx context.Context, c *campaigns.RunningCampaign, o campaigns.CampaignChunk) (done campaigns.CampaignChunkDone, err error) {
 	var (
 		room   *schedule.Room
 		others []booking.Day
@@ -104,7 +105,7 @@ func (r *runner) chunk(ctx context.Context, c *store.RunningCampaign, o store.Ca
 	}
 	for {
 		done, err = r.store.BookCampaignChunk(ctx, o)
-		uncounted, ok := errors.AsType[*store.UncountedError](err)
+		uncounted, ok := errors.AsType[*campaigns.UncountedError](err)
 		if !ok {
 			break
 		}

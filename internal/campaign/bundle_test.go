@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -181,15 +183,15 @@ func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaig
 }
 
 // start books a campaign chunk by chunk, counts the caps again for each, and returns the decision of each recipient.
-func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]store.CampaignDecided {
+func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]campaigns.CampaignDecided {
 	t.Helper()
 	now, _, err := b.store.CampaignClock(t.Context(), c.Tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.exec(t, `UPDATE campaigns SET status = 'starting', started_at = $2 WHERE id = $1`, [16]byte(c.ID), now)
-	days, all := map[booking.Day]bool{}, map[string]store.CampaignDecided{}
-	o := store.CampaignChunk{Campaign: c, File: file, Now: now, Plan: campaign.NewPlanner(b.pushes, c, b.parse, now).Plan}
+	days, all := map[booking.Day]bool{}, map[string]campaigns.CampaignDecided{}
+	o := campaigns.CampaignChunk{Campaign: c, File: file, Now: now, Plan: campaign.NewPlanner(b.pushes, c, b.parse, now).Plan}
 	if caps != (push.Caps{}) {
 		o.Room = func(ctx context.Context, _ []booking.Draft) (*booking.CapUsage, error) {
 			u := &booking.CapUsage{Caps: caps, Days: map[booking.Day]int{}}
@@ -204,10 +206,10 @@ func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.T
 		}
 	}
 	for _, shards := range b.store.CampaignLanes() {
-		o.Shards, o.After = shards, store.BeforeShards(shards)
+		o.Shards, o.After = shards, campaigns.BeforeShards(shards)
 		for more := true; more; {
 			done, err := b.store.BookCampaignChunk(t.Context(), o)
-			if uncounted, ok := err.(*store.UncountedError); ok {
+			if uncounted, ok := err.(*campaigns.UncountedError); ok {
 				days[uncounted.Day] = true
 				continue
 			}

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // CapacityQuery asks how many recipients of an audience find a place in each hour.
@@ -121,8 +122,8 @@ func sameDay(a, b time.Time) bool { return a.Format(time.DateOnly) == b.Format(t
 
 // lane examines the recipients in some shards, until the sample is complete.
 func (f *finder) lane(ctx context.Context, shards push.Lane) error {
-	o := store.CampaignChunk{
-		Campaign: f.x.campaign, Shards: shards, After: store.BeforeShards(shards), File: f.x.cfg.Policy, Now: f.x.now, Plan: f.plan, Look: f.look,
+	o := campaigns.CampaignChunk{
+		Campaign: f.x.campaign, Shards: shards, After: campaigns.BeforeShards(shards), File: f.x.cfg.Policy, Now: f.x.now, Plan: f.plan, Look: f.look,
 	}
 	for more := true; more && f.Sample < f.most; {
 		clear(f.drafts)
@@ -169,7 +170,7 @@ func (f *finder) look(who quota.Recipient, of booking.Standing, view quota.View)
 }
 
 // add counts a recipient, unless it was erased.
-func (f *finder) add(d *store.CampaignDecided) {
+func (f *finder) add(d *campaigns.CampaignDecided) {
 	if d.Erased {
 		return
 	}

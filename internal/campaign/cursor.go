@@ -2,21 +2,21 @@ package campaign
 
 import (
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
 )
 
 // cursor is a position among the recipients of a campaign, lane by lane.
 type cursor struct {
 	lanes []push.Lane // remaining lanes
-	after store.CampaignPlace
+	after campaigns.CampaignPlace
 }
 
 func newCursor(lanes []push.Lane) cursor {
-	return cursor{lanes: lanes, after: store.BeforeShards(lanes[0])}
+	return cursor{lanes: lanes, after: campaigns.BeforeShards(lanes[0])}
 }
 
 // next returns the position of the next recipients. It is false at the end.
-func (p *cursor) next() (shards push.Lane, after store.CampaignPlace, ok bool) {
+func (p *cursor) next() (shards push.Lane, after campaigns.CampaignPlace, ok bool) {
 	if len(p.lanes) == 0 {
 		return shards, after, false
 	}
@@ -24,12 +24,12 @@ func (p *cursor) next() (shards push.Lane, after store.CampaignPlace, ok bool) {
 }
 
 // pass moves to a position. more reports whether its lane may have more recipients.
-func (p *cursor) pass(to store.CampaignPlace, more bool) {
+func (p *cursor) pass(to campaigns.CampaignPlace, more bool) {
 	if p.after = to; more {
 		return
 	}
 	if p.lanes = p.lanes[1:]; len(p.lanes) > 0 {
-		p.after = store.BeforeShards(p.lanes[0])
+		p.after = campaigns.BeforeShards(p.lanes[0])
 	}
 }
 
@@ -39,6 +39,6 @@ func (p *cursor) skip(shard int, found bool) {
 		p.lanes = p.lanes[1:]
 	}
 	if len(p.lanes) > 0 && p.after.Shard < p.lanes[0].First-1 {
-		p.after = store.BeforeShards(p.lanes[0])
+		p.after = campaigns.BeforeShards(p.lanes[0])
 	}
 }

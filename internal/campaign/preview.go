@@ -7,13 +7,14 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/liquid"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -39,7 +40,7 @@ type Which struct {
 }
 
 // Lines reads the lines of a preview. Its errors are [push.ErrNotFound] and [ErrNotInAudience].
-func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []store.KnownLine, error) {
+func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []campaigns.KnownLine, error) {
 	p, err := s.store.Campaign(ctx, tenant, id)
 	if err != nil {
 		return p, nil, err
@@ -56,7 +57,7 @@ func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) 
 }
 
 // Preview renders the messages of lines. It reads nothing. defaultZone applies to recipients without a zone.
-func (s *Service) Preview(p *push.Campaign, lines []store.KnownLine, defaultZone string) ([]Preview, error) {
+func (s *Service) Preview(p *push.Campaign, lines []campaigns.KnownLine, defaultZone string) ([]Preview, error) {
 	template, wrong := liquid.Parse(p.Message)
 	if err := wrong.Err(); err != nil {
 		return nil, err // it was checked when it was drafted
@@ -93,7 +94,7 @@ func (s *Service) shownAt(p *push.Campaign, name string) time.Time {
 
 // preview renders a message. Its errors include what the provider would certainly refuse, except the lack of an
 // address.
-func (s *Service) preview(p *push.Campaign, template Template, l store.KnownLine, at func() time.Time) (json.RawMessage, error) {
+func (s *Service) preview(p *push.Campaign, template Template, l campaigns.KnownLine, at func() time.Time) (json.RawMessage, error) {
 	variables, err := liquid.Variables(known(l.CampaignLine, l.Attributes)...)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -13,7 +15,6 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -41,13 +42,13 @@ type RunnerConfig struct {
 // runnerStore takes campaigns, and executes their steps.
 type runnerStore interface {
 	chunkStore
-	TakeCampaign(ctx context.Context, worker uuid.UUID, which store.CampaignsWith, except []uuid.UUID) (*store.RunningCampaign, error)
+	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.RunningCampaign, error)
 	LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error
 	ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error)
-	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []store.Unparked, more bool, err error)
+	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []campaigns.Unparked, more bool, err error)
 	ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
-	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after store.CampaignPlace) (next store.CampaignPlace, more bool, err error)
+	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after campaigns.CampaignPlace) (next campaigns.CampaignPlace, more bool, err error)
 	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
 }
 
@@ -70,10 +71,10 @@ type runner struct {
 	log     *slog.Logger
 	cfg     RunnerConfig
 	worker  uuid.UUID
-	work    map[uuid.UUID]*progress                      // by campaign of this worker
-	turns   loop.Turns[uuid.UUID, store.RunningCampaign] // campaigns with steps to do
-	waits   loop.Turns[uuid.UUID, store.RunningCampaign] // campaigns that wait for their pushes
-	visited time.Time                                    // when waiting campaigns were last visited
+	work    map[uuid.UUID]*progress                          // by campaign of this worker
+	turns   loop.Turns[uuid.UUID, campaigns.RunningCampaign] // campaigns with steps to do
+	waits   loop.Turns[uuid.UUID, campaigns.RunningCampaign] // campaigns that wait for their pushes
+	visited time.Time                                        // when waiting campaigns were last visited
 }
 
 // progress is a worker's progress with a campaign. Losing it only costs work.
@@ -88,15 +89,15 @@ type progress struct {
 // worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger, cfg RunnerConfig) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, cfg: cfg, worker: uuid.New(), work: map[uuid.UUID]*progress{}}
-	r.turns, r.waits = r.take(store.CampaignsWithWork), r.take(store.CampaignsThatWait)
+	r.turns, r.waits = r.take(campaigns.CampaignsWithWork), r.take(campaigns.CampaignsThatWait)
 	return loop.Loop{Name: "run campaigns", Interval: interval, Log: log, Pass: r.pass}
 }
 
 // take returns the turns of tenants for a kind of campaigns.
-func (r *runner) take(which store.CampaignsWith) loop.Turns[uuid.UUID, store.RunningCampaign] {
-	return loop.Turns[uuid.UUID, store.RunningCampaign]{
-		Owner: func(c *store.RunningCampaign) uuid.UUID { return c.Tenant },
-		Take: func(ctx context.Context, except []uuid.UUID) (*store.RunningCampaign, error) {
+func (r *runner) take(which campaigns.CampaignsWith) loop.Turns[uuid.UUID, campaigns.RunningCampaign] {
+	return loop.Turns[uuid.UUID, campaigns.RunningCampaign]{
+		Owner: func(c *campaigns.RunningCampaign) uuid.UUID { return c.Tenant },
+		Take: func(ctx context.Context, except []uuid.UUID) (*campaigns.RunningCampaign, error) {
 			return r.store.TakeCampaign(ctx, r.worker, which, except)
 		},
 	}
@@ -138,7 +139,7 @@ func (r *runner) visitWaiting(ctx context.Context) error {
 }
 
 // visit does a step of a campaign. If nothing more is to be done at once, it releases the campaign for a while.
-func (r *runner) visit(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
+func (r *runner) visit(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
 	began := time.Now()
 	more, due, err := r.step(ctx, c)
 	if err != nil {
@@ -160,7 +161,7 @@ func (r *runner) visit(ctx context.Context, c *store.RunningCampaign) (more bool
 
 // step does the next step for a campaign's state. It reports whether there is more to do at once, and when the next
 // push is due.
-func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool, due time.Duration, err error) {
+func (r *runner) step(ctx context.Context, c *campaigns.RunningCampaign) (more bool, due time.Duration, err error) {
 	of := r.work[c.ID]
 	if of == nil {
 		of = &progress{cursor: newCursor(r.store.CampaignLanes())}
@@ -199,7 +200,7 @@ func (r *runner) step(ctx context.Context, c *store.RunningCampaign) (more bool,
 }
 
 // unpark makes parked pushes due again.
-func (r *runner) unpark(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
+func (r *runner) unpark(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
 	due, more, err := r.store.UnparkCampaign(ctx, c.ID)
 	if len(due) > 0 {
 		failpoint.Hit(failpoint.CampaignUnparked)
@@ -211,7 +212,7 @@ func (r *runner) unpark(ctx context.Context, c *store.RunningCampaign) (more boo
 }
 
 // park parks waiting pushes, and ends those that expire meanwhile.
-func (r *runner) park(ctx context.Context, c *store.RunningCampaign) (more bool, err error) {
+func (r *runner) park(ctx context.Context, c *campaigns.RunningCampaign) (more bool, err error) {
 	if more, err = r.store.ParkCampaign(ctx, c.ID); err != nil || more {
 		return more, err
 	}
@@ -222,7 +223,7 @@ func (r *runner) park(ctx context.Context, c *store.RunningCampaign) (more bool,
 
 // cancel frees the places of waiting pushes, and then drops undecided recipients. Attempts under way finish; their
 // retries are withdrawn later.
-func (r *runner) cancel(ctx context.Context, c *store.RunningCampaign, of *progress) (more bool, err error) {
+func (r *runner) cancel(ctx context.Context, c *campaigns.RunningCampaign, of *progress) (more bool, err error) {
 	ended, more, err := r.store.WithdrawCampaign(ctx, c.ID)
 	if len(ended) > 0 {
 		failpoint.Hit(failpoint.CampaignWithdrew)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/campaign"
@@ -18,7 +20,7 @@ type recorder struct {
 	taken []uuid.UUID
 }
 
-func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which store.CampaignsWith, except []uuid.UUID) (*store.RunningCampaign, error) {
+func (r *recorder) TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.RunningCampaign, error) {
 	c, err := r.Store.TakeCampaign(ctx, worker, which, except)
 	if c != nil {
 		r.taken = append(r.taken, c.Tenant)

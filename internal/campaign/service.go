@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -81,7 +83,7 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	if wrong != nil && key.Text == "" {
 		return p, false, wrong
 	}
-	p, found, err = s.store.CreateCampaign(ctx, store.NewCampaign{Campaign: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: wrong})
+	p, found, err = s.store.CreateCampaign(ctx, campaigns.NewCampaign{Campaign: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: wrong})
 	if err != nil {
 		return p, found, fmt.Errorf("create campaign: %w", err)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -172,8 +174,8 @@ func lastStart(c *push.Campaign) time.Time {
 
 // lane simulates the recipients in some shards.
 func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Simulated) error) error {
-	o := store.CampaignChunk{
-		Campaign: x.campaign, Shards: shards, After: store.BeforeShards(shards), File: x.cfg.Policy, Now: x.now, Plan: x.plan, Look: x.look,
+	o := campaigns.CampaignChunk{
+		Campaign: x.campaign, Shards: shards, After: campaigns.BeforeShards(shards), File: x.cfg.Policy, Now: x.now, Plan: x.plan, Look: x.look,
 	}
 	if x.usage != nil {
 		o.Room = func(context.Context, []booking.Draft) (*booking.CapUsage, error) { return x.usage, nil }
@@ -181,7 +183,7 @@ func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Sim
 	for more := true; more; {
 		clear(x.examined)
 		done, err := x.store.TryCampaignChunk(ctx, o)
-		if uncounted, ok := errors.AsType[*store.UncountedError](err); ok {
+		if uncounted, ok := errors.AsType[*campaigns.UncountedError](err); ok {
 			if x.usage.Days[uncounted.Day], err = x.count(ctx, uncounted.Day); err == nil {
 				continue
 			}

@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // examined holds what a simulation read about a recipient.
@@ -65,7 +66,7 @@ func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err err
 }
 
 // add counts the decisions about a chunk.
-func (x *simulation) add(ctx context.Context, shards push.Lane, decided []store.CampaignDecided) ([]Simulated, error) {
+func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campaigns.CampaignDecided) ([]Simulated, error) {
 	all, conflicts := make([]Simulated, 0, len(decided)), map[string][]quota.Booking{}
 	var every []quota.Booking
 	for i := range decided {

@@ -5,11 +5,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Simulation is the predicted result of a start.
@@ -79,7 +80,7 @@ func newTotals() *totals {
 }
 
 // add counts a recipient. rules are the rules that block the requested time.
-func (t *totals) add(d *store.CampaignDecided, rules []string) Simulated {
+func (t *totals) add(d *campaigns.CampaignDecided, rules []string) Simulated {
 	one := Simulated{Recipient: d.Line.Recipient}
 	outcome, reason, refusing := d.Outcome()
 	t.Recipients++

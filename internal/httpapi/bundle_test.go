@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
@@ -225,7 +227,7 @@ func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 // keyID is the id of the tenant's key.
 func (b *bundle) keyID() string {
 	b.t.Helper()
-	caller, err := b.store.Key(b.t.Context(), store.HashKey(b.key))
+	caller, err := b.store.Key(b.t.Context(), accounts.HashKey(b.key))
 	if err != nil {
 		b.t.Fatal(err)
 	}

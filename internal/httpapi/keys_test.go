@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // opens reports whether a key lists pushes.
@@ -268,7 +269,7 @@ func TestKeys_OfOthers(t *testing.T) {
 	if list := b.send("GET", "/v1/keys", "", theirs...).must(t, 200); strings.Contains(list.text, b.keyID()) || len(list.at(t, "keys").([]any)) != 1 {
 		t.Errorf("%s", list.text)
 	}
-	if _, err := b.store.Key(t.Context(), store.HashKey(b.key)); err != nil {
+	if _, err := b.store.Key(t.Context(), accounts.HashKey(b.key)); err != nil {
 		t.Error(err)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -16,7 +17,7 @@ func (b *bundle) as(role user.Role) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if _, err := b.store.Key(b.t.Context(), store.HashKey(key)); err != nil {
+	if _, err := b.store.Key(b.t.Context(), accounts.HashKey(key)); err != nil {
 		b.t.Fatal(err)
 	}
 	return []string{"Authorization", "Bearer " + key}

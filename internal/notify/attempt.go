@@ -7,20 +7,21 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // maxRetryAfter bounds the Retry-After of an endpoint by the longest pause.
 const maxRetryAfter = 8 * time.Hour
 
 // attempt posts an event once, and returns the result.
-func (n *Notifier) attempt(ctx context.Context, d store.Outgoing) store.Settlement {
-	s := store.Settlement{ID: d.ID, Webhook: d.Webhook, Attempt: d.Attempt}
+func (n *Notifier) attempt(ctx context.Context, d webhooks.Outgoing) webhooks.Settlement {
+	s := webhooks.Settlement{ID: d.ID, Webhook: d.Webhook, Attempt: d.Attempt}
 	var asked time.Duration
 	req, err := n.request(d)
 	if err == nil {
@@ -59,7 +60,7 @@ func (n *Notifier) failed(err error) string {
 }
 
 // request builds the request of Standard Webhooks. While a secret is being replaced, the old one signs as well.
-func (n *Notifier) request(d store.Outgoing) (*http.Request, error) {
+func (n *Notifier) request(d webhooks.Outgoing) (*http.Request, error) {
 	if d.Unsigned != nil {
 		return nil, errors.New("the request could not be signed: the secret of the webhook cannot be read; rotate it, or ask the operator")
 	}

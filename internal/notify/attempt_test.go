@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
+	"github.com/sendquota/sendquota/internal/store/webhooks"
 
-	"github.com/sendquota/sendquota/internal/store"
+	"github.com/google/uuid"
 )
 
 // TestAttempt_Answers: the result of each answer.
@@ -46,7 +46,7 @@ func TestAttempt_Answers(t *testing.T) {
 			n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: true})
 			defer n.client.Close()
 			payload := []byte(`{"a": 1}`)
-			got := n.attempt(t.Context(), store.Outgoing{ID: uuid.New(), URL: e.URL, Secret: newSecret(), Attempt: c.attempt, Payload: payload})
+			got := n.attempt(t.Context(), webhooks.Outgoing{ID: uuid.New(), URL: e.URL, Secret: newSecret(), Attempt: c.attempt, Payload: payload})
 			if outcome(got) != c.want || got.Status != c.status || got.Gone != (c.status == 410) || (got.Error == "") != got.Delivered || got.Retry < c.atLeast || got.Retry > c.atMost {
 				t.Errorf("%+v, want %+v", got, c)
 			}
@@ -73,7 +73,7 @@ func TestAttempt_InnerNetwork(t *testing.T) {
 		{"http://127.0.0.1:1/", true, "no connection: connection refused"},
 	} {
 		n := New(nil, nil, nil, time.Now, Config{Timeout: 5 * time.Second, AllowPrivateAddresses: row.private, Backoff: backoff()})
-		got := n.attempt(t.Context(), store.Outgoing{ID: uuid.New(), URL: row.url, Secret: newSecret(), Attempt: 1})
+		got := n.attempt(t.Context(), webhooks.Outgoing{ID: uuid.New(), URL: row.url, Secret: newSecret(), Attempt: 1})
 		n.client.Close()
 		if got.Error != row.want {
 			t.Errorf("%s, private allowed %v: %q", row.url, row.private, got.Error)

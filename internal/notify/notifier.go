@@ -7,11 +7,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -36,8 +37,8 @@ type Config struct {
 
 // outbox is the part of the store that holds the events.
 type outbox interface {
-	ClaimDeliveries(ctx context.Context, o store.OutboxOrder) (claimed []store.Outgoing, more bool, err error)
-	SettleDeliveries(ctx context.Context, settlements []store.Settlement, off store.SwitchOff) ([]push.Webhook, error)
+	ClaimDeliveries(ctx context.Context, o webhooks.OutboxOrder) (claimed []webhooks.Outgoing, more bool, err error)
+	SettleDeliveries(ctx context.Context, settlements []webhooks.Settlement, off webhooks.SwitchOff) ([]push.Webhook, error)
 }
 
 // observer counts metrics.
@@ -54,7 +55,7 @@ type Notifier struct {
 	metrics     observer
 	now         func() time.Time
 	cfg         Config
-	settleGroup *groupcommit.Group[store.Settlement, struct{}]
+	settleGroup *groupcommit.Group[webhooks.Settlement, struct{}]
 	wake        chan struct{} // an attempt ended: there may be more to do
 	running     atomic.Int64
 	attempts    sync.WaitGroup
@@ -74,7 +75,7 @@ func New(box outbox, log *slog.Logger, metrics observer, now func() time.Time, c
 		client: outbound.New(outbound.Config{Timeout: cfg.Timeout, AllowPrivateAddresses: cfg.AllowPrivateAddresses}),
 	}
 	n.loop = cfg.Watched(loop.Loop{Name: "send webhook events", Interval: interval, Log: n.log, Pass: n.pass, Retry: time.Second, Wake: n.wake})
-	n.settleGroup = &groupcommit.Group[store.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
+	n.settleGroup = &groupcommit.Group[webhooks.Settlement, struct{}]{Run: n.settleTogether, MaxWeight: 500}
 	return n
 }
 
@@ -92,7 +93,7 @@ func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	began := time.Now() // before the leases begin; monotonic
-	claimed, more, err := n.outbox.ClaimDeliveries(ctx, store.OutboxOrder{Webhooks: room, PerWebhook: perWebhook, Lease: 3 * n.cfg.Timeout})
+	claimed, more, err := n.outbox.ClaimDeliveries(ctx, webhooks.OutboxOrder{Webhooks: room, PerWebhook: perWebhook, Lease: 3 * n.cfg.Timeout})
 	for _, d := range claimed {
 		n.running.Add(1)
 		n.attempts.Go(func() { n.deliver(context.WithoutCancel(ctx), d, began) })
@@ -102,7 +103,7 @@ func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 
 // deliver makes one attempt. Its deadline is before the end of its lease, even if the worker was held up, so that no
 // other attempt overlaps it.
-func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Time) {
+func (n *Notifier) deliver(ctx context.Context, d webhooks.Outgoing, began time.Time) {
 	ctx, cancel := context.WithDeadline(ctx, began.Add(2*n.cfg.Timeout))
 	defer cancel()
 	if d.Unsigned != nil {
@@ -122,7 +123,7 @@ func (n *Notifier) deliver(ctx context.Context, d store.Outgoing, began time.Tim
 	}
 }
 
-func outcome(s store.Settlement) string {
+func outcome(s webhooks.Settlement) string {
 	switch {
 	case s.Delivered:
 		return "delivered"
@@ -134,8 +135,8 @@ func outcome(s store.Settlement) string {
 
 // settleTogether records the results of attempts. It never logs a webhook's URL, which may hold a secret of the
 // tenant's.
-func (n *Notifier) settleTogether(ctx context.Context, settlements []store.Settlement) ([]struct{}, error) {
-	off, err := n.outbox.SettleDeliveries(ctx, settlements, store.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
+func (n *Notifier) settleTogether(ctx context.Context, settlements []webhooks.Settlement) ([]struct{}, error) {
+	off, err := n.outbox.SettleDeliveries(ctx, settlements, webhooks.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
 	for _, w := range off {
 		n.log.WarnContext(ctx, "webhook disabled", "webhook", w.ID, "tenant", w.Tenant, "reason", w.DisabledReason)
 	}

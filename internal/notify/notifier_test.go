@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -282,7 +284,7 @@ type forgetful struct {
 	losses atomic.Int32
 }
 
-func (f *forgetful) SettleDeliveries(ctx context.Context, s []store.Settlement, off store.SwitchOff) ([]push.Webhook, error) {
+func (f *forgetful) SettleDeliveries(ctx context.Context, s []webhooks.Settlement, off webhooks.SwitchOff) ([]push.Webhook, error) {
 	if f.losses.Add(-1) >= 0 {
 		return nil, errors.New("killed")
 	}
@@ -352,7 +354,7 @@ func TestNotifier_HeldUp(t *testing.T) {
 	n := New(b.Store, nil, &b.outcomes, time.Now, quick())
 	defer n.client.Close()
 	hook, secret := b.hook(b.tenant, e.URL)
-	n.deliver(t.Context(), store.Outgoing{Webhook: hook.ID, Attempt: 1, URL: e.URL, Secret: secret, Payload: []byte(`{}`)}, time.Now().Add(-2*n.cfg.Timeout))
+	n.deliver(t.Context(), webhooks.Outgoing{Webhook: hook.ID, Attempt: 1, URL: e.URL, Secret: secret, Payload: []byte(`{}`)}, time.Now().Add(-2*n.cfg.Timeout))
 	if len(e.requests()) != 0 || b.outcomes.of("failed") != 1 {
 		t.Errorf("%d requests, %d failures", len(e.requests()), b.outcomes.of("failed"))
 	}
@@ -379,7 +381,7 @@ type unreachable struct {
 	down atomic.Bool
 }
 
-func (u *unreachable) ClaimDeliveries(ctx context.Context, o store.OutboxOrder) ([]store.Outgoing, bool, error) {
+func (u *unreachable) ClaimDeliveries(ctx context.Context, o webhooks.OutboxOrder) ([]webhooks.Outgoing, bool, error) {
 	if u.down.Load() {
 		return nil, false, errors.New("down")
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/schedules"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -18,7 +20,6 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 const (
@@ -48,8 +49,8 @@ type campaigner interface {
 
 // runnerStore stores schedules and their occurrences.
 type runnerStore interface {
-	DueSchedules(ctx context.Context, turn *store.ScheduleTurn, limit int, settle store.Settle) (more bool, next time.Duration, err error)
-	BegunOccurrences(ctx context.Context, turn *store.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
+	DueSchedules(ctx context.Context, turn *schedules.ScheduleTurn, limit int, settle schedules.Settle) (more bool, next time.Duration, err error)
+	BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
 }
 
 // runner submits occurrences when they are due.
@@ -59,7 +60,7 @@ type runner struct {
 	campaigns campaigner
 	log       *slog.Logger
 	kept      time.Duration
-	turn      store.ScheduleTurn
+	turn      schedules.ScheduleTurn
 	wake      chan struct{}
 	alarm     *time.Timer
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/schedules"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -167,7 +169,7 @@ type dyingStore struct {
 	die func()
 }
 
-func (s *dyingStore) BegunOccurrences(ctx context.Context, turn *store.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
+func (s *dyingStore) BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
 	return s.Store.BegunOccurrences(ctx, turn, limit, func(ctx context.Context, all []push.Occurrence) []push.Run {
 		runs := submit(ctx, all)
 		s.die()
@@ -200,7 +202,7 @@ func TestRunner_LongBegun(t *testing.T) {
 // beginner begins occurrences, and submits none.
 type beginner struct{ *store.Store }
 
-func (beginner) BegunOccurrences(context.Context, *store.ScheduleTurn, int, func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
+func (beginner) BegunOccurrences(context.Context, *schedules.ScheduleTurn, int, func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
 	return false, nil
 }
 

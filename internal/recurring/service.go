@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/schedules"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -109,7 +111,7 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	if invalid != nil && key.Text == "" {
 		return p, false, invalid
 	}
-	n := store.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
+	n := schedules.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
 	p, found, err = s.store.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
 		p = restart(p, now)
 		if times, err := timetable(&p); err == nil { // it was checked

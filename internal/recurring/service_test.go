@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/schedules"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -175,7 +177,7 @@ type slowStore struct {
 	before func()
 }
 
-func (s *slowStore) BegunOccurrences(ctx context.Context, turn *store.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
+func (s *slowStore) BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
 	return s.Store.BegunOccurrences(ctx, turn, limit, func(ctx context.Context, all []push.Occurrence) []push.Run {
 		s.before()
 		return submit(ctx, all)

@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -54,7 +55,7 @@ func TestAuditor_Pass(t *testing.T) {
 		return reported[len(reported)-1]
 	}
 	bad, far := b.submit(t, time.Hour), b.submit(t, 48*time.Hour)
-	if v := pass(); len(v) != len(store.Checks) || v["early"] != 0 || log.Len() > 0 {
+	if v := pass(); len(v) != len(audit.Checks) || v["early"] != 0 || log.Len() > 0 {
 		t.Errorf("before: %v, %s", v, &log)
 	}
 	breakEarly(t, s.postgres, bad.ID)

@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // rush submits 64 concurrent requests to two API processes.
@@ -85,7 +86,7 @@ func TestSubmit_OneWinner(t *testing.T) {
 				t.Errorf("%d have won", won)
 			}
 			findings, err := bundles[0].store.Audit(t.Context(), threeRules, began)
-			findings = slices.DeleteFunc(findings, func(f store.Finding) bool { return f.Tenant != bundles[0].tenant })
+			findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Tenant != bundles[0].tenant })
 			if len(findings) > 0 || err != nil {
 				t.Errorf("audit: %+v, %v", findings, err)
 			}

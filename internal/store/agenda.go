@@ -3,6 +3,10 @@ package store
 import (
 	"context"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -26,10 +30,10 @@ const (
 // agendaSQL lists the work that there is. Of each it asks for the first row that its loop would find: of schedules, those that
 // are due within a second, for their loop waits for the moment itself; of pushes that are due any, for when they expire is the
 // loop's to know.
-const agendaSQL = channelsSQL + `, ` + openWebhooksSQL + `, lanes (first, last) AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
+const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (first, last) AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
 	SELECT name FROM (VALUES
-		('` + string(RunCampaigns) + `', EXISTS (SELECT FROM campaigns WHERE status IN ` + openCampaigns + ` AND lease_until IS NULL)
-			OR EXISTS (SELECT FROM campaigns WHERE status IN ` + openCampaigns + ` AND lease_until < statement_timestamp())),
+		('` + string(RunCampaigns) + `', EXISTS (SELECT FROM campaigns WHERE status IN ` + campaigns.OpenCampaigns + ` AND lease_until IS NULL)
+			OR EXISTS (SELECT FROM campaigns WHERE status IN ` + campaigns.OpenCampaigns + ` AND lease_until < statement_timestamp())),
 		('` + string(RunBulkChanges) + `', EXISTS (SELECT FROM bulk_changes WHERE ended_at IS NULL AND (lease_until < statement_timestamp()) IS NOT FALSE)),
 		('` + string(RunOperations) + `', EXISTS (SELECT FROM policy_operations WHERE status = 'running' AND (lease_until < statement_timestamp()) IS NOT FALSE)),
 		('` + string(RunSchedules) + `', EXISTS (SELECT FROM schedules WHERE next_at <= statement_timestamp() + interval '1 second')
@@ -37,7 +41,7 @@ const agendaSQL = channelsSQL + `, ` + openWebhooksSQL + `, lanes (first, last) 
 		('` + string(SendEvents) + `', EXISTS (SELECT FROM open o JOIN webhooks w ON w.id = o.webhook_id
 			WHERE o.next_at <= statement_timestamp() AND coalesce(w.disabled_at, w.deleted_at) IS NULL)),
 		('` + string(FoldStats) + `', EXISTS (SELECT FROM stat_deltas)),
-		('` + string(PushesDue) + `', EXISTS (SELECT FROM channels c CROSS JOIN ` + kinds + ` CROSS JOIN lanes l CROSS JOIN LATERAL (
+		('` + string(PushesDue) + `', EXISTS (SELECT FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN lanes l CROSS JOIN LATERAL (
 			SELECT FROM live WHERE channel = c.name AND phase = k.phase AND next_at <= statement_timestamp()
 				AND (recipient_key & 255) BETWEEN l.first AND l.last ORDER BY next_at LIMIT 1) due)),
 		('` + string(AttemptsLost) + `', EXISTS (SELECT FROM channels c CROSS JOIN lanes l CROSS JOIN LATERAL (
@@ -48,6 +52,6 @@ const agendaSQL = channelsSQL + `, ` + openWebhooksSQL + `, lanes (first, last) 
 // Agenda lists the work that waits for a worker: for any, and for the owner of some lanes. It asks for all of it at once, so that
 // its loops do not ask while there is none.
 func (s *Store) Agenda(ctx context.Context, lanes []push.Lane) ([]Work, error) {
-	firsts, lasts := rangesOf(lanes)
-	return collect(ctx, s, pgx.RowTo[Work], inAllShards(agendaSQL), firsts, lasts)
+	firsts, lasts := pg.RangesOf(lanes)
+	return pg.Collect(ctx, s.db, pgx.RowTo[Work], pg.InAllShards(agendaSQL), firsts, lasts)
 }

@@ -5,6 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/bulk"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
@@ -83,12 +86,12 @@ func TestAgenda_Leased(t *testing.T) {
 		takes  func() (taken bool, err error)
 	}{
 		{store.RunCampaigns, "campaigns", func() error { b.campaign(t, "anna"); return nil }, func() (bool, error) {
-			c, err := b.TakeCampaign(t.Context(), worker, store.CampaignsWithWork, nil)
+			c, err := b.TakeCampaign(t.Context(), worker, campaigns.CampaignsWithWork, nil)
 			return c != nil, err
 		}},
 		{store.RunBulkChanges, "bulk_changes", func() error {
 			p := push.BulkChange{ID: uuid.New(), Tenant: b.tenant, Action: push.BulkCancel}
-			_, _, err := b.CreateBulkChange(t.Context(), store.NewBulkChange{BulkChange: p, Most: 5})
+			_, _, err := b.CreateBulkChange(t.Context(), bulk.NewBulkChange{BulkChange: p, Most: 5})
 			return err
 		}, func() (bool, error) {
 			p, err := b.TakeBulkChange(t.Context(), worker, nil)

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 func (b *bundle) ahead(t testing.TB, lane push.Lane, from time.Time, horizon time.Duration) push.Ahead {
@@ -75,7 +77,7 @@ func TestAhead_Moments(t *testing.T) {
 	if len(due) < 100 {
 		t.Fatalf("%d pushes", len(due))
 	}
-	b.Store = openURL(t, b.url, store.Config{Channels: []string{"sms", "log", "mail"}})
+	b.Store = openURL(t, b.url, pg.Config{Channels: []string{"sms", "log", "mail"}})
 	slices.SortFunc(due, time.Time.Compare)
 	for _, from := range []time.Time{{}, due[0], due[50].Add(time.Microsecond), due[len(due)-1], due[len(due)-1].Add(time.Microsecond)} {
 		a := b.ahead(t, push.Lane{First: 64, Last: 127}, from, time.Hour)
@@ -106,7 +108,7 @@ func TestAhead_Oldest(t *testing.T) {
 	b.forge(t, 1, "log", false, time.Hour)
 	b.forge(t, 1, "log", false, -time.Hour)
 	b.exec(t, `UPDATE pushes SET recipient_key = 200 WHERE recipient_key <> 100`)
-	b.Store = openURL(t, b.url, store.Config{Channels: []string{"log"}})
+	b.Store = openURL(t, b.url, pg.Config{Channels: []string{"log"}})
 	for _, row := range []struct {
 		lane   push.Lane
 		ago    time.Duration

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // gathering is a store that tells the sizes of its groups.
@@ -23,7 +24,7 @@ type gathering struct {
 
 func gather(t *testing.T, b *bundle) *gathering {
 	g := &gathering{bundle: b}
-	g.Store = openURL(t, g.url, store.Config{Lanes: 1, Observe: func(_ string, size int) {
+	g.Store = openURL(t, g.url, pg.Config{Lanes: 1, Observe: func(_ string, size int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.sizes = append(g.sizes, size)

@@ -6,17 +6,19 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // draftCampaign makes a draft.
 func (b *bundle) draftCampaign(t *testing.T) push.Campaign {
 	t.Helper()
-	p, _, err := b.CreateCampaign(t.Context(), store.NewCampaign{Most: 10, Campaign: push.Campaign{
+	p, _, err := b.CreateCampaign(t.Context(), campaigns.NewCampaign{Most: 10, Campaign: push.Campaign{
 		ID: uuid.New(), Tenant: b.tenant, Channel: "push", OnConflict: "reject", Message: json.RawMessage(`{}`),
 	}})
 	if err != nil {
@@ -42,7 +44,7 @@ func TestUpload_EachOnce(t *testing.T) {
 			t.Parallel()
 			b, w := setupProxy(t)
 			if shards {
-				b.Store = openURL(t, w.url, store.Config{Lanes: push.Shards})
+				b.Store = openURL(t, w.url, pg.Config{Lanes: push.Shards})
 			}
 			p := b.draftCampaign(t)
 			w.loseNext("COMMIT")

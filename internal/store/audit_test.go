@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestAudit_Bounds forges rows that just break a guarantee, and rows that just keep it.
@@ -101,7 +102,7 @@ func TestAudit_Bounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			findings = slices.DeleteFunc(findings, func(f store.Finding) bool { return f.Check == "orphan" }) // forged attempts have no push
+			findings = slices.DeleteFunc(findings, func(f audit.Finding) bool { return f.Check == "orphan" }) // forged attempts have no push
 			switch {
 			case row.want == "" && len(findings) == 0:
 			case row.want != "" && len(findings) == 1 && findings[0].Check == row.want:

@@ -7,10 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the last 59 days, and a thousandth for
@@ -67,8 +68,8 @@ const ownRules = `{"rules": [
 
 // benchAudits measures each way to audit so many pushes.
 func (bundle *bundle) benchAudits(b *testing.B, rows int) {
-	clean := func(f store.Finding) { b.Fatalf("%+v", f) }
-	carry := func(b *testing.B, p *store.AuditPass) (read, chunks int, longest time.Duration) {
+	clean := func(f audit.Finding) { b.Fatalf("%+v", f) }
+	carry := func(b *testing.B, p *audit.AuditPass) (read, chunks int, longest time.Duration) {
 		for !p.Over() {
 			chunk, _, err := p.Next(b.Context(), clean)
 			if err != nil {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -114,13 +116,13 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	b.exec(t, `UPDATE live SET next_at = clock_timestamp() + interval '1 hour' WHERE push_id = $1`, pushes[push.Sending].ID)
 	b.audit(t, perMinute)
 	found := map[string]bool{}
-	begin := func(since time.Time) *store.AuditPass { return b.AuditSince(perMinute, booking.Kept{}, since) }
-	ways := map[string]func() []store.Finding{"everything": func() []store.Finding { return finishAudit(t, begin(time.Time{})) }}
+	begin := func(since time.Time) *audit.AuditPass { return b.AuditSince(perMinute, booking.Kept{}, since) }
+	ways := map[string]func() []audit.Finding{"everything": func() []audit.Finding { return finishAudit(t, begin(time.Time{})) }}
 	if !testing.Short() {
-		ways["an hour"] = func() []store.Finding { return finishAudit(t, begin(began.Add(-time.Hour))) }
-		ways["chunks of one"] = func() []store.Finding { return b.auditInChunks(t, perMinute, 1) }
-		ways["chunks of two"] = func() []store.Finding { return b.auditInChunks(t, perMinute, 2) }
-		ways["the workers"] = func() []store.Finding { b.forgetAudits(t); return finishAudit(t, b.beginAudit(t, perMinute, 1000)) }
+		ways["an hour"] = func() []audit.Finding { return finishAudit(t, begin(began.Add(-time.Hour))) }
+		ways["chunks of one"] = func() []audit.Finding { return b.auditInChunks(t, perMinute, 1) }
+		ways["chunks of two"] = func() []audit.Finding { return b.auditInChunks(t, perMinute, 2) }
+		ways["the workers"] = func() []audit.Finding { b.forgetAudits(t); return finishAudit(t, b.beginAudit(t, perMinute, 1000)) }
 	}
 	b.exec(t, `CREATE TABLE pushes_kept AS TABLE pushes; CREATE TABLE sends_kept AS TABLE sends; CREATE TABLE live_kept AS TABLE live; CREATE TABLE keyed_kept AS TABLE idempotency`)
 	for i, row := range corruptions {
@@ -147,7 +149,7 @@ func TestAudit_FindsCorruption(t *testing.T) {
 			t.Errorf("nothing is corrupted for %s", name)
 		}
 	}
-	if len(found) != len(store.Checks) {
-		t.Errorf("%d checks were tried, and there are %d", len(found), len(store.Checks))
+	if len(found) != len(audit.Checks) {
+		t.Errorf("%d checks were tried, and there are %d", len(found), len(audit.Checks))
 	}
 }

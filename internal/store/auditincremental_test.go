@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // sentAgo is a push that was sent so long ago, and has ended then.
@@ -30,11 +31,11 @@ func (b *bundle) sentAgo(t testing.TB, recipient string, ago time.Duration) push
 }
 
 // pass makes a whole pass of a day back and ahead, and returns what it found and how many pushes and attempts it read.
-func (b *bundle) pass(t testing.TB, recipients int) (found []store.Finding, read int) {
+func (b *bundle) pass(t testing.TB, recipients int) (found []audit.Finding, read int) {
 	t.Helper()
 	p := b.beginPlan(t, booking.AuditPlan{Policy: perMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour}, recipients)
 	for !p.Over() {
-		c, own, err := p.Next(t.Context(), func(f store.Finding) { found = append(found, f) })
+		c, own, err := p.Next(t.Context(), func(f audit.Finding) { found = append(found, f) })
 		if err != nil || !own || c.Skipped != uuid.Nil {
 			t.Fatal(c, own, err)
 		}
@@ -46,8 +47,8 @@ func (b *bundle) pass(t testing.TB, recipients int) (found []store.Finding, read
 }
 
 // only reports whether all that was found, and something was, is of one push.
-func only(found []store.Finding, p push.Push) bool {
-	return len(found) > 0 && !slices.ContainsFunc(found, func(f store.Finding) bool { return f.Push != p.ID })
+func only(found []audit.Finding, p push.Push) bool {
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Push != p.ID })
 }
 
 // TestAuditPass_ReadsClosedOnce: what has ended long ago and was found clean is read once. What may change, or is
@@ -200,7 +201,7 @@ func TestAuditPass_Apart(t *testing.T) {
 	b.exec(t, `UPDATE live SET phase = 2, token = gen_random_uuid(), started_at = now() - interval '20 minutes', attempts = 1, next_at = now() - interval '10 minutes' WHERE push_id = $1`, far.ID)
 	between := b.sentAgo(t, "anna", 50*time.Hour)
 	b.exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, between.ID) // it is closed all the same
-	want := sortedFindings(slices.DeleteFunc(b.auditInChunks(t, perMinute, 0), func(f store.Finding) bool { return f.Push == between.ID }))
+	want := sortedFindings(slices.DeleteFunc(b.auditInChunks(t, perMinute, 0), func(f audit.Finding) bool { return f.Push == between.ID }))
 	for _, recipients := range []int{1, 1000} {
 		b.forgetAudits(t)
 		b.exec(t, `INSERT INTO audited (slice, closed, looked_at)
@@ -241,7 +242,7 @@ func TestAuditPass_Resume(t *testing.T) {
 	}
 	plan := booking.AuditPlan{Policy: perMinute, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	got, passes, before := map[uuid.UUID]int{}, 0, ""
-	var p *store.AuditPass
+	var p *audit.AuditPass
 	for over := false; !over; passes++ {
 		worker := uuid.New()
 		var err error
@@ -252,7 +253,7 @@ func TestAuditPass_Resume(t *testing.T) {
 			t.Fatalf("another worker audits beside it: %v, %v", other, err)
 		}
 		b.cut(t, p, 4)
-		if _, own, err := p.Next(t.Context(), func(f store.Finding) { got[f.Push]++ }); err != nil || !own {
+		if _, own, err := p.Next(t.Context(), func(f audit.Finding) { got[f.Push]++ }); err != nil || !own {
 			t.Fatal(own, err)
 		}
 		if now := ask[string](t, b.db, `SELECT coalesce((state->'Walk')::text, '') FROM audit_pass`); now == before {
@@ -362,7 +363,7 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 }
 
 // sortedFindings are lines to be compared.
-func sortedFindings(all []store.Finding) []string {
+func sortedFindings(all []audit.Finding) []string {
 	lines := make([]string, len(all))
 	for i, f := range all {
 		lines[i] = fmt.Sprintf("%+v", f)

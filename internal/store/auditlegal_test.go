@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // postpone moves a push to so long from when the tests began.
@@ -151,7 +152,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 }
 
 // legal wants nothing found but windows: retries were let through the gate at once.
-func legal(t *testing.T, life string, findings []store.Finding) {
+func legal(t *testing.T, life string, findings []audit.Finding) {
 	t.Helper()
 	for _, f := range findings {
 		if f.Check != "actual-window" {

@@ -4,11 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // forgetAudits has the next pass begin as on a new database.
@@ -19,13 +21,13 @@ func (b *bundle) forgetAudits(t testing.TB) {
 }
 
 // beginAudit takes or begins a pass of an hour back and a day ahead, in chunks of so many recipients; 0: as they come.
-func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *store.AuditPass {
+func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *audit.AuditPass {
 	t.Helper()
 	return b.beginPlan(t, booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour}, recipients)
 }
 
 // beginPlan takes or begins a pass, in chunks of so many recipients; 0: as they come.
-func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *store.AuditPass {
+func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *audit.AuditPass {
 	t.Helper()
 	p, err := b.BeginAudit(t.Context(), uuid.New(), plan)
 	if err != nil || p == nil {
@@ -36,7 +38,7 @@ func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int)
 }
 
 // cut has a pass read so many recipients in each chunk.
-func (b *bundle) cut(t testing.TB, p *store.AuditPass, recipients int) {
+func (b *bundle) cut(t testing.TB, p *audit.AuditPass, recipients int) {
 	t.Helper()
 	if recipients > 0 {
 		p.CutAt(ask[[]int64](t, b.db, `
@@ -48,10 +50,10 @@ func (b *bundle) cut(t testing.TB, p *store.AuditPass, recipients int) {
 }
 
 // finishAudit carries a pass to its end, and returns what it finds.
-func finishAudit(t testing.TB, p *store.AuditPass) (all []store.Finding) {
+func finishAudit(t testing.TB, p *audit.AuditPass) (all []audit.Finding) {
 	t.Helper()
 	for !p.Over() {
-		c, own, err := p.Next(t.Context(), func(f store.Finding) { all = append(all, f) })
+		c, own, err := p.Next(t.Context(), func(f audit.Finding) { all = append(all, f) })
 		if err != nil || !own || c.Skipped != uuid.Nil {
 			t.Fatal(c, own, err)
 		}
@@ -106,7 +108,7 @@ func TestAuditSince_LockedTable(t *testing.T) {
 }
 
 // auditInChunks audits everything, in chunks of so many recipients; 0: as they come.
-func (b *bundle) auditInChunks(t testing.TB, file booking.Terms, recipients int) []store.Finding {
+func (b *bundle) auditInChunks(t testing.TB, file booking.Terms, recipients int) []audit.Finding {
 	t.Helper()
 	p := b.AuditSince(file, booking.Kept{}, time.Time{})
 	b.cut(t, p, recipients)

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -111,7 +112,7 @@ func TestAuditPass_TooLong(t *testing.T) {
 		last = next
 	}
 	var (
-		p       *store.AuditPass
+		p       *audit.AuditPass
 		tooLong int
 		skipped uuid.UUID
 	)

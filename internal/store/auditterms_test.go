@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/audit"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // adopt gives the tenant a policy of its own, from so long ago on; an empty document: that of the file again.
@@ -275,7 +276,7 @@ func TestAudit_OwnTerms(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
 			row.forge(t, b)
-			found := slices.DeleteFunc(b.auditInChunks(t, perMinute, 1), func(f store.Finding) bool { return f.Check == "orphan" }) // forged attempts have no push
+			found := slices.DeleteFunc(b.auditInChunks(t, perMinute, 1), func(f audit.Finding) bool { return f.Check == "orphan" }) // forged attempts have no push
 			if row.want == "" && len(found) > 0 || row.want != "" && (len(found) != 1 || found[0].Check != row.want) {
 				t.Errorf("found %+v, want %q", found, row.want)
 			}

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // campaign puts a campaign with an audience into the tables: starting, for an hour from when the tests began.
@@ -43,8 +44,8 @@ func people(n int) []string {
 }
 
 // chunkOf asks for chunks of a campaign whose lines are invalid if their recipient begins with "bad".
-func chunkOf(c push.Campaign, policy quota.Policy) store.CampaignChunk {
-	return store.CampaignChunk{Campaign: c, File: policy, Now: began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+func chunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
+	return campaigns.CampaignChunk{Campaign: c, File: policy, Now: began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
 			return booking.Draft{}, errors.New("is bad")
 		}
@@ -59,11 +60,11 @@ func chunkOf(c push.Campaign, policy quota.Policy) store.CampaignChunk {
 }
 
 // bookAll books all of a campaign, and returns what was decided.
-func (b *bundle) bookAll(t testing.TB, o store.CampaignChunk, chunk func(store.CampaignChunk) (store.CampaignChunkDone, error)) map[string]string {
+func (b *bundle) bookAll(t testing.TB, o campaigns.CampaignChunk, chunk func(campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)) map[string]string {
 	t.Helper()
 	outcomes := map[string]string{}
 	for _, lane := range b.CampaignLanes() {
-		o.Shards, o.After = lane, store.BeforeShards(lane)
+		o.Shards, o.After = lane, campaigns.BeforeShards(lane)
 		for more := true; more; {
 			done, err := chunk(o)
 			if err != nil {

@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestBookCampaignChunk_Outcomes: each recipient of a campaign is decided once, as a trial has said, and on record.
@@ -29,7 +31,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	want := map[string]string{
 		"anna": "scheduled  []", "full": "refused quota-exceeded [per-minute]", "out": "opted_out opted-out []", "bad one": "invalid is bad []", "": "canceled erased []",
 	}
-	try := func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+	try := func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
 		return b.TryCampaignChunk(t.Context(), o)
 	}
 	if got := b.bookAll(t, o, try); !maps.Equal(got, want) {
@@ -38,7 +40,7 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	if n := ask[int](t, b.db, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.tenant); n != 1 {
 		t.Errorf("a trial has booked %d pushes", n-1)
 	}
-	book := func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+	book := func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
 		return b.BookCampaignChunk(t.Context(), o)
 	}
 	if got := b.bookAll(t, o, book); !maps.Equal(got, want) {
@@ -69,13 +71,13 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 	b := setup(t)
 	const n = 1200
 	audience := people(n)
-	campaigns := []push.Campaign{b.campaign(t, audience...), b.campaign(t, audience...)}
+	both := []push.Campaign{b.campaign(t, audience...), b.campaign(t, audience...)}
 	var all sync.WaitGroup
-	for _, c := range campaigns {
+	for _, c := range both {
 		for range 2 {
 			st := openURL(t, b.url, store.Config{})
 			all.Go(func() {
-				b.bookAll(t, chunkOf(c, threeRules), func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+				b.bookAll(t, chunkOf(c, threeRules), func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
 					return st.BookCampaignChunk(t.Context(), o)
 				})
 			})
@@ -88,7 +90,7 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 	if got := ask[int](t, b.db, `SELECT count(DISTINCT recipient) FROM pushes WHERE tenant_id = $1`, b.tenant); got != n {
 		t.Errorf("%d recipients have pushes", got)
 	}
-	for _, c := range campaigns {
+	for _, c := range both {
 		if got := ask[int](t, b.db, `SELECT count(*) FROM campaign_recipients WHERE campaign_id = $1 AND outcome IS NOT NULL`, c.ID); got != n {
 			t.Errorf("%d are decided", got)
 		}
@@ -104,7 +106,7 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 	b.exec(t, `UPDATE campaigns SET status = 'pausing' WHERE tenant_id = $1`, b.tenant)
 	o := chunkOf(c, threeRules)
 	o.Shards = b.laneOf("anna")
-	o.After = store.BeforeShards(o.Shards)
+	o.After = campaigns.BeforeShards(o.Shards)
 	done, err := b.BookCampaignChunk(t.Context(), o)
 	if err != nil || done.Status != push.CampaignPausing || len(done.Decided) > 0 {
 		t.Errorf("%+v, %v", done, err)
@@ -125,7 +127,7 @@ func TestBookCampaignChunk_Slow(t *testing.T) {
 		return d, err
 	}
 	chunks := 0
-	got := b.bookAll(t, o, func(o store.CampaignChunk) (store.CampaignChunkDone, error) {
+	got := b.bookAll(t, o, func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
 		chunks++
 		return b.BookCampaignChunk(t.Context(), o)
 	})
@@ -141,11 +143,11 @@ func TestBookCampaignChunk_Room(t *testing.T) {
 	c := b.campaign(t, "anna")
 	o := chunkOf(c, nil)
 	o.Shards = b.laneOf("anna")
-	o.After = store.BeforeShards(o.Shards)
+	o.After = campaigns.BeforeShards(o.Shards)
 	usage := &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 1}, Days: map[booking.Day]int{}}
 	o.Room = func(_ context.Context, drafts []booking.Draft) (*booking.CapUsage, error) { return usage, nil }
 	_, err := b.BookCampaignChunk(t.Context(), o)
-	uncounted, ok := errors.AsType[*store.UncountedError](err)
+	uncounted, ok := errors.AsType[*campaigns.UncountedError](err)
 	if !ok || uncounted.Day != booking.DayOf(c.SendAt) {
 		t.Fatalf("%v", err)
 	}
@@ -167,7 +169,7 @@ func TestTryCampaignChunk_Look(t *testing.T) {
 	c := b.campaign(t, "anna")
 	o := chunkOf(c, threeRules)
 	o.Shards = b.laneOf("anna")
-	o.After = store.BeforeShards(o.Shards)
+	o.After = campaigns.BeforeShards(o.Shards)
 	var seen []quota.Booking
 	o.Look = func(_ quota.Recipient, of booking.Standing, view quota.View) {
 		if seen = view.Bookings(); of.Terms == nil {

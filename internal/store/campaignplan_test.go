@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestTryCampaignChunk_Turns: the lines of a chunk are planned when it is the tenant's turn, and what takes long takes several turns:
@@ -24,9 +26,9 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	b := setup(t)
 	c := b.campaign(t, people(60)...)
 	computing := bulkhead.NewComputing(&bulkhead.Neighbours[uuid.UUID]{})
-	st := openURL(t, b.url, store.Config{Lanes: 4, Computing: computing})
+	st := openURL(t, b.url, pg.Config{Lanes: 4, Computing: computing})
 	o := chunkOf(c, nil)
-	o.Shards, o.After = st.CampaignLanes()[0], store.BeforeShards(st.CampaignLanes()[0])
+	o.Shards, o.After = st.CampaignLanes()[0], campaigns.BeforeShards(st.CampaignLanes()[0])
 	plan := o.Plan
 	var planned atomic.Int64
 	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {

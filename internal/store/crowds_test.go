@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -120,7 +122,7 @@ func TestCrowd_OnePlace(t *testing.T) {
 func TestCrowd_FullBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Store = openURL(t, b.url, store.Config{Timeout: 15 * time.Second}) // that test takes still longer, and this one a tenth of it
+	b.Store = openURL(t, b.url, pg.Config{Timeout: 15 * time.Second}) // that test takes still longer, and this one a tenth of it
 	policy := quota.Policy{{Name: "day", Limit: 1000, Window: 24 * time.Hour}}
 	o := booking.Order{Policy: policy}
 	for i := range 1000 {

@@ -9,12 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // cutter ends some of the store's connections again and again, each time after some more work was done, until it is stopped.
@@ -173,7 +175,7 @@ func (b *bundle) due(t *testing.T, key int64) bool {
 // ends.
 func TestStore_WithoutPostgres(t *testing.T) {
 	t.Parallel()
-	st := openURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", store.Config{Timeout: 500 * time.Millisecond})
+	st := openURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", pg.Config{Timeout: 500 * time.Millisecond})
 	p := draft(uuid.New(), "anna", time.Hour).Push
 	for name, call := range map[string]func(ctx context.Context) error{
 		"book": func(ctx context.Context) error {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -91,10 +93,10 @@ func TestReady_SaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log testenv.Buffer
-			st := openURL(t, row.url, store.Config{MaxConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			st := openURL(t, row.url, pg.Config{MaxConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			for range 3 {
 				err := st.Ready(t.Context())
-				var unready *store.UnreadyError
+				var unready *pg.UnreadyError
 				if !errors.As(err, &unready) || unready.State() != "unreachable" || !strings.Contains(unready.Detail(), row.why) || !errors.Is(err, push.ErrUnavailable) {
 					t.Errorf("%v, want it to say %s", err, row.why)
 				} else if strings.Contains(unready.Detail(), "127.0.0.1") || strings.Contains(unready.Detail(), "there-is-none") {
@@ -117,7 +119,7 @@ func TestReady_Reads(t *testing.T) {
 	t.Cleanup(func() { _, _ = b.db.Exec(context.Background(), `DROP OWNED BY `+role+`; DROP ROLE `+role) })
 	var log testenv.Buffer
 	st := openURL(t, changedURL(t, b.url, func(u *url.URL, _ url.Values) { u.User = url.UserPassword(role, "x") }),
-		store.Config{MaxConns: 1, ReadConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		pg.Config{MaxConns: 1, ReadConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	_, err := st.Tenants(t.Context()) // so its one connection for changes is there
 	testenv.Check(t, err)
 	b.exec(t, `ALTER ROLE `+role+` CONNECTION LIMIT 1`)
@@ -161,7 +163,7 @@ func TestStore_AnyNames(t *testing.T) {
 			_, _ = db.Exec(context.Background(), `DROP OWNED BY `+quoted(name)+` CASCADE; DROP ROLE `+quoted(name))
 		}
 	})
-	if _, err := store.Migrate(t.Context(), as(owner), store.MigrateConfig{}); err != nil {
+	if _, err := pg.Migrate(t.Context(), as(owner), pg.MigrateConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	exec(fmt.Sprintf(`GRANT USAGE ON SCHEMA "My-Schema" TO %[1]s; GRANT ALL ON ALL TABLES IN SCHEMA "My-Schema" TO %[1]s; GRANT ALL ON ALL SEQUENCES IN SCHEMA "My-Schema" TO %[1]s`, quoted(role)))
@@ -183,7 +185,7 @@ func TestStore_OtherDefaults(t *testing.T) {
 	name := ask[string](t, db, `SELECT current_database()::text`)
 	_, err := db.Exec(t.Context(), `ALTER DATABASE `+name+` SET standard_conforming_strings = off; ALTER DATABASE `+name+` SET client_encoding = 'LATIN1'`)
 	testenv.Check(t, err)
-	if _, err := store.Migrate(t.Context(), direct, store.MigrateConfig{}); err != nil {
+	if _, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	live(t, direct, connect(t, direct+"&client_encoding=UTF8&standard_conforming_strings=on"), `ж\n日本`)
@@ -195,13 +197,13 @@ func TestMigrate_Encoding(t *testing.T) {
 	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
 		direct, db := emptyDatabase(t, `ENCODING '`+encoding+`' LC_COLLATE 'C' LC_CTYPE 'C'`)
 		say := "its encoding is " + encoding + ", and sendquota needs UTF8"
-		if applied, err := store.Migrate(t.Context(), direct, store.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), say) || len(applied) > 0 {
+		if applied, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), say) || len(applied) > 0 {
 			t.Errorf("%s: applied %v, %v", encoding, applied, err)
 		}
 		if n := ask[int](t, db, `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`); n > 0 {
 			t.Errorf("%s: %d tables were made", encoding, n)
 		}
-		st := openURL(t, direct, store.Config{MaxConns: 1})
+		st := openURL(t, direct, pg.Config{MaxConns: 1})
 		if err := st.Ready(t.Context()); stateOf(t, st) != "wrong_encoding" || !strings.Contains(err.Error(), say) {
 			t.Errorf("%s: ready: %v", encoding, err)
 		}
@@ -224,7 +226,7 @@ func TestMigrate_ForeignNames(t *testing.T) {
 	exec(`CREATE TABLE users (id int); CREATE FUNCTION utc(timestamptz) RETURNS text LANGUAGE sql AS 'SELECT 1::text'; CREATE TYPE lanes AS ENUM ('a'); CREATE TABLE orders (id int)`)
 	const all = `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`
 	before := ask[int](t, db, all)
-	applied, err := store.Migrate(t.Context(), direct, store.MigrateConfig{})
+	applied, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{})
 	if err == nil || !strings.Contains(err.Error(), "the schema public has what sendquota did not make, by names that it needs: lanes, users, utc()") || len(applied) > 0 {
 		t.Errorf("applied %v, %v", applied, err)
 	}
@@ -232,18 +234,18 @@ func TestMigrate_ForeignNames(t *testing.T) {
 		t.Errorf("%d tables and indexes, before it were %d", after, before)
 	}
 	exec(`DROP TABLE users; DROP FUNCTION utc; DROP TYPE lanes`)
-	if _, err := store.Migrate(t.Context(), direct, store.MigrateConfig{}); err != nil {
+	if _, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{}); err != nil {
 		t.Fatal(err)
 	}
 	live(t, direct, db, "anna")
-	if applied, err := store.Migrate(t.Context(), direct, store.MigrateConfig{}); err != nil || len(applied) > 0 {
+	if applied, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{}); err != nil || len(applied) > 0 {
 		t.Errorf("once more: applied %v, %v", applied, err)
 	}
 	if n := ask[int](t, db, `SELECT count(*) FROM goose_db_version`); n != 3 {
 		t.Errorf("the other application has %d versions", n)
 	}
 	nowhere := changedURL(t, direct, func(_ *url.URL, q url.Values) { q.Set("search_path", "nowhere") })
-	if _, err := store.Migrate(t.Context(), nowhere, store.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), "search_path") {
+	if _, err := pg.Migrate(t.Context(), nowhere, pg.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), "search_path") {
 		t.Errorf("without a schema: %v", err)
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // everyDue asks for pushes through the channel "log" in all lanes.
@@ -264,7 +265,7 @@ func TestBacklog(t *testing.T) {
 	b.forge(t, 2, "log", false, time.Minute)
 	b.forge(t, 3, "log", true, time.Hour)
 	b.forge(t, 4, "fax", false, 2*time.Hour)
-	only := openURL(t, b.url, store.Config{Channels: []string{"log", "sms"}})
+	only := openURL(t, b.url, pg.Config{Channels: []string{"log", "sms"}})
 	n, oldest, err := only.Backlog(t.Context())
 	if err != nil || n != 9 || oldest < 2*time.Hour || oldest > 3*time.Hour {
 		t.Errorf("backlog: %d, %s, %v", n, oldest, err)
@@ -288,7 +289,7 @@ func TestBacklog_Large(t *testing.T) {
 			FROM generate_series(1, $3) i, LATERAL (SELECT now() - interval '1 minute' AS at) a`, channel, b.tenant, n)
 	}
 	b.forge(t, 1, "sms", false, time.Hour)
-	read := b.rowsRead(t, store.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}, func() {
+	read := b.rowsRead(t, pg.Config{Timeout: time.Minute, ReadTimeout: 30 * time.Second}, func() {
 		if n, oldest, err := b.Backlog(t.Context()); err != nil || n != counted || oldest < time.Hour || oldest > 2*time.Hour {
 			t.Errorf("%d, %s, %v", n, oldest, err)
 		}

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestStore_RowsReadAfterEmpty: plans that were made while the statistics said that the partitions are empty, as after a nightly
@@ -26,7 +27,7 @@ func TestStore_RowsReadAfterEmpty(t *testing.T) {
 		b.finish(t, b.claimed(t, p), sent)
 		b.read(t, p)
 	}
-	n := b.counted(t, store.Config{Lanes: 4, MaxConns: 1, ReadConns: 4}, `SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes`, func() {
+	n := b.counted(t, pg.Config{Lanes: 4, MaxConns: 1, ReadConns: 4}, `SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes`, func() {
 		life(0) // here the plans are made
 		for i := range 300 {
 			b.exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -27,7 +28,7 @@ func TestExternalUser_EndsAll(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
-			b.Store = openURL(t, b.url, store.Config{ExternalPasswords: true})
+			b.Store = openURL(t, b.url, pg.Config{ExternalPasswords: true})
 			ctx := t.Context()
 			ada, link := b.newUser(t, "ada@x", user.Sender)
 			e := user.External{Tenant: b.tenant, Issuer: "https://id", Subject: "s1", Email: "ada@x", EmailVerified: true, Role: user.Sender}
@@ -73,7 +74,7 @@ func TestExternalUser_NoPassword(t *testing.T) {
 	if _, err := b.LinkUser(ctx, nil, b.tenant, ada.ID, link); !errors.Is(err, user.ErrExternal) {
 		t.Errorf("%v", err)
 	}
-	allowed := openURL(t, b.url, store.Config{ExternalPasswords: true})
+	allowed := openURL(t, b.url, pg.Config{ExternalPasswords: true})
 	if _, err := allowed.LinkUser(ctx, nil, b.tenant, ada.ID, link); err != nil {
 		t.Fatal(err)
 	}

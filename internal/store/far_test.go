@@ -5,10 +5,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestBook_FarFreeTime: a push that may be moved is moved to the next free time, also if that is weeks away: alone, in a batch, and in
@@ -57,7 +58,7 @@ func TestBook_FarFreeTime(t *testing.T) {
 	}
 	decided := map[string]booking.Decision{}
 	for _, o.Shards = range b.CampaignLanes() {
-		o.After = store.BeforeShards(o.Shards)
+		o.After = campaigns.BeforeShards(o.Shards)
 		done, err := b.BookCampaignChunk(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -111,7 +113,7 @@ func TestIdempotencyKey_WrongClock(t *testing.T) {
 		again := keyed(b.tenant, name, name, "body", time.Hour) // not within: the ids of all tests would follow that clock
 		synctest.Test(t, func(t *testing.T) {
 			time.Sleep(time.Until(at)) // by the clock of the bubble, which stands still while Postgres works
-			st, err := store.Open(t.Context(), url, store.Config{Lanes: *lanes})
+			st, err := store.Open(t.Context(), url, pg.Config{Lanes: *lanes})
 			if err != nil {
 				t.Fatal(err)
 			}

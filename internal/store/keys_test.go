@@ -9,10 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // createKey makes a key as the operator's tool does.
@@ -93,24 +94,24 @@ func TestCreateKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Tenant != id || !slices.Equal(c.Scopes, []string{push.ScopeRead}) {
+	if c, err := b.Key(t.Context(), accounts.HashKey(key)); err != nil || c.Tenant != id || !slices.Equal(c.Scopes, []string{push.ScopeRead}) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if n := ask[int](t, b.db, `SELECT count(*) FROM api_keys WHERE position($1 IN encode(hash, 'escape') || array_to_string(scopes, ' ')) > 0`, key); n != 0 {
 		t.Error("the key itself is stored")
 	}
-	if _, err := b.Key(t.Context(), store.HashKey(key+"x")); !errors.Is(err, push.ErrNotFound) {
+	if _, err := b.Key(t.Context(), accounts.HashKey(key+"x")); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("another key: %v", err)
 	}
 	short, err := b.createKey(t.Context(), id, push.Scopes, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Key(t.Context(), store.HashKey(short)); err != nil {
+	if _, err := b.Key(t.Context(), accounts.HashKey(short)); err != nil {
 		t.Errorf("a key in its time: %v", err)
 	}
 	b.exec(t, `UPDATE api_keys SET expires_at = clock_timestamp() WHERE expires_at IS NOT NULL`)
-	if _, err := b.Key(t.Context(), store.HashKey(short)); !errors.Is(err, push.ErrNotFound) {
+	if _, err := b.Key(t.Context(), accounts.HashKey(short)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a key whose time is over: %v", err)
 	}
 	if _, err := b.createKey(t.Context(), uuid.New(), push.Scopes, 0); err == nil {
@@ -121,7 +122,7 @@ func TestCreateKey(t *testing.T) {
 // keyOf finds a key in the list of all.
 func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
 	t.Helper()
-	c, err := b.Key(t.Context(), store.HashKey(key))
+	c, err := b.Key(t.Context(), accounts.HashKey(key))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestRotateKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Key(t.Context(), store.HashKey(third)); !errors.Is(err, push.ErrNotFound) {
+	if _, err := b.Key(t.Context(), accounts.HashKey(third)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("the third key: %v", err)
 	}
 	if left := time.Until(*b.keyOf(t, fourth).ExpiresAt); left > 24*time.Hour {
@@ -249,7 +250,7 @@ func TestRevokeKey(t *testing.T) {
 	if before, err := b.revokeKey(t.Context(), id); err != nil || before {
 		t.Fatal(before, err)
 	}
-	if _, err := b.Key(t.Context(), store.HashKey(key)); !errors.Is(err, push.ErrNotFound) {
+	if _, err := b.Key(t.Context(), accounts.HashKey(key)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("a revoked key: %v", err)
 	}
 	list, err := b.Keys(t.Context(), b.tenant)
@@ -287,7 +288,7 @@ func TestSeeKey_OnceAMinute(t *testing.T) {
 	id := b.keyOf(t, key).ID
 	see := func(wantUnseen bool) time.Time {
 		t.Helper()
-		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Unseen != wantUnseen {
+		if c, err := b.Key(t.Context(), accounts.HashKey(key)); err != nil || c.Unseen != wantUnseen {
 			t.Errorf("unseen %v, want %v (%v)", c.Unseen, wantUnseen, err)
 		}
 		if err := b.SeeKey(t.Context(), id); err != nil {
@@ -314,7 +315,7 @@ func TestKey_TimeLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c, err := b.Key(t.Context(), store.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Minute {
+		if c, err := b.Key(t.Context(), accounts.HashKey(key)); err != nil || c.Left > ttl || ttl-c.Left > 10*time.Minute {
 			t.Errorf("%s left of %s (%v)", c.Left, ttl, err)
 		}
 	}

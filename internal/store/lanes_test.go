@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // owned takes lanes for a worker, with a lease of an hour.
@@ -132,7 +133,7 @@ func TestOwnLanes_ManyAtOnce(t *testing.T) {
 		calling sync.WaitGroup
 	)
 	for range 6 {
-		worker, st := uuid.New(), openURL(t, b.url, store.Config{MaxConns: 2})
+		worker, st := uuid.New(), openURL(t, b.url, pg.Config{MaxConns: 2})
 		workers = append(workers, worker)
 		calling.Go(func() {
 			for i := range 70 {
@@ -218,7 +219,7 @@ func TestExpire_Lanes(t *testing.T) {
 		b.exec(t, `UPDATE live SET bulk = true, phase = 1 WHERE push_id = $1`, pushes[i].ID)
 		b.exec(t, `UPDATE pushes SET recipient_key = $2 WHERE id = $1`, pushes[4+i].ID, 256+l.Last)
 	}
-	b.Store = openURL(t, b.url, store.Config{Channels: []string{"log"}})
+	b.Store = openURL(t, b.url, pg.Config{Channels: []string{"log"}})
 	expire := func(limit int, lanes ...push.Lane) []booking.Ended {
 		ended, err := b.Expire(t.Context(), lanes, limit)
 		if err != nil {

@@ -12,12 +12,14 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 	"github.com/pressly/goose/v3"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/migrations"
 )
@@ -58,7 +60,7 @@ type migrator struct {
 	err     error
 }
 
-func migrate(ctx context.Context, url string, cfg store.MigrateConfig) *migrator {
+func migrate(ctx context.Context, url string, cfg pg.MigrateConfig) *migrator {
 	m := &migrator{done: make(chan struct{})}
 	cfg.Tell = func(line string) {
 		m.mu.Lock()
@@ -67,7 +69,7 @@ func migrate(ctx context.Context, url string, cfg store.MigrateConfig) *migrator
 	}
 	go func() {
 		defer close(m.done)
-		m.applied, m.err = store.Migrate(ctx, url, cfg)
+		m.applied, m.err = pg.Migrate(ctx, url, cfg)
 	}()
 	return m
 }
@@ -140,7 +142,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 				}
 			}
 			bookings(20)
-			m := migrate(t.Context(), b.url, store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
+			m := migrate(t.Context(), b.url, pg.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
 			for !m.says(name + ": waits for a lock that is held by process " + pid + " (") {
 				bookings(1) // until the migration tells it, or the test times out
 			}
@@ -177,9 +179,9 @@ func TestMigrate_GivesUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			url := testenv.Postgres(t)
-			cfg := store.MigrateConfig{Wait: 5 * time.Second, Files: later(t, map[string]string{"9000_early.sql": "-- +goose Up\nCREATE TABLE early ();\n", name: text})}
+			cfg := pg.MigrateConfig{Wait: 5 * time.Second, Files: later(t, map[string]string{"9000_early.sql": "-- +goose Up\nCREATE TABLE early ();\n", name: text})}
 			tx, pid := reader(t, url)
-			applied, err := store.Migrate(t.Context(), url, cfg)
+			applied, err := pg.Migrate(t.Context(), url, cfg)
 			if !slices.Equal(applied, []string{"9000_early.sql"}) {
 				t.Errorf("applied %v", applied)
 			}
@@ -218,7 +220,7 @@ func TestMigrate_Together(t *testing.T) {
 	if _, err := db.Exec(t.Context(), `DROP SCHEMA public CASCADE; CREATE SCHEMA public`); err != nil {
 		t.Fatal(err)
 	}
-	cfg := store.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{"9001_wide.sql": wideMigration, "9002_slow.sql": slowMigration})}
+	cfg := pg.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{"9001_wide.sql": wideMigration, "9002_slow.sql": slowMigration})}
 	tx, err := connect(t, url).BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
 	if err == nil {
 		_, err = tx.Exec(t.Context(), `SELECT`) // the build of an index waits for its snapshot
@@ -284,7 +286,7 @@ func TestMigrate_Contract(t *testing.T) {
 		{b.url, true, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, []string{"9002_narrow.sql"}, false},
 		{fresh, false, map[string]string{"9001_wide.sql": wideMigration, "9002_narrow.sql": narrow}, []string{"9001_wide.sql", "9002_narrow.sql"}, false},
 	} {
-		m := migrate(t.Context(), row.url, store.MigrateConfig{Contract: row.contract, Files: later(t, row.files)})
+		m := migrate(t.Context(), row.url, pg.MigrateConfig{Contract: row.contract, Files: later(t, row.files)})
 		<-m.done
 		if m.err != nil || !slices.Equal(m.applied, row.applied) || m.says("9002_narrow.sql is left") != row.left {
 			t.Errorf("applied %v, %v, says %q; want %+v", m.applied, m.err, m.said, row)
@@ -298,7 +300,7 @@ func TestMigrate_LowerNumber(t *testing.T) {
 	url := testenv.Postgres(t)
 	files := map[string]string{"9002_slow.sql": slowMigration}
 	for _, name := range []string{"9002_slow.sql", "9001_wide.sql"} {
-		applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{Files: later(t, files)})
+		applied, err := pg.Migrate(t.Context(), url, pg.MigrateConfig{Files: later(t, files)})
 		if err != nil || !slices.Equal(applied, []string{name}) {
 			t.Errorf("applied %v, %v, want %s", applied, err, name)
 		}
@@ -321,7 +323,7 @@ func TestMigrate_OldSchema(t *testing.T) {
 		}
 		const all = `SELECT string_agg(oid::text, ' ' ORDER BY oid) FROM pg_class WHERE relnamespace = 'public'::regnamespace`
 		before := ask[string](t, db, all)
-		if applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), say) || len(applied) > 0 {
+		if applied, err := pg.Migrate(t.Context(), url, pg.MigrateConfig{}); err == nil || !strings.Contains(err.Error(), say) || len(applied) > 0 {
 			t.Errorf("%s: applied %v, %v", name, applied, err)
 		}
 		if after := ask[string](t, db, all); after != before {
@@ -357,7 +359,7 @@ func TestMigrate_DownAndUp(t *testing.T) {
 	if left := ask[int](t, watch, `SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'`); left != 1 {
 		t.Errorf("%d tables are left, besides that of goose", left-1)
 	}
-	applied, err := store.Migrate(t.Context(), url, store.MigrateConfig{})
+	applied, err := pg.Migrate(t.Context(), url, pg.MigrateConfig{})
 	if err != nil || len(applied) != len(undone) {
 		t.Errorf("applied %v of %d, %v", applied, len(undone), err)
 	}

@@ -4,6 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -22,7 +25,7 @@ type TenantWaiting struct {
 
 // WaitingByTenant counts what waits of a tenant, or of each for [uuid.Nil], by name. It reads all of these pushes.
 func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]TenantWaiting, error) {
-	return collect(ctx, s, pgx.RowToStructByPos[TenantWaiting], `
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantWaiting], `
 		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due),
 			count(*) FILTER (WHERE l.put_off_at IS NOT NULL AND l.token IS NULL AND NOT d.due), min(l.next_at) FILTER (WHERE d.due)
 		FROM tenants t LEFT JOIN live l ON l.tenant_id = t.id CROSS JOIN LATERAL (SELECT l.token IS NULL AND l.next_at <= statement_timestamp() AS due) d
@@ -31,14 +34,14 @@ func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]Tenant
 
 // PushOwner returns the tenant of a push, or [push.ErrNotFound].
 func (s *Store) PushOwner(ctx context.Context, id uuid.UUID) (tenant uuid.UUID, name string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
-	err = s.pool.QueryRow(ctx, `SELECT t.id, t.name FROM pushes p JOIN tenants t ON t.id = p.tenant_id WHERE p.id = $1`, id).Scan(&tenant, &name)
-	return tenant, name, classify(err)
+	err = s.db.Pool.QueryRow(ctx, `SELECT t.id, t.name FROM pushes p JOIN tenants t ON t.id = p.tenant_id WHERE p.id = $1`, id).Scan(&tenant, &name)
+	return tenant, name, pg.Classify(err)
 }
 
 // EachTenant calls work for a tenant, or for each for [uuid.Nil], by name.
-func (s *Store) EachTenant(ctx context.Context, tenant uuid.UUID, work func(t TenantInfo) error) error {
+func (s *Store) EachTenant(ctx context.Context, tenant uuid.UUID, work func(t accounts.TenantInfo) error) error {
 	all, err := s.Tenants(ctx)
 	if err != nil {
 		return err

@@ -3,16 +3,18 @@ package store
 import (
 	"context"
 	"fmt"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // OtherTenants returns the number of tenants in a database that have another name. It reads on one connection, and changes
 // neither the database nor the role. A database without tables has no tenants.
 func OtherTenants(ctx context.Context, databaseURL, name string) (others int, err error) {
-	pc, err := parseURL(databaseURL)
+	pc, err := pg.ParseURL(databaseURL)
 	if err != nil {
 		return 0, err
 	}
-	c, err := connectOnce(ctx, pc.ConnConfig)
+	c, err := pg.ConnectOnce(ctx, pc.ConnConfig)
 	if err != nil {
 		return 0, fmt.Errorf("connect to Postgres: %w", err)
 	}

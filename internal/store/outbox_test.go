@@ -8,27 +8,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // never switches nothing off.
-var never = store.SwitchOff{After: time.Hour, Failures: 1000}
+var never = webhooks.SwitchOff{After: time.Hour, Failures: 1000}
 
 // outgoing takes what is due, of webhooks that may have two under way.
-func (b *bundle) outgoing(t testing.TB) []store.Outgoing {
+func (b *bundle) outgoing(t testing.TB) []webhooks.Outgoing {
 	t.Helper()
-	var all []store.Outgoing
+	var all []webhooks.Outgoing
 	for more := true; more; {
 		var (
-			claimed []store.Outgoing
+			claimed []webhooks.Outgoing
 			err     error
 		)
-		claimed, more, err = b.ClaimDeliveries(t.Context(), store.OutboxOrder{Webhooks: 10, PerWebhook: 2, Lease: time.Minute})
+		claimed, more, err = b.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 10, PerWebhook: 2, Lease: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +38,7 @@ func (b *bundle) outgoing(t testing.TB) []store.Outgoing {
 	return all
 }
 
-func (b *bundle) settle(t testing.TB, off store.SwitchOff, settlements ...store.Settlement) []push.Webhook {
+func (b *bundle) settle(t testing.TB, off webhooks.SwitchOff, settlements ...webhooks.Settlement) []push.Webhook {
 	t.Helper()
 	switchedOff, err := b.SettleDeliveries(t.Context(), settlements, off)
 	if err != nil {
@@ -47,8 +48,8 @@ func (b *bundle) settle(t testing.TB, off store.SwitchOff, settlements ...store.
 }
 
 // ended is an attempt that ended well, or is to be repeated after an hour.
-func ended(d store.Outgoing, well bool) store.Settlement {
-	n := store.Settlement{ID: d.ID, Webhook: d.Webhook, Attempt: d.Attempt, Delivered: well, Status: 200}
+func ended(d webhooks.Outgoing, well bool) webhooks.Settlement {
+	n := webhooks.Settlement{ID: d.ID, Webhook: d.Webhook, Attempt: d.Attempt, Delivered: well, Status: 200}
 	if !well {
 		n.Status, n.Error, n.Retry = 500, "no", time.Hour
 	}
@@ -56,7 +57,7 @@ func ended(d store.Outgoing, well bool) store.Settlement {
 }
 
 // names says which events of which recipients these are.
-func names(t testing.TB, b *bundle, claimed []store.Outgoing) []string {
+func names(t testing.TB, b *bundle, claimed []webhooks.Outgoing) []string {
 	t.Helper()
 	var all []string
 	for _, d := range claimed {
@@ -65,7 +66,7 @@ func names(t testing.TB, b *bundle, claimed []store.Outgoing) []string {
 	return all
 }
 
-func wantNames(t testing.TB, b *bundle, claimed []store.Outgoing, want ...string) {
+func wantNames(t testing.TB, b *bundle, claimed []webhooks.Outgoing, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, names(t, b, claimed)); diff != "" {
 		t.Error(diff)
@@ -133,7 +134,7 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for total() < 240 && t.Context().Err() == nil {
-				claimed, _, err := b.ClaimDeliveries(t.Context(), store.OutboxOrder{Webhooks: 10, PerWebhook: 5, Lease: time.Minute})
+				claimed, _, err := b.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 10, PerWebhook: 5, Lease: time.Minute})
 				if err != nil {
 					t.Error(err)
 					return
@@ -147,7 +148,7 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 					recipient, event, _ := strings.Cut(string(d.Payload), `"id"`)
 					order[d.Webhook.String()+event[:40]] = append(order[d.Webhook.String()+event[:40]], recipient[:30])
 					mu.Unlock()
-					if _, err := b.SettleDeliveries(t.Context(), []store.Settlement{ended(d, true)}, never); err != nil {
+					if _, err := b.SettleDeliveries(t.Context(), []webhooks.Settlement{ended(d, true)}, never); err != nil {
 						t.Error(err)
 					}
 				}
@@ -216,14 +217,14 @@ func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 		t.Fatal(err)
 	}
-	of := func(claimed []store.Outgoing, w push.Webhook) []store.Outgoing {
-		return slices.DeleteFunc(slices.Clone(claimed), func(d store.Outgoing) bool { return d.Webhook != w.ID })
+	of := func(claimed []webhooks.Outgoing, w push.Webhook) []webhooks.Outgoing {
+		return slices.DeleteFunc(slices.Clone(claimed), func(d webhooks.Outgoing) bool { return d.Webhook != w.ID })
 	}
 	claimed := b.outgoing(t)
 	if len(of(claimed, bad)) != 2 || len(of(claimed, good)) != 2 {
 		t.Fatalf("%d of the one, %d of the other", len(of(claimed, bad)), len(of(claimed, good)))
 	}
-	var settlements []store.Settlement
+	var settlements []webhooks.Settlement
 	for _, d := range claimed {
 		settlements = append(settlements, ended(d, d.Webhook == good.ID))
 	}
@@ -244,7 +245,7 @@ func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	w := b.hook(t)
-	off := store.SwitchOff{After: 3 * time.Hour, Failures: 3}
+	off := webhooks.SwitchOff{After: 3 * time.Hour, Failures: 3}
 	attempt := func(well bool) []push.Webhook {
 		t.Helper()
 		claimed := b.outgoing(t)
@@ -296,7 +297,7 @@ func TestReplay(t *testing.T) {
 	for i := range 3 {
 		b.booked(t, fmt.Sprint(i), time.Hour)
 	}
-	var claimed []store.Outgoing
+	var claimed []webhooks.Outgoing
 	for len(claimed) < 3 {
 		for _, d := range b.outgoing(t) {
 			n := ended(d, len(claimed) == 0)

@@ -13,6 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/webhooks"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -20,7 +24,6 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -39,7 +42,7 @@ type pooled struct {
 	service string // the URL of Postgres for the role
 }
 
-func setupPooled(t *testing.T, cfg store.Config, settings ...string) *pooled {
+func setupPooled(t *testing.T, cfg pg.Config, settings ...string) *pooled {
 	t.Helper()
 	direct, role := testenv.Postgres(t), "service_"+strings.ReplaceAll(uuid.NewString(), "-", "")
 	u, err := url.Parse(direct)
@@ -159,7 +162,7 @@ func TestPooler_Transactions(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
+			p := setupPooled(t, pg.Config{Lanes: 1}, settings...)
 			hook := p.hook(t, push.Events...)
 			var (
 				all      sync.WaitGroup
@@ -182,7 +185,7 @@ func TestPooler_Transactions(t *testing.T) {
 			if n == 0 || n > poolerConnections {
 				t.Errorf("%d connections to Postgres", n)
 			}
-			if _, _, err := p.ClaimDeliveries(t.Context(), store.OutboxOrder{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
+			if _, _, err := p.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
 				t.Error(err)
 			}
 			if page, err := p.Deliveries(t.Context(), p.tenant, hook.ID, push.DeliveryFilter{}, 1<<62, 5); err != nil || len(page.Deliveries) == 0 {
@@ -200,7 +203,7 @@ func TestPooler_Settings(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1, Timeout: 5 * time.Second}, settings...) // idle transactions have twice as long
+			p := setupPooled(t, pg.Config{Lanes: 1, Timeout: 5 * time.Second}, settings...) // idle transactions have twice as long
 			p.booked(t, "anna", time.Hour)
 			later := testenv.PgBouncer(t, p.service, poolerConnections) // its connections begin after the role has its settings
 			db := connect(t, later.URL+"&default_query_exec_mode=exec")
@@ -254,7 +257,7 @@ func TestPooler_Reads(t *testing.T) {
 	}
 	t.Run("long", func(t *testing.T) {
 		t.Parallel()
-		p := setupPooled(t, store.Config{ReadTimeout: time.Second})
+		p := setupPooled(t, pg.Config{ReadTimeout: time.Second})
 		for _, read := range reads(p) { // once, so that the types of its columns are known
 			_ = read(t.Context())
 		}
@@ -286,7 +289,7 @@ func TestPooler_Partitions(t *testing.T) {
 	for name, settings := range poolers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := setupPooled(t, store.Config{Lanes: 1}, settings...)
+			p := setupPooled(t, pg.Config{Lanes: 1}, settings...)
 			p.exec(t, `GRANT `+ask[string](t, p.db, `SELECT current_user::text`)+` TO `+p.role)
 			var (
 				working sync.WaitGroup
@@ -380,7 +383,7 @@ func TestPooler_StartedBefore(t *testing.T) {
 	postgres := testenv.OwnPostgres(t)
 	testenv.Check(t, postgres.Kill())
 	pooler := testenv.PgBouncer(t, postgres.URL, poolerConnections)
-	st := openURL(t, pooler.URL, store.Config{Timeout: 5 * time.Second}) // PgBouncer itself waits for longer
+	st := openURL(t, pooler.URL, pg.Config{Timeout: 5 * time.Second}) // PgBouncer itself waits for longer
 	if _, err := st.Tenants(t.Context()); !errors.Is(err, push.ErrUnavailable) {
 		t.Errorf("%v without Postgres", err)
 	}
@@ -396,8 +399,8 @@ func TestMigrate_Pooled(t *testing.T) {
 	t.Parallel()
 	direct := testenv.Postgres(t)
 	pooler := testenv.PgBouncer(t, direct, poolerConnections)
-	applied, err := store.Migrate(t.Context(), pooler.URL, store.MigrateConfig{Files: later(t, map[string]string{"9001_wide.sql": wideMigration})})
-	if !errors.Is(err, store.ErrPooled) || applied != nil {
+	applied, err := pg.Migrate(t.Context(), pooler.URL, pg.MigrateConfig{Files: later(t, map[string]string{"9001_wide.sql": wideMigration})})
+	if !errors.Is(err, pg.ErrPooled) || applied != nil {
 		t.Errorf("applied %v, %v", applied, err)
 	}
 	if ask[bool](t, connect(t, direct), `SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'pushes'::regclass AND attname = 'wide')`) {
@@ -425,7 +428,7 @@ func TestStore_StatementsLost(t *testing.T) {
 			if n := ask[int](t, b.db, `SELECT count(*) FROM names WHERE name LIKE 'stmtcache%'`); n < 5 {
 				t.Errorf("%d statements were prepared", n)
 			}
-			b.Store = openURL(t, b.url, store.Config{MaxConns: 1})
+			b.Store = openURL(t, b.url, pg.Config{MaxConns: 1})
 			if name == "forgotten" {
 				b.booked(t, "bert", time.Hour)
 			}

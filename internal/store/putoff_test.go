@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // change puts another policy of the tenant in force; nil: the file's.
@@ -133,7 +134,7 @@ func TestChangePolicy_PutOffMany(t *testing.T) {
 		t.Run(fmt.Sprint(lanes), func(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
-			b.Store = openURL(t, b.url, store.Config{Lanes: lanes})
+			b.Store = openURL(t, b.url, pg.Config{Lanes: lanes})
 			again := b.booked(t, "retry", -time.Second)
 			c := b.claimed(t, again)
 			b.finish(t, c, booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy", Delay: time.Hour}})

@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // TestStore_RowsRead: no statement reads more than a few rows among 4,000: pushes ahead and sends behind of one
@@ -177,14 +179,14 @@ func TestList_ReadsInOneTable(t *testing.T) {
 
 // rowsRead says how many rows a new store reads for some work, in tables or from indexes. Where each shard is a lane, a look for
 // each of them passes by what is due in all.
-func (b *bundle) rowsRead(t testing.TB, cfg store.Config, work func()) int {
+func (b *bundle) rowsRead(t testing.TB, cfg pg.Config, work func()) int {
 	t.Helper()
 	cfg.Lanes = 4
 	return b.counted(t, cfg, `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables) FROM pg_stat_user_indexes`, work)
 }
 
 // counted returns what Postgres' statistics have counted for the work of a new store.
-func (b *bundle) counted(t testing.TB, cfg store.Config, read string, work func()) int {
+func (b *bundle) counted(t testing.TB, cfg pg.Config, read string, work func()) int {
 	t.Helper()
 	closed := func() { // its connections report what they did before they are gone
 		b.Close()
@@ -265,7 +267,7 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 				b.exec(t, `ANALYZE pushes, live`)
 			}
 			for name, w := range works {
-				n := b.rowsRead(t, store.Config{Channels: []string{"log", "sms"}}, func() { w.work(t, b) })
+				n := b.rowsRead(t, pg.Config{Channels: []string{"log", "sms"}}, func() { w.work(t, b) })
 				if n > w.most {
 					t.Errorf("%s: %d rows were read, at most %d are needed", name, n, w.most)
 				}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -22,7 +24,7 @@ import (
 func stateOf(t *testing.T, st *store.Store) string {
 	t.Helper()
 	err := st.Ready(t.Context())
-	var unready *store.UnreadyError
+	var unready *pg.UnreadyError
 	switch {
 	case err == nil:
 		return "ok"
@@ -36,7 +38,7 @@ func stateOf(t *testing.T, st *store.Store) string {
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
-	fresh := func() *store.Store { return openURL(t, b.url, store.Config{MaxConns: 1}) }
+	fresh := func() *store.Store { return openURL(t, b.url, pg.Config{MaxConns: 1}) }
 	if got := stateOf(t, fresh()); got != "ok" {
 		t.Errorf("a migrated database: %s", got)
 	}
@@ -69,11 +71,11 @@ func TestReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.User = url.UserPassword(role, "x")
-	if got := stateOf(t, openURL(t, u.String(), store.Config{MaxConns: 1})); got != "not_writable" {
+	if got := stateOf(t, openURL(t, u.String(), pg.Config{MaxConns: 1})); got != "not_writable" {
 		t.Errorf("a role that may only read: %s", got)
 	}
 	b.exec(t, `GRANT ALL ON ALL TABLES IN SCHEMA public TO `+role)
-	writer := openURL(t, u.String(), store.Config{MaxConns: 1})
+	writer := openURL(t, u.String(), pg.Config{MaxConns: 1})
 	if got := stateOf(t, writer); got != "ok" {
 		t.Errorf("a role that may write: %s", got)
 	}
@@ -99,7 +101,7 @@ func TestBook_ErrorCodes(t *testing.T) {
 	b.exec(t, `CREATE FUNCTION trouble() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 		EXECUTE format('DO $do$ BEGIN RAISE EXCEPTION USING ERRCODE = %L, MESSAGE = ''trouble''; END $do$', NEW.category); END $$;
 		CREATE TRIGGER trouble BEFORE INSERT ON pushes FOR EACH ROW WHEN (NEW.category <> '') EXECUTE FUNCTION trouble()`)
-	st, lanes := openURL(t, b.url, store.Config{Lanes: 64, MaxConns: 8}), push.Lanes(64)
+	st, lanes := openURL(t, b.url, pg.Config{Lanes: 64, MaxConns: 8}), push.Lanes(64)
 	var all sync.WaitGroup
 	for code, unavailable := range map[string]bool{
 		"53000": true, "53100": true, "53200": true, "53300": true, "53400": true, "57000": true, "57014": true, "57P01": true, "57P04": true,
@@ -131,7 +133,7 @@ func TestStore_DropsReadOnlyConnections(t *testing.T) {
 	const conns = 4
 	database := ask[string](t, b.db, `SELECT quote_ident(current_database())`)
 	b.exec(t, `ALTER DATABASE `+database+` SET default_transaction_read_only = on`)
-	demoted := openURL(t, b.url, store.Config{MaxConns: conns})
+	demoted := openURL(t, b.url, pg.Config{MaxConns: conns})
 	if _, err := demoted.Book(t.Context(), booking.Order{Drafts: []booking.Draft{draft(b.tenant, "a", time.Hour)}}); !errors.Is(err, push.ErrUnavailable) {
 		t.Fatalf("on a server that does not write: %v", err)
 	}

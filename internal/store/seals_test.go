@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -23,7 +25,7 @@ func (b *bundle) keyed(t testing.TB, keys ...string) *store.Store {
 	t.Helper()
 	sealer, err := seal.New(keys...)
 	testenv.Check(t, err)
-	st, err := store.Open(t.Context(), b.url, store.Config{Sealer: sealer, MaxConns: 4, ReadConns: 2, Lanes: *lanes, Timeout: time.Minute, ReadTimeout: time.Minute})
+	st, err := store.Open(t.Context(), b.url, pg.Config{Sealer: sealer, MaxConns: 4, ReadConns: 2, Lanes: *lanes, Timeout: time.Minute, ReadTimeout: time.Minute})
 	testenv.Check(t, err)
 	t.Cleanup(st.Close)
 	return st
@@ -33,7 +35,7 @@ func (b *bundle) keyed(t testing.TB, keys ...string) *store.Store {
 func unopened(t testing.TB, st *store.Store) (sealed, unopened int) {
 	t.Helper()
 	err := st.CheckSeals(t.Context())
-	if e, is := errors.AsType[*store.SealsError](err); is {
+	if e, is := errors.AsType[*pg.SealsError](err); is {
 		return e.Sealed, e.Sealed - e.Opened
 	}
 	testenv.Check(t, err)

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // setupShards is a bundle whose tables are divided by shard once more: what belongs to one shard is apart from all else. Where
@@ -37,7 +39,7 @@ func setupShards(t *testing.T, shard int) *bundle {
 			END LOOP;
 		END $$`, shard))
 	b.Close()
-	b.Store = openURL(t, b.url, store.Config{Lanes: push.Shards})
+	b.Store = openURL(t, b.url, pg.Config{Lanes: push.Shards})
 	return b
 }
 
@@ -82,7 +84,7 @@ func TestStore_OneShard(t *testing.T) {
 		}, ""},
 	} {
 		b.exec(t, `DELETE FROM webhook_deliveries`)
-		n := b.counted(t, store.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, part.work)
+		n := b.counted(t, pg.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, part.work)
 		if n > 0 {
 			t.Errorf("%s: %d looks at tables of other shards:\n%s", part.name, n, ask[string](t, b.watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
 		}
@@ -281,7 +283,7 @@ func (b *bundle) workRetry(t *testing.T, recipient string) {
 func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
 	t.Helper()
 	o := chunkOf(c, nil)
-	o.Shards, o.After = lane, store.BeforeShards(lane)
+	o.Shards, o.After = lane, campaigns.BeforeShards(lane)
 	done, err := b.BookCampaignChunk(t.Context(), o)
 	if err != nil || len(done.Decided) != 1 {
 		t.Fatalf("%+v, %v", done, err)
@@ -304,7 +306,7 @@ func TestPush_OtherWeek(t *testing.T) {
 	b := setup(t)
 	for _, lanes := range []int{1, push.Shards} {
 		b.Close()
-		b.Store = openURL(t, b.url, store.Config{Lanes: lanes})
+		b.Store = openURL(t, b.url, pg.Config{Lanes: lanes})
 		for i := range 2 {
 			recipient := fmt.Sprint("user-", lanes, i)
 			d := draft(b.tenant, recipient, 0)

@@ -18,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pushes"
 )
 
 // statsModel does at random what tenants and workers do.
@@ -321,7 +322,7 @@ func TestStats_LateBucket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for late, want := range map[time.Duration]int16{-time.Hour: 0, 0: 0, time.Millisecond: 0, time.Millisecond + time.Microsecond: 1, 400 * 24 * time.Hour: 619} {
-		if got := ask[int16](t, b.db, `SELECT `+store.LateBucket(`$1::interval`), late); got != want {
+		if got := ask[int16](t, b.db, `SELECT `+pushes.LateBucket(`$1::interval`), late); got != want {
 			t.Errorf("%s is in bucket %d, want %d", late, got, want)
 		}
 	}

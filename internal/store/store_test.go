@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -34,7 +36,7 @@ var threeRules = quota.Policy{
 
 // openURL opens a store. Where the test does not say otherwise, transactions and reads have the time that they take on a busy
 // machine.
-func openURL(t testenv.T, url string, cfg store.Config) *store.Store {
+func openURL(t testenv.T, url string, cfg pg.Config) *store.Store {
 	t.Helper()
 	cfg.Lanes = cmp.Or(cfg.Lanes, *lanes)
 	cfg.Timeout, cfg.ReadTimeout = cmp.Or(cfg.Timeout, time.Minute), cmp.Or(cfg.ReadTimeout, 30*time.Second)
@@ -75,7 +77,7 @@ func TestOpen_PoolSizes(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
 	for cfg, want := range map[[2]int][2]int32{{0, 0}: {16, 8}, {9, 3}: {9, 3}, {1000, 1}: {1000, 1}} {
-		changes, reads := openURL(t, url, store.Config{MaxConns: cfg[0], ReadConns: cfg[1]}).PoolSizes()
+		changes, reads := openURL(t, url, pg.Config{MaxConns: cfg[0], ReadConns: cfg[1]}).PoolSizes()
 		if got := [2]int32{changes, reads}; got != want {
 			t.Errorf("%v: %v, want %v", cfg, got, want)
 		}

@@ -6,8 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/sendquota/sendquota/internal/health"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
@@ -19,7 +20,7 @@ func TestSuits(t *testing.T) {
 	if err := usual.Suits(t.Context()); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
-	if err := store.CheckServer(t.Context(), usual.url, store.Config{Sealer: testenv.Sealer()}); err != nil {
+	if err := pg.CheckServer(t.Context(), usual.url, pg.Config{Sealer: testenv.Sealer()}); err != nil {
 		t.Errorf("the tests' Postgres: %v", err)
 	}
 
@@ -38,7 +39,7 @@ func TestSuits(t *testing.T) {
 			}
 		})
 	}
-	st := openURL(t, as(""), store.Config{MaxConns: 12, ReadConns: 7})
+	st := openURL(t, as(""), pg.Config{MaxConns: 12, ReadConns: 7})
 	if got := stateOf(t, st); got != "ok" {
 		t.Errorf("it is %s", got)
 	}
@@ -55,14 +56,14 @@ func TestSuits(t *testing.T) {
 	if lacks := new(health.Unsuited); !errors.As(err, &lacks) || lacks.State() != "few_locks" || !lacks.Usable() {
 		t.Errorf("%#v", err)
 	}
-	if err := openURL(t, as(""), store.Config{MaxConns: 11, ReadConns: 7}).Suits(t.Context()); err == nil || strings.Contains(err.Error(), "connections") {
+	if err := openURL(t, as(""), pg.Config{MaxConns: 11, ReadConns: 7}).Suits(t.Context()); err == nil || strings.Contains(err.Error(), "connections") {
 		t.Errorf("36 of 37 connections: %v", err)
 	}
 	testenv.Exec(t, server, `ALTER ROLE app CONNECTION LIMIT 30`)
 	wants(st.Suits(t.Context()), "allows 30 connections")
 
-	small := store.Config{MaxConns: 8, ReadConns: 8}
-	wants(store.CheckServer(t.Context(), as("empty"), small), "sendquota migrate", "= 64", "allows 30 connections")
-	wants(store.CheckServer(t.Context(), as("latin"), small), "LATIN1", "sendquota migrate", "= 64")
-	wants(store.CheckServer(t.Context(), as("none"), small), "connect to Postgres", "3D000")
+	small := pg.Config{MaxConns: 8, ReadConns: 8}
+	wants(pg.CheckServer(t.Context(), as("empty"), small), "sendquota migrate", "= 64", "allows 30 connections")
+	wants(pg.CheckServer(t.Context(), as("latin"), small), "LATIN1", "sendquota migrate", "= 64")
+	wants(pg.CheckServer(t.Context(), as("none"), small), "connect to Postgres", "3D000")
 }

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/schedules"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,7 +35,7 @@ var beginDeletionSQL = []string{
 	`DELETE FROM sessions WHERE user_id IN (SELECT id FROM users WHERE tenant_id = $1)`,
 	`UPDATE users SET disabled_at = coalesce(disabled_at, clock_timestamp()), link_hash = NULL, link_expires_at = NULL WHERE tenant_id = $1`,
 	`UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL WHERE tenant_id = $1 AND deleted_at IS NULL`,
-	`UPDATE schedules SET ` + deletedSchedule + ` WHERE tenant_id = $1 AND deleted_at IS NULL`,
+	`UPDATE schedules SET ` + schedules.DeletedSchedule + ` WHERE tenant_id = $1 AND deleted_at IS NULL`,
 	`UPDATE campaigns SET status = 'canceled', ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE tenant_id = $1 AND ended_at IS NULL`,
 	`UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp() WHERE tenant_id = $1 AND status = 'running'`,
 	`UPDATE bulk_changes SET status = 'canceled', ended_at = clock_timestamp() WHERE tenant_id = $1 AND ended_at IS NULL`,
@@ -41,7 +44,7 @@ var beginDeletionSQL = []string{
 // BeginDeletion is the first step of the deletion of the tenant of that name: from then on nothing is accepted or sent for it, but
 // attempts under way. It may be done before. It returns the id of the tenant, or [push.ErrNotFound].
 func (s *Store) BeginDeletion(ctx context.Context, name string) (tenant uuid.UUID, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if err := tx.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1 FOR UPDATE`, name).Scan(&tenant); err != nil {
 				return err
@@ -145,9 +148,9 @@ func (s *Store) deletePortions(ctx context.Context, tenant uuid.UUID, sql string
 
 // deleteSome runs a statement. The partition that it names may be dropped meanwhile.
 func (s *Store) deleteSome(ctx context.Context, sql string, args ...any) (n int64, err error) {
-	err = s.inTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, sql, args...)
-		if repartitioned(err) {
+		if pg.Repartitioned(err) {
 			return nil
 		}
 		n = tag.RowsAffected()
@@ -162,7 +165,7 @@ func (s *Store) tables(ctx context.Context, table string) ([]string, error) {
 	if !divided {
 		return []string{table}, nil
 	}
-	return collect(ctx, s, pgx.RowTo[string], `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass($1) ORDER BY 1`, parent)
+	return pg.Collect(ctx, s.db, pgx.RowTo[string], `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass($1) ORDER BY 1`, parent)
 }
 
 // sweepTenant looks for rows of a tenant that no index finds, and deletes them.
@@ -173,7 +176,7 @@ func (s *Store) sweepTenant(ctx context.Context, tenant uuid.UUID, deleted func(
 			return err
 		}
 		for _, table := range tables {
-			pages, err := collect(ctx, s, pgx.RowTo[int64], `SELECT pg_relation_size(to_regclass($1)) / current_setting('block_size')::bigint`, table)
+			pages, err := pg.Collect(ctx, s.db, pgx.RowTo[int64], `SELECT pg_relation_size(to_regclass($1)) / current_setting('block_size')::bigint`, table)
 			if err != nil {
 				return err
 			}
@@ -204,10 +207,10 @@ func (s *Store) ContinueDeletion(ctx context.Context, tenant uuid.UUID, deleted 
 	if err := s.deleteTenantRows(ctx, tenant, deleted); err != nil {
 		return left, err
 	}
-	rows, _ := s.pool.Query(ctx, `SELECT (SELECT count(*) FROM live WHERE tenant_id = $1), greatest(deleting_at + $2::interval - clock_timestamp(), '0')
+	rows, _ := s.db.Pool.Query(ctx, `SELECT (SELECT count(*) FROM live WHERE tenant_id = $1), greatest(deleting_at + $2::interval - clock_timestamp(), '0')
 		FROM tenants WHERE id = $1`, tenant, DeletionRest)
 	if left, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (l DeletionLeft, err error) { return l, row.Scan(&l.UnderWay, &l.Rest) }); err != nil {
-		return left, classify(err)
+		return left, pg.Classify(err)
 	}
 	if left.UnderWay > 0 || left.Rest > 0 {
 		return left, nil
@@ -216,7 +219,7 @@ func (s *Store) ContinueDeletion(ctx context.Context, tenant uuid.UUID, deleted 
 		return left, err
 	}
 	n, err := s.deleteSome(ctx, `DELETE FROM tenants WHERE id = $1 AND deleting_at IS NOT NULL`, tenant)
-	if hasCode(err, foreignKeyViolation) { // a request that was under way has added something
+	if pg.HasCode(err, pg.ForeignKeyViolation) { // a request that was under way has added something
 		return left, nil
 	}
 	return DeletionLeft{Ended: n > 0}, err

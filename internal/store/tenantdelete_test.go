@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/accounts"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -153,13 +155,13 @@ func TestDeletion_Begun(t *testing.T) {
 			t.Errorf("%+v, %v", made, err)
 		}
 	}
-	if _, err := b.Key(t.Context(), store.HashKey(secret)); !errors.Is(err, push.ErrNotFound) {
+	if _, err := b.Key(t.Context(), accounts.HashKey(secret)); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("the key is accepted: %v", err)
 	}
 	if _, err := b.Tenant(t.Context(), name); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("the tenant is found: %v", err)
 	}
-	if _, _, err := b.CreateTenant(t.Context(), name); !errors.Is(err, store.ErrDeleting) {
+	if _, _, err := b.CreateTenant(t.Context(), name); !errors.Is(err, accounts.ErrDeleting) {
 		t.Errorf("the tenant is made again: %v", err)
 	}
 	if left, err := b.ContinueDeletion(t.Context(), b.tenant, func(int64) {}); left.Ended || left.Rest <= 0 || err != nil {
@@ -181,7 +183,7 @@ func TestRenameTenant(t *testing.T) {
 	if _, _, err := b.CreateTenant(t.Context(), b.tenant.String()); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.RenameTenant(t.Context(), b.tenant, b.tenant.String()); !errors.Is(err, store.ErrNameTaken) {
+	if err := b.RenameTenant(t.Context(), b.tenant, b.tenant.String()); !errors.Is(err, accounts.ErrNameTaken) {
 		t.Errorf("%v", err)
 	}
 	if err := b.RenameTenant(t.Context(), uuid.New(), "x"); !errors.Is(err, push.ErrNotFound) {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -46,15 +48,15 @@ func (s *Store) ExportTenant(ctx context.Context, tenant uuid.UUID, line func(ta
 }
 
 func (s *Store) exportTable(ctx context.Context, name, table, where string, tenant uuid.UUID, line func(table string, object []byte) error) error {
-	columns, err := collect(ctx, s, pgx.RowTo[*string], exportedColumnsSQL, table)
+	columns, err := pg.Collect(ctx, s.db, pgx.RowTo[*string], exportedColumnsSQL, table)
 	if err != nil || columns[0] == nil { // the partition was dropped
 		return err
 	}
-	return onConn(ctx, s.pool, func(c *pgxpool.Conn) error {
+	return pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
 		rows, _ := c.Query(ctx, fmt.Sprintf(`SELECT row_to_json(r)::text FROM (SELECT %s FROM %s d WHERE %s) r`, *columns[0], table, where), tenant)
 		var object []byte
 		_, err := pgx.ForEachRow(rows, []any{&object}, func() error { return line(name, object) })
-		if repartitioned(err) {
+		if pg.Repartitioned(err) {
 			return nil
 		}
 		return err

@@ -3,6 +3,9 @@ package store
 import (
 	"context"
 
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 )
@@ -21,7 +24,7 @@ type TenantLoad struct {
 // TopTenants returns the tenants with the most pushes that wait, are submitted, or end, the busiest first. It reads what workers have
 // counted, and looks at each tenant once.
 func (s *Store) TopTenants(ctx context.Context, limit int) ([]TenantLoad, error) {
-	return collect(ctx, s, pgx.RowToStructByPos[TenantLoad], `
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantLoad], `
 		SELECT id, name, due, accepted, refused, ended, campaigns
 		FROM tenants t, LATERAL (
 			SELECT count(*) AS due FROM (
@@ -32,7 +35,7 @@ func (s *Store) TopTenants(ctx context.Context, limit int) ([]TenantLoad, error)
 			SELECT coalesce(sum(accepted), 0)::bigint AS accepted, coalesce(sum(refused), 0)::bigint AS refused, coalesce(sum(sent + failed + expired), 0)::bigint AS ended
 			FROM stats WHERE tenant_id = t.id AND step = 'hour' AND of = 'total' AND at >= date_trunc('hour', statement_timestamp(), 'UTC') - interval '1 hour'
 		) n, LATERAL (
-			SELECT count(*) AS campaigns FROM campaigns WHERE tenant_id = t.id AND ended_at IS NULL AND status IN `+openCampaigns+`
+			SELECT count(*) AS campaigns FROM campaigns WHERE tenant_id = t.id AND ended_at IS NULL AND status IN `+campaigns.OpenCampaigns+`
 		) c
-		ORDER BY due + accepted + refused + ended DESC, name LIMIT $1`, limit, mostCounted)
+		ORDER BY due + accepted + refused + ended DESC, name LIMIT $1`, limit, pg.MostCounted)
 }

@@ -7,10 +7,11 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/pg"
+
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/devstack"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/migrations"
 )
 
@@ -74,6 +75,6 @@ func makeTemplate(ctx context.Context, server, name string) error {
 const partsSQL = `SELECT make_partitions('pushes', now() - interval '1 weeks', now() + interval '1 weeks'), make_partitions('sends', now() - interval '2 days', now())`
 
 func migrate(ctx context.Context, url string) error {
-	_, err := store.Migrate(ctx, url, store.MigrateConfig{})
+	_, err := pg.Migrate(ctx, url, pg.MigrateConfig{})
 	return err
 }

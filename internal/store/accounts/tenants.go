@@ -1,0 +1,114 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// ErrDeleting: the tenant of that name is being deleted.
+var ErrDeleting = errors.New("the tenant is being deleted")
+
+// CreateTenant makes a tenant of that name, or finds it: created tells which. Until the deletion of one of that name has ended, it returns
+// [ErrDeleting].
+func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, created bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	tag, err := s.db.Pool.Exec(ctx, `INSERT INTO tenants (id, name) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`, uuid.New(), name)
+	if err != nil {
+		return uuid.Nil, false, fmt.Errorf("create tenant: %w", pg.Classify(err))
+	}
+	if id, err = s.Tenant(ctx, name); errors.Is(err, push.ErrNotFound) {
+		err = ErrDeleting
+	}
+	return id, tag.RowsAffected() == 1, err
+}
+
+// Tenant returns the id of the tenant of that name, or [push.ErrNotFound], also if it is being deleted.
+func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	var id uuid.UUID
+	err := s.db.Pool.QueryRow(ctx, `SELECT id FROM tenants WHERE name = $1 AND deleting_at IS NULL`, name).Scan(&id)
+	return id, pg.Classify(err)
+}
+
+// TenantInfo is what is known of a tenant.
+type TenantInfo struct {
+	ID        uuid.UUID
+	Name      string
+	CreatedAt time.Time
+	push.OwnCaps
+	DeletingAt *time.Time // when its deletion began; nil: it has not
+}
+
+// Tenants lists all tenants by name.
+func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap, deleting_at FROM tenants ORDER BY name`)
+}
+
+// CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
+func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
+	var caps push.OwnCaps
+	write := func(ctx context.Context, tx pgx.Tx) error {
+		var tenant uuid.UUID
+		if err := tx.QueryRow(ctx, `SELECT id, pending_cap, recipients_cap, audience_cap FROM tenants WHERE name = $1 AND deleting_at IS NULL FOR UPDATE`, name).
+			Scan(&tenant, &caps.PendingPushes, &caps.RecipientsPerDay, &caps.AudienceBytes); err != nil {
+			return err
+		}
+		d, old := auditlog.Difference{}, caps
+		change(&caps)
+		d.Show("pending_pushes", old.PendingPushes, caps.PendingPushes)
+		d.Show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
+		d.Show("audience_bytes", old.AudienceBytes, caps.AudienceBytes)
+		if len(d) == 0 {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE tenants SET pending_cap = $2, recipients_cap = $3, audience_cap = $4 WHERE name = $1`, name, caps.PendingPushes, caps.RecipientsPerDay, caps.AudienceBytes); err != nil {
+			return err
+		}
+		return auditlog.Record(ctx, tx, tenant, push.ActTenantCap, tenant.String(), d)
+	}
+	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return write(ctx, tx) })
+	})
+	if err != nil {
+		return caps, fmt.Errorf("cap tenant: %w", err)
+	}
+	return caps, nil
+}
+
+// ErrNameTaken: another tenant has that name.
+var ErrNameTaken = errors.New("another tenant has that name")
+
+// RenameTenant gives a tenant another name. Its errors are [push.ErrNotFound] and [ErrNameTaken].
+func (s *Store) RenameTenant(ctx context.Context, tenant uuid.UUID, to string) error {
+	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var from string
+			if err := tx.QueryRow(ctx, `SELECT name FROM tenants WHERE id = $1 AND deleting_at IS NULL FOR NO KEY UPDATE`, tenant).Scan(&from); err != nil || from == to {
+				return err
+			}
+			_, err := tx.Exec(ctx, `UPDATE tenants SET name = $2 WHERE id = $1`, tenant, to)
+			if pg.HasCode(err, pg.UniqueViolation) {
+				return ErrNameTaken
+			}
+			if err != nil {
+				return err
+			}
+			d := auditlog.Difference{}
+			d.Show("name", from, to)
+			return auditlog.Record(ctx, tx, tenant, push.ActTenantRename, tenant.String(), d)
+		})
+	})
+}

@@ -1,0 +1,106 @@
+package attempts
+
+import (
+	"context"
+	"slices"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+)
+
+// Claim takes the oldest due push of the recipient for sending, if the recipient's actual sends leave room for one
+// now. It works together with other claims of the moment.
+func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error) {
+	if err := ctx.Err(); err != nil {
+		return booking.Claim{}, err
+	}
+	o.Token = uuid.New()
+	return s.claimGroups.Do(o)
+}
+
+// ClaimAll is Claim for different recipients in one transaction for each lane, which waits for no lock: where another transaction has
+// a recipient's, the claim says [booking.Wait]. There is one claim for each order, in the same order.
+func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	if err := ctx.Err(); err != nil || len(orders) == 0 {
+		return nil, err
+	}
+	orders = slices.Clone(orders)
+	for i := range orders {
+		orders[i].Token = uuid.New()
+	}
+	if observe := s.db.Observe("claim"); observe != nil {
+		observe(len(orders))
+	}
+	// A caller that is told to stop must not leave behind claims that it knows nothing of.
+	ctx = context.WithoutCancel(ctx)
+	claims, any := make([]booking.Claim, len(orders)), false
+	for part := range pg.ByLane(orders, s.db.Cfg.Lanes, claimKey) {
+		of := make([]booking.ClaimOrder, len(part))
+		for n, i := range part {
+			of[n] = orders[i]
+		}
+		made, err := s.claimTogether(ctx, of)
+		switch {
+		case err == nil:
+			any = true
+		case !any:
+			return nil, err
+		default: // what other lanes have claimed is not to be lost
+			made = slices.Repeat([]booking.Claim{{Outcome: booking.Again}}, len(part))
+		}
+		for n, i := range part {
+			claims[i] = made[n]
+		}
+	}
+	return claims, nil
+}
+
+func claimKey(o booking.ClaimOrder) int64 { return o.RecipientKey }
+
+func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	var claims []booking.Claim
+	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		var err error
+		claims, err = s.claim(ctx, c, s.db.Locking(earlier == 0), orders) // an earlier run may not have ended yet
+		return err
+	})
+	return claims, err
+}
+
+// claim is one run of the transaction.
+func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, orders []booking.ClaimOrder) ([]booking.Claim, error) {
+	first := firstOrders(orders)
+	found, err := s.readClaims(ctx, c, locks, orders, first)
+	if err != nil {
+		return nil, err
+	}
+	claims := make([]booking.Claim, len(orders))
+	w := newClaimWrite(found.now, s.db.Layouts.Pushes(), s)
+	for i, o := range orders {
+		if earlier := first[o.RecipientKey]; earlier < i {
+			claims[i] = o.Behind(orders[earlier], found.now)
+			continue
+		}
+		state := found.of(o.RecipientKey)
+		claims[i] = state.Decide(o, found.now)
+		w.add(i, o.RecipientKey, claims[i], state)
+	}
+	failpoint.Hit(failpoint.ClaimLocked)
+	return claims, w.commit(ctx, c, claims)
+}
+
+// firstOrders finds each recipient's first order.
+func firstOrders(orders []booking.ClaimOrder) map[int64]int {
+	first := make(map[int64]int, len(orders))
+	for i, o := range orders {
+		if _, seen := first[o.RecipientKey]; !seen {
+			first[o.RecipientKey] = i
+		}
+	}
+	return first
+}

@@ -1,0 +1,292 @@
+package attempts
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+	"github.com/sendquota/sendquota/internal/store/terms"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// claimState is what is known of the recipients that a group of claims is for.
+type claimState struct {
+	now        time.Time
+	recipients map[int64]*booking.ClaimState
+}
+
+// longestLease is how long other workers' leases may be, or those of this one before its settings were changed: an
+// attempt counts from its end, but is found by its beginning.
+const longestLease = time.Hour
+
+// claimRead is what a group of claims has to read: for each recipient, what its first order asks for.
+type claimRead struct {
+	keys     []int64
+	channels []string      // one for each key
+	without  []string      // of any order
+	reach    time.Duration // how far back sends count
+	kinds    bool          // what kinds they were of is asked
+}
+
+func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
+	q.keys = slices.Sorted(maps.Keys(first))
+	for _, key := range q.keys {
+		q.channels = append(q.channels, orders[first[key]].Channel)
+	}
+	q.without = []string{}
+	reach, kinds := s.terms.Known.All()
+	q.kinds = kinds
+	for _, o := range orders {
+		file := booking.OrNone(o.Policy)
+		q.reach, q.kinds = max(q.reach, max(reach, file.Reach())+max(o.Lease, longestLease)), q.kinds || !file.Plain()
+		for _, c := range o.Without {
+			if !slices.Contains(q.without, c) {
+				q.without = append(q.without, c)
+			}
+		}
+	}
+	return q
+}
+
+// heldCampaigns are the states of campaigns of which nothing is sent.
+const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
+
+// claimLiveSQL reads what is due and what is under way. What is under way comes first. Of a push of no campaign it asks nothing
+// more.
+const claimLiveSQL = `
+	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed,
+		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
+	FROM unnest($1::bigint[], $3::text[]) AS k (k, channel)
+	CROSS JOIN LATERAL (
+		SELECT *, CASE WHEN k.channel = '' THEN channel <> ALL ($4::text[]) ELSE channel = k.channel END AS allowed FROM (
+			SELECT * FROM live
+			WHERE shard = ANY ($6::smallint[]) AND recipient_key = k.k AND send_at <= statement_timestamp() + $2
+			OFFSET 0 -- keeps the next line from choosing another index
+		) l
+		WHERE token IS NOT NULL OR next_at <= statement_timestamp() + $2
+			AND ($5::text[] IS NULL OR channel = ANY ($5) OR channel = k.channel)
+		ORDER BY token, allowed DESC, greatest(next_at, statement_timestamp()), send_at, push_id
+		LIMIT 3
+	) l`
+
+// bodiesSQL reads the pushes of rows of live that were read before.
+const bodiesSQL = `
+	SELECT ` + pushes.PushColumns + `, l.i
+	FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[]) AS l (push_id, token, attempts, started_at, i)
+	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE p.shard = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
+
+// recentSendsSQL reads what was sent to recipients.
+const recentSendsSQL = `
+	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at{kinds}
+	FROM unnest($1::bigint[]) AS k
+	CROSS JOIN LATERAL (
+		SELECT tenant_id, recipient, push_id, handed_at, ended_at{columns} FROM {sends} s
+		WHERE s.shard = ANY ($3::smallint[]) AND recipient_key = k.k AND started_at > statement_timestamp() - $2::interval AND outcome IN ('delivered', 'unknown')
+		OFFSET 0
+	) s
+	ORDER BY k.k, at`
+
+// recentSends is recentSendsSQL, which reads also the kinds of the sends.
+func recentSends(kinds bool) string {
+	of, columns := "", ""
+	if kinds {
+		of, columns = ", s.channel, s.category", ", channel, category"
+	}
+	return strings.NewReplacer("{kinds}", of, "{columns}", columns).Replace(recentSendsSQL)
+}
+
+// sendFound is a send that a claim found.
+type sendFound struct {
+	key       int64
+	tenant    uuid.UUID
+	recipient string
+	quota.Booking
+}
+
+// liveFound is a row of live that a claim found.
+type liveFound struct {
+	key     int64
+	tenant  uuid.UUID
+	id      uuid.UUID
+	sendAt  time.Time
+	token   uuid.UUID // Nil: it waits
+	number  int       // of attempts
+	started *time.Time
+	next    time.Time
+	allowed bool
+	held    bool // its campaign is
+	push    push.Push
+}
+
+// readClaims takes the recipients' locks and reads, in later statements, what is due, what is under way and what was
+// sent, and then the pushes themselves. It should not wait for a lock: other recipients' pushes would have to wait as well.
+func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
+	q := s.newClaimRead(orders, first)
+	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
+	var (
+		live  []liveFound
+		sends []sendFound
+	)
+	shards := pg.ShardsOf(q.keys...)
+	b := &pgx.Batch{}
+	b.Queue(`begin isolation level read committed`)
+	for _, asked := range locks.Queue(b, q.keys) {
+		asked.Query(func(rows pgx.Rows) error {
+			var key int64
+			_, err := pgx.ForEachRow(rows, []any{&key}, func() error {
+				found.of(key).Locked = true
+				return nil
+			})
+			return err
+		})
+	}
+	b.Queue(claimLiveSQL, q.keys, booking.MaxWait, q.channels, q.without, s.db.Cfg.Channels, shards).Query(func(rows pgx.Rows) (err error) {
+		live, err = pgx.CollectRows(rows, scanLive)
+		return err
+	})
+	since, until := s.recently(q.reach)
+	b.Queue(pg.In(recentSends(q.kinds), "{sends}", s.db.Layouts.Sends().All(since, until)...), q.keys, q.reach, shards).Query(func(rows pgx.Rows) (err error) {
+		sends, err = pgx.CollectRows(rows, scanSend(q.kinds))
+		return err
+	})
+	// Last: an attempt that was seen to have ended did so before the next begins.
+	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&found.now) })
+	if err := c.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
+	}
+	s.ahead.Store(int64(time.Until(found.now)))
+	if found.now.Add(-q.reach).Before(since) || found.now.After(until) {
+		return nil, pg.ErrStale
+	}
+	if len(live) == 0 {
+		return found, nil
+	}
+	var (
+		inForce terms.Read
+		people  terms.People
+	)
+	for _, l := range live {
+		if inForce.Use(&s.terms.Known, l.tenant).Described {
+			people.Add(l.tenant, l.key)
+		}
+	}
+	b = &pgx.Batch{}
+	inForce.Queue(b).Query(inForce.Collect)
+	if len(people.Keys) > 0 {
+		people.Queue(s.terms, b).Query(people.Collect)
+	}
+	if err := cmp.Or(s.readBodies(ctx, c, live, b), inForce.Check()); err != nil {
+		return nil, err
+	}
+	for _, l := range live {
+		found.add(l)
+	}
+	for _, d := range found.recipients {
+		of := d.Due
+		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // which an earlier run may have claimed
+			of = d.InFlight[0].Push
+		}
+		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
+	}
+	for _, send := range sends {
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased
+			d.Sends = append(d.Sends, send.Booking)
+		}
+	}
+	return found, nil
+}
+
+// recently are times between which lies what is now less than so long ago, by Postgres' clock, as far as that is known.
+func (s *Store) recently(reach time.Duration) (since, until time.Time) {
+	now := time.Now().Add(time.Duration(s.ahead.Load()))
+	return now.Add(-reach - pushes.ClockMargin), now.Add(pushes.ClockMargin)
+}
+
+func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
+	err = row.Scan(&l.key, &l.tenant, &l.id, &l.sendAt, (*zeronull.UUID)(&l.token), &l.number, &l.started, &l.next, &l.allowed, &l.held)
+	return l, err
+}
+
+// readBodies reads the pushes of rows of live, and what else the batch asks for.
+func (s *Store) readBodies(ctx context.Context, c pg.Batcher, live []liveFound, b *pgx.Batch) error {
+	weeks := s.db.Layouts.Pushes()
+	for table, rows := range pg.ByTable(live, func(l liveFound) string { return weeks.At(l.sendAt) }) {
+		var (
+			ids      []uuid.UUID
+			keys     []int64
+			tokens   []*uuid.UUID
+			attempts []int32
+			started  []*time.Time
+			at       []int32
+		)
+		for _, i := range rows {
+			l := &live[i]
+			keys = append(keys, l.key)
+			ids, attempts, started, at = append(ids, l.id), append(attempts, int32(l.number)), append(started, l.started), append(at, int32(i))
+			var token *uuid.UUID
+			if l.token != uuid.Nil {
+				token = &l.token
+			}
+			tokens = append(tokens, token)
+		}
+		b.Queue(pg.In(bodiesSQL, "{pushes}", table), ids, tokens, attempts, started, at, pg.ShardsOf(keys...)).Query(func(rows pgx.Rows) error {
+			for rows.Next() {
+				var i int
+				p, err := pushes.ScanPush(rows, &i)
+				if err != nil {
+					return err
+				}
+				live[i].push = p
+			}
+			return rows.Err()
+		})
+	}
+	if b.Len() == 0 {
+		return nil
+	}
+	return c.SendBatch(ctx, b).Close()
+}
+
+func (s *claimState) add(l liveFound) {
+	switch d := s.of(l.key); {
+	case l.push.ID == uuid.Nil: // it was ended and moved meanwhile
+	case l.token != uuid.Nil:
+		d.InFlight = append(d.InFlight, booking.InFlight{Push: l.push, Token: l.token, LeaseUntil: l.next})
+	case l.allowed && d.Due.ID == uuid.Nil:
+		d.Due, d.Held = l.push, l.held
+	default:
+		d.More = true
+	}
+}
+
+func scanSend(kinds bool) pgx.RowToFunc[sendFound] {
+	return func(row pgx.CollectableRow) (f sendFound, err error) {
+		columns := []any{&f.key, &f.tenant, &f.recipient, &f.ID, &f.At}
+		if kinds {
+			columns = append(columns, &f.Kind.Channel, &f.Kind.Category)
+		}
+		return f, row.Scan(columns...)
+	}
+}
+
+func (s *claimState) of(key int64) *booking.ClaimState {
+	d := s.recipients[key]
+	if d == nil {
+		d = &booking.ClaimState{}
+		s.recipients[key] = d
+	}
+	return d
+}

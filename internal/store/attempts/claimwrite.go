@@ -1,0 +1,194 @@
+package attempts
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// These statements change what waits and is still as it was read: n names it. All of them take its row in live first, as
+// cancels, moves and finishes do.
+const (
+	asRead = `l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.plan = n.plan AND l.token IS NULL`
+
+	// claimSQL begins attempts. Nothing else is written: pushes and sends hear of an attempt when it ends.
+	claimSQL = `
+	UPDATE live l SET phase = 2, token = n.token, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
+		AS n (recipient_key, send_at, id, plan, lease_until, token, more)
+	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `
+	RETURNING l.push_id`
+
+	// parkDueSQL parks what is due of campaigns that are paused or canceled, and stay so until this is committed.
+	parkDueSQL = `
+	UPDATE live l SET next_at = 'infinity'
+	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan),
+		(SELECT id FROM campaigns WHERE id = ANY ($6::uuid[]) AND status IN ` + heldCampaigns + ` FOR SHARE SKIP LOCKED) c
+	WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead + ` AND l.campaign_id = c.id
+	RETURNING l.push_id`
+
+	putOff = `
+	WITH changed AS (
+		UPDATE live l SET next_at = n.next_at, plan = l.plan + 1, put_off_at = CASE WHEN n.held_by <> '' THEN statement_timestamp() END
+		FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $8::text[], $9::timestamptz[], $10::timestamptz[])
+			AS n (recipient_key, send_at, id, plan, next_at, held_by, held_since, held_until)
+		WHERE l.shard = ANY ($7::smallint[]) AND ` + asRead + `
+		RETURNING l.push_id, n.*
+	), put_off AS (
+		UPDATE {pushes} p SET next_at = changed.next_at, plan = p.plan + 1, updated_at = $6,
+			held_by = changed.held_by, held_since = nullif(changed.held_since, ` + pg.NoTime + `), held_until = nullif(changed.held_until, ` + pg.NoTime + `)
+		FROM changed
+		WHERE p.shard = ANY ($7::smallint[]) AND p.id = changed.push_id
+		RETURNING p.id{whole}
+	){told}
+	SELECT push_id FROM changed`
+)
+
+var (
+	putOffSQL   = pushes.Tells(putOff, `put_off`, pushes.Deferred)
+	tooLateSQL  = OverSQL(push.Expired, `'it expired before it could be sent'`)
+	UnwantedSQL = OverSQL(push.Canceled, `'`+booking.OptedOutReason+`'`)
+)
+
+// OverSQL ends what is not sent any more, unless it has changed since it was read. reason is an expression.
+func OverSQL(status push.Status, reason string) string {
+	return pushes.Ending{
+		Rows:   `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan) WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead,
+		Shards: `$5`, Status: status, Reason: reason, Columns: `id`,
+	}.Sql()
+}
+
+// flagSQL tells attempts under way that another push of the recipient waits.
+const flagSQL = `
+	UPDATE live l SET more_due = true FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
+		AND l.token IS NOT NULL
+	RETURNING l.push_id`
+
+// inTables queues a statement of claims, putOffs or expiries for each table of pushes that it concerns.
+func (w *claimWrite) inTables(b *pgx.Batch, r *pushes.LiveRows, sql string, args func(r *pushes.LiveRows) []any) {
+	for table, rows := range pg.ByTable(r.SendAt, w.pushes.At) {
+		part := &pushes.LiveRows{}
+		for _, i := range rows {
+			part.Keys, part.SendAt, part.IDs = append(part.Keys, r.Keys[i]), append(part.SendAt, r.SendAt[i]), append(part.IDs, r.IDs[i])
+			part.Plans, part.Times = append(part.Plans, r.Plans[i]), append(part.Times, r.Times[i])
+			part.HeldBy = append(part.HeldBy, r.HeldBy[i])
+			part.HeldSince, part.HeldUntil = append(part.HeldSince, r.HeldSince[i]), append(part.HeldUntil, r.HeldUntil[i])
+		}
+		b.Queue(pg.In(w.store.db.Joining(sql), "{pushes}", table), args(part)...)
+	}
+}
+
+// claimWrite gathers what a group of claims changes.
+type claimWrite struct {
+	now     time.Time
+	pushes  pg.Parts
+	store   *Store
+	claimed pushes.LiveRows
+	putOff  pushes.LiveRows
+	late    pushes.LiveRows
+	refused pushes.LiveRows // by their recipients
+	parked  pushes.LiveRows
+	held    []uuid.UUID // the campaigns of those that are parked
+	tokens  []uuid.UUID
+	more    []bool
+	busy    []pushes.LiveRow  // attempts under way that are told of what waits
+	claims  map[uuid.UUID]int // which claim a push or an attempt under way belongs to
+}
+
+func newClaimWrite(now time.Time, pushes pg.Parts, s *Store) *claimWrite {
+	return &claimWrite{now: now, pushes: pushes, store: s, claims: map[uuid.UUID]int{}}
+}
+
+// add notes what the i-th claim, for this recipient key, changes.
+func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimState) {
+	row := pushes.LiveRow{Key: key, SendAt: c.Push.SendAt, ID: c.Push.ID, Plan: c.Push.Gen, Time: c.Push.NextAt, Held: c.Push.Held}
+	switch c.Outcome {
+	case booking.Nothing:
+		for _, f := range d.InFlight {
+			if d.Due.ID != uuid.Nil {
+				w.busy = append(w.busy, pushes.LiveRow{Key: key, SendAt: f.Push.SendAt, ID: f.Push.ID})
+				w.claims[f.Push.ID] = i
+			}
+		}
+		return
+	case booking.PutOff:
+		w.putOff.Add(row)
+	case booking.TooLate:
+		w.late.Add(row)
+	case booking.Unwanted:
+		w.refused.Add(row)
+	case booking.Parked:
+		w.parked.Add(row)
+		w.held = append(w.held, c.Push.Campaign)
+	case booking.Claimed:
+		if c.Repeated {
+			return
+		}
+		row.Time = c.LeaseUntil
+		w.claimed.Add(row)
+		w.tokens, w.more = append(w.tokens, c.Token), append(w.more, d.More)
+	default:
+		return
+	}
+	w.claims[c.Push.ID] = i
+}
+
+// commit writes the changes and commits. Cancels, moves and finishes do not take the recipient's lock; the claims that
+// they overtook become [booking.Again].
+func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
+	b := &pgx.Batch{}
+	if r := &w.claimed; len(r.IDs) > 0 {
+		b.Queue(w.store.db.Joining(claimSQL), r.Keys, r.SendAt, r.IDs, r.Plans, r.Times, w.tokens, w.more, w.now, pg.ShardsOf(r.Keys...))
+	}
+	if len(w.busy) > 0 {
+		slices.SortFunc(w.busy, func(a, b pushes.LiveRow) int { return bytes.Compare(a.ID[:], b.ID[:]) }) // as finishes lock them
+		var r pushes.LiveRows
+		for _, l := range w.busy {
+			r.Add(l)
+		}
+		b.Queue(w.store.db.Joining(flagSQL), r.Keys, r.SendAt, r.IDs, pg.ShardsOf(r.Keys...))
+	}
+	w.inTables(b, &w.putOff, putOffSQL, func(r *pushes.LiveRows) []any {
+		return []any{r.Keys, r.SendAt, r.IDs, r.Plans, r.Times, w.now, pg.ShardsOf(r.Keys...), r.HeldBy, r.HeldSince, r.HeldUntil}
+	})
+	if r := &w.parked; len(r.IDs) > 0 {
+		b.Queue(w.store.db.Joining(parkDueSQL), r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...), w.held)
+	}
+	over := func(r *pushes.LiveRows) []any { return []any{r.Keys, r.SendAt, r.IDs, r.Plans, pg.ShardsOf(r.Keys...)} }
+	w.inTables(b, &w.late, tooLateSQL, over)
+	w.inTables(b, &w.refused, UnwantedSQL, over)
+	b.Queue(`commit`)
+	res := c.SendBatch(ctx, b)
+	failpoint.Hit(failpoint.ClaimCommitting)
+	for range b.Len() - 1 {
+		rows, _ := res.Query()
+		written, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
+		if err != nil {
+			_ = res.Close()
+			return err
+		}
+		for _, id := range written {
+			delete(w.claims, id)
+		}
+	}
+	if err := res.Close(); err != nil {
+		return err
+	}
+	for _, i := range w.claims {
+		claims[i] = booking.Claim{Outcome: booking.Again}
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package attempts
+
+import (
+	"context"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// deliveredSQL says of a push n, of a recipient in some shards, that an attempt of it was delivered.
+func deliveredSQL(shards string) string {
+	return `EXISTS (SELECT FROM {sends} s WHERE s.shard = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
+}
+
+// lateSQL records that attempts which were given up for lost were delivered. It stands apart from finishSQL: that may have
+// waited for the statement that gave them up, and then does not see the rows which that has written. The audit looks at their
+// hours again.
+var lateSQL = `
+	WITH recorded AS (
+		UPDATE {sends} s SET
+			handed_at = CASE WHEN n.handed_us > 0 THEN least(s.started_at + n.handed_us * interval '1 microsecond', statement_timestamp()) END,
+			outcome = 'delivered', provider_message_id = CASE WHEN s.recipient = '' THEN '' ELSE n.provider_message_id END,
+			error = ` + pushes.UnlessErased(`n.error`, `s.recipient`) + `
+		FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[]) AS n (id, attempt, provider_message_id, error, handed_us)
+		WHERE s.shard = ANY ($6::smallint[]) AND s.push_id = n.id AND s.attempt = n.attempt
+		RETURNING s.started_at
+	)
+	INSERT INTO audited (slice, closed, looked_at, changed_at)
+	SELECT DISTINCT ` + pg.HourOf(`started_at`) + `, false, '-infinity'::timestamptz, statement_timestamp() FROM recorded ORDER BY 1
+	ON CONFLICT (slice) DO UPDATE SET changed_at = EXCLUDED.changed_at`
+
+// settleSQL takes pushes out of live that wait although an attempt of theirs was delivered, and settledSQL writes down that
+// they are sent. Two programs that finish attempts of one push at the same time each decide by what was committed when they
+// began, so each looks again when it has committed: the later one sees both.
+var settleSQL = `
+	WITH taken AS (
+		DELETE FROM live l USING unnest($1::uuid[], $2::bigint[]) AS n (id, recipient_key)
+		WHERE l.shard = ANY ($3::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.push_id = n.id AND l.token IS NULL
+			AND ` + deliveredSQL("$3") + `
+		RETURNING l.push_id, l.send_at, l.recipient_key
+	)
+	SELECT push_id, send_at, recipient_key FROM taken`
+
+var settledSQL = pushes.Tells(`
+	WITH ended AS (
+		UPDATE {pushes} p SET status = 'sent', plan = plan + 1, last_error = '', updated_at = statement_timestamp()
+		WHERE p.shard = ANY ($2::smallint[]) AND id = ANY ($1::uuid[])
+		RETURNING id{whole}
+	){told}
+	SELECT`, `ended`, pushes.Becomes(push.Sent))
+
+// settle records what was delivered after all, together with the end of its pushes, and then looks again at pushes that may
+// have ended otherwise.
+func (s *Store) settle(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, round []int, ended map[uuid.UUID]bool) error {
+	var late, doubtful []int
+	for _, i := range round {
+		f := finishes[i]
+		if f.Outcome == push.Delivered && !ended[f.Push] {
+			late = append(late, i)
+		}
+		if f.Outcome == push.Delivered && !ended[f.Push] || f.Outcome != push.Delivered && f.Number > 1 && ended[f.Push] {
+			doubtful = append(doubtful, i)
+		}
+	}
+	if len(late) > 0 {
+		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			for table, at := range pg.ByTable(late, func(i int) string { return s.db.Layouts.Sends().At(finishes[i].StartedAt) }) {
+				order := make([]int, len(at))
+				for n, at := range at {
+					order[n] = late[at]
+				}
+				if _, err := tx.Exec(ctx, pg.In(s.db.Joining(lateSQL), "{sends}", table), lateArgs(finishes, order)...); err != nil {
+					return err
+				}
+			}
+			return s.endDelivered(ctx, c, tx, finishes, late)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(doubtful) == 0 {
+		return nil
+	}
+	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return s.endDelivered(ctx, c, tx, finishes, doubtful) })
+}
+
+// endDelivered ends those of the finishes' pushes that wait although an attempt was delivered.
+func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, finishes []booking.Finish, of []int) error {
+	tables, err := s.attemptTables(ctx, c, finishes, of)
+	if err != nil {
+		return err
+	}
+	var (
+		ids  []uuid.UUID
+		keys []int64
+	)
+	for _, i := range of {
+		ids, keys = append(ids, finishes[i].Push), append(keys, finishes[i].RecipientKey)
+	}
+	rows, _ := tx.Query(ctx, pg.In(s.db.Joining(settleSQL), "{sends}", tables...), ids, keys, pg.ShardsOf(keys...))
+	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (l pushes.LiveRow, err error) {
+		err = row.Scan(&l.ID, &l.SendAt, &l.Key)
+		return l, err
+	})
+	if err != nil {
+		return err
+	}
+	for table, at := range pg.ByTable(taken, func(l pushes.LiveRow) string { return s.db.Layouts.Pushes().At(l.SendAt) }) {
+		ids, keys = nil, nil
+		for _, i := range at {
+			ids, keys = append(ids, taken[i].ID), append(keys, taken[i].Key)
+		}
+		if _, err := tx.Exec(ctx, pg.In(s.db.Joining(settledSQL), "{pushes}", table), ids, pg.ShardsOf(keys...)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lateArgs(finishes []booking.Finish, order []int) []any {
+	var (
+		ids                []uuid.UUID
+		attempts           []int32
+		messageIDs, errors []string
+		handed, keys       []int64
+	)
+	for _, i := range order {
+		f := finishes[i]
+		ids, attempts = append(ids, f.Push), append(attempts, int32(f.Number))
+		messageIDs, errors = append(messageIDs, f.ProviderMessageID), append(errors, f.Error)
+		handed, keys = append(handed, f.Handed.Microseconds()), append(keys, f.RecipientKey)
+	}
+	return []any{ids, attempts, messageIDs, errors, handed, pg.ShardsOf(keys...)}
+}

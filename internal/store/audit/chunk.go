@@ -1,0 +1,246 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// A chunk of an audit is all that belongs to the recipients in a range of keys, in some time: their pushes, their
+// attempts and their rows in live, read once each in a snapshot of its own. So what is compared with each other is nearly
+// always in one chunk, however small that is. The few rows of other
+// keys or times that they need are read one by one.
+
+const (
+	// chunkTime is for how long a chunk may hold its snapshot, and chunkAim for how long it is to hold it.
+	chunkTime, chunkAim = 3 * time.Second, 300 * time.Millisecond
+	// firstStep is how many keys the first chunk of a pass has: a 4096th of all. mostStep is how many one can have: half of them.
+	firstStep, mostStep uint64 = 1 << 52, 1 << 63
+	// fewRows are not why a chunk takes long: the next one has more.
+	fewRows = 100
+)
+
+// chunkSettings are for one statement over some ten thousand rows. A plan is made for each chunk, and joins by hashes
+// whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way. To compile a plan
+// takes longer than a chunk may; behind a pooler, sessions have none of our settings.
+const chunkSettings = `SET LOCAL work_mem = '64MB'; SET LOCAL jit = off;
+	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
+
+// begun says of an attempt that it is looked at in this stretch: it began in it, or behind the latest one.
+func begun(column string) string {
+	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
+}
+
+// sql asks everything of a chunk.
+func (p *AuditPass) sql() string {
+	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}
+	if policy := sameForAll(p.plan.Policy); len(policy) > 0 {
+		queries = append(queries, promisedQuery(policy), actualQuery(policy))
+	}
+	sql := chunkRows
+	for _, q := range queries {
+		sql += `SELECT *, NULL::bigint FROM (` + q.sql() + `) found (name, tenant_id, recipient, push_id, detail, at) UNION ALL `
+	}
+	return sql + chunkSum
+}
+
+// chunk is what was read in one snapshot.
+type chunk struct {
+	rows    int
+	reading time.Duration // without the time that the plan took, which depends on the partitions and not on the chunk
+	open    []time.Time   // hours in which something can still change
+}
+
+// aheadSQL finds what is under way, or was due long ago, before its time comes to be looked at.
+var aheadSQL = `
+	SELECT l.recipient_key FROM ` + allUnderWay + ` l WHERE l.send_at >= @until
+	UNION
+	SELECT l.recipient_key FROM ` + allForgotten + ` l WHERE l.send_at >= @until
+	LIMIT 1000`
+
+// read reads the next chunk, and moves the walk behind it.
+func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
+	err = p.snapshot(ctx, p.patient, func(ctx context.Context, tx pgx.Tx) error {
+		if !w.Begun {
+			rows, _ := tx.Query(ctx, aheadSQL, pgx.NamedArgs{"grace": auditGrace, "until": w.Spans[len(w.Spans)-1].Until})
+			w.Ahead, err = pgx.CollectRows(rows, pgx.RowTo[int64])
+			w.Begun = true
+			return err
+		}
+		if p.planning == 0 {
+			began := time.Now()
+			if _, err := tx.Exec(ctx, `EXPLAIN `+p.sql(), p.args(*w)); err != nil {
+				return err
+			}
+			p.planning = time.Since(began)
+		}
+		began := time.Now()
+		rows, _ := tx.Query(ctx, p.sql(), p.args(*w))
+		var (
+			f                         Finding
+			check, recipient, details *string
+			tenant, push              *uuid.UUID
+			at                        *time.Time
+			n                         *int
+		)
+		_, err := pgx.ForEachRow(rows, []any{&check, &tenant, &recipient, &push, &details, &at, &n}, func() error {
+			switch {
+			case check != nil:
+				f = Finding{Check: *check, Tenant: *tenant, Recipient: *recipient, Push: *push, Detail: *details}
+				slice := time.Time{}
+				if at != nil {
+					slice = at.Truncate(auditSlice)
+				}
+				found(f, slice)
+			default:
+				if c.rows += *n; details != nil {
+					c.open = append(c.open, at.Truncate(auditSlice))
+				}
+			}
+			return nil
+		})
+		if err == nil {
+			err = p.readTerms(ctx, tx, *w, found)
+		}
+		w.pass(p.last(*w))
+		c.reading = time.Since(began) - p.planning
+		return err
+	})
+	return c, err
+}
+
+// readTerms judges what was promised and sent where rules differ from push to push.
+func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
+	if p.reach == nil { // what a policy of later reaches further is seen by the next pass
+		reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
+		if err != nil || !some {
+			return err
+		}
+		p.reach = &reach
+	}
+	reach, args := *p.reach, p.args(w)
+	since := args["since"].(time.Time)
+	args["booked_since"], args["begun_since"] = since.Add(-reach), since.Add(-reach-longAttempt)
+	a := p.store.newTermsAudit(p.plan.Policy, func(f Finding, at time.Time) { found(f, at.Truncate(auditSlice)) })
+	err := a.run(ctx, tx, judgedPromises(`(
+		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
+			AND status IN ('scheduled', 'sent')
+	)`, `p.send_at <@ @stretch::tstzmultirange`), args, false)
+	if err != nil {
+		return err
+	}
+	return a.run(ctx, tx, judgedSends(`(
+		SELECT * FROM sends WHERE `+inKeys+` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz AND ended_at IS NOT NULL
+	)`, begun(`p.started_at`)), args, true)
+}
+
+// snapshot reads in a transaction that lasts as long as a chunk may, or any time if patient.
+func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
+	limit := chunkTime + 2*p.planning
+	if patient {
+		limit = 0
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
+		defer cancel()
+	}
+	return pgx.BeginTxFunc(ctx, p.store.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, chunkSettings+`; SET LOCAL statement_timeout = `+pg.Milliseconds(limit)); err != nil {
+			return err
+		}
+		return read(ctx, tx)
+	})
+}
+
+// args are the arguments of the next chunk.
+func (p *AuditPass) args(w walk) pgx.NamedArgs {
+	spans, file, kept := w.stretch(), p.plan.Policy, p.plan.Kept
+	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
+	begunUntil := until
+	if latest {
+		begunUntil = farAhead
+	}
+	args := pgx.NamedArgs{
+		"key": w.Key, "last": p.last(w), "since": since, "until": until, "latest": latest,
+		"booked_since": since.Add(-file.Reach()), "begun_since": since.Add(-file.Reach() - longAttempt), "begun_until": begunUntil,
+		"stretch": multirange(spans), "end": w.Spans[len(w.Spans)-1].Until, "spans": multirange(w.Spans), "ahead": w.Ahead, "settled": settled,
+		"grace": auditGrace, "various": !file.Plain(), "keep_pushes": cmp.Or(kept.Pushes, forever), "keep_sends": cmp.Or(kept.Sends, forever),
+	}
+	ruleArgs(args, sameForAll(file))
+	return args
+}
+
+// farAhead is later than any attempt.
+var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// hours lists when the hours of some stretches begin.
+func hours(spans []stretch) (all []time.Time) {
+	for _, s := range spans {
+		for h := s.Since; h.Before(s.Until); h = h.Add(auditSlice) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// multirange is a tstzmultirange of some stretches.
+func multirange(spans []stretch) string {
+	ranges := make([]string, len(spans))
+	for i, s := range spans {
+		ranges[i] = `[` + stamp(s.Since) + `,` + stamp(s.Until) + `)`
+	}
+	return `{` + strings.Join(ranges, `,`) + `}`
+}
+
+// last is the last key of the next chunk.
+func (p *AuditPass) last(w walk) int64 {
+	last := int64(math.MaxInt64)
+	if left := uint64(math.MaxInt64) - uint64(w.Key); w.Step-1 < left { // both wrap around in the same way
+		last = w.Key + int64(w.Step-1)
+	}
+	if i, found := slices.BinarySearch(p.cuts, w.Key); found && i+1 < len(p.cuts) {
+		i++
+		last = min(last, p.cuts[i]-1)
+	} else if !found && i < len(p.cuts) {
+		last = min(last, p.cuts[i]-1)
+	}
+	return last
+}
+
+// endsSQL finds the first and the last recipient with something in a range, and a push of the first.
+const endsSQL = `
+	SELECT min(first), max(last) FROM (
+		SELECT (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+		UNION ALL
+		SELECT (SELECT recipient_key FROM sends WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM sends WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+		UNION ALL
+		SELECT (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
+	) ends (first, last)`
+
+// narrow makes a chunk that took too long smaller: about a quarter of it. It returns false if there is only one recipient in
+// it, and a push of that one.
+func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
+	alone := p.worker == uuid.Nil // a worker comes back later; who asked for an audit waits
+	err = p.snapshot(ctx, alone, func(ctx context.Context, tx pgx.Tx) error {
+		var first, last *int64
+		args := pgx.NamedArgs{"key": w.Key, "last": p.last(*w)}
+		if err := tx.QueryRow(ctx, endsSQL, args).Scan(&first, &last); err != nil || first == nil {
+			return err
+		}
+		if ok = *first < *last; ok {
+			w.Step = uint64(*first) + (uint64(*last)-uint64(*first))/4 - uint64(w.Key) + 1
+			return nil
+		}
+		err := tx.QueryRow(ctx, `SELECT coalesce((SELECT id FROM pushes WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM sends WHERE recipient_key = $1 LIMIT 1), (SELECT push_id FROM live WHERE recipient_key = $1 LIMIT 1))`, *first).Scan(&of)
+		return err
+	})
+	return ok, of, err
+}

@@ -1,0 +1,297 @@
+package audit
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+)
+
+// AuditPass is one pass of the audit: over all that is under way or forgotten, and over a time that [Store.AuditSince] is told.
+// One of the workers goes over the hours of send times that are not closed. An hour is closed when all of its pushes ended so
+// long ago that no worker changes them any more, and the audit found nothing there. It is not read again, unless an answer comes
+// later still. How far a pass of the workers has come is in the table audit_pass: another worker goes on with it.
+type AuditPass struct {
+	store  *Store
+	worker uuid.UUID // nil: it is none of the workers', and nothing is written down
+	plan   booking.AuditPlan
+	state  auditState
+	cuts   []int64 // keys at which chunks begin in any case; for tests
+
+	reach    *time.Duration // of all policies that tenants have had; nil: not known yet
+	planning time.Duration  // what it took to plan for a chunk; 0: no chunk was read yet
+	patient  bool           // the next chunk may take any time
+}
+
+const (
+	auditLease = time.Minute // a worker that does not go on for so long loses the pass
+	namedFound = 10          // pushes of each check are kept
+
+	mostTenants = 1000                // whose findings are kept
+	auditsKept  = 90 * 24 * time.Hour // from their beginning
+
+	// auditSlice is the time of send times that is closed at once.
+	auditSlice = time.Hour
+	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
+	settled = longAttempt + auditGrace
+	// gone is by how much older an hour beyond [booking.AuditPlan.Back] must be, to be read again, than when it was read last.
+	gone = 4
+)
+
+// ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
+const ownAuditSQL = `
+	UPDATE audit_pass SET owner = $1, owned_until = clock_timestamp() + $2::interval
+	WHERE (owner = $1 OR owned_until <= clock_timestamp())
+		AND (state IS NOT NULL OR last IS NULL OR (last->>'Began')::timestamptz + $3::interval <= clock_timestamp())
+	RETURNING state, clock_timestamp()`
+
+// slicesSQL lists the hours to go through: from the first that was ever looked at, those that are not closed. Beyond
+// the time that is always looked at, one is read again when it has grown older by a part of its age. An answer that came
+// late matters to its hour and to all later ones: see lateSQL. A minute is more than its transaction lasts.
+const slicesSQL = `
+	SELECT s FROM (
+		SELECT s, a.*, max(a.changed_at) OVER (ORDER BY s) AS changed
+		FROM generate_series(least($1::timestamptz, (SELECT slice FROM audited ORDER BY slice LIMIT 1)), $2::timestamptz, $3::interval) s
+		LEFT JOIN audited a ON a.slice = s
+	) a
+	WHERE slice IS NULL OR NOT closed AND (s >= $1 OR looked_at + ($4::timestamptz - s) / $5::int <= $4)
+		OR changed > looked_at - interval '1 minute'
+	ORDER BY s`
+
+// BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
+// it, and when the last one is too recent.
+func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
+	p := &AuditPass{store: s, worker: worker, plan: plan}
+	own := false
+	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var now time.Time
+		state := (*auditState)(nil)
+		err := c.QueryRow(ctx, ownAuditSQL, worker, auditLease, plan.Every).Scan(&state, &now)
+		if own = err == nil; errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil || state != nil {
+			if state != nil {
+				p.state = *state
+			}
+			return err
+		}
+		return p.begin(ctx, c, now)
+	})
+	if err != nil || !own {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin plans a new pass.
+func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
+	from, until := now.Add(-p.plan.Back).Truncate(auditSlice), now.Add(p.plan.Ahead)
+	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, gone)
+	hours, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+	if err != nil {
+		return err
+	}
+	w := walk{Key: math.MinInt64, Step: firstStep}
+	for _, h := range hours {
+		end := h.Add(auditSlice)
+		if end.After(until) {
+			end = until
+		}
+		if n := len(w.Spans); n > 0 && w.Spans[n-1].Until.Equal(h) {
+			w.Spans[n-1].Until = end
+		} else {
+			w.Spans = append(w.Spans, stretch{h, end})
+		}
+	}
+	w.Left = len(w.Spans)
+	p.state = auditState{AuditResult: booking.AuditResult{Began: now, Found: map[string]*booking.AuditFinding{}}, Walk: w, Since: from}
+	return nil
+}
+
+// Over reports whether all was audited.
+func (p *AuditPass) Over() bool { return p.state.Walk.over() }
+
+// Share is how much of a pass of [Store.AuditSince] is done.
+func (p *AuditPass) Share() float64 {
+	if p.Over() {
+		return 1
+	}
+	return float64(uint64(p.state.Walk.Key)-1<<63) / (1 << 64)
+}
+
+// Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
+// reports whether the worker still has the pass.
+func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
+	began, findings := time.Now(), []Finding(nil)
+	state, open := p.state, slices.Clone(p.state.Open)
+	w := state.Walk
+	read, err := p.read(ctx, &w, func(f Finding, slice time.Time) {
+		if findings = append(findings, f); !slice.Before(state.Since) {
+			open = append(open, slice)
+		}
+	})
+	c.Took = time.Since(began)
+	switch {
+	case err != nil && pg.HasCode(err, pg.Canceled) && ctx.Err() == nil:
+		findings, open, c.TooLong = nil, slices.Clone(p.state.Open), true
+		w = p.state.Walk
+		if err := p.tooLong(ctx, &w, &c, &open); err != nil {
+			return c, true, fmt.Errorf("audit: %w", pg.Classify(err))
+		}
+	case err != nil:
+		return c, true, fmt.Errorf("audit: %w", pg.Classify(err))
+	default:
+		c.Rows, p.patient = read.rows, false
+		open = append(open, read.open...)
+		switch {
+		case read.reading < chunkAim/32:
+			w.Step = 16 * min(w.Step, mostStep/16)
+		case read.reading < chunkAim/8:
+			w.Step = 4 * min(w.Step, mostStep/4)
+		case read.reading < chunkAim/2 || read.rows <= fewRows:
+			w.Step = 2 * min(w.Step, mostStep/2)
+		case read.reading > chunkAim:
+			w.Step = max(1, w.Step/2)
+		}
+	}
+	for _, f := range findings {
+		state.add(f)
+		if found != nil {
+			found(f)
+		}
+	}
+	slices.SortFunc(open, time.Time.Compare)
+	state.Walk, state.Open = w, slices.CompactFunc(open, time.Time.Equal)
+	state.Busy += c.Took
+	p.state = state
+	own, err = p.save(ctx)
+	return c, own, err
+}
+
+// tooLong has the next chunk be smaller. Workers leave out the only recipient of this one; others wait for it.
+func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
+	if !w.Begun { // nobody knows what is ahead: it is looked at when its time comes
+		w.Begun = true
+		return nil
+	}
+	smaller, of, err := p.narrow(ctx, w)
+	if err != nil || smaller {
+		return err
+	}
+	if p.worker == uuid.Nil && of != uuid.Nil {
+		p.patient = true
+		return nil
+	}
+	if c.Skipped = of; of != uuid.Nil {
+		*open = append(*open, hours(w.stretch())...)
+	}
+	w.pass(p.last(*w))
+	return nil
+}
+
+// save writes down how far the pass of a worker is, or that it is over.
+func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
+	if p.worker == uuid.Nil {
+		return true, nil
+	}
+	err = p.store.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		if p.Over() {
+			own, err = p.end(ctx, c)
+			return err
+		}
+		state, err := json.Marshal(p.state)
+		if err != nil {
+			return err
+		}
+		tag, err := c.Exec(ctx, `UPDATE audit_pass SET state = $2, owned_until = clock_timestamp() + $3::interval WHERE owner = $1`, p.worker, state, auditLease)
+		own = tag.RowsAffected() > 0
+		return err
+	})
+	switch {
+	case err != nil || !own:
+	case p.Over():
+		failpoint.Hit(failpoint.AuditEnded)
+	default:
+		failpoint.Hit(failpoint.AuditSaved)
+	}
+	return own, err
+}
+
+// end closes the hours in which nothing can change any more.
+func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
+	st := &p.state
+	var hours []time.Time
+	var closed []bool
+	for _, s := range st.Walk.Spans {
+		for h := s.Since; !h.Add(auditSlice).After(st.Began); h = h.Add(auditSlice) {
+			if h.Add(auditSlice).After(s.Until) {
+				break
+			}
+			_, open := slices.BinarySearchFunc(st.Open, h, time.Time.Compare)
+			hours, closed = append(hours, h), append(closed, !open && !h.Add(auditSlice+settled).After(st.Began))
+		}
+	}
+	err = c.QueryRow(ctx, `
+		WITH over AS (
+			UPDATE audit_pass SET state = NULL, last = jsonb_set($2::jsonb, '{Ended}', to_jsonb(clock_timestamp())), owned_until = '-infinity' WHERE owner = $1
+			RETURNING (last->>'Ended')::timestamptz AS ended
+		), looked AS (
+			INSERT INTO audited (slice, closed, looked_at)
+			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
+			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
+		), `+auditEndedSQL+` SELECT ended FROM over`, p.worker, p.state.AuditResult, hours, closed, st.Began, !st.Others, st.findings(), auditsKept).Scan(&st.Ended)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// RunAudit takes the pass of the workers' audit for one of them, or begins one, and carries it to its end. It reports
+// whether it did: it does not while another worker has the pass, or when the last one is too recent. after is called behind
+// each chunk, without a snapshot; its error ends the run. Another worker, or the next run, goes on from there.
+func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan, after func(booking.AuditChunk) error) (ended bool, err error) {
+	p, err := s.BeginAudit(ctx, worker, plan)
+	if err != nil || p == nil {
+		return false, err
+	}
+	for !p.Over() {
+		chunk, own, err := p.Next(ctx, nil)
+		if err == nil && own {
+			err = after(chunk)
+		}
+		if err != nil {
+			return false, errors.Join(err, p.leave(ctx))
+		}
+		if !own {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// leave lets another worker go on at once.
+func (p *AuditPass) leave(ctx context.Context) error {
+	return p.store.db.InTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, p.worker)
+		return err
+	})
+}
+
+// LastAudit returns what the pass found that ended last, whichever worker ended it; nil: there was none.
+func (s *Store) LastAudit(ctx context.Context) (last *booking.AuditResult, err error) {
+	err = s.db.Pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
+	return last, pg.Classify(err)
+}

@@ -1,0 +1,216 @@
+package auditlog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// The audit log says who did what. Its rows are written by the transactions that make the changes. One that is run again,
+// because its reply was lost, finds that it has nothing to change, and writes none.
+
+// RecordSQL writes an entry.
+const RecordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7)`
+
+// Record writes, in the transaction of a change, who has made it: the actor of the context.
+func Record(ctx context.Context, tx pg.Execer, tenant uuid.UUID, action push.Action, target string, d Difference) error {
+	_, err := tx.Exec(ctx, RecordSQL, RecordArgs(push.ActorOf(ctx), tenant, action, target, d)...)
+	return err
+}
+
+// QueueRecord is record in a batch.
+func QueueRecord(b *pgx.Batch, by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) {
+	b.Queue(RecordSQL, RecordArgs(by, tenant, action, target, d)...)
+}
+
+func RecordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) []any {
+	return append(ActorArgs(by, tenant), string(action), target, d.Text())
+}
+
+// ActorArgs are the first arguments of an entry.
+func ActorArgs(by push.Actor, tenant uuid.UUID) []any {
+	return []any{tenant, string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID), by.Name}
+}
+
+// RecordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
+// log. One transaction does both; it is not run again if its reply is lost.
+func RecordOnce[T any](
+	ctx context.Context, db *pg.DB, tenant uuid.UUID, scan pgx.RowToFunc[T], entry func(ctx context.Context, tx pgx.Tx, row T) error, sql string, args ...any,
+) (row T, err error) {
+	once := func() error {
+		return pg.OnConn(ctx, db.Pool, func(c *pgxpool.Conn) error {
+			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				rows, _ := tx.Query(ctx, sql, args...)
+				if row, err = pgx.CollectExactlyOneRow(rows, scan); err != nil {
+					return err
+				}
+				return entry(ctx, tx, row)
+			})
+		})
+	}
+	err = db.Within(ctx, db.Changes, tenant, func(inner context.Context) error {
+		ctx = inner
+		_, parted, err := db.MakePart(ctx, once())
+		if parted {
+			err = once()
+		}
+		return pg.Classify(err)
+	})
+	return row, err
+}
+
+// AuditLog returns up to limit of a tenant's entries before a position, zero: before none, the newest first. It returns fewer
+// where they are large, or where few fit the filter: then too the list goes on at Next.
+func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (page push.LogPage, err error) {
+	if f.Until.IsZero() {
+		f.Until = time.Now().Add(pg.ClockGap) // behind what any clock says
+	}
+	if before.At.IsZero() || before.At.After(f.Until) {
+		before = push.LogPosition{At: f.Until} // no id is as low as the zero one
+	}
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		r := logRead{c: c, tenant: tenant, f: f, before: before, limit: limit, left: pg.MaxScanned}
+		tables := s.db.Layouts.Log().Between(f.From, before.At)
+		slices.Reverse(tables)
+		for some := range slices.Chunk(tables, pg.TablesAtOnce) {
+			if more, err := r.in(ctx, some); err != nil {
+				return err
+			} else if !more {
+				break
+			}
+		}
+		page = r.page
+		return addNames(ctx, c, tenant, page.Entries)
+	})
+	return page, err
+}
+
+// addNames adds the names of keys and users to entries.
+func addNames(ctx context.Context, c pg.Reader, tenant uuid.UUID, entries []push.LogEntry) error {
+	names := map[uuid.UUID]string{}
+	target := func(e *push.LogEntry) (id uuid.UUID) {
+		if of := push.ActorType(e.Action.Type()); of == push.ActorKey || of == push.ActorUser {
+			id, _ = uuid.Parse(e.Target)
+		}
+		return id
+	}
+	for i := range entries {
+		names[entries[i].Actor.ID], names[target(&entries[i])] = "", ""
+	}
+	ids := make([]uuid.UUID, 0, len(names))
+	for id := range names {
+		ids = append(ids, id)
+	}
+	rows, _ := c.Query(ctx, `
+		SELECT id, name FROM api_keys WHERE tenant_id = $1 AND id = ANY ($2::uuid[])
+		UNION ALL SELECT id, CASE name WHEN '' THEN email ELSE name END FROM users WHERE tenant_id = $1 AND id = ANY ($2::uuid[])`, tenant, ids)
+	var (
+		id   uuid.UUID
+		name string
+	)
+	_, err := pgx.ForEachRow(rows, []any{&id, &name}, func() error { names[id] = name; return nil })
+	for i := range entries {
+		e := &entries[i]
+		e.ActorName, e.TargetName = cmp.Or(e.Actor.Name, names[e.Actor.ID]), names[target(e)]
+	}
+	return err
+}
+
+// logRead reads a page of the log.
+type logRead struct {
+	c      pg.Reader
+	tenant uuid.UUID
+	f      push.LogFilter
+	before push.LogPosition
+	limit  int
+	left   int // rows that it may still look at
+	bytes  int // of the page
+	page   push.LogPage
+}
+
+// in reads on in some tables, until the page is full or there is nothing more in them. It reports whether it may read on.
+func (r *logRead) in(ctx context.Context, tables []string) (more bool, err error) {
+	for {
+		sql, args, filtered := r.query(tables)
+		scan := r.limit + 1 - len(r.page.Entries)
+		if filtered {
+			scan = min(r.left, 10*(r.limit+1))
+		}
+		rows, _ := r.c.Query(ctx, sql, append(args, scan)...)
+		scanned, full, err := r.collect(rows)
+		switch {
+		case err != nil || full:
+			return false, err
+		case scanned < scan:
+			return true, nil
+		}
+		if r.left -= scanned; r.left <= 0 {
+			r.page.Next = &r.before
+			return false, nil
+		}
+	}
+}
+
+// query reads the next rows before the position, and whether each fits. Those of a target have an index.
+func (r *logRead) query(tables []string) (sql string, args []any, filtered bool) {
+	args = []any{r.tenant, r.before.At, r.before.ID, r.f.From}
+	arg := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	bounds, fits := []string{`l.tenant_id = $1`, `(l.created_at, l.id) < ($2, $3)`, `l.created_at >= $4`}, []string{`true`}
+	if r.f.Target != "" {
+		bounds = append(bounds, `l.target = `+arg(r.f.Target))
+	}
+	if r.f.ActorType != "" {
+		fits = append(fits, `l.actor = `+arg(string(r.f.ActorType)))
+	}
+	if r.f.Actor != uuid.Nil {
+		fits = append(fits, `l.actor_id IS NOT DISTINCT FROM `+arg(r.f.Actor))
+	}
+	if r.f.Action != "" {
+		fits = append(fits, `l.action = `+arg(string(r.f.Action)))
+	}
+	return fmt.Sprintf(`
+		SELECT l.id, l.created_at, l.actor, l.actor_id, l.actor_name, l.action, l.target, CASE WHEN f.fits THEN l.difference END, f.fits
+		FROM %s l CROSS JOIN LATERAL (SELECT %s AS fits) f WHERE %s ORDER BY l.created_at DESC, l.id DESC LIMIT $%d`,
+		pg.In("{audit_log}", "{audit_log}", tables...), strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `), len(args)+1), args, len(fits) > 1
+}
+
+// collect adds the entries that fit to the page, and moves the position. It reports whether the page is full, and then where the
+// next one begins.
+func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		var (
+			e    push.LogEntry
+			fits bool
+		)
+		if err := rows.Scan(&e.ID, &e.At, (*string)(&e.Actor.Type), (*zeronull.UUID)(&e.Actor.ID), &e.Actor.Name, (*string)(&e.Action), &e.Target, (*[]byte)(&e.Difference), &fits); err != nil {
+			return scanned, false, err
+		}
+		if fits && (len(r.page.Entries) == r.limit || r.bytes >= pg.MaxPageBytes) {
+			last := r.page.Entries[len(r.page.Entries)-1]
+			r.page.Next = &push.LogPosition{At: last.At, ID: last.ID}
+			return scanned, true, nil
+		}
+		scanned, r.before = scanned+1, push.LogPosition{At: e.At, ID: e.ID}
+		if fits {
+			r.page.Entries = append(r.page.Entries, e)
+			r.bytes += len(e.Difference) + 500
+		}
+	}
+	return scanned, false, rows.Err()
+}

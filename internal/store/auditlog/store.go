@@ -1,0 +1,16 @@
+// Package auditlog writes and reads the audit log: who changed what.
+package auditlog
+
+import (
+	"github.com/sendquota/sendquota/internal/store/pg"
+)
+
+// Store reads the audit log.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB) *Store {
+	return &Store{db: db}
+}

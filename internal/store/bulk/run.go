@@ -1,0 +1,233 @@
+package bulk
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// RunningBulkChange is a bulk change that a worker carries on.
+type RunningBulkChange struct {
+	push.BulkChange
+	Caps push.OwnCaps // of its tenant
+}
+
+// bulkListed is how many pushes are looked at in a step that lists them.
+const bulkListed = 1000
+
+// TakeBulkChange gives a worker the bulk change that has waited longest for its next step, but for those of some tenants: one that it
+// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*RunningBulkChange, error) {
+	return pg.Leased[RunningBulkChange]{
+		Table:   "bulk_changes",
+		Open:    `ended_at IS NULL`,
+		Columns: bulkColumns + `, t.pending_cap, t.recipients_cap`,
+		Scan: func(row pgx.CollectableRow) (r RunningBulkChange, err error) {
+			r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+			return r, err
+		},
+	}.Take(ctx, s.db, worker, except)
+}
+
+// bulkStep runs work in a transaction that has locked a bulk change which has not ended, and commits. If it has, it does nothing.
+func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
+	var after push.Position
+	scan := func(row pgx.CollectableRow) (push.BulkChange, error) {
+		return scanBulk(row, &after.SendAt, &after.ID)
+	}
+	locked := func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange) error {
+		return work(ctx, c, tx, p, after)
+	}
+	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
+}
+
+// ListBulk lists some more pushes of a bulk change: those that wait, fit its filter, and were booked there before it was made. A push
+// that was booked or moved later is not touched.
+func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
+	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error {
+		if p.Listed || p.Status != push.BulkRunning {
+			return nil
+		}
+		found, next, err := s.bulkPage(ctx, pg.Reader{Conn: c}, p, after)
+		if err != nil {
+			return err
+		}
+		var (
+			ids, keys = make([]uuid.UUID, len(found)), make([]int64, len(found))
+			times     = make([]time.Time, len(found))
+		)
+		for i, one := range found {
+			ids[i], keys[i], times[i] = one.ID, one.RecipientKey, one.SendAt
+		}
+		tag, err := tx.Exec(ctx, `
+			INSERT INTO bulk_change_pushes (change_id, push_id, recipient_key, send_at)
+			SELECT $1, * FROM unnest($2::uuid[], $3::bigint[], $4::timestamptz[]) ON CONFLICT DO NOTHING`, id, ids, keys, times)
+		if err != nil {
+			return err
+		}
+		set, args := `listed = true`, []any{id, tag.RowsAffected()}
+		if next != nil {
+			set, args = `after_at = $3, after_id = $4`, append(args, next.SendAt, next.ID)
+		}
+		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), found = found + $2, `+set+` WHERE id = $1`, args...)
+		failpoint.Hit(failpoint.BulkListed)
+		return err
+	})
+}
+
+// bulkPage reads pushes behind a position that a bulk change is about. Next is where it goes on; nil: these were the last.
+func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, after push.Position) (found []push.BulkPush, next *push.Position, err error) {
+	f, until := p.Filter, p.Filter.Until
+	f.Status = push.Scheduled
+	if f.From.After(after.SendAt) {
+		after = push.Position{SendAt: f.From}
+	}
+	if until.IsZero() {
+		until = booking.EndOfTime
+	}
+	if err := s.pushes.Certain(ctx, c, after.SendAt, until); err != nil {
+		return nil, nil, err
+	}
+	for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(after.SendAt, until), pg.TablesAtOnce) {
+		q := pushes.ListQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
+		q.Args = append(q.Args, p.CreatedAt)
+		rows, _ := c.Query(ctx, pg.In(`
+			SELECT s.id, s.send_at, coalesce(s.fits AND greatest(p.created_at, p.moved_at) <= `+fmt.Sprintf("$%d", len(q.Args))+`, false), coalesce(p.recipient_key, 0)
+			FROM (`+q.Scanned+`) s LEFT JOIN {pushes} p ON p.id = s.id AND p.send_at = s.send_at ORDER BY s.send_at, s.id`, "{pushes}", tables...), q.Args...)
+		var (
+			one  push.BulkPush
+			fits bool
+			n    int
+		)
+		_, err := pgx.ForEachRow(rows, []any{&one.ID, &one.SendAt, &fits, &one.RecipientKey}, func() error {
+			if n++; fits {
+				found = append(found, one)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		if n >= q.Scan || len(found) >= bulkListed {
+			return found, &push.Position{SendAt: one.SendAt, ID: one.ID}, nil
+		}
+	}
+	return found, nil, nil
+}
+
+// CountBulk counts the pushes that a bulk change would be about: up to about a limit, which it reports to have reached. Sample are the
+// first of them.
+func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error) {
+	err = s.db.Read(ctx, p.Tenant, func(ctx context.Context, c pg.Reader) error {
+		n, more, some = 0, false, nil
+		var after push.Position
+		for looked := 0; looked < limit; looked += bulkListed {
+			found, next, err := s.bulkPage(ctx, c, &p, after)
+			if err != nil {
+				return err
+			}
+			n += len(found)
+			some = append(some, found[:min(len(found), sample-len(some))]...)
+			if next == nil {
+				return nil
+			}
+			after = *next
+		}
+		more = true
+		return nil
+	})
+	return n, more, some, err
+}
+
+// UndecidedBulk returns up to limit pushes of a bulk change that are to be changed next, in their order.
+func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error) {
+	order := `send_at, push_id`
+	if p.Backwards() {
+		order = `send_at DESC, push_id DESC`
+	}
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[push.BulkPush], `SELECT push_id, recipient_key, send_at, outcome, rules FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '' ORDER BY `+order+` LIMIT $2`,
+		p.ID, limit)
+}
+
+// NoteBulk notes what has become of pushes of a bulk change. What was noted before stays.
+func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
+		b := &pgx.Batch{}
+		for _, one := range decided {
+			b.Queue(`UPDATE bulk_change_pushes SET outcome = $3, rules = $4 WHERE change_id = $1 AND push_id = $2 AND outcome = ''`, id, one.ID, one.Outcome, one.Rules).
+				Exec(func(tag pgconn.CommandTag) error {
+					switch {
+					case tag.RowsAffected() == 0:
+					case one.Outcome == push.BulkChanged:
+						p.Changed++
+					default:
+						p.Refused[one.Outcome]++
+					}
+					return nil
+				})
+		}
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		refused, err := json.Marshal(p.Refused)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE bulk_changes SET updated_at = clock_timestamp(), changed = $2, refused = $3 WHERE id = $1`, id, p.Changed, refused)
+		failpoint.Hit(failpoint.BulkNoted)
+		return err
+	})
+}
+
+// EndBulk ends a bulk change that was canceled, or has listed and decided all its pushes. It reports whether it has ended.
+func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error) {
+	ended = true
+	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
+		status := push.BulkDone
+		if p.Status == push.BulkCanceling {
+			status = push.BulkCanceled
+		} else {
+			err := tx.QueryRow(ctx, `SELECT $2 AND NOT EXISTS (SELECT FROM bulk_change_pushes WHERE change_id = $1 AND outcome = '')`, id, p.Listed).Scan(&ended)
+			if err != nil || !ended {
+				return err
+			}
+		}
+		_, err := tx.Exec(ctx, `UPDATE bulk_changes SET status = $2, updated_at = clock_timestamp(), ended_at = clock_timestamp(), worker = NULL, lease_until = NULL WHERE id = $1`, id, string(status))
+		failpoint.Hit(failpoint.BulkEnded)
+		return err
+	})
+	return ended, err
+}
+
+// SweepBulk removes up to about limit rows of bulk changes that ended longer ago than keep. It returns how many there were.
+func (s *Store) SweepBulk(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, `
+			DELETE FROM bulk_change_pushes p WHERE (p.change_id, p.push_id) IN (
+				SELECT r.change_id, r.push_id FROM (SELECT id FROM bulk_changes WHERE ended_at < statement_timestamp() - $1::interval ORDER BY ended_at LIMIT 10) b
+				JOIN bulk_change_pushes r ON r.change_id = b.id LIMIT $2)`, keep, limit)
+		if n = int(tag.RowsAffected()); err != nil || n >= limit {
+			return err
+		}
+		tag, err = c.Exec(ctx, `
+			DELETE FROM bulk_changes WHERE id IN (SELECT id FROM bulk_changes b WHERE ended_at < statement_timestamp() - $1::interval
+				AND NOT EXISTS (SELECT FROM bulk_change_pushes p WHERE p.change_id = b.id) ORDER BY ended_at LIMIT 10)`, keep)
+		n += int(tag.RowsAffected())
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,167 @@
+package campaigns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// copyPortion is how many recipients one transaction copies.
+const copyPortion = 5000
+
+// copying is a copy of an audience that is under way.
+type copying struct {
+	id, of    uuid.UUID
+	shard     int // it has come to this recipient
+	key       int64
+	recipient string
+}
+
+// CopyAudience carries the copy of a campaign's audience on by one portion, and reports whether it is whole. It goes on where an
+// earlier call has ended, by whichever worker. The copy is of the audience that the campaign has at the first call: that is
+// kept meanwhile, even if another one replaces it. Recipients that were erased are left out. All audiences of the tenant may have most
+// bytes; 0: any number.
+//
+// The errors are [push.ErrNotFound], a [*push.CampaignStateError], a [*booking.Capped] and [push.ErrNothingToCopy].
+func (s *Runs) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) (whole bool, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $1)`, c.ID).Scan(&whole); err != nil || whole {
+				return err
+			}
+			at, err := copyUnderWay(ctx, tx, c, most)
+			if err != nil {
+				return err
+			}
+			last := push.Shards - 1
+			if s.db.ByShard() { // a transaction touches one
+				err := tx.QueryRow(ctx, `SELECT shard FROM campaign_recipients WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) ORDER BY shard LIMIT 1`,
+					at.of, at.shard, at.key, at.recipient).Scan(&last)
+				if errors.Is(err, pgx.ErrNoRows) {
+					whole = true
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+			}
+			var looked int
+			err = tx.QueryRow(ctx, copyAudienceSQL, at.id, at.of, c.ID, at.shard, at.key, at.recipient, last, copyPortion, uploadLease).Scan(&looked)
+			whole = looked < copyPortion && !s.db.ByShard()
+			return err
+		})
+	})
+	return whole, err
+}
+
+// copyAudienceSQL copies a portion. An erasure that has one of its rows is waited for, and one that comes later finds the new rows: it
+// looks until there are none.
+const copyAudienceSQL = `
+	WITH old AS (
+		SELECT * FROM campaign_recipients WHERE audience_id = $2 AND (shard, recipient_key, recipient) > ($4, $5, $6) AND shard <= $7
+		ORDER BY shard, recipient_key, recipient LIMIT $8 FOR KEY SHARE
+	), new AS (
+		INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line, address, variables)
+		SELECT shard, $1, recipient_key, recipient, tenant_id, $3, line, address, variables FROM old WHERE recipient <> '' RETURNING line
+	), step AS (
+		SELECT count(*) AS looked, (SELECT count(*) FROM new) AS copied FROM old
+	), stop AS (
+		SELECT shard, recipient_key, recipient FROM old ORDER BY shard DESC, recipient_key DESC, recipient DESC LIMIT 1
+	)
+	UPDATE campaign_uploads u SET alive_until = clock_timestamp() + $9::interval, copied = u.copied + step.copied,
+		copied_shard = coalesce(stop.shard, u.copied_shard), copied_key = coalesce(stop.recipient_key, u.copied_key), copied_recipient = coalesce(stop.recipient, u.copied_recipient)
+	FROM step LEFT JOIN stop ON true WHERE u.id = $1 RETURNING step.looked`
+
+// copyUnderWay locks the copy of a campaign's audience, which begins if there is none.
+func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int) (at copying, err error) {
+	err = tx.QueryRow(ctx, `
+		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
+		c.ID).Scan(&at.id, &at.of, &at.shard, &at.key, &at.recipient)
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return at, err
+	}
+	p, err := lockPattern(ctx, tx, c)
+	if err != nil {
+		return at, err
+	}
+	if p.Audience == uuid.Nil {
+		return at, push.ErrNothingToCopy
+	}
+	at = copying{id: uuid.Must(uuid.NewV7()), of: p.Audience, shard: -1}
+	_, err = tx.Exec(ctx, `INSERT INTO campaign_uploads (id, tenant_id, campaign_id, alive_until, copy_of, bytes)
+		VALUES ($1, $2, $3, clock_timestamp() + $4::interval, $5, coalesce((SELECT bytes FROM campaign_uploads WHERE id = $5), 0))`,
+		at.id, c.Tenant, c.ID, uploadLease, at.of)
+	if err == nil {
+		err = bytesFit(ctx, tx, c.Tenant, most)
+	}
+	return at, err
+}
+
+// lockPattern locks a campaign that is to be copied against changes.
+func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Campaign, error) {
+	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR SHARE`, c.Of, c.Tenant)
+	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return p, push.ErrNotFound
+	}
+	if err == nil && !p.Status.Pattern() {
+		return p, &push.CampaignStateError{Campaign: p, Detail: fmt.Sprintf("the campaign is %s; only a draft, or one that has finished, can be the pattern of a schedule", p.Status)}
+	}
+	return p, err
+}
+
+// MakeCopy makes a campaign of which all recipients are copied, as a draft that is sent when it is started; or finds it, if it was
+// made before. A latest time is as far behind the send time as it was. The tenant may have most campaigns that have not ended. The
+// errors are those of [Runs.CopyAudience], and [push.ErrTooManyCampaigns].
+func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error {
+	return s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, c.Tenant); err != nil { // one at a time
+				return err
+			}
+			var (
+				made   bool
+				others int
+			)
+			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM campaigns WHERE id = $2),
+					(SELECT count(*) FROM (SELECT FROM campaigns WHERE tenant_id = $1 AND ended_at IS NULL LIMIT $3) c)`, c.Tenant, c.ID, most).Scan(&made, &others)
+			switch {
+			case err != nil || made:
+				return err
+			case others >= most:
+				return push.ErrTooManyCampaigns
+			}
+			if _, err := lockPattern(ctx, tx, c); err != nil {
+				return err
+			}
+			tag, err := tx.Exec(ctx, `
+				WITH copy AS (
+					UPDATE campaign_uploads SET copy_of = NULL, alive_until = 'infinity' WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended AND copied > 0 RETURNING id, copied
+				)
+				INSERT INTO campaigns (id, tenant_id, name, channel, category, spread_s, on_conflict, latest, expires_after_ms, message, metadata, audience_id, audience)
+				SELECT $1, p.tenant_id, left(p.name, $4) || $3, p.channel, p.category, p.spread_s, p.on_conflict,
+					clock_timestamp() + (p.latest - coalesce(p.send_at, p.local_time AT TIME ZONE 'UTC', p.started_at)), p.expires_after_ms, p.message, p.metadata, copy.id, copy.copied
+				FROM campaigns p CROSS JOIN copy WHERE p.id = $2`, c.ID, c.Of, c.Suffix, longestCopied)
+			if err == nil && tag.RowsAffected() == 0 {
+				err = push.ErrNothingToCopy
+			}
+			if err != nil {
+				return err
+			}
+			d := auditlog.Difference{}
+			d.Show("copy_of", nil, c.Of)
+			return auditlog.Record(ctx, tx, c.Tenant, push.ActCampaignCreate, c.ID.String(), d)
+		})
+	})
+}
+
+// longestCopied is how many characters of a name stay in that of a copy.
+const longestCopied = 100

@@ -1,0 +1,63 @@
+package campaigns
+
+import (
+	"context"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/records"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// fillEnds takes what has ended of a campaign's pushes out of those that are scheduled, and reads whether its sending has begun. It must see what was read of the
+// campaign: its row is locked, or both are of one snapshot.
+func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *push.Campaign) error {
+	if p.Progress.Scheduled == 0 || p.Status.Over() {
+		return nil
+	}
+	n, err := campaignStat(ctx, c, p.Tenant, p.ID)
+	if err != nil {
+		return err
+	}
+	is := &p.Progress
+	is.Scheduled -= n.Sent + n.Failed + n.Expired + n.Canceled
+	is.Sent, is.Failed, is.Expired, is.Canceled = n.Sent, n.Failed, n.Expired, is.Canceled+n.Canceled
+	if p.Begun = n.Sent+n.Failed+n.Expired > 0; p.Begun {
+		return nil
+	}
+	b := &pgx.Batch{}
+	b.Queue(campaignBegunSQL, p.ID).QueryRow(func(row pgx.Row) error { return row.Scan(&p.Begun) })
+	return c.SendBatch(ctx, b).Close()
+}
+
+// campaignBegunSQL reports whether a push of a campaign is due, is under way or has been tried. It reads only the first pushes to be
+// due: a campaign may have a million. Parked pushes have no time to be due at, and count by their send time.
+const campaignBegunSQL = `
+	SELECT coalesce(bool_or(attempts > 0 OR least(next_at, CASE WHEN next_at = 'infinity' THEN send_at END) <= clock_timestamp()), false)
+	FROM (SELECT attempts, next_at, send_at FROM live WHERE campaign_id = $1 ORDER BY next_at LIMIT 100) first`
+
+// ended is how many recipients of a campaign have come to an end.
+func ended(p *push.CampaignProgress) int64 { return p.Audience - p.Pending - p.Scheduled }
+
+// campaignStat returns the numbers of a campaign of all time, at the moment of the statement: how many of its pushes were sent, have
+// failed, have expired and were canceled.
+func campaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`
+		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
+			SELECT accepted, deferred, refused, sent, failed, expired, canceled FROM stats
+			WHERE tenant_id = $1 AND step = '`+records.StepEver+`' AND of = '`+string(push.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
+			UNION ALL
+			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
+				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
+			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
+		) all_time`, tenant, campaign).QueryRow(func(row pgx.Row) error {
+		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
+			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
+	})
+	return s, c.SendBatch(ctx, b).Close()
+}

@@ -1,0 +1,257 @@
+package campaigns
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// While a campaign is paused, what waits of it is parked: it stays in live, and is due at no time. When it is to be tried stays
+// in pushes. Claims park what is due at once, and workers park the rest. Both have the campaign locked meanwhile, so that
+// nothing is parked behind a resume.
+
+// campaignPortion is how many pushes of a campaign one transaction parks, or ends.
+const campaignPortion = 1000
+
+// waitingOf reads what waits of a campaign, but for what others change at the same time, and locks it. condition chooses among it.
+func waitingOf(condition string) string {
+	return `
+	SELECT recipient_key, push_id, send_at, plan FROM live
+	WHERE {shard} campaign_id = $1 AND token IS NULL` + condition + `
+	LIMIT $2 FOR UPDATE SKIP LOCKED`
+}
+
+var (
+	unparkedSQL   = waitingOf(` AND next_at < 'infinity' ORDER BY next_at`)
+	parkedSQL     = waitingOf(` AND next_at = 'infinity'`)
+	parkedLateSQL = waitingOf(` AND next_at = 'infinity' AND expires_at <= statement_timestamp()`)
+	allWaitingSQL = waitingOf(` ORDER BY next_at`)
+)
+
+// lockWaiting locks some of what waits of a campaign, by shards that one transaction may touch: it is true if there may be more.
+func (s *Runs) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql string, lanes []push.Lane) (found pushes.LiveRows, more bool, err error) {
+	rows, _ := tx.Query(ctx, pg.InShard(sql, "$3::bigint", lanes...), append([]any{id, campaignPortion}, pg.ShardArg(lanes)...)...)
+	var l pushes.LiveRow
+	_, err = pgx.ForEachRow(rows, []any{&l.Key, &l.ID, &l.SendAt, &l.Plan}, func() error {
+		found.Add(l)
+		return nil
+	})
+	return found, len(found.IDs) == campaignPortion, err
+}
+
+// lanesOf are the lanes, divided as one transaction may touch them, in which something of a campaign waits. Where each shard is a lane,
+// most of them have nothing of a small campaign.
+func (s *Runs) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane], error) {
+	if !s.db.ByShard() {
+		return s.db.InTurn(s.CampaignLanes()), nil
+	}
+	shards, err := pg.Collect(ctx, s.db, pgx.RowTo[int16], `SELECT DISTINCT shard FROM live WHERE campaign_id = $1 AND token IS NULL ORDER BY 1`, id)
+	lanes := make([]push.Lane, len(shards))
+	for i, shard := range shards {
+		lanes[i] = push.Lane{First: int(shard), Last: int(shard)}
+	}
+	return s.db.InTurn(lanes), err
+}
+
+// parkSQL has what is locked be due at no time.
+const parkSQL = `
+	UPDATE live l SET next_at = 'infinity' FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL`
+
+// unparkSQL makes pushes due when their rows in pushes say. Those that were due already were held by the pause.
+const unparkSQL = `
+	WITH due AS (
+		UPDATE live l SET next_at = n.next_at FROM (
+			SELECT n.*, p.next_at FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
+			CROSS JOIN LATERAL (SELECT next_at FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND p.id = n.id OFFSET 0) p
+		) n
+		WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL
+		RETURNING l.recipient_key, l.push_id, n.next_at
+	), held AS (
+		UPDATE {pushes} p SET held_by = '` + push.PausedCampaign + `', held_since = greatest(c.paused_at, due.next_at), held_until = statement_timestamp()
+		FROM due, campaigns c
+		WHERE p.shard = ANY ($4::smallint[]) AND p.id = due.push_id AND due.next_at <= statement_timestamp() AND c.id = $5
+	)
+	SELECT recipient_key, next_at, next_at - statement_timestamp() FROM due`
+
+// ParkCampaign parks some of what waits of a campaign that is paused, what is due first. If nothing is left, the campaign is paused.
+// It reports whether to come again at once.
+func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
+	held := []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}
+	all, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	for lanes := range all {
+		for again := true; again; {
+			again = false
+			err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) (err error) {
+				var found pushes.LiveRows
+				if found, again, err = s.lockWaiting(ctx, tx, id, unparkedSQL, lanes); err != nil || len(found.IDs) == 0 {
+					return err
+				}
+				_, err = tx.Exec(ctx, s.db.Joining(parkSQL), found.Keys, found.SendAt, found.IDs, pg.ShardsOf(found.Keys...))
+				failpoint.Hit(failpoint.CampaignParked)
+				return err
+			})
+			if err != nil {
+				return false, err
+			}
+			if again && !s.db.ByShard() {
+				return true, nil
+			}
+		}
+	}
+	more = false
+	err = s.step(ctx, id, held, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at < 'infinity' AND token IS NULL)`, id).Scan(&more)
+		if err == nil && !more && p.Status == push.CampaignPausing {
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET status = 'paused', updated_at = clock_timestamp() WHERE id = $1`, id)
+		}
+		return err
+	})
+	return more, err
+}
+
+// Unparked is a push that is due again at a time, in so long.
+type Unparked struct {
+	RecipientKey int64
+	At           time.Time
+	In           time.Duration
+}
+
+// UnparkCampaign has some of what was parked of a campaign that goes on be due again. It reports whether to come again at once.
+func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
+	goesOn := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning}
+	turns, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	for lanes := range turns {
+		var due []Unparked
+		err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+			due = nil
+			found, full, err := s.lockWaiting(ctx, tx, id, parkedSQL, lanes)
+			if err != nil {
+				return err
+			}
+			more = more || full
+			weeks := s.db.Layouts.Pushes()
+			for table, at := range pg.ByTable(found.SendAt, weeks.At) {
+				part := found.Some(at)
+				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(unparkSQL), "{pushes}", table), part.Keys, part.SendAt, part.IDs, pg.ShardsOf(part.Keys...), id)
+				if due, err = pgx.AppendRows(due, rows, pgx.RowToStructByPos[Unparked]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if all = append(all, due...); err != nil {
+			return all, more, err
+		}
+	}
+	if more {
+		return all, true, nil
+	}
+	err = s.step(ctx, id, goesOn, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM live WHERE campaign_id = $1 AND next_at = 'infinity' AND token IS NULL)`, id).Scan(&more)
+		if err == nil && !more {
+			_, err = tx.Exec(ctx, `UPDATE campaigns SET parked = false WHERE id = $1`, id)
+		}
+		return err
+	})
+	return all, more, err
+}
+
+var (
+	withdrawSomeSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.CampaignCanceledReason + `'`, Columns: pushes.EndedSQL}.Sql()
+	expireSomeSQL   = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Expired, Reason: `'it expired while its campaign was paused'`, Columns: pushes.EndedSQL}.Sql()
+)
+
+// endSome ends some of what waits of a campaign in one of these states.
+func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end string) (all []booking.Ended, more bool, err error) {
+	turns, err := s.lanesOf(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	for lanes := range turns {
+		var ended []booking.Ended
+		err = s.step(ctx, id, states, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+			ended = nil
+			found, full, err := s.lockWaiting(ctx, tx, id, waiting, lanes)
+			if err != nil {
+				return err
+			}
+			more = more || full
+			weeks := s.db.Layouts.Pushes()
+			for table, at := range pg.ByTable(found.SendAt, weeks.At) {
+				part := found.Some(at)
+				rows, _ := tx.Query(ctx, pg.In(s.db.Joining(end), "{pushes}", table), part.Keys, part.SendAt, part.IDs, pg.ShardsOf(part.Keys...))
+				if ended, err = pgx.AppendRows(ended, rows, attempts.CollectEnded); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if all = append(all, ended...); err != nil {
+			return all, more, err
+		}
+	}
+	return all, more, nil
+}
+
+// ExpireParked ends some of what expired of a campaign while it is paused. It reports whether to come again at once.
+func (s *Runs) ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
+	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}, parkedLateSQL, expireSomeSQL)
+}
+
+// WithdrawCampaign cancels some of what waits of a campaign that is canceled. It reports whether to come again at once.
+func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
+	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignCanceling}, allWaitingSQL, withdrawSomeSQL)
+}
+
+// DropUndecided gives up some of the recipients of a canceled campaign that were not decided: the next ones behind a place. It
+// reports whether there may be more, and behind which place.
+func (s *Runs) DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after CampaignPlace) (next CampaignPlace, more bool, err error) {
+	err = s.step(ctx, p.ID, []push.CampaignStatus{push.CampaignCanceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
+		next, more = after, false
+		rows, _ := tx.Query(ctx, pg.InShard(undecidedPlacesSQL, "$2::bigint", shards)+` FOR UPDATE`, p.Audience, shards.First, shards.Last,
+			after.Shard, after.Key, after.Recipient, 5*campaignPortion)
+		var (
+			keys       []int64
+			recipients []string
+			key        int64
+			recipient  string
+		)
+		_, err := pgx.ForEachRow(rows, []any{&key, &recipient}, func() error {
+			keys, recipients = append(keys, key), append(recipients, recipient)
+			return nil
+		})
+		if err != nil || len(keys) == 0 {
+			return err
+		}
+		next, more = CampaignPlace{push.Shard(key), key, recipient}, len(keys) == 5*campaignPortion
+		_, err = tx.Exec(ctx, s.db.Joining(`
+			UPDATE campaign_recipients r SET outcome = 'canceled', reason = '`+booking.CampaignCanceledReason+`', decided_at = statement_timestamp()
+			FROM unnest($3::bigint[], $4::text[]) AS n (recipient_key, recipient)
+			WHERE r.shard = ANY ($2::smallint[]) AND r.audience_id = $1 AND r.shard = (n.recipient_key & 255)::smallint
+				AND r.recipient_key = n.recipient_key AND r.recipient = n.recipient`), p.Audience, pg.ShardsOf(keys...), keys, recipients)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, countedSQL, p.ID, 0, 0, 0, 0, 0, len(keys))
+		return err
+	})
+	return next, more, err
+}

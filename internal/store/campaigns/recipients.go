@@ -1,0 +1,145 @@
+package campaigns
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// recipientsAtOnce is how many recipients of a campaign one statement reads.
+const recipientsAtOnce = 1000
+
+// CampaignRecipients returns up to limit of the recipients of a tenant's campaign behind a line, in the order of lines: those that the
+// filter lets through. It returns fewer where few have it: then too the list goes on at Next. Recipients whose
+// pushes are not kept any more are left out. It returns [push.ErrNotFound] if there is no such campaign.
+func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (page push.CampaignRecipientPage, err error) {
+	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
+		page = push.CampaignRecipientPage{}
+		var audience uuid.UUID
+		err := tx.QueryRow(ctx, `SELECT audience_id FROM campaigns WHERE id = $1 AND tenant_id = $2`, id, tenant).Scan((*zeronull.UUID)(&audience))
+		if err != nil || audience == uuid.Nil {
+			return err
+		}
+		for scanned := 0; ; {
+			rows, last, n, err := s.campaignLines(ctx, tx, tenant, audience, f.Recipient, after)
+			if err != nil {
+				return err
+			}
+			for i := range rows {
+				if f.Outcome != "" && rows[i].Outcome != f.Outcome {
+					continue
+				}
+				if len(page.Recipients) == limit {
+					page.Next = page.Recipients[limit-1].Line
+					return nil
+				}
+				page.Recipients = append(page.Recipients, rows[i])
+			}
+			if scanned += n; n < recipientsAtOnce {
+				return nil
+			}
+			if after = last; scanned >= pg.MaxScanned {
+				page.Next = after
+				return nil
+			}
+		}
+	})
+	return page, err
+}
+
+const (
+	campaignLinesSQL = `
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, recipient_key, requested_send_at, reason, rules FROM campaign_recipients
+		WHERE audience_id = $1 AND line > $2 ORDER BY line LIMIT $3`
+	campaignLineSQL = `
+		SELECT line, recipient, coalesce(outcome, 'pending'), push_id, recipient_key, requested_send_at, reason, rules FROM campaign_recipients
+		WHERE audience_id = $1 AND shard = $2 AND recipient_key = $3 AND recipient = $4`
+)
+
+// campaignLines reads recipients of an audience behind a line, or if one is named, that one alone, with what became of them. It returns the last line, and how many lines it has
+// looked at.
+func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []push.CampaignRecipient, last, n int, err error) {
+	sql, args := campaignLinesSQL, []any{audience, after, recipientsAtOnce}
+	if recipient != "" {
+		key := push.RecipientKey(tenant, recipient)
+		sql, args = campaignLineSQL, []any{audience, push.Shard(key), key, recipient}
+	}
+	rows, _ := tx.Query(ctx, sql, args...)
+	var ids []pushes.Sought
+	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
+		var key int64
+		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &key, (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
+		if r.Push != uuid.Nil {
+			ids = append(ids, pushes.SoughtOf(r.Push, key))
+		}
+		return r, err
+	})
+	if n = len(all); n > 0 {
+		last = all[n-1].Line
+	}
+	if err != nil || len(ids) == 0 {
+		return all, last, n, err
+	}
+	ends, err := s.pushEnds(ctx, tx, ids)
+	kept := all[:0]
+	for _, r := range all {
+		if r.Push != uuid.Nil {
+			end, known := ends[r.Push]
+			if !known {
+				continue
+			}
+			r.Outcome, r.SendAt, r.Reason = end.outcome(), end.sendAt, end.reason
+		}
+		kept = append(kept, r)
+	}
+	return kept, last, n, err
+}
+
+// pushEnd is what became of a push.
+type pushEnd struct {
+	status push.Status
+	sendAt time.Time
+	reason string
+}
+
+// outcome is what that means for the recipient of a campaign.
+func (e pushEnd) outcome() push.CampaignOutcome {
+	switch e.status {
+	case push.Scheduled, push.Sending:
+		return push.OutcomeScheduled
+	}
+	return push.CampaignOutcome(e.status)
+}
+
+const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
+	FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
+
+// pushEnds reads what became of pushes.
+func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []pushes.Sought) (map[uuid.UUID]pushEnd, error) {
+	ends := make(map[uuid.UUID]pushEnd, len(all))
+	return ends, s.pushes.FindPushes(ctx, all, func(places []pushes.Place) (found []uuid.UUID, err error) {
+		for _, p := range places {
+			var (
+				id uuid.UUID
+				e  pushEnd
+			)
+			rows, _ := tx.Query(ctx, pg.In(pushEndsSQL, "{pushes}", p.Table), p.IDs, p.Shards)
+			_, err := pgx.ForEachRow(rows, []any{&id, (*string)(&e.status), &e.sendAt, &e.reason}, func() error {
+				ends[id], found = e, append(found, id)
+				return nil
+			})
+			if err != nil {
+				return nil, err
+			}
+		}
+		return found, nil
+	})
+}

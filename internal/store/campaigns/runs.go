@@ -1,0 +1,147 @@
+package campaigns
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// RunningCampaign is a campaign that a worker carries on.
+type RunningCampaign struct {
+	push.Campaign
+	Parked bool         // what waits of it may be kept from being due
+	Caps   push.OwnCaps // of its tenant
+}
+
+// OpenCampaigns are the states in which workers have something to do.
+const OpenCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
+
+// CampaignsWith says which campaigns a worker takes.
+type CampaignsWith string
+
+// Those that have steps to do, and those that only wait for their pushes.
+const (
+	CampaignsWithWork CampaignsWith = `status IN ('starting', 'pausing', 'canceling') OR status = 'running' AND parked`
+	CampaignsThatWait CampaignsWith = `status = 'running' AND NOT parked OR status = 'paused'`
+)
+
+// TakeCampaign gives a worker the campaign of a kind that has waited longest for its next step, but for those of some tenants: one that
+// it has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*RunningCampaign, error) {
+	return pg.Leased[RunningCampaign]{
+		Table:   "campaigns",
+		Open:    `status IN ` + OpenCampaigns + ` AND (` + string(which) + `)`,
+		Columns: campaignColumns + `, p.parked, t.pending_cap, t.recipients_cap`,
+		Scan: func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+			r.Campaign, err = scanCampaign(row, &r.Parked, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
+			return r, err
+		},
+	}.Take(ctx, s.db, worker, except)
+}
+
+// LeaveCampaign gives a campaign to the worker that looks first after a while.
+func (s *Runs) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	_, err := s.db.Pool.Exec(ctx, `UPDATE campaigns SET worker = NULL, lease_until = clock_timestamp() + $3::interval WHERE id = $1 AND worker = $2`,
+		id, worker, after)
+	return pg.Classify(err)
+}
+
+// step runs work in a transaction that has locked a campaign, if it has one of these states, and commits. If not, it does
+// nothing.
+func (s *Runs) step(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
+	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
+		r.Campaign, err = scanCampaign(row, &r.Parked)
+		return r, err
+	}
+	locked := func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *RunningCampaign) error {
+		return work(ctx, tx, p)
+	}
+	of := make([]string, len(states))
+	for i, state := range states {
+		of[i] = string(state)
+	}
+	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[])`, id, of)
+}
+
+// EndCampaignStart has a campaign run whose recipients are all decided. It is false if some are not.
+func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error) {
+	ended = true
+	err = s.step(ctx, id, []push.CampaignStatus{push.CampaignStarting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		failpoint.Hit(failpoint.CampaignBooked)
+		if ended = p.Progress.Pending <= 0; !ended {
+			return nil
+		}
+		_, err := tx.Exec(ctx, `UPDATE campaigns SET status = 'running', updated_at = clock_timestamp() WHERE id = $1`, id)
+		return err
+	})
+	return ended, err
+}
+
+// SettleCampaign tells webhooks how far a campaign is, each tenth of its recipients once, and ends it if all of them have come to
+// an end. It says in how long the next of its pushes is due, an hour at most.
+func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error) {
+	all := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning, push.CampaignPausing, push.CampaignPaused, push.CampaignCanceling}
+	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
+		status = p.Status
+		var (
+			told    int
+			waits   *time.Duration
+			booked  = p.Progress.Scheduled
+			dropped = p.Progress.Canceled
+		)
+		b := &pgx.Batch{}
+		b.Queue(`SELECT told FROM campaigns WHERE id = $1`, id).QueryRow(func(row pgx.Row) error { return row.Scan(&told) })
+		b.Queue(`SELECT least(next_at, clock_timestamp() + interval '1 hour') - clock_timestamp() FROM (SELECT min(next_at) AS next_at FROM live WHERE campaign_id = $1) l
+			WHERE next_at IS NOT NULL`, id).Query(func(rows pgx.Rows) error {
+			all, err := pgx.CollectRows(rows, pgx.RowTo[time.Duration])
+			if waits = nil; len(all) > 0 {
+				waits, due = &all[0], all[0]
+			}
+			return err
+		})
+		if err := tx.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		if err := s.campaigns.fillEnds(ctx, tx, &p.Campaign); err != nil {
+			return err
+		}
+		is := &p.Progress
+		tenths := int(ended(is) * 10 / max(1, p.Size))
+		over := waits == nil && is.Pending <= 0 && (p.Status == push.CampaignRunning || p.Status == push.CampaignCanceling)
+		if tenths <= told && !over {
+			return nil
+		}
+		b = &pgx.Batch{}
+		for tenth := told + 1; tenth <= tenths; tenth++ {
+			queueCampaignEvent(b, &p.Campaign, push.EventCampaignProgress, 10*tenth)
+		}
+		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, id, max(told, tenths))
+		if over {
+			status = push.CampaignFinished
+			if p.Status == push.CampaignCanceling {
+				status = push.CampaignCanceled
+			}
+			p.Status = status
+			b.Queue(`UPDATE campaigns SET status = $2, ended_at = clock_timestamp(), worker = NULL, lease_until = NULL, sent = $3, failed = $4, expired = $5, withdrawn = $6 WHERE id = $1`,
+				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
+			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
+			if status == push.CampaignFinished {
+				queueCampaignEvent(b, &p.Campaign, push.EventCampaignFinished, 100)
+			}
+		}
+		err := tx.SendBatch(ctx, b).Close()
+		failpoint.Hit(failpoint.CampaignSettled)
+		return err
+	})
+	return status, due, err
+}

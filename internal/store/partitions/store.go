@@ -1,0 +1,18 @@
+// Package partitions makes the partitions of tables before they are needed, and drops those that are older than they are kept.
+package partitions
+
+import (
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
+)
+
+// Store makes and drops partitions.
+type Store struct {
+	db    *pg.DB
+	terms *terms.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, terms *terms.Store) *Store {
+	return &Store{db: db, terms: terms}
+}

@@ -1,0 +1,166 @@
+package pg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/seal"
+)
+
+// sealedColumn is a column of sealed values (internal/seal), in a table with id and tenant_id. An empty value is none.
+type sealedColumn struct {
+	table, column string
+	lost          string // what a row is set to besides, when its value is given up
+}
+
+var sealedColumns = []sealedColumn{
+	{"webhooks", "secret", `disabled_reason = CASE WHEN disabled_at IS NULL THEN 'its secret was lost: rotate the secret, then enable the webhook' ELSE disabled_reason END,
+		disabled_at = coalesce(disabled_at, clock_timestamp())`},
+	{"webhooks", "old_secret", `old_secret_until = NULL`},
+}
+
+// resealedAtOnce is how many values one transaction of [DB.Reseal] seals.
+const resealedAtOnce = 100
+
+// LostSecret is a sealed value that no key opens.
+type LostSecret struct {
+	seal.Place
+	Err    error // why not
+	sealed []byte
+}
+
+// SealsError reports sealed values that the keys of the program do not open.
+type SealsError struct {
+	Sealed, Opened int
+	noKey          bool
+}
+
+// Error returns one sentence, which ends with what to do.
+func (e *SealsError) Error() string {
+	if e.noKey {
+		return fmt.Sprintf("the database has sealed secrets of webhooks (%d), and %s is not set: set it to the key that sealed them; see docs/operations.md", e.Sealed, seal.KeyVariable)
+	}
+	return fmt.Sprintf("%s does not open %d of %d sealed secrets of webhooks in the database: set it, or %s, to the key that sealed them; see docs/operations.md",
+		seal.KeyVariable, e.Sealed-e.Opened, e.Sealed, seal.PreviousVariable)
+}
+
+// CheckSeals returns a [*SealsError] if the keys do not open all values that are sealed.
+func (s *DB) CheckSeals(ctx context.Context) error {
+	return OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error { return checkSeals(ctx, c.Conn(), s.Cfg.Sealer) })
+}
+
+func checkSeals(ctx context.Context, c *pgx.Conn, sealer *seal.Sealer) error {
+	e := &SealsError{noKey: sealer == nil}
+	for _, of := range sealedColumns {
+		err := of.each(ctx, c, nil, uuid.Nil, nil, func(sealed []byte, at seal.Place) {
+			e.Sealed++
+			if _, err := sealer.Open(sealed, at); err == nil {
+				e.Opened++
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if e.Opened == e.Sealed {
+		return nil
+	}
+	return e
+}
+
+// each calls f with the values behind a row, in the order of rows, but for those with a prefix. A limit of nil is none.
+func (of sealedColumn) each(ctx context.Context, c *pgx.Conn, prefix []byte, after uuid.UUID, limit *int, f func(sealed []byte, at seal.Place)) error {
+	rows, _ := c.Query(ctx, fmt.Sprintf(`
+		SELECT id, tenant_id, %[1]s FROM %[2]s WHERE id > $1 AND %[1]s <> '' AND substr(%[1]s, 1, $2) <> coalesce($3, ''::bytea) ORDER BY id LIMIT $4`, of.column, of.table),
+		after, seal.PrefixBytes, prefix, limit)
+	var (
+		at     = seal.Place{Table: of.table, Column: of.column}
+		sealed []byte
+	)
+	_, err := pgx.ForEachRow(rows, []any{&at.Row, &at.Tenant, &sealed}, func() error {
+		f(sealed, at)
+		return nil
+	})
+	return err
+}
+
+// Reseal seals with the first key what others have sealed, in small transactions. It calls done with the number of values of each
+// one. A value that changes meanwhile stays as it is. Reseal returns what no key opens; that stays, too.
+func (s *DB) Reseal(ctx context.Context, done func(n int)) (lost []LostSecret, err error) {
+	if s.Cfg.Sealer == nil {
+		return nil, seal.ErrNoKey
+	}
+	for again := true; again; { // until nothing is found that another program has sealed meanwhile
+		again, lost = false, nil
+		for _, of := range sealedColumns {
+			for after, more := uuid.Nil, true; more; {
+				var p resealed
+				if p, err = s.resealSome(ctx, of, after); err != nil {
+					return nil, err
+				}
+				done(p.changed)
+				again = again || p.opened > 0
+				lost = append(lost, p.lost...)
+				after, more = p.last, p.last != uuid.Nil
+			}
+		}
+	}
+	return lost, nil
+}
+
+// resealed is what one transaction of [DB.Reseal] did.
+type resealed struct {
+	last            uuid.UUID // row; Nil: there was none
+	opened, changed int
+	lost            []LostSecret
+}
+
+func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (p resealed, err error) {
+	limit := resealedAtOnce
+	swap := fmt.Sprintf(`UPDATE %[1]s SET %[2]s = $3 WHERE id = $1 AND %[2]s = $2`, of.table, of.column)
+	err = s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		p = resealed{}
+		b, changed := &pgx.Batch{}, 0
+		err := of.each(ctx, c.Conn(), s.Cfg.Sealer.Prefix(), after, &limit, func(sealed []byte, at seal.Place) {
+			p.last = at.Row
+			plain, err := s.Cfg.Sealer.Open(sealed, at)
+			if err != nil {
+				p.lost = append(p.lost, LostSecret{at, err, sealed})
+				return
+			}
+			p.opened++
+			fresh, _ := s.Cfg.Sealer.Seal(plain, at) // there is a key
+			b.Queue(swap, at.Row, sealed, fresh).Exec(func(tag pgconn.CommandTag) error {
+				changed += int(tag.RowsAffected())
+				return nil
+			})
+		})
+		if err == nil && b.Len() > 0 {
+			err = c.SendBatch(ctx, b).Close()
+			p.changed = changed
+		}
+		return err
+	})
+	return p, err
+}
+
+// ForgetSecrets gives values up that no key opens: a webhook without its secret is disabled until it gets another one. A value that
+// has changed meanwhile stays.
+func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
+	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		for _, l := range lost {
+			for _, of := range sealedColumns {
+				if of.table == l.Table && of.column == l.Column {
+					b.Queue(fmt.Sprintf(`UPDATE %[1]s SET %[2]s = '', %[3]s WHERE id = $1 AND %[2]s = $2`, of.table, of.column, of.lost), l.Row, l.sealed)
+				}
+			}
+		}
+		return c.SendBatch(ctx, b).Close()
+	})
+}

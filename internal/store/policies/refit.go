@@ -1,0 +1,231 @@
+package policies
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// An operation carries a change of a policy on to what is booked. It looks through the tenant's waiting pushes by send time,
+// a page at a time, and for each recipient among them it decides, under the recipient's lock, about all that the recipient has
+// booked. Each of these steps can be repeated: what fits, or was moved, fits.
+
+// refitPage is how many pushes an operation looks through in a step, and refitMost how many it changes in a transaction.
+const (
+	refitPage = 500
+	refitMost = 500
+)
+
+// TakeOperation gives a worker the operation that has waited longest for its next step, but for those of some tenants: one that it
+// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error) {
+	return pg.Leased[booking.Refitting]{
+		Table:   "policy_operations",
+		Open:    `status = 'running'`,
+		Columns: operationColumns + `, p.tenant_id, p.settled_at IS NOT NULL, nullif(p.after_at, '-infinity'), p.after_id`,
+		Scan: func(row pgx.CollectableRow) (r booking.Refitting, err error) {
+			o := &r.Operation
+			err = row.Scan(&o.ID, &o.Version, (*string)(&o.Apply), (*string)(&o.Status), &o.Looked, &o.Moved, &o.Canceled, &o.Rechecked, &o.CreatedAt, &o.UpdatedAt,
+				(*zeronull.Timestamptz)(&o.EndedAt), &r.Tenant, &r.Settled, (*zeronull.Timestamptz)(&r.After.SendAt), &r.After.ID)
+			r.Worker = worker
+			return r, err
+		},
+	}.Take(ctx, s.db, worker, except)
+}
+
+// Deciders lists the transactions of this database that hold locks of recipients now, or others like them. One that decided by
+// the policy before the one that is in force now is among them, or has ended: it reads what is in force when it has the
+// lock, and keeps that until it has committed. Its number of a transaction would not tell: it gets one only when it writes.
+func (s *Store) Deciders(ctx context.Context) ([]string, error) {
+	return pg.Collect(ctx, s.db, pgx.RowTo[string], `
+		SELECT DISTINCT virtualtransaction FROM pg_locks
+		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+}
+
+// SettleOperation notes that all transactions that decided by an older version of the policy have committed.
+func (s *Store) SettleOperation(ctx context.Context, r *booking.Refitting) error {
+	r.Settled = true
+	return s.noteOperation(ctx, r, `settled_at = clock_timestamp()`)
+}
+
+// noteOperation changes the row of an operation, and renews the worker's lease.
+func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set string, args ...any) error {
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	return pg.Classify(pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error { return attempts.NoteOperation(ctx, c, r, set, args...) }))
+}
+
+// pageSQL reads the waiting pushes of a tenant behind a position.
+const pageSQL = `
+	SELECT p.id, p.send_at, p.recipient, p.status = 'scheduled' AND NOT p.freed FROM {pushes} p
+	WHERE p.tenant_id = $1 AND (p.send_at, p.id) > ($2, $3) ORDER BY p.send_at, p.id LIMIT $4`
+
+// RefitPage returns the next pushes that an operation looks at.
+func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.RefitPage, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		p = booking.RefitPage{Next: r.After}
+		var now time.Time
+		if err := c.QueryRow(ctx, `SELECT clock_timestamp()`).Scan(&now); err != nil {
+			return err
+		}
+		if p.Next.SendAt.Before(now) {
+			p.Next = push.Position{SendAt: now}
+		}
+		if err := s.pushes.Certain(ctx, pg.Reader{Conn: c}, p.Next.SendAt, booking.EndOfTime); err != nil {
+			return err
+		}
+		left := refitPage
+		for _, table := range s.db.Layouts.Pushes().Between(p.Next.SendAt, booking.EndOfTime) {
+			rows, _ := c.Query(ctx, pg.In(pageSQL, "{pushes}", table), r.Tenant, p.Next.SendAt, p.Next.ID, left)
+			var (
+				at        push.Position
+				recipient string
+				waits     bool
+			)
+			_, err := pgx.ForEachRow(rows, []any{&at.ID, &at.SendAt, &recipient, &waits}, func() error {
+				left--
+				if p.Next = at; waits {
+					p.Recipients = append(p.Recipients, recipient)
+				}
+				return nil
+			})
+			if err != nil || left == 0 {
+				return err
+			}
+		}
+		p.Last = true
+		return nil
+	})
+	return p, err
+}
+
+// PassOperation notes that an operation has looked at a page.
+func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
+	set := `looked = looked + $4, after_at = $5, after_id = $6`
+	if p.Last {
+		set += `, status = 'finished', ended_at = clock_timestamp()`
+	}
+	return s.noteOperation(ctx, r, set, len(p.Recipients), p.Next.SendAt, p.Next.ID)
+}
+
+// Refit has the bookings of a recipient fit into the policy of an operation, or some of them: those that do not are moved to their
+// next free time up to the latest one, or canceled. File is the terms of tenants without a policy of their own. It may fail with
+// [booking.ErrReplaced].
+func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (done booking.Refitted, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		done = booking.Refitted{}
+		now := time.Now()
+		o := booking.Order{Policy: file, Now: now, Drafts: []booking.Draft{{Push: push.Push{Tenant: op.Tenant, Recipient: recipient, SendAt: now}, Show: true}}}
+		r := s.pushes.NewBookingRead([]pushes.Order{{Order: o}}, false, 0)
+		decider, err := r.Start(ctx, s.pushes, c, s.db.Locking(false), false)
+		if err != nil {
+			return err
+		}
+		if r.Terms.Used[op.Tenant].Version != op.Version {
+			_ = r.Results.Close()
+			return booking.ErrReplaced
+		}
+		misfits := decider.Misfits(o)
+		if err := r.Close(); err != nil {
+			return err
+		}
+		if len(misfits.Bookings) == 0 {
+			_, err := c.Exec(ctx, `rollback`)
+			return err
+		}
+		w := refitWrite{store: s, c: c, r: r, op: op, o: o, decider: decider}
+		done, err = w.run(ctx, misfits, latest)
+		return err
+	})
+	return done, err
+}
+
+// refitWrite changes the pushes of a recipient, under the recipient's lock.
+type refitWrite struct {
+	store   *Store
+	c       *pgxpool.Conn
+	r       *pushes.BookingRead
+	op      *booking.Refitting
+	o       booking.Order
+	decider *booking.Decider
+}
+
+func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest time.Time) (done booking.Refitted, err error) {
+	bookings := misfits.Bookings
+	done.More = len(bookings) > refitMost
+	before, err := w.lock(ctx, bookings[:min(len(bookings), refitMost)])
+	if err != nil {
+		return done, err
+	}
+	waiting := make([]push.Push, 0, len(before))
+	var gone []uuid.UUID
+	for id, p := range before {
+		if p.Status == push.Scheduled && p.SendAt.After(w.o.Now) {
+			waiting, gone = append(waiting, p), append(gone, id)
+		}
+	}
+	if w.op.Apply == policy.Reslot {
+		gone = w.decider.Reslot(w.o, misfits, waiting, latest)
+	}
+	b := &pgx.Batch{}
+	for i := range w.decider.Granted {
+		g := &w.decider.Granted[i]
+		pushes.QueueMove(b, w.r.Pushes, before[g.Push.ID], g)
+		done.Moved = append(done.Moved, g.Push)
+	}
+	for _, id := range gone {
+		w.queueCancel(b, before[id])
+	}
+	done.Canceled = len(gone)
+	if len(done.Moved)+done.Canceled == 0 { // others have changed them meanwhile
+		done.More = false
+	}
+	if err := attempts.NoteOperation(ctx, w.c, w.op, `moved = moved + $4, canceled = canceled + $5`, len(done.Moved), done.Canceled); err != nil {
+		return done, err
+	}
+	return done, pushes.CommitMoves(ctx, w.c, b, w.decider.Granted)
+}
+
+// lock locks the rows in live of pushes of the recipient, and reads the pushes.
+func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uuid.UUID]push.Push, error) {
+	key := push.RecipientKey(w.op.Tenant, w.o.Drafts[0].Push.Recipient)
+	b, ids := &pgx.Batch{}, make([]pushes.Sought, len(bookings))
+	for i, one := range bookings {
+		ids[i] = pushes.SoughtOf(one.ID, key)
+		b.Queue(pushes.LockLiveSQL, key, one.At, one.ID, pg.ShardsOf(key))
+	}
+	if err := w.c.SendBatch(ctx, b).Close(); err != nil {
+		return nil, err
+	}
+	found, err := w.store.pushes.ReadPushes(ctx, w.c, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read pushes: %w", err)
+	}
+	byID := make(map[uuid.UUID]push.Push, len(found))
+	for _, p := range found {
+		byID[p.ID] = p.Push
+	}
+	return byID, nil
+}
+
+// withdrawSQL cancels a push that does not fit into a policy, and whose row in live is locked.
+var withdrawSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.ChangedReason + `'`}.Sql()
+
+func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
+	key := push.RecipientKey(p.Tenant, p.Recipient)
+	b.Queue(pg.In(withdrawSQL, "{pushes}", w.r.Pushes.At(p.SendAt)), []int64{key}, []time.Time{p.SendAt}, []uuid.UUID{p.ID}, pg.ShardsOf(key))
+}

@@ -1,0 +1,261 @@
+package pushes
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// How many bookings of one recipient a transaction reads: one that tenants share, and one that a tenant has for itself.
+// A recipient with more is crowded.
+const (
+	sharedRows = 128
+	OwnRows    = booking.Crowd
+)
+
+// portion is how many recipients' bookings are read together. An order for a thousand recipients with a thousand
+// bookings each never has all of them in memory.
+const portion = 128
+
+// BookingRead reads what is decided by about a group of orders: the bookings around their send times, one span for each
+// recipient; the pushes that have one of their ids; and what their Idempotency-Keys have made. It reads the bookings in
+// portions, each when the first of its recipients is needed.
+type BookingRead struct {
+	Locks    []int64
+	at       map[quota.Recipient]int // in spans
+	spans    []span                  // in the order in which the drafts need them
+	ids      []Sought
+	requests []uuid.UUID
+	reach    time.Duration // of the policies
+	Pushes   pg.Parts
+	Terms    terms.Read
+	People   terms.People
+
+	Begun     bool              // the transaction has begun, and has the locks
+	lockReads int               // results that tell of locks
+	locked    []int64           // keys whose locks other transactions have
+	Crowded   []quota.Recipient // of whom not all bookings were read
+
+	existing []attempted // that have one of the ids
+
+	Look func(who quota.Recipient, view quota.View) // is shown each view when it is asked for; nil: nobody looks
+
+	Results pgx.BatchResults
+	asked   []portionRead
+	read    int // spans
+	err     error
+}
+
+// portionRead is a portion that was asked for.
+type portionRead struct {
+	spans int
+	reads []spansIn
+}
+
+// NewBookingRead reads at most so many bookings of each recipient; 0: all.
+func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRead {
+	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes()}
+	for _, o := range orders {
+		known := r.Terms.Use(&s.terms.Known, o.Tenant())
+		terms := known.Or(o.Policy)
+		r.reach = max(r.reach, terms.Reach())
+		for _, d := range o.Drafts {
+			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.Described {
+				r.People.Add(o.Tenant(), keyOf(d))
+			}
+			if rerun || o.mayExist { // perhaps deferred to another week than its id names, or moved since
+				r.ids = append(r.ids, SoughtOf(d.Push.ID, keyOf(d)))
+			}
+			if d.Retried != nil {
+				r.ids = append(r.ids, SoughtOf(d.Push.Retry.First, keyOf(d))) // of the same recipient
+			}
+			r.addRequest(d.Push.IdempotencyID)
+		}
+	}
+	for _, sp := range r.spans {
+		r.Locks = append(r.Locks, sp.key)
+	}
+	slices.Sort(r.Locks)
+	r.Locks = slices.Compact(r.Locks)
+	return r
+}
+
+// add adds a recipient's span, or widens it. It reports whether it is the first of this recipient.
+func (r *BookingRead) add(recipient quota.Recipient, v quota.View, most int, kinds bool) bool {
+	i, known := r.at[recipient]
+	if !known {
+		r.at[recipient] = len(r.spans)
+		r.spans = append(r.spans, span{recipient: recipient, key: push.RecipientKey(recipient.Tenant, recipient.ID), view: v, most: most, kinds: kinds, uses: 1})
+		return true
+	}
+	r.spans[i].uses++
+	r.spans[i].view.Widen(v.From, v.Until)
+	return false
+}
+
+// addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the
+// same key.
+func (r *BookingRead) addRequest(id uuid.UUID) {
+	if n := len(r.requests); id != uuid.Nil && (n == 0 || r.requests[n-1] != id) {
+		r.requests = append(r.requests, id)
+		r.Locks = append(r.Locks, requestLock(id))
+	}
+}
+
+func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+
+// LockLiveSQL locks the row in live of a push. Under the lock of its recipient a push keeps its send time, by which the
+// row is found.
+const LockLiveSQL = `SELECT FROM live WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND send_at = $2 AND push_id = $3 FOR UPDATE`
+
+// Start begins a transaction, takes the locks and asks for everything else, in one exchange. If there are ids, the pushes
+// that have them are looked for before; if they are to be changed, they are locked as well. The read must be closed.
+func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (*booking.Decider, error) {
+	if len(r.ids) > 0 {
+		if err := r.find(ctx, s, c, locks, change); err != nil {
+			return nil, err
+		}
+	}
+	b := &pgx.Batch{}
+	if !r.Begun {
+		b.Queue(`begin isolation level read committed`)
+		r.lockReads = len(locks.Queue(b, r.Locks))
+	}
+	b.Queue(`SELECT clock_timestamp()`)
+	r.Terms.Queue(b)
+	if len(r.People.Keys) > 0 {
+		r.People.Queue(s.terms, b)
+	}
+	if len(r.requests) > 0 {
+		b.Queue(keyedTablesSQL(&s.db.Layouts), r.requests)
+	}
+	if !r.complete() {
+		b.Queue(pg.CompleteSQL, r.Pushes.Names())
+	}
+	for from := 0; from < len(r.spans); {
+		n := r.portion(from)
+		spans := r.spans[from : from+n]
+		reads := tablesOf(spans, r.Pushes)
+		for _, read := range reads {
+			read.queue(b, spans)
+		}
+		r.asked = append(r.asked, portionRead{n, reads})
+		from += n
+	}
+	r.Results = c.SendBatch(ctx, b)
+	snapshot, err := r.snapshot()
+	if err != nil {
+		_ = r.Results.Close()
+		return nil, err
+	}
+	return booking.NewDecider(snapshot), nil
+}
+
+// find begins the transaction, takes the locks, and reads the pushes that have one of the ids.
+func (r *BookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (err error) {
+	if !r.Begun {
+		b := &pgx.Batch{}
+		b.Queue(`begin isolation level read committed`)
+		for _, asked := range locks.Queue(b, r.Locks) {
+			asked.Query(func(rows pgx.Rows) error {
+				r.locked, err = pgx.AppendRows(r.locked, rows, pgx.RowTo[int64])
+				return err
+			})
+		}
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		r.Begun = true
+	}
+	if r.existing, err = s.ReadPushes(ctx, c, r.ids); err != nil || !change {
+		return err
+	}
+	for _, p := range r.existing {
+		key := push.RecipientKey(p.Tenant, p.Recipient)
+		if _, err := c.Exec(ctx, LockLiveSQL, key, p.SendAt, p.ID, pg.ShardsOf(key)); err != nil {
+			return err
+		}
+	}
+	r.existing, err = s.ReadPushes(ctx, c, r.ids)
+	r.existing = slices.DeleteFunc(r.existing, func(p attempted) bool { return erased(p.Push) })
+	return err
+}
+
+// complete reports whether all tables that may have bookings are known.
+func (r *BookingRead) complete() bool { return coverAll(r.Pushes, r.spans) }
+
+// snapshot reads all but the bookings.
+func (r *BookingRead) snapshot() (s booking.Snapshot, err error) {
+	s.Views = r
+	for _, p := range r.existing {
+		s.Existing = append(s.Existing, p.Push)
+	}
+	if !r.Begun {
+		if _, err := r.Results.Exec(); err != nil {
+			return s, err
+		}
+		for range r.lockReads {
+			rows, _ := r.Results.Query()
+			if r.locked, err = pgx.AppendRows(r.locked, rows, pgx.RowTo[int64]); err != nil {
+				return s, err
+			}
+		}
+	}
+	if err := r.Results.QueryRow().Scan(&s.Now); err != nil {
+		return s, err
+	}
+	if s.Terms, s.People, err = r.standings(); err != nil {
+		return s, err
+	}
+	if len(r.requests) > 0 {
+		rows, _ := r.Results.Query()
+		if s.Keyed, err = pgx.CollectRows(rows, collectKeyed); err != nil {
+			return s, err
+		}
+	}
+	if !r.complete() {
+		var complete bool
+		if err := r.Results.QueryRow().Scan(&complete); err != nil {
+			return s, err
+		}
+		if !complete {
+			return s, pg.ErrStale
+		}
+	}
+	return s, nil
+}
+
+// standings reads the terms and what is known of the recipients.
+func (r *BookingRead) standings() (map[uuid.UUID]booking.Terms, map[quota.Recipient]booking.Person, error) {
+	rows, _ := r.Results.Query()
+	if err := r.Terms.Collect(rows); err != nil {
+		return nil, nil, err
+	}
+	if len(r.People.Keys) > 0 {
+		rows, _ := r.Results.Query()
+		if err := r.People.Collect(rows); err != nil {
+			return nil, nil, err
+		}
+	}
+	for who := range r.at {
+		if r.Terms.Used[who.Tenant].Deleting {
+			if r.People.Found == nil {
+				r.People.Found = map[quota.Recipient]booking.Person{}
+			}
+			r.People.Found[who] = r.Terms.Person(who, &r.People)
+		}
+	}
+	return r.Terms.Own(), r.People.Found, r.Terms.Check()
+}

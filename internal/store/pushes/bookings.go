@@ -1,0 +1,302 @@
+package pushes
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// span asks for a recipient's bookings strictly within a view, and for one more than so many at most; 0: for all.
+type span struct {
+	recipient quota.Recipient
+	key       int64      // the recipient's
+	view      quota.View // without bookings until they are read
+	most      int
+	kinds     bool          // what sort of push each booking is of is read, too
+	file      booking.Terms // of a tenant without a policy of its own; only a glance has it
+	uses      int           // how many drafts need its view, which is dropped when none needs it any more
+	known     bool          // nothing has to be read
+	keep      bool          // its view outlives the transaction
+}
+
+// bookingState is the state of a booking p as callers see it.
+func bookingState(shard string) string {
+	return `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay(shard) + ` THEN 'sending' ELSE p.status END`
+}
+
+// bookingsSQL reads the bookings of many recipients in one table.
+var bookingsSQL = `
+	SELECT q.i, p.id, p.send_at, ` + bookingState(`ANY ($7::smallint[])`) + `{kinds}
+	FROM unnest($1::bigint[], $2::uuid[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::bigint[])
+		WITH ORDINALITY AS q (recipient_key, tenant_id, recipient, since, until, most, i)
+	CROSS JOIN LATERAL (
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
+		WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = q.recipient_key AND freed = false AND status IN ('scheduled', 'sent')
+			AND send_at > q.since AND send_at < q.until
+		LIMIT q.most -- also keeps the next line from choosing another index
+	) p
+	WHERE p.tenant_id = q.tenant_id AND p.recipient IN (q.recipient, '') -- or erased
+	ORDER BY q.i, p.send_at, p.id`
+
+// withKinds has a statement that reads bookings read the kinds of their pushes, too.
+func withKinds(sql string, kinds bool) string {
+	columns := ""
+	if kinds {
+		columns = ", p.channel, p.category"
+	}
+	return strings.Replace(sql, "{kinds}", columns, 1)
+}
+
+// spansIn are spans of a list that a table has bookings of.
+type spansIn struct {
+	table string
+	spans []int
+	kinds bool // of any of them
+}
+
+// tablesOf says which tables have bookings of which spans, in the order of time.
+func tablesOf(spans []span, pushes pg.Parts) (reads []spansIn) {
+	at := map[string]int{}
+	for i, sp := range spans {
+		if sp.known {
+			continue
+		}
+		for _, table := range pushes.Between(sp.view.From, sp.view.Until) {
+			n, known := at[table]
+			if !known {
+				n, at[table] = len(reads), len(reads)
+				reads = append(reads, spansIn{table: table})
+			}
+			reads[n].kinds = reads[n].kinds || sp.kinds
+			reads[n].spans = append(reads[n].spans, i)
+		}
+	}
+	slices.SortFunc(reads, func(a, b spansIn) int { return cmp.Compare(a.table, b.table) })
+	return reads
+}
+
+// queue asks for the bookings.
+func (r spansIn) queue(b *pgx.Batch, spans []span) {
+	keys := make([]int64, len(r.spans))
+	for i, at := range r.spans {
+		keys[i] = spans[at].key
+	}
+	of := func(value func(sp *span) any) pg.Column {
+		return pg.Column{Length: len(r.spans), At: func(i int) any { return value(&spans[r.spans[i]]) }}
+	}
+	b.Queue(pg.In(withKinds(bookingsSQL, r.kinds), "{pushes}", r.table),
+		keys,
+		of(func(sp *span) any { return (*pg.UUIDValue)(&sp.recipient.Tenant) }),
+		of(func(sp *span) any { return (*pg.TextValue)(&sp.recipient.ID) }),
+		of(func(sp *span) any { return (*pg.TimeValue)(&sp.view.From) }),
+		of(func(sp *span) any { return (*pg.TimeValue)(&sp.view.Until) }),
+		of(func(sp *span) any { return sp.limit() }),
+		pg.ShardsOf(keys...))
+}
+
+// limit is how many bookings are read at most; null: all.
+func (sp *span) limit() any {
+	if sp.most == 0 {
+		return nil
+	}
+	return int64(sp.most) + 1
+}
+
+// collect adds the bookings to those of each span.
+func (r spansIn) collect(res pgx.BatchResults, spans []span, held [][]booking.Held) error {
+	rows, _ := res.Query()
+	var (
+		i    int
+		b    booking.Held
+		kind quota.Kind
+	)
+	columns := []any{&i, &b.ID, &b.At, (*string)(&b.Status)}
+	if r.kinds {
+		columns = append(columns, &kind.Channel, &kind.Category)
+	}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		at := r.spans[i-1]
+		if b.Kind = (quota.Kind{}); spans[at].kinds {
+			b.Kind = kind
+		}
+		held[at] = append(held[at], b)
+		return nil
+	})
+	return err
+}
+
+func bookingsOf(held []booking.Held) []quota.Booking {
+	if len(held) == 0 {
+		return nil
+	}
+	bookings := make([]quota.Booking, len(held))
+	for i, h := range held {
+		bookings[i] = h.Booking
+	}
+	return bookings
+}
+
+// Glance returns the places that a recipient holds strictly between from and until, by time, and the terms that go with
+// them; file is those of a tenant without a policy of its own. It sees what was committed when it was asked, takes no
+// lock, and works together with others of the moment. It is false if there are so many that others would have to wait;
+// see [terms.Store.Standing] and [Store.Bookings].
+func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) ([]booking.Held, booking.Standing, bool, error) {
+	if err := ctx.Err(); err != nil || s.Crowds.knows(r) {
+		return nil, booking.Standing{}, false, err
+	}
+	g, err := s.glanceGroups.Do(span{recipient: r, key: push.RecipientKey(r.Tenant, r.ID), view: quota.View{From: from, Until: until}, most: sharedRows, file: file})
+	return g.held, g.of, err == nil && len(g.held) <= sharedRows, err
+}
+
+// glance is what is seen of a recipient.
+type glance struct {
+	held []booking.Held
+	of   booking.Standing
+}
+
+func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var (
+			inForce terms.Read
+			people  terms.People
+		)
+		seen = make([]glance, len(spans))
+		for i := range spans {
+			sp := &spans[i]
+			known := inForce.Use(&s.terms.Known, sp.recipient.Tenant)
+			seen[i].of.Terms = known.Or(sp.file)
+			if sp.kinds = !seen[i].of.Terms.Plain(); known.Described {
+				people.Add(sp.recipient.Tenant, sp.key)
+			}
+		}
+		pushes := s.db.Layouts.Pushes()
+		reads, certain := tablesOf(spans, pushes), coverAll(pushes, spans)
+		b := &pgx.Batch{}
+		inForce.Queue(b)
+		if len(people.Keys) > 0 {
+			people.Queue(s.terms, b)
+		}
+		if !certain {
+			b.Queue(pg.CompleteSQL, pushes.Names())
+		}
+		for _, r := range reads {
+			r.queue(b, spans)
+		}
+		res := c.SendBatch(ctx, b)
+		rows, _ := res.Query()
+		err := inForce.Collect(rows)
+		if len(people.Keys) > 0 {
+			rows, _ := res.Query()
+			err = cmp.Or(err, people.Collect(rows))
+		}
+		if !certain {
+			if err = cmp.Or(err, res.QueryRow().Scan(&certain)); err == nil && !certain {
+				err = pg.ErrStale
+			}
+		}
+		held := make([][]booking.Held, len(spans))
+		for _, r := range reads {
+			err = cmp.Or(err, r.collect(res, spans, held))
+		}
+		for i := range spans {
+			seen[i].held, seen[i].of.Person = held[i], inForce.Person(spans[i].recipient, &people)
+		}
+		return cmp.Or(res.Close(), err, inForce.Check())
+	})
+	return seen, err
+}
+
+// inOrderSQL reads bookings of one recipient in one table, the first of them by time, as the index has them.
+var inOrderSQL = `
+	SELECT p.id, p.send_at, ` + bookingState(`ANY ($7::smallint[])`) + `{kinds}
+	FROM (
+		SELECT id, send_at, status, tenant_id, recipient_key, recipient, channel, category FROM {pushes} p
+		WHERE p.shard = ANY ($7::smallint[]) AND recipient_key = $1 AND freed = false AND status IN ('scheduled', 'sent') AND send_at > $4 AND send_at < $5
+		ORDER BY send_at LIMIT $6
+	) p
+	WHERE p.tenant_id = $2 AND p.recipient IN ($3, '') -- or erased
+	ORDER BY p.send_at, p.id LIMIT $6`
+
+// Bookings returns the places that a recipient holds strictly between from and until, by time. It sees what was
+// committed when it was asked, and takes no lock. If there are more than most, it returns the first of them, and the
+// time before which they are complete; otherwise that is until. With kinds, it says of what kind each is.
+func (s *Store) Bookings(
+	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool,
+) (held []booking.Held, complete time.Time, err error) {
+	err = s.inOrder(ctx, r, from, until, most, kinds, func() { held = nil }, func(b *booking.Held) { held = append(held, *b) })
+	if complete = until; len(held) > most {
+		complete = held[most].At
+		held = slices.DeleteFunc(held, func(b booking.Held) bool { return !b.At.Before(complete) })
+	}
+	return held, complete, err
+}
+
+// Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a third of the memory.
+func (s *Store) Timeline(
+	ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool,
+) (line quota.Timeline, complete time.Time, err error) {
+	read := 0
+	err = s.inOrder(ctx, r, from, until, booking.MaxRead, kinds, func() { read, line = 0, quota.Timeline{} }, func(b *booking.Held) {
+		if read++; read > booking.MaxRead {
+			complete = b.At
+		}
+		if !without[b.ID] {
+			line = line.Insert(b.Booking)
+		}
+	})
+	if read <= booking.MaxRead {
+		return line, until, err
+	}
+	return line.Before(complete), complete, err
+}
+
+// inOrder hands the first bookings to add, one more than most of them. It begins again after start.
+func (s *Store) inOrder(
+	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool, start func(), add func(*booking.Held),
+) error {
+	return s.db.Read(ctx, r.Tenant, func(ctx context.Context, c pg.Reader) error {
+		start()
+		if err := s.Certain(ctx, c, from, until); err != nil {
+			return err
+		}
+		left, key := most+1, push.RecipientKey(r.Tenant, r.ID)
+		for _, table := range s.db.Layouts.Pushes().Between(from, until) {
+			rows, _ := c.Query(ctx, pg.In(withKinds(inOrderSQL, kinds), "{pushes}", table), key, r.Tenant, r.ID, from, until, left, pg.ShardsOf(key))
+			var b booking.Held
+			columns := []any{&b.ID, &b.At, (*string)(&b.Status)}
+			if kinds {
+				columns = append(columns, &b.Kind.Channel, &b.Kind.Category)
+			}
+			_, err := pgx.ForEachRow(rows, columns, func() error {
+				add(&b)
+				left--
+				return nil
+			})
+			if err != nil || left == 0 {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// coverAll reports whether all partitions are known that spans need.
+func coverAll(p pg.Parts, spans []span) bool {
+	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.Covers(sp.view.From, sp.view.Until) })
+}
+
+// ClockMargin is by how much Postgres' clock may change against ours between two looks at it.
+const ClockMargin = time.Minute

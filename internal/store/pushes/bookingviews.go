@@ -1,0 +1,85 @@
+package pushes
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// shareable reports whether a draft can be decided in a transaction that tenants share: no other transaction has a lock
+// that it needs, and all bookings that it needs were read.
+func (r *BookingRead) shareable(d booking.Draft) bool {
+	r.View(d.Recipient())
+	return !slices.Contains(r.Crowded, d.Recipient()) && (len(r.locked) == 0 ||
+		!slices.Contains(r.locked, push.RecipientKey(d.Push.Tenant, d.Push.Recipient)) &&
+			(d.Push.IdempotencyID == uuid.Nil || !slices.Contains(r.locked, requestLock(d.Push.IdempotencyID))))
+}
+
+// View returns the bookings of a recipient. A failure to read them is kept for close: what is decided afterwards is
+// never written.
+func (r *BookingRead) View(recipient quota.Recipient) *quota.View {
+	i := r.at[recipient]
+	for r.err == nil && r.read <= i {
+		r.err = r.next()
+	}
+	if r.Look != nil && r.err == nil {
+		r.Look(recipient, r.spans[i].view)
+	}
+	return &r.spans[i].view
+}
+
+// Done drops the view of a recipient that no other draft is for.
+func (r *BookingRead) Done(recipient quota.Recipient) {
+	bulkhead.Yield()
+	sp := &r.spans[r.at[recipient]]
+	if sp.uses--; sp.uses == 0 && !sp.keep {
+		sp.view = quota.View{}
+	}
+}
+
+// portion is how many spans from one on are read together. One of which all bookings are read, however many they are,
+// is read alone.
+func (r *BookingRead) portion(from int) int {
+	n := 0
+	for from+n < len(r.spans) && n < portion && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
+		n++
+	}
+	return max(n, 1)
+}
+
+// next reads a portion.
+func (r *BookingRead) next() error {
+	asked := r.asked[0]
+	r.asked = r.asked[1:]
+	spans := r.spans[r.read : r.read+asked.spans]
+	held := make([][]booking.Held, len(spans))
+	for _, read := range asked.reads {
+		if err := read.collect(r.Results, spans, held); err != nil {
+			return err
+		}
+	}
+	for n := range spans {
+		sp := &spans[n]
+		if !sp.known {
+			sp.view.Timeline = quota.NewTimeline(bookingsOf(held[n]))
+		}
+		if sp.most > 0 && len(held[n]) > sp.most {
+			r.Crowded = append(r.Crowded, sp.recipient)
+		}
+	}
+	r.read += len(spans)
+	return nil
+}
+
+// Close ends the exchange with Postgres, and reports what failed.
+func (r *BookingRead) Close() error {
+	if err := r.Results.Close(); r.err == nil {
+		r.err = err
+	}
+	return r.err
+}

@@ -1,0 +1,167 @@
+package pushes
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// cancelSQL cancels a push. A move that is committed meanwhile hides the row in live from the statement, which then changes nothing and
+// is run again. It writes the entry of the audit log itself, so that a cancel stays one exchange.
+var cancelSQL = Ending{
+	Rows:   `WHERE l.shard = ANY ($4::smallint[]) AND l.push_id = $1 AND l.recipient_key = $2 AND l.send_at = $3`,
+	Shards: `$4`, Status: push.Canceled,
+	after: `, recorded AS (
+		INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference)
+		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $9::text, $1::uuid::text, $10::jsonb FROM ended
+	)`,
+}.Sql()
+
+// cancelTries is how often a cancel is run. Each move, or attempt that ends, can cost it one.
+const cancelTries = 20
+
+// Cancel ends a push that still waits, and returns it. A push that is canceled already is returned as well. Any other
+// comes with [push.ErrNotCancelable], or there is none: [push.ErrNotFound].
+func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
+	return s.CancelAt(ctx, tenant, id, time.Time{})
+}
+
+// CancelAt is [Store.Cancel] of a push that must still have a send time; zero: it may have any. One that waits for another time is
+// returned with [push.ErrMoved].
+func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (p push.Push, err error) {
+	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		pushes := s.db.Layouts.Pushes()
+		for range cancelTries {
+			if p, err = s.readPush(ctx, c, tenant, id); err != nil || p.Status != push.Scheduled {
+				return err
+			}
+			if !was.IsZero() && !p.SendAt.Equal(was) {
+				return push.ErrMoved
+			}
+			sql, key := pg.In(cancelSQL, "{pushes}", pushes.At(p.SendAt)), push.RecipientKey(tenant, p.Recipient)
+			d := auditlog.Difference{}
+			d.Show("status", push.Scheduled, push.Canceled)
+			args := append([]any{id, key, p.SendAt, pg.ShardsOf(key)}, append(auditlog.ActorArgs(push.ActorOf(ctx), tenant), string(push.ActPushCancel), d.Text())...)
+			if _, err = c.Exec(ctx, sql, args...); err != nil {
+				return err
+			}
+		}
+		p, err = s.readPush(ctx, c, tenant, id)
+		return err
+	})
+	if err == nil && p.Status != push.Canceled {
+		err = push.ErrNotCancelable
+	}
+	return p, err
+}
+
+// Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it. If
+// not, or if the order only asks, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
+func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
+	var v booking.Decision
+	err := s.db.Change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		r := s.NewBookingRead([]Order{{o, true}}, true, 0)
+		decider, err := r.Start(ctx, s, c, s.db.Locking(false), true)
+		if err != nil {
+			return err
+		}
+		v, err = decider.Move(o)
+		if err := errors.Join(r.Close(), err); err != nil {
+			return err
+		}
+		failpoint.Hit(failpoint.MoveLocked)
+		return writeMove(ctx, c, r, decider.Granted)
+	})
+	return v, err
+}
+
+// movedColumns are those of pushes that a move leaves as they are, in front of the others.
+const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
+	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
+
+const move = `
+	WITH moved AS (
+		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),
+			held_by = '', held_since = NULL, held_until = NULL, moved_at = statement_timestamp()
+		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
+	){told}
+	SELECT`
+
+// moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
+var (
+	moveSQL  = Tells(move, `moved`, scheduled)
+	carrySQL = Tells(`
+	WITH gone AS (
+		DELETE FROM {left} p WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
+	), moved AS (
+		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at, moved_at)
+		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp(), statement_timestamp() FROM gone
+		RETURNING p.id{whole}
+	){told}
+	SELECT`, `moved`, scheduled)
+)
+
+func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []booking.Grant) error {
+	b := &pgx.Batch{}
+	for i := range granted {
+		before, g := &r.existing[0].Push, &granted[i]
+		QueueMove(b, r.Pushes, *before, g)
+		if d := moved(before, &g.Push); len(d) > 0 {
+			auditlog.QueueRecord(b, push.ActorOf(ctx), g.Push.Tenant, push.ActPushMove, g.Push.ID.String(), d)
+		}
+	}
+	return CommitMoves(ctx, c, b, granted)
+}
+
+// moved is what the audit log says of a move.
+func moved(before, p *push.Push) auditlog.Difference {
+	d := auditlog.Difference{}
+	d.Show("send_at", before.SendAt, p.SendAt)
+	d.Show("requested_send_at", before.RequestedSendAt, p.RequestedSendAt)
+	d.Show("expires_at", before.ExpiresAt, p.ExpiresAt)
+	return d
+}
+
+// QueueMove moves a push from where it was. One that is parked, because its campaign is paused, stays so.
+func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant) {
+	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
+	b.Queue(`
+		UPDATE live SET send_at = $3, next_at = CASE WHEN next_at = 'infinity' THEN next_at ELSE $3 END, expires_at = $4, plan = $5, bulk = $6, phase = $6::bool::int,
+			put_off_at = NULL
+		WHERE shard = ANY ($8::smallint[]) AND recipient_key = $2 AND send_at = $7 AND push_id = $1`,
+		g.Push.ID, key, g.Push.SendAt, g.Push.ExpiresAt, g.Push.Gen, g.Push.Bulk, old, pg.ShardsOf(key))
+	table, to := pushes.At(old), pushes.At(g.Push.SendAt)
+	sql := pg.In(moveSQL, "{pushes}", table)
+	switch {
+	case table != to:
+		sql = strings.ReplaceAll(pg.In(carrySQL, "{pushes}", to), "{left}", table)
+	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
+		sql = pg.In(quiet(move), "{pushes}", table)
+	}
+	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key))
+	queueMoved(b, &g.Push, old, g.Push.SendAt)
+}
+
+// CommitMoves commits the moves that were queued.
+func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Grant) error {
+	if len(granted) > 0 {
+		(*HeldCrowds)(nil).QueueChanged(b, granted)
+		QueueNearLimits(b, granted)
+	}
+	b.Queue(`commit`)
+	res := c.SendBatch(ctx, b)
+	failpoint.Hit(failpoint.MoveCommitting)
+	return res.Close()
+}

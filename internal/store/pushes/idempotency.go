@@ -1,0 +1,105 @@
+package pushes
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// KeyTime is for how long it is known what a request with an Idempotency-Key has made. Then the key is free again.
+const KeyTime = 30 * 24 * time.Hour
+
+// keyedSQL reads what keys have made.
+const keyedSQL = `
+	SELECT idempotency_id, member, hash, tenant_id, push_id
+	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
+
+// keyedTablesSQL is keyedSQL for the tables that hold the keys known now.
+func keyedTablesSQL(l *pg.Layouts) string {
+	since, until := l.Now()
+	return pg.In(keyedSQL, "{idempotency}", l.Keys().All(since.Add(-KeyTime-pg.ClockGap), until.Add(pg.ClockGap))...)
+}
+
+func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
+	return k, row.Scan(&k.Key, &k.Member, &k.Hash, &k.Tenant, &k.ID)
+}
+
+// insertKeyedSQL stores what keys have made.
+const insertKeyedSQL = `
+	INSERT INTO idempotency (idempotency_id, member, push_id, tenant_id, hash, send_at, created_at)
+	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[], $7::timestamptz[])`
+
+// queueKeyed stores what the keys of granted pushes have made, if any has one.
+func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
+	var (
+		keys, members, ids, tenants []uuid.UUID
+		hashes                      [][]byte
+		sendAt, created             []time.Time
+	)
+	for i := range granted {
+		p := &granted[i].Push
+		if p.IdempotencyID == uuid.Nil {
+			continue
+		}
+		keys, members, ids, tenants = append(keys, p.IdempotencyID), append(members, p.RequestMember), append(ids, p.ID), append(tenants, p.Tenant)
+		hashes, sendAt, created = append(hashes, p.IdempotencyHash), append(sendAt, p.SendAt), append(created, p.CreatedAt)
+	}
+	if len(keys) > 0 {
+		b.Queue(insertKeyedSQL, keys, members, ids, tenants, hashes, sendAt, created)
+	}
+}
+
+// Keyed returns what the Idempotency-Key with this id has made.
+func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking.Keyed, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		b := &pgx.Batch{}
+		b.Queue(keyedTablesSQL(&s.db.Layouts), []uuid.UUID{key})
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
+		rows, _ := res.Query()
+		all, err = pgx.CollectRows(rows, collectKeyed)
+		return err
+	})
+	return all, err
+}
+
+// readReplayed reads the pushes that decisions about drafts replay: the same request had the same recipient. The key of one that is not there any more outlives it.
+func (s *Store) readReplayed(ctx context.Context, drafts []booking.Draft, decisions []booking.Decision) error {
+	var (
+		tenant uuid.UUID
+		ids    []Sought
+	)
+	for i, v := range decisions {
+		if v.Outcome == booking.Replayed {
+			tenant, ids = v.Push.Tenant, append(ids, SoughtOf(v.Push.ID, keyOf(drafts[i])))
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	found := make(map[uuid.UUID]push.Push, len(ids))
+	err := s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		pushes, err := s.ReadPushes(ctx, c, ids)
+		for _, p := range pushes {
+			found[p.ID] = p.Push
+		}
+		return err
+	})
+	for i := range decisions {
+		if v := &decisions[i]; v.Outcome == booking.Replayed {
+			if p, ok := found[v.Push.ID]; ok && !erased(p) {
+				v.Push = p
+			} else {
+				v.Outcome = booking.Gone
+			}
+		}
+	}
+	return err
+}

@@ -1,0 +1,227 @@
+package pushes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
+// fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
+func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {
+	from, until := f.From, f.Until
+	if after.SendAt.After(from) {
+		from = after.SendAt
+	}
+	if until.IsZero() {
+		until = booking.EndOfTime
+	}
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		if err := s.Certain(ctx, c, from, until); err != nil {
+			return err
+		}
+		page = push.Page{}
+		scanned, bytes := 0, 0
+		for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(from, until), pg.TablesAtOnce) {
+			left := limit - len(page.Pushes)
+			part, n, err := readList(ctx, c, f, tenant, after, max(left, 1), max(pg.MaxScanned-scanned, limit+1), tables)
+			if err != nil {
+				return err
+			}
+			if left == 0 && len(part.Pushes) > 0 { // the page ends with its tables, and is not the last one
+				page.Next = new(positionOf(page.Pushes[limit-1]))
+				return nil
+			}
+			page.Pushes, page.Next = append(page.Pushes, part.Pushes...), part.Next
+			bytes += sizeOf(part.Pushes)
+			scanned += n
+			if n := len(page.Pushes); page.Next == nil && bytes >= pg.MaxPageBytes {
+				page.Next = new(positionOf(page.Pushes[n-1]))
+			}
+			if page.Next != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	return page, err
+}
+
+// sizeOf is how many bytes of a page pushes take.
+func sizeOf(pushes []push.Push) (n int) {
+	for _, p := range pushes {
+		n += len(p.Message) + len(p.Rendering) + len(p.Metadata) + 500
+	}
+	return n
+}
+
+// readList reads the page in some tables. It looks at few pushes first, and at more, up to most, until it is known whether more than a
+// page of them fit the filter.
+func readList(
+	ctx context.Context, c pg.Reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string,
+) (page push.Page, scanned int, err error) {
+	for _, looks := range []int{2 * limit, 10 * limit, most} {
+		looks = min(looks, most)
+		var last push.Position
+		q := ListQuery(f, tenant, after, limit, looks, tables)
+		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		var seen pg.Sight
+		page.Pushes, page.Next, seen, err = pg.CollectPage(rows, q, &last, []any{&last.SendAt, &last.ID}, positionOf, ScanPush)
+		scanned = seen.Scanned
+		if err != nil || scanned < looks || seen.Fitting > len(page.Pushes) || looks == most {
+			break
+		}
+	}
+	return page, scanned, err
+}
+
+// Certain fails if there may be tables between two times that are not known.
+func (s *Store) Certain(ctx context.Context, c pg.Reader, from, until time.Time) error {
+	pushes := s.db.Layouts.Pushes()
+	if pushes.Covers(from, until) {
+		return nil
+	}
+	rows, _ := c.Query(ctx, pg.CompleteSQL, pushes.Names())
+	complete, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[bool])
+	if err == nil && !complete {
+		err = pg.ErrStale
+	}
+	return err
+}
+
+func positionOf(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
+
+// listed is where a list finds pushes p in its order, and how their send times and ids are written there.
+type listed struct{ source, fits, position, at, id string }
+
+var (
+	inPushes = listed{`{pushes} p`, `p.recipient <> ''`, `p.send_at, p.id`, `%s`, `%s`} // without what was erased
+	// The index of live has both in another form than its primary key.
+	inLive = listed{
+		`(SELECT *, push_id AS id, send_at AT TIME ZONE 'UTC' AS utc, uuid_send(push_id) AS bytes FROM live) p`, `true`,
+		`p.utc, p.bytes`, `%s::timestamptz AT TIME ZONE 'UTC'`, `uuid_send(%s::uuid)`,
+	}
+)
+
+// Freed is a condition on pushes p that gave their places back. It is written as the index pushes_freed has it.
+const Freed = `p.freed::int = 1`
+
+// ListQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
+// in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
+// ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled.
+func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pg.PageQuery {
+	table := pg.In("{pushes}", "{pushes}", tables...)
+	q := pg.PageQuery{
+		Limit: limit, Columns: heldColumns, Position: "p.send_at, p.id", Order: "p.send_at, p.id", Backward: "p.send_at DESC, p.id DESC",
+		Size: `octet_length(p.message::text) + coalesce(octet_length(p.rendering::text), 0) + coalesce(octet_length(p.metadata::text), 0) + 500`,
+	}
+	arg := func(value any) string {
+		q.Args = append(q.Args, value)
+		return fmt.Sprintf("$%d", len(q.Args))
+	}
+	shard, itsShard, key := "p.shard", "", push.RecipientKey(tenant, f.Recipient)
+	if f.Recipient != "" { // all is in one shard
+		shard = `ANY (` + arg(pg.ShardsOf(key)) + `::smallint[])`
+		itsShard = shard
+	}
+	q.Join = itsAttempt(shard) + itsPause
+	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
+	from, until := f.From, f.Until
+	if begin, end, some := pg.WeeksOfPushes.Span(tables); open && some { // live is one table for all weeks
+		if begin.After(from) {
+			from = begin
+		}
+		if until.IsZero() || end.Before(until) {
+			until = end
+		}
+	}
+	if from.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
+		after = push.Position{SendAt: from} // no id is as low as the zero one
+	}
+	l := inPushes
+	if open {
+		l = inLive
+	}
+	bounds := []string{`p.tenant_id = ` + arg(tenant), fmt.Sprintf(`(`+l.position+`) > (`+l.at+`, `+l.id+`)`, arg(after.SendAt), arg(after.ID))}
+	if !until.IsZero() {
+		first, _, _ := strings.Cut(l.position, ",")
+		bounds = append(bounds, fmt.Sprintf(first+` < `+l.at, arg(until)))
+	}
+	if f.Recipient == "" && (f.Status == push.Failed || f.Status == push.Expired || f.Status == push.Canceled) {
+		bounds = append(bounds, Freed)
+	}
+	fits := []string{l.fits}
+	if f.Channel != "" {
+		fits = append(fits, `p.channel = `+arg(f.Channel))
+	}
+	if f.Campaign != uuid.Nil {
+		fits = append(fits, `p.campaign_id = `+arg(f.Campaign))
+	}
+	switch {
+	case open && f.Category != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, itsPush("p", tables, ""), arg(f.Category)))
+	case f.Category != "":
+		fits = append(fits, `p.category = `+arg(f.Category))
+	}
+	switch {
+	case open && f.Reason != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, itsPush("p", tables, ""), arg(f.Reason)))
+	case f.Reason != "":
+		fits = append(fits, `p.last_error = `+arg(f.Reason))
+	}
+	switch {
+	case f.Status == "":
+	case open && f.Status == push.Sending:
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables, "")))
+	case open:
+		fits = append(fits, `p.token IS NULL`)
+	case f.Status == push.Sending:
+		fits = append(fits, underWay(shard))
+	case f.Status == push.Scheduled:
+		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay(shard))
+	default:
+		fits = append(fits, `p.status = `+arg(string(f.Status)))
+	}
+	if q.Scan = limit + 1; len(fits) > 1 {
+		q.Scan = min(most, pg.MaxScanned)
+	}
+	columns := "p.*" // all that is looked at is on the page
+	if open || len(fits) > 1 {
+		columns, q.Item = "p.id, p.send_at", itsPush("s", tables, itsShard)
+	}
+	found := fmt.Sprintf(`SELECT %s, %s AS fits FROM %s WHERE %s`, columns, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
+	if f.Recipient != "" {
+		found = fmt.Sprintf(`SELECT p.* FROM (VALUES (false), (true)) AS f (freed) CROSS JOIN LATERAL (
+			%s AND %s = %s AND p.recipient_key = %s AND p.recipient = %s AND p.freed = f.freed ORDER BY p.send_at, p.id LIMIT %d) p`,
+			found, "p.shard", shard, arg(key), arg(f.Recipient), q.Scan)
+	}
+	q.Scanned = fmt.Sprintf(`%s ORDER BY %s LIMIT %d`, found, l.position, q.Scan)
+	return q
+}
+
+// itsPush selects the push that has the id and the send time of a row, and a shard that equals an expression; none: it is not known. Of
+// several tables, only that of the time is looked into: each look costs a way down an index that grows with the table.
+func itsPush(row string, tables []string, shard string) string {
+	var each []string
+	for i, table := range tables {
+		one := fmt.Sprintf(`SELECT * FROM %[2]s w WHERE w.id = %[1]s.id AND w.send_at = %[1]s.send_at`, row, table)
+		if begin, end, some := pg.WeeksOfPushes.Span(tables[i : i+1]); some {
+			one += fmt.Sprintf(` AND %[1]s.send_at >= '%[2]s' AND %[1]s.send_at < '%[3]s'`, row, begin.Format(time.RFC3339), end.Format(time.RFC3339))
+		}
+		if shard != "" {
+			one += ` AND w.shard = ` + shard
+		}
+		each = append(each, one)
+	}
+	return strings.Join(each, " UNION ALL ")
+}

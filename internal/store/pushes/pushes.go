@@ -1,0 +1,240 @@
+package pushes
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// PushColumns are what scanPush reads, in its order, of a push p and its row l in live. What an attempt that is under way
+// changes stands there alone: pushes says scheduled until the attempt has ended.
+const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
+	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
+	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
+	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
+
+// heldColumns are pushColumns of a push that is shown: one that waits because its campaign is paused says so. They need [itsPause].
+var heldColumns = strings.Replace(PushColumns, `p.held_by, p.held_since, p.held_until`,
+	`CASE WHEN pause.since IS NULL THEN p.held_by ELSE '`+push.PausedCampaign+`' END, coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until END`, 1)
+
+// itsPause joins a push that is due with the pause of its campaign. There is none if it is not held by it.
+const itsPause = ` LEFT JOIN LATERAL (
+		SELECT greatest(c.paused_at, p.next_at) AS since FROM campaigns c
+		WHERE p.status = 'scheduled' AND p.next_at <= statement_timestamp() AND c.id = p.campaign_id AND c.status IN ('pausing', 'paused')
+		OFFSET 0 -- keeps the first conditions where they cost nothing
+	) pause ON true`
+
+// itsLive joins a push with its row in live. There is none if the push has ended.
+// Its shard equals an expression.
+func itsLive(shard string) string {
+	return `LEFT JOIN live l ON l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
+}
+
+// itsAttempt is itsLive for a push that is only shown: it looks for the row where an attempt may be under way, and not where the push
+// has ended or its time has not come. Each look is at a page of its own, which Postgres may have to read. While no attempt is under
+// way, pushes has all that live has.
+func itsAttempt(shard string) string {
+	return `LEFT JOIN LATERAL (
+		SELECT token, attempts, started_at FROM live l
+		WHERE p.status = 'scheduled' AND p.send_at <= statement_timestamp()
+			AND l.shard = ` + shard + ` AND l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id
+		OFFSET 0 -- keeps the first conditions where they cost nothing
+	) l ON true`
+}
+
+// underWay says of a push p that an attempt is.
+func underWay(shard string) string {
+	return `EXISTS (
+	SELECT FROM live l WHERE l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at
+		AND l.push_id = p.id AND l.token IS NOT NULL)`
+}
+
+// ScanPush reads one row of [PushColumns], and what follows them into more.
+func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
+	var (
+		p   push.Push
+		ttl int64
+	)
+	err := row.Scan(append([]any{
+		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
+		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
+		&p.PossiblyDelivered, &p.Held.By, (*zeronull.Timestamptz)(&p.Held.Since), (*zeronull.Timestamptz)(&p.Held.Until), (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
+		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
+	}, more...)...)
+	p.TTL = time.Duration(ttl) * time.Millisecond
+	return p, err
+}
+
+// Push returns a tenant's push with its sends, or [push.ErrNotFound].
+func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		p, err = s.readPush(ctx, c, tenant, id)
+		return err
+	})
+	return p, err
+}
+
+// byIDSQL reads pushes of some shards, of one tenant or of all, when the first attempt of each began, and what else there is of retries.
+var byIDSQL = `SELECT ` + heldColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
+	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + itsPause + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
+		AND ($3::uuid IS NULL OR p.tenant_id = $3)`
+
+// attempted is a push with the time at which its first attempt began, or the time before that at which it was made.
+type attempted struct {
+	push.Push
+	Since time.Time
+}
+
+// Sought is the id of a push that is looked for, with its shard.
+type Sought struct {
+	id    uuid.UUID
+	shard int16
+}
+
+// SoughtOf looks for a push of a recipient.
+func SoughtOf(id uuid.UUID, recipientKey int64) Sought {
+	return Sought{id, int16(push.Shard(recipientKey))}
+}
+
+// Place is a table in which pushes are looked for by their ids and shards.
+type Place struct {
+	Table  string
+	IDs    []uuid.UUID
+	Shards []int16
+}
+
+// placeOf is the place of some pushes in a table.
+func placeOf(table string, of []Sought) Place {
+	p := Place{Table: table}
+	for _, one := range of {
+		p.IDs, p.Shards = append(p.IDs, one.id), append(p.Shards, one.shard)
+	}
+	slices.Sort(p.Shards)
+	p.Shards = slices.Compact(p.Shards)
+	return p
+}
+
+// FindPushes asks for pushes place by place: first in the week that the id names, for which its push was booked; then in all weeks. Few
+// callers look through all weeks at a time: that takes a lock of each.
+func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) (found []uuid.UUID, err error)) error {
+	pushes := s.db.Layouts.Pushes()
+	hinted := map[string][]Sought{}
+	for _, one := range all {
+		week := push.WeekOf(one.id)
+		for _, table := range pushes.Between(week, week) {
+			hinted[table] = append(hinted[table], one)
+		}
+	}
+	var places []Place
+	for table, some := range hinted {
+		places = append(places, placeOf(table, some))
+	}
+	found, err := ask(places)
+	if err != nil {
+		return err
+	}
+	left := slices.DeleteFunc(slices.Clone(all), func(one Sought) bool { return slices.Contains(found, one.id) })
+	if len(left) == 0 {
+		return nil
+	}
+	if err := s.db.Walks.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer s.db.Walks.Release(1)
+	_, err = ask([]Place{placeOf(pushes.Parent, left)})
+	return err
+}
+
+// ReadPushes reads those of the pushes that are there.
+func (s *Store) ReadPushes(ctx context.Context, c pg.Batcher, all []Sought) (pushes []attempted, err error) {
+	return s.readPushesOf(ctx, c, uuid.Nil, all)
+}
+
+// readPushesOf reads those of the pushes that a tenant has; Nil: any has them. Another tenant's push is looked for as long as one that
+// there is not: how long an answer takes must not tell them apart.
+func (s *Store) readPushesOf(ctx context.Context, c pg.Batcher, tenant uuid.UUID, all []Sought) (pushes []attempted, err error) {
+	err = s.FindPushes(ctx, all, func(places []Place) (found []uuid.UUID, err error) {
+		b := &pgx.Batch{}
+		for _, p := range places {
+			b.Queue(pg.In(byIDSQL, "{pushes}", p.Table), p.IDs, p.Shards, zeronull.UUID(tenant))
+		}
+		read, err := collectPushes(ctx, c, b)
+		for _, p := range read {
+			found = append(found, p.ID)
+		}
+		pushes = append(pushes, read...)
+		return found, err
+	})
+	return pushes, err
+}
+
+func collectPushes(ctx context.Context, c pg.Batcher, b *pgx.Batch) (pushes []attempted, err error) {
+	res := c.SendBatch(ctx, b)
+	defer res.Close()
+	for range b.Len() {
+		rows, _ := res.Query()
+		pushes, err = pgx.AppendRows(pushes, rows, func(row pgx.CollectableRow) (p attempted, err error) {
+			var first, latest zeronull.UUID
+			p.Push, err = ScanPush(row, &p.Since, &first, &latest)
+			p.Retry.First, p.Retry.Latest = uuid.UUID(first), uuid.UUID(latest)
+			return p, err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return pushes, nil
+}
+
+// sendsSQL reads the attempts of a push that have ended.
+const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM {sends} s
+	WHERE s.shard = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
+
+func (s *Store) readPush(ctx context.Context, c pg.Batcher, tenant, id uuid.UUID) (push.Push, error) {
+	found, err := s.readPushesOf(ctx, c, tenant, []Sought{{id, int16(push.ShardOf(id))}})
+	if err != nil {
+		return push.Push{}, err
+	}
+	if len(found) == 0 || erased(found[0].Push) {
+		return push.Push{}, push.ErrNotFound
+	}
+	p, ended := found[0], found[0].Attempts
+	p.Sends = []push.Send{}
+	if p.Status == push.Sending {
+		ended--
+	}
+	if tables := s.db.Layouts.Sends().All(p.Since, p.UpdatedAt); ended > 0 {
+		b := &pgx.Batch{}
+		b.Queue(pg.In(sendsSQL, "{sends}", tables...), id, pg.ShardsOf(push.RecipientKey(tenant, p.Recipient)))
+		res := c.SendBatch(ctx, b)
+		defer res.Close()
+		rows, _ := res.Query()
+		if p.Sends, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Send]); err != nil {
+			return push.Push{}, err
+		}
+	}
+	if n := len(p.Sends); p.Status == push.Sending && (n == 0 || p.Sends[n-1].Attempt < p.Attempts) {
+		p.Sends = append(p.Sends, push.Send{Attempt: p.Attempts, StartedAt: p.UpdatedAt})
+	}
+	return p.Push, nil
+}
+
+// ErasedReason is in the place of errors, which may quote an address.
+const ErasedReason = `'erased'`
+
+// UnlessErased keeps a text of an attempt from the row of an erased recipient.
+func UnlessErased(text, recipient string) string {
+	return `CASE WHEN ` + recipient + ` = '' AND ` + text + ` <> '' THEN ` + ErasedReason + ` ELSE ` + text + ` END`
+}
+
+// erased reports whether a push is of a recipient who was erased.
+func erased(p push.Push) bool { return p.ID != uuid.Nil && p.Recipient == "" }

@@ -1,0 +1,176 @@
+package pushes
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Every transaction that books, moves or ends pushes writes down how many, in rows of stat_deltas, which no other transaction waits for.
+// What ends is counted by the statement that ends it (see [Tells]); what is booked or moved is counted here.
+
+// endedColumns are what a statement that ends pushes p returns to be counted.
+const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category,
+	` + CountedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
+
+// CountedCampaign is the campaign for which a push counts. A retry counts for none: what has become of its recipient in the campaign is
+// what became of the first push.
+const CountedCampaign = `CASE WHEN retry_of IS NULL THEN campaign_id END`
+
+// LateBucket is the bucket of an interval in a [push.Lateness]: the first whose upper bound is not less.
+func LateBucket(interval string) string {
+	ms := `1000 * date_part('epoch', ` + interval + `)`
+	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
+}
+
+// CountEnded counts the pushes of a common table expression that have ended. handed is when the provider had those that were sent.
+func CountEnded(source, handed string) string {
+	return `, counted AS (
+		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
+		SELECT of_tenant, min(of_key & 255), of_status, ` + pg.HourOf(`of_end`) + `, ` + pg.HourOf(`of_send_at`) + `, of_channel, of_category, of_campaign, count(*),
+			array_agg(` + LateBucket(`(`+handed+`) - of_send_at`) + `) FILTER (WHERE of_status = 'sent')
+		FROM ` + source + ` WHERE of_status <> 'scheduled'
+		GROUP BY 1, 3, 4, 5, 6, 7, 8
+	)`
+}
+
+// What a stat delta counts, beside the states of pushes that have ended.
+const (
+	DeltaAccepted = "accepted"
+	DeltaMoved    = "moved"
+	DeltaRefused  = "refused"
+	DeltaRule     = "rule"
+)
+
+// statDelta is of which pushes a row of stat_deltas is.
+type statDelta struct {
+	tenant            uuid.UUID
+	shard             int16 // of one of them
+	what              string
+	hour, sendHour    int64 // Unix; sendHour 0: there is none
+	channel, category string
+	campaign          uuid.UUID
+	rule              string
+}
+
+// deltaCount is how many pushes there are of a stat delta.
+type deltaCount struct{ n, deferred int32 }
+
+// deltaSQL adds stat deltas.
+const deltaSQL = `
+	INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
+	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[])`
+
+// queueDeltas adds stat deltas.
+func queueDeltas(b *pgx.Batch, all map[statDelta]deltaCount) {
+	if len(all) > 0 {
+		b.Queue(deltaSQL, deltaArgs(all)...)
+	}
+}
+
+func deltaArgs(all map[statDelta]deltaCount) []any {
+	n := len(all)
+	var (
+		tenants                            = make([]uuid.UUID, 0, n)
+		campaigns                          = make([]zeronull.UUID, 0, n)
+		shards                             = make([]int16, 0, n)
+		whats, channels, categories, rules = make([]string, 0, n), make([]string, 0, n), make([]string, 0, n), make([]string, 0, n)
+		hours                              = make([]time.Time, 0, n)
+		sendHours                          = make([]zeronull.Timestamptz, 0, n)
+		counts, deferred                   = make([]int32, 0, n), make([]int32, 0, n)
+	)
+	for of, c := range all {
+		var sendHour time.Time
+		if of.sendHour != 0 {
+			sendHour = time.Unix(of.sendHour, 0).UTC()
+		}
+		tenants, shards, whats = append(tenants, of.tenant), append(shards, of.shard), append(whats, of.what)
+		hours, sendHours = append(hours, time.Unix(of.hour, 0).UTC()), append(sendHours, zeronull.Timestamptz(sendHour))
+		channels, categories, campaigns = append(channels, of.channel), append(categories, of.category), append(campaigns, zeronull.UUID(of.campaign))
+		rules, counts, deferred = append(rules, of.rule), append(counts, c.n), append(deferred, c.deferred)
+	}
+	return []any{tenants, shards, whats, hours, sendHours, channels, categories, campaigns, rules, counts, deferred}
+}
+
+// unixHour is when the hour of a time began.
+func unixHour(at time.Time) int64 {
+	s := at.Unix()
+	return s - ((s%3600)+3600)%3600
+}
+
+// deltaOf is the delta that counts a push.
+func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
+	of := statDelta{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category}
+	if p.Retry.Of == uuid.Nil {
+		of.campaign = p.Campaign
+	}
+	return of
+}
+
+// queueAccepted counts pushes that are booked.
+func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
+	all := make(map[statDelta]deltaCount, 4)
+	shard := int16(0)
+	for i := range granted {
+		p := &granted[i].Push
+		if i == 0 {
+			shard = int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
+		}
+		of := deltaOf(p, DeltaAccepted, p.CreatedAt, p.SendAt)
+		of.shard = shard
+		c := all[of]
+		if c.n++; p.SendAt.After(p.RequestedSendAt) {
+			c.deferred++
+		}
+		all[of] = c
+	}
+	queueDeltas(b, all)
+}
+
+// queueMoved counts a push that moves from one time to another.
+func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
+	if unixHour(from) == unixHour(to) {
+		return
+	}
+	shard := int16(push.Shard(push.RecipientKey(p.Tenant, p.Recipient)))
+	left, came := deltaOf(p, DeltaMoved, from, from), deltaOf(p, DeltaMoved, to, to)
+	left.shard, came.shard = shard, shard
+	queueDeltas(b, map[statDelta]deltaCount{left: {n: -1}, came: {n: 1}})
+}
+
+// QueueRefused counts pushes that are refused, in the transaction that decides so. Each rule that has refused has a count of its own
+// beside that of all.
+func QueueRefused(b *pgx.Batch, counts []push.RefusedCount) {
+	all := make(map[statDelta]deltaCount, len(counts))
+	for _, one := range counts {
+		of := statDelta{
+			tenant: one.Tenant, what: DeltaRefused, hour: unixHour(one.Hour), channel: one.Channel, category: one.Category, campaign: one.Campaign, rule: one.Rule,
+		}
+		if one.Rule != "" {
+			of.what = DeltaRule
+		}
+		all[of] = deltaCount{n: all[of].n + int32(one.Pushes)}
+	}
+	queueDeltas(b, all)
+}
+
+// AddRefused counts pushes that were refused. If it fails, it may have.
+func (s *Store) AddRefused(ctx context.Context, counts []push.RefusedCount) error {
+	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+	defer cancel()
+	return pg.Classify(pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
+		b := &pgx.Batch{}
+		QueueRefused(b, counts)
+		return c.SendBatch(ctx, b).Close()
+	}))
+}

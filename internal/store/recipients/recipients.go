@@ -1,0 +1,268 @@
+package recipients
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
+const describedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`
+
+// describeSQL stores descriptions. What is null of one is left as it was.
+const describeSQL = `
+	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
+	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
+		coalesce(n.opt_out_all, old.opt_out_all, false),
+		CASE WHEN n.channels IS NULL THEN coalesce(old.opt_out_channels, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.channels::jsonb)) END,
+		CASE WHEN n.categories IS NULL THEN coalesce(old.opt_out_categories, '{}') ELSE ARRAY(SELECT jsonb_array_elements_text(n.categories::jsonb)) END,
+		coalesce(n.limits::json, old.limits, '{}'), coalesce(n.attributes::jsonb, old.attributes, '{}')
+	FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::text[], $9::text[], $10::text[])
+		AS n (recipient_key, recipient, time_zone, addresses, opt_out_all, channels, categories, limits, attributes)
+	LEFT JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($11::smallint[]) AND shard = (n.recipient_key & 255)::smallint AND recipient_key = n.recipient_key
+		OFFSET 0 -- keeps the next line from choosing another index
+	) old ON old.tenant_id = $1 AND old.recipient = n.recipient
+	ON CONFLICT (shard, recipient_key, tenant_id, recipient) DO UPDATE SET
+		time_zone = EXCLUDED.time_zone, addresses = EXCLUDED.addresses, opt_out_all = EXCLUDED.opt_out_all, opt_out_channels = EXCLUDED.opt_out_channels,
+		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
+	RETURNING recipient, attributes, created_at, updated_at, xmax = 0`
+
+// Describe stores what a tenant says of some recipients, each of whom it names once. Of what waits for them it cancels, in the
+// same transaction and under their locks, what they do not want. The answers come in the same order.
+func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error) {
+	described := make([]booking.Described, len(all))
+	some := func(order []int) error {
+		these := make([]booking.Description, len(order))
+		for n, i := range order {
+			these[n] = all[i]
+		}
+		for first, more := true, true; more; first = false {
+			var (
+				done []booking.Described
+				err  error
+			)
+			if done, more, err = s.describe(ctx, tenant, these); err != nil {
+				return err
+			}
+			for n, i := range order {
+				if first {
+					described[i] = done[n]
+				} else {
+					described[i].Add(done[n].Canceled)
+				}
+			}
+		}
+		return nil
+	}
+	if !s.db.ByShard() || len(all) == 1 {
+		order := make([]int, len(all))
+		for i := range order {
+			order[i] = i
+		}
+		return described, some(order)
+	}
+	var parts errgroup.Group
+	parts.SetLimit(pushes.OwnTenantTurns)
+	for part := range pg.ByLane(all, s.db.Cfg.Lanes, func(d booking.Description) int64 { return push.RecipientKey(tenant, d.Recipient) }) {
+		parts.Go(func() error { return some(part) })
+	}
+	return described, parts.Wait()
+}
+
+// describe is Describe in one transaction. It reports whether there are more to be canceled than one can bear: then it is to be
+// called again. Until then none of them is sent, since claims look at the opt-outs.
+func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) (described []booking.Described, more bool, err error) {
+	keys := make([]int64, len(all))
+	at := make(map[string]int, len(all))
+	for i, d := range all {
+		keys[i], at[d.Recipient] = push.RecipientKey(tenant, d.Recipient), i
+	}
+	locks := slices.Compact(slices.Sorted(slices.Values(keys)))
+	var tried []booking.Described // by the run before, up to its commit
+	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		var now time.Time
+		b := &pgx.Batch{}
+		b.Queue(`begin isolation level read committed`)
+		s.db.Locking(false).Queue(b, locks)
+		if tried != nil {
+			if done, err := describedBefore(ctx, c, b, tenant, keys, tried); done || err != nil {
+				return err
+			}
+			b = &pgx.Batch{}
+		}
+		described, tried = make([]booking.Described, len(all)), nil
+		var old booking.Description // of the only one that the audit log tells of
+		if all[0].Log {
+			s.queueDescription(b, quota.Recipient{Tenant: tenant, ID: all[0].Recipient}, &old)
+		}
+		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
+		b.Queue(describedSQL, tenant)
+		b.Queue(s.db.Joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(all)...), pg.ShardsOf(keys...))...).Query(func(rows pgx.Rows) error {
+			var (
+				d       booking.Described
+				created bool
+			)
+			_, err := pgx.ForEachRow(rows, []any{&d.Recipient, (*[]byte)(&d.Attributes), &d.CreatedAt, &d.UpdatedAt, &created}, func() error {
+				i := at[d.Recipient]
+				described[i] = booking.Described{Description: all[i], Created: created}
+				described[i].Attributes, described[i].CreatedAt, described[i].UpdatedAt = bytes.Clone(d.Attributes), d.CreatedAt, d.UpdatedAt
+				return nil
+			})
+			return err
+		})
+		var (
+			picky   []int64 // who does not want everything
+			waiting []pushes.LiveRow
+			limited []int64 // with limits or a time zone that may have changed
+			putOff  []pushes.LiveRow
+		)
+		for i, d := range all {
+			if d.OptOuts.Any() {
+				picky = append(picky, keys[i])
+			}
+			if !d.Keep.Has(booking.Limits) || !d.Keep.Has(booking.TimeZone) {
+				limited = append(limited, keys[i])
+			}
+		}
+		if len(picky) > 0 {
+			s.pushes.QueueWaiting(b, tenant, picky, &waiting)
+		}
+		if len(limited) > 0 {
+			s.attempts.QueuePutOff(b, tenant, limited, &putOff)
+		}
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		more, err = s.pushes.CancelSome(ctx, c, attempts.UnwantedSQL, waiting, func(p pushes.Waits) bool {
+			i, ok := at[p.Recipient]
+			return ok && all[i].OptOuts.Of(p.Kind).Any()
+		}, func(recipient string, l pushes.LiveRow) { described[at[recipient]].Cancel(l.SendAt) })
+		if err != nil {
+			return err
+		}
+		tried = described
+		b = &pgx.Batch{}
+		s.attempts.QueueRecheck(b, putOff, func(key int64) { described[slices.Index(keys, key)].Rechecked++ })
+		if d := descriptionChanged(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
+			d.Show("canceled", 0, described[0].Pushes)
+			auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
+		}
+		b.Queue(`commit`)
+		return c.SendBatch(ctx, b).Close()
+	})
+	return described, more, err
+}
+
+// descriptionChanged is what the audit log says of a change. Of addresses and attributes, it says only which have changed.
+func descriptionChanged(old, is *booking.Description) auditlog.Difference {
+	d := auditlog.Difference{}
+	d.Show("time_zone", old.TimeZone, is.TimeZone)
+	d.HideMembers("addresses", auditlog.TextOf(old.Addresses), auditlog.TextOf(is.Addresses))
+	d.Show("opt_outs.all", old.OptOuts.All, is.OptOuts.All)
+	d.Show("opt_outs.channels", old.OptOuts.Channels, is.OptOuts.Channels)
+	d.Show("opt_outs.categories", old.OptOuts.Categories, is.OptOuts.Categories)
+	d.Show("limits", old.Limits, is.Limits)
+	d.HideMembers("attributes", old.Attributes, is.Attributes)
+	return d
+}
+
+// describedBefore runs a batch that takes the locks of recipients, and reports whether what was tried was committed after all; then
+// it ends the transaction. If others have described all of them since, it takes that for a no.
+func describedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant uuid.UUID, keys []int64, tried []booking.Described) (done bool, err error) {
+	at := make(map[string]time.Time, len(tried))
+	for i := range tried {
+		at[tried[i].Recipient] = tried[i].UpdatedAt
+	}
+	b.Queue(`SELECT recipient, updated_at FROM recipients WHERE shard = ANY ($3::smallint[]) AND recipient_key = ANY ($1::bigint[]) AND tenant_id = $2`,
+		keys, tenant, pg.ShardsOf(keys...)).Query(func(rows pgx.Rows) error {
+		var (
+			recipient string
+			updated   time.Time
+		)
+		_, err := pgx.ForEachRow(rows, []any{&recipient, &updated}, func() error {
+			tried, ok := at[recipient]
+			done = done || ok && tried.Equal(updated)
+			return nil
+		})
+		return err
+	})
+	if err = c.SendBatch(ctx, b).Close(); err == nil && done {
+		_, err = c.Exec(ctx, `commit`)
+	}
+	return done, err
+}
+
+// describeArgs turns descriptions into one array per column, behind their keys.
+func describeArgs(all []booking.Description) []any {
+	n := len(all)
+	var (
+		ids, everything                                            = make([]string, n), make([]*bool, n)
+		zones, addresses, channels, categories, limits, attributes = make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n), make([]*string, n)
+	)
+	for i, d := range all {
+		ids[i] = d.Recipient
+		if !d.Keep.Has(booking.TimeZone) {
+			zones[i] = &d.TimeZone
+		}
+		if !d.Keep.Has(booking.Addresses) {
+			addresses[i] = asJSON(d.Addresses, `{}`)
+		}
+		if !d.Keep.Has(booking.OptOutAll) {
+			everything[i] = &d.OptOuts.All
+		}
+		if !d.Keep.Has(booking.OptOutChannels) {
+			channels[i] = asJSON(d.OptOuts.Channels, `[]`)
+		}
+		if !d.Keep.Has(booking.OptOutCategories) {
+			categories[i] = asJSON(d.OptOuts.Categories, `[]`)
+		}
+		if !d.Keep.Has(booking.Limits) {
+			limits[i] = limitsJSON(&d)
+		}
+		if !d.Keep.Has(booking.Attributes) {
+			attributes[i] = asJSON(d.Attributes, `{}`)
+		}
+	}
+	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
+}
+
+// limitsJSON writes limits in their order.
+func limitsJSON(d *booking.Description) *string {
+	text := []byte{'{'}
+	for i, name := range d.LimitNames() {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		quoted, _ := json.Marshal(name)
+		text = append(append(text, quoted...), ':')
+		text = strconv.AppendInt(text, int64(d.Limits[name]), 10)
+	}
+	return new(string(append(text, '}')))
+}
+
+// asJSON writes a map or a list, and nothing for one that is nil.
+func asJSON(v any, nothing string) *string {
+	text, err := json.Marshal(v)
+	if err != nil || string(text) == "null" {
+		return &nothing
+	}
+	return new(string(text))
+}

@@ -1,0 +1,122 @@
+package records
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// outcomesSQL adds up outcomes of the last minutes, of all workers.
+const outcomesSQL = `
+	SELECT tenant_id, channel, sum(attempts)::int AS attempts, sum(rejected)::int AS rejected, sum(failed)::int AS failed FROM channel_outcomes
+	WHERE minute > statement_timestamp() - $1::interval`
+
+// outcomesState is [push.ChannelOutcomes.State] in SQL.
+var outcomesState = fmt.Sprintf(`CASE WHEN attempts < %[1]d THEN 'working' WHEN failed * %[2]d > attempts THEN 'failing' WHEN rejected * %[2]d > attempts THEN 'rejecting' ELSE 'working' END`,
+	push.MinAttempts, push.PoorShare)
+
+// CountOutcomes adds what a worker has seen to the outcomes of this minute, and forgets what is ten minutes old.
+func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error {
+	tenants, channels := make([]uuid.UUID, len(counts)), make([]string, len(counts))
+	attempts, rejected, failed := make([]int32, len(counts)), make([]int32, len(counts)), make([]int32, len(counts))
+	for i, c := range counts {
+		tenants[i], channels[i], attempts[i], rejected[i], failed[i] = c.Tenant, c.Channel, int32(c.Attempts), int32(c.Rejected), int32(c.Failed)
+	}
+	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		b.Queue(`
+			INSERT INTO channel_outcomes AS o (tenant_id, channel, minute, worker, attempts, rejected, failed)
+			SELECT n.tenant, n.channel, date_trunc('minute', statement_timestamp()), $1, n.attempts, n.rejected, n.failed
+			FROM unnest($2::uuid[], $3::text[], $4::int[], $5::int[], $6::int[]) AS n (tenant, channel, attempts, rejected, failed)
+			ON CONFLICT (tenant_id, channel, minute, worker) DO UPDATE SET
+				attempts = o.attempts + excluded.attempts, rejected = o.rejected + excluded.rejected, failed = o.failed + excluded.failed`,
+			worker, tenants, channels, attempts, rejected, failed)
+		b.Queue(`
+			DELETE FROM channel_outcomes WHERE ctid IN (
+				SELECT ctid FROM channel_outcomes WHERE minute < statement_timestamp() - interval '10 minutes' LIMIT 10000 FOR UPDATE SKIP LOCKED)`)
+		return c.SendBatch(ctx, b).Close()
+	})
+}
+
+func readOutcomes(rows pgx.Rows, r *push.ChannelReport) error {
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.ChannelOutcomes])
+	for _, c := range counts {
+		h := r.Of(c.Channel)
+		if h.Recent = c; h.State != "" && c.State().Worse(h.State) {
+			h.State = c.State()
+		}
+	}
+	return err
+}
+
+// ChannelRates returns how attempts of all tenants ended in the last minutes, by channel.
+func (s *Store) ChannelRates(ctx context.Context) (rates map[string]push.ChannelRates, err error) {
+	rows, _ := s.db.ReadPool.Query(ctx, `
+		SELECT channel, sum(attempts)::int, sum(rejected)::int, (count(*) FILTER (WHERE `+outcomesState+` = 'rejecting'))::int
+		FROM (`+outcomesSQL+` GROUP BY tenant_id, channel) o GROUP BY channel`, push.OutcomesSpan)
+	rates = map[string]push.ChannelRates{}
+	var (
+		channel string
+		one     push.ChannelRates
+	)
+	_, err = pgx.ForEachRow(rows, []any{&channel, &one.Attempts, &one.Rejected, &one.Tenants}, func() error {
+		rates[channel] = one
+		return nil
+	})
+	return rates, pg.Classify(err)
+}
+
+// unhealthySQL notes which channels are unhealthy for which tenants: rejecting or failing by the tenant's own
+// outcomes, or failing as workers see them while the tenant uses them. It
+// writes events for those of which that was not known, and returns these. Only one of several workers finds a row new.
+var unhealthySQL = `
+	WITH failing AS (
+		SELECT channel, tenant_id FROM channel_views WHERE state = 'failing' AND seen_at > statement_timestamp() - $2::interval
+	), unhealthy AS (
+		SELECT o.*, CASE WHEN EXISTS (SELECT FROM failing f WHERE f.channel = o.channel AND f.tenant_id IN ('00000000-0000-0000-0000-000000000000', o.tenant_id))
+			THEN 'failing' ELSE ` + outcomesState + ` END AS state
+		FROM (` + outcomesSQL + ` GROUP BY tenant_id, channel) o
+	), known AS (
+		INSERT INTO unhealthy_channels (tenant_id, channel, since, seen_at)
+		SELECT tenant_id, channel, statement_timestamp(), statement_timestamp() FROM unhealthy WHERE state <> 'working' ORDER BY tenant_id, channel
+		ON CONFLICT (tenant_id, channel) DO UPDATE SET seen_at = excluded.seen_at
+		RETURNING tenant_id, channel, xmax = 0 AS added
+	), added AS (
+		SELECT tenant_id, channel, attempts, rejected, failed, state
+		FROM known JOIN unhealthy USING (tenant_id, channel) WHERE added
+	), told AS (
+		INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload)
+		SELECT w.id, a.tenant_id, '` + string(push.EventChannelUnhealthy) + `', json_build_object(
+			'type', '` + string(push.EventChannelUnhealthy) + `', 'timestamp', utc(clock_timestamp()), 'data', json_build_object(
+				'channel', a.channel, 'state', a.state, 'attempts', a.attempts, 'rejected', a.rejected, 'failed', a.failed, 'window_seconds', extract(epoch FROM $1::interval)::int))
+		FROM added a JOIN webhooks w ON w.tenant_id = a.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(push.EventChannelUnhealthy) + `' = ANY (w.events)
+	)
+	SELECT tenant_id, channel, attempts, rejected, failed, state FROM added`
+
+// TellUnhealthy writes an event for each tenant and channel that has become unhealthy, and returns them. It is told again
+// only after the channel was healthy for five minutes.
+func (s *Store) TellUnhealthy(ctx context.Context) (unhealthy []push.UnhealthyChannel, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		unhealthy = nil
+		b := &pgx.Batch{}
+		b.Queue(`
+			DELETE FROM unhealthy_channels WHERE (tenant_id, channel) IN (
+				SELECT tenant_id, channel FROM unhealthy_channels WHERE seen_at < statement_timestamp() - $1::interval FOR UPDATE SKIP LOCKED)`, push.OutcomesSpan)
+		b.Queue(unhealthySQL, push.OutcomesSpan, viewsFresh).Query(func(rows pgx.Rows) (err error) {
+			unhealthy, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u push.UnhealthyChannel, err error) {
+				err = row.Scan(&u.Tenant, &u.Channel, &u.Attempts, &u.Rejected, &u.Failed, (*string)(&u.State))
+				return u, err
+			})
+			return err
+		})
+		return c.SendBatch(ctx, b).Close()
+	})
+	return unhealthy, err
+}

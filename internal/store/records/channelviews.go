@@ -1,0 +1,132 @@
+package records
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	viewsFresh   = 30 * time.Second // for so long a worker is believed
+	attemptsSpan = time.Minute      // in which attempts are counted
+)
+
+// SeeChannels keeps what a worker sees of its channels, in place of what it saw before, and forgets what other workers
+// have not written for a minute.
+func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
+	names, tenants := make([]string, len(views)), make([]uuid.UUID, len(views))
+	states, held := make([]string, len(views)), make([]time.Duration, len(views))
+	for i, v := range views {
+		names[i], tenants[i], states[i], held[i] = v.Channel, v.Tenant, string(v.State), v.Held
+	}
+	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		b := &pgx.Batch{}
+		b.Queue(`
+			INSERT INTO channel_views (worker, channel, tenant_id, state, held_until, seen_at)
+			SELECT $1, v.channel, v.tenant, v.state, statement_timestamp() + nullif(v.held, '0'), statement_timestamp()
+			FROM unnest($2::text[], $3::uuid[], $4::text[], $5::interval[]) AS v (channel, tenant, state, held)
+			ON CONFLICT (worker, channel, tenant_id) DO UPDATE SET state = excluded.state, held_until = excluded.held_until, seen_at = excluded.seen_at`,
+			worker, names, tenants, states, held)
+		b.Queue(`
+			DELETE FROM channel_views v WHERE v.worker = $1
+				AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::uuid[]) AS n (channel, tenant) WHERE n.channel = v.channel AND n.tenant = v.tenant_id)`,
+			worker, names, tenants)
+		b.Queue(`
+			DELETE FROM channel_views v USING (
+				SELECT worker, channel, tenant_id FROM channel_views WHERE seen_at < statement_timestamp() - interval '1 minute' FOR UPDATE SKIP LOCKED
+			) old WHERE v.worker = old.worker AND v.channel = old.channel AND v.tenant_id = old.tenant_id`)
+		return c.SendBatch(ctx, b).Close()
+	})
+}
+
+// LeaveChannels forgets what a worker that stops has seen.
+func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
+	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, worker)
+		return err
+	})
+}
+
+// ChannelHealth returns what the workers see of the channels, for all tenants and for this one, and what the tenant has
+// there: its pushes that are due and wait, its attempts that began in the last minute and have ended, and how those of the last five minutes ended. It counts
+// up to 100,000 of the first two.
+func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		var waiting, attempts int
+		r = push.ChannelReport{Channels: map[string]*push.ChannelHealth{}}
+		now, b := time.Now(), &pgx.Batch{}
+		b.Queue(`
+			SELECT channel, state, max(held_until), max(seen_at) FROM channel_views
+			WHERE tenant_id IN ($2, $3) AND seen_at > statement_timestamp() - $1::interval GROUP BY channel, state`,
+			viewsFresh, uuid.Nil, tenant).Query(func(rows pgx.Rows) error { return readViews(rows, &r) })
+		b.Queue(`
+			SELECT channel, count(*) FILTER (WHERE next_at <= statement_timestamp() AND token IS NULL), count(*) FROM (
+				SELECT channel, next_at, token FROM live
+				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC') LIMIT $2
+			) p GROUP BY channel`, tenant, pg.MostCounted).Query(func(rows pgx.Rows) error { return readWaiting(rows, &r, &waiting) })
+		b.Queue(pg.In(`
+			SELECT channel, outcome, count(*) FROM (
+				SELECT channel, outcome FROM {sends} s
+				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
+			) s GROUP BY channel, outcome`, "{sends}", s.db.Layouts.Sends().All(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, pg.MostCounted).
+			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
+		b.Queue(outcomesSQL+` AND tenant_id = $2 GROUP BY tenant_id, channel`, push.OutcomesSpan, tenant).Query(func(rows pgx.Rows) error { return readOutcomes(rows, &r) })
+		err := c.SendBatch(ctx, b).Close()
+		r.Complete = waiting < pg.MostCounted && attempts < pg.MostCounted
+		return err
+	})
+	return r, err
+}
+
+// readViews takes the worst of the states that workers see.
+func readViews(rows pgx.Rows, r *push.ChannelReport) error {
+	var (
+		name, state string
+		until       time.Time
+		seen        time.Time
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &state, (*zeronull.Timestamptz)(&until), &seen}, func() error {
+		h := r.Of(name)
+		if s := push.ChannelState(state); s.Worse(h.State) {
+			h.State, h.Until, h.AsOf = s, until, seen
+		}
+		return nil
+	})
+	return err
+}
+
+// readWaiting counts what it looks at in scanned.
+func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+	var (
+		name     string
+		waits, n int
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &waits, &n}, func() error {
+		r.Of(name).Waiting = waits
+		*scanned += n
+		return nil
+	})
+	return err
+}
+
+// readAttempts counts what it looks at in scanned.
+func readAttempts(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+	var (
+		name, outcome string
+		n             int
+	)
+	_, err := pgx.ForEachRow(rows, []any{&name, &outcome, &n}, func() error {
+		r.Of(name).Attempts[push.Outcome(outcome)] = n
+		*scanned += n
+		return nil
+	})
+	return err
+}

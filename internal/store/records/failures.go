@@ -1,0 +1,86 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// failuresScanned is how many pushes that gave their places back are looked at, the latest first: canceled ones lie between those that have
+// failed or expired.
+const failuresScanned = 100_000
+
+// failuresSQL groups what has failed or expired of the latest pushes that gave their places back, and tells in a row without a status
+// how many it has looked at and the earliest send time of these.
+const failuresSQL = `
+	WITH scanned AS MATERIALIZED (
+		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.retry_latest, p.retry_of, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
+		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND ` + pushes.Freed + ` ORDER BY p.send_at DESC, p.id DESC LIMIT $6
+	)
+	SELECT '', '', '', count(*), min(send_at), NULL, 0, 0, 0 FROM scanned
+	UNION ALL
+	SELECT status, channel, last_error, count(*), min(send_at), max(send_at), count(*) FILTER (WHERE possibly_delivered), count(retry_latest), count(retry_of)
+	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
+
+// Failures groups a tenant's pushes that have failed or expired. It looks at the latest 100,000 pushes of the time that gave their places
+// back.
+func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
+	type key struct {
+		status          push.Status
+		channel, reason string
+	}
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		if err := s.pushes.Certain(ctx, c, q.From, q.Until); err != nil {
+			return err
+		}
+		f = push.Failures{Since: q.From}
+		groups, left := map[key]*push.FailureGroup{}, failuresScanned
+		tables := s.db.Layouts.Pushes().Between(q.From, q.Until)
+		slices.Reverse(tables)
+		for tables := range slices.Chunk(tables, pg.TablesAtOnce) {
+			rows, _ := c.Query(ctx, pg.In(failuresSQL, "{pushes}", tables...), tenant, q.From, q.Until, q.Channel, zeronull.UUID(q.Campaign), left)
+			var (
+				g     push.FailureGroup
+				since time.Time
+			)
+			_, err := pgx.ForEachRow(rows, []any{(*string)(&g.Status), &g.Channel, &g.Reason, &g.Pushes, (*zeronull.Timestamptz)(&g.First), (*zeronull.Timestamptz)(&g.Last), &g.PossiblyDelivered, &g.Retried, &g.Retries}, func() error {
+				if g.Status == "" {
+					left, since = left-g.Pushes, g.First
+					return nil
+				}
+				k := key{g.Status, g.Channel, g.Reason}
+				if groups[k] == nil {
+					groups[k] = new(g)
+					return nil
+				}
+				groups[k].Add(g)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			if left <= 0 {
+				f.Since = since
+				break
+			}
+		}
+		for _, g := range groups {
+			f.Groups = append(f.Groups, *g)
+		}
+		slices.SortFunc(f.Groups, func(a, b push.FailureGroup) int {
+			return cmp.Or(b.Pushes-a.Pushes, cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Status, b.Status))
+		})
+		return nil
+	})
+	return f, err
+}

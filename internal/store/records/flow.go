@@ -1,0 +1,81 @@
+package records
+
+import (
+	"context"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const (
+	flowSpan     = time.Hour
+	flowAttempts = 50_000 // of the last ones that are counted
+)
+
+// flowSQL counts a tenant's latest attempts by minutes, and all of them together in a row without a minute.
+const flowSQL = `
+	SELECT minute, count(*), count(*) FILTER (WHERE outcome = 'delivered'), count(*) FILTER (WHERE outcome = 'refused'), count(*) FILTER (WHERE outcome = 'unknown'),
+		coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY late), '0'), coalesce(percentile_disc(0.99) WITHIN GROUP (ORDER BY late), '0'), min(started_at)
+	FROM (
+		SELECT started_at, date_bin('1 minute', started_at, '2000-01-01Z') AS minute, outcome,
+			CASE WHEN outcome = 'delivered' AND send_at IS NOT NULL THEN greatest(ended_at - send_at, '0') END AS late
+		FROM {sends} s
+		WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval
+		ORDER BY started_at DESC LIMIT $3
+	) latest GROUP BY GROUPING SETS ((minute), ()) ORDER BY minute NULLS LAST`
+
+// Flow returns how the pushes of a tenant get on. It counts up to 100,000 that wait, and the last 50,000 attempts of an hour.
+func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		var looked, attempts int
+		f = push.Flow{All: push.FlowMinute{Attempts: map[push.Outcome]int{}}}
+		now, b := time.Now(), &pgx.Batch{}
+		b.Queue(`
+			SELECT statement_timestamp(), (SELECT count(DISTINCT worker) FROM channel_views WHERE seen_at > statement_timestamp() - $3::interval),
+				count(*), count(*) FILTER (WHERE waits), min(send_at) FILTER (WHERE waits), count(*) FILTER (WHERE NOT waits AND put_off)
+			FROM (
+				SELECT send_at, next_at <= statement_timestamp() AND token IS NULL AS waits, put_off_at IS NOT NULL AND token IS NULL AS put_off FROM live
+				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC')
+				ORDER BY (send_at AT TIME ZONE 'UTC') LIMIT $2
+			) p`, tenant, pg.MostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
+			return row.Scan(&f.AsOf, &f.Workers, &looked, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff)
+		})
+		b.Queue(pg.In(flowSQL, "{sends}", s.db.Layouts.Sends().All(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), tenant, flowSpan, flowAttempts).
+			Query(func(rows pgx.Rows) error { return readFlow(rows, &f, &attempts) })
+		err := c.SendBatch(ctx, b).Close()
+		if cut := attempts == flowAttempts; !cut {
+			f.Since = f.AsOf.Add(-flowSpan)
+		}
+		f.Complete = looked < pg.MostCounted && attempts < flowAttempts
+		return err
+	})
+	return f, err
+}
+
+// readFlow reads the minutes, and what they come to; attempts are all that were counted.
+func readFlow(rows pgx.Rows, f *push.Flow, attempts *int) error {
+	var (
+		minute, first               time.Time
+		n                           int
+		delivered, refused, unknown int
+		p50, p99                    time.Duration
+	)
+	_, err := pgx.ForEachRow(rows, []any{(*zeronull.Timestamptz)(&minute), &n, &delivered, &refused, &unknown, &p50, &p99, (*zeronull.Timestamptz)(&first)}, func() error {
+		m := push.FlowMinute{
+			At: minute, Attempts: map[push.Outcome]int{push.Delivered: delivered, push.Refused: refused, push.Unknown: unknown}, LateP50: p50, LateP99: p99,
+		}
+		if minute.IsZero() {
+			f.All, f.Since, *attempts = m, first, n
+			return nil
+		}
+		f.Minutes = append(f.Minutes, m)
+		return nil
+	})
+	return err
+}

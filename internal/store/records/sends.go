@@ -1,0 +1,144 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// Sends returns up to limit of a tenant's attempts that have ended, behind a position, in the order in which they began. It returns
+// fewer where few fit the filter: then too the list goes on at Next.
+func (s *Store) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (page push.SendPage, err error) {
+	if f.Until.IsZero() {
+		f.Until = time.Now().Add(s.db.Cfg.Timeout) // behind what any clock says
+	}
+	if f.From.After(after.StartedAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
+		after = push.SendPosition{StartedAt: f.From} // no id is as low as the zero one
+	}
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		r := sendsRead{c: c, tenant: tenant, f: f, after: after, limit: limit, left: pg.MaxScanned}
+		for tables := range slices.Chunk(s.db.Layouts.Sends().Between(after.StartedAt, f.Until), pg.TablesAtOnce) {
+			if more, err := r.in(ctx, tables); err != nil || !more {
+				page = r.page
+				return err
+			}
+		}
+		page = r.page
+		return nil
+	})
+	return page, err
+}
+
+// sendsRead reads a page of attempts.
+type sendsRead struct {
+	c      pg.Reader
+	tenant uuid.UUID
+	f      push.SendFilter
+	after  push.SendPosition
+	limit  int
+	left   int // rows that it may still look at
+	page   push.SendPage
+}
+
+// in reads on in some tables, until the page is full or there is nothing more in them. It reports whether it may read on.
+func (r *sendsRead) in(ctx context.Context, tables []string) (more bool, err error) {
+	for {
+		scan := max(r.limit+1-len(r.page.Sends), 0)
+		sql, args, filtered := r.query(tables, scan)
+		if filtered {
+			scan = min(r.left, 10*(r.limit+1))
+			sql, args, _ = r.query(tables, scan)
+		}
+		rows, _ := r.c.Query(ctx, sql, args...)
+		scanned, last, err := r.collect(rows)
+		if err != nil {
+			return false, err
+		}
+		if len(r.page.Sends) > r.limit {
+			r.page.Sends = r.page.Sends[:r.limit]
+			end := r.page.Sends[r.limit-1]
+			r.page.Next = &push.SendPosition{StartedAt: end.StartedAt, Push: end.Push}
+			return false, nil
+		}
+		if scanned < scan {
+			return true, nil
+		}
+		r.after = last
+		if r.left -= scanned; r.left <= 0 {
+			r.page.Next = &last
+			return false, nil
+		}
+	}
+}
+
+// query looks at so many attempts at most, and returns those that fit, with how many it has looked at, and the position of the last
+// of them. If it has looked at some and none fits, there is one row without an attempt. They are found in their order by the
+// tenant's index, or by the recipient's. What does not fit is filtered: but for who was erased, there is none without a filter.
+func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, filtered bool) {
+	table, f := pg.In("{sends}", "{sends}", tables...), r.f
+	arg := func(value any) string {
+		args = append(args, value)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	// A bound of started_at alone, though true, makes Postgres expect so few rows that it reads and sorts all of a recipient's.
+	bounds := []string{
+		fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, arg(r.after.StartedAt), arg(r.after.Push)), `s.started_at < ` + arg(f.Until),
+	}
+	fits := []string{`s.recipient <> ''`} // it was erased
+	if f.Recipient != "" {
+		key := push.RecipientKey(r.tenant, f.Recipient)
+		bounds = append(bounds, `s.shard = ANY (`+arg(pg.ShardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
+		fits = append(fits, `s.tenant_id = `+arg(r.tenant), `s.recipient = `+arg(f.Recipient))
+	} else {
+		bounds = append(bounds, `s.tenant_id = `+arg(r.tenant), `s.outcome || '' <> ''`) // as the index says
+	}
+	for _, one := range []struct{ column, value string }{{"channel", f.Channel}, {"category", f.Category}, {"outcome", string(f.Outcome)}} {
+		if one.value != "" {
+			fits, filtered = append(fits, `s.`+one.column+` = `+arg(one.value)), true
+		}
+	}
+	if f.Campaign != uuid.Nil {
+		fits, filtered = append(fits, `s.campaign_id = `+arg(f.Campaign)), true
+	}
+	return fmt.Sprintf(`
+	WITH scanned AS MATERIALIZED (
+		SELECT s.*, coalesce(%s, false) AS fits FROM %s s WHERE %s ORDER BY s.started_at, s.push_id LIMIT %d
+	), last AS (
+		SELECT (SELECT count(*) FROM scanned) AS n, started_at, push_id FROM scanned ORDER BY started_at DESC, push_id DESC LIMIT 1
+	)
+	SELECT last.*, s.push_id, s.attempt, s.recipient, s.channel, s.category, s.campaign_id, s.send_at, s.started_at, s.ended_at, s.outcome, s.provider_message_id, s.error
+	FROM last LEFT JOIN LATERAL (SELECT * FROM scanned WHERE fits ORDER BY started_at, push_id LIMIT %d) s ON true
+	ORDER BY s.started_at, s.push_id`, strings.Join(fits, ` AND `), table, strings.Join(bounds, ` AND `), scan, r.limit+1-len(r.page.Sends)), args, filtered
+}
+
+// collect adds the attempts to the page.
+func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition, err error) {
+	defer rows.Close()
+	for rows.Next() {
+		position := []any{&scanned, &last.StartedAt, &last.Push}
+		if rows.RawValues()[len(position)] == nil { // there is no attempt
+			if err := rows.Scan(append(position, make([]any, len(rows.RawValues())-len(position))...)...); err != nil {
+				return 0, last, err
+			}
+			continue
+		}
+		var one push.SendRecord
+		err := rows.Scan(append(position, &one.Push, &one.Attempt, &one.Recipient, &one.Channel, &one.Category, (*zeronull.UUID)(&one.Campaign),
+			(*zeronull.Timestamptz)(&one.SendAt), &one.StartedAt, (*zeronull.Timestamptz)(&one.EndedAt), (*zeronull.Text)(&one.Outcome), &one.ProviderMessageID, &one.Error)...)
+		if err != nil {
+			return 0, last, err
+		}
+		r.page.Sends = append(r.page.Sends, one)
+	}
+	return scanned, last, rows.Err()
+}

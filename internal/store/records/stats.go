@@ -1,0 +1,132 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// statRows bounds how many rows of numbers one answer is made from.
+const statRows = 100_000
+
+// statsSQL reads numbers of some steps and times, those that are not added yet, and the time, all at one moment.
+const statsSQL = `
+	(SELECT '' AS what, s.at, s.key, s.accepted, s.deferred, s.refused, s.sent, s.failed, s.expired, s.canceled, s.late, NULL::smallint[] AS buckets
+	FROM unnest($3::text[], $4::timestamptz[], $5::timestamptz[]) AS r (step, since, until)
+	JOIN stats s ON s.tenant_id = $1 AND s.step = r.step AND s.of = $2 AND s.at >= r.since AND s.at < r.until
+	LIMIT $8)
+	UNION ALL
+	(SELECT what, hour, {key}, n, deferred, 0, 0, 0, 0, 0, NULL, late FROM stat_deltas
+	WHERE tenant_id = $1 AND hour >= $6 AND hour < $7 AND what <> 'moved' AND (what = 'rule') = ($2 = 'rule')
+	LIMIT $8)
+	UNION ALL
+	SELECT 'now', statement_timestamp(), '', 0, 0, 0, 0, 0, 0, 0, NULL, NULL`
+
+// deltaKeys is the key of a stat delta, by what numbers are of.
+var deltaKeys = map[string]string{
+	ofTotal: `''`, string(push.ByChannel): `channel`, string(push.ByCategory): `category`, string(push.ByCampaign): `coalesce(campaign_id::text, '')`, string(push.ByRule): `rule`,
+}
+
+// Stats returns a tenant's numbers, which are exact at the moment that it says, but for what processes have refused in the last
+// seconds.
+func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (stats push.Stats, err error) {
+	of := string(q.By)
+	if q.By == push.ByHour || q.By == push.ByDay {
+		of = ofTotal
+	}
+	steps, since, until := stepsOf(q)
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		stats = push.Stats{}
+		groups := map[statKey]*push.Stat{}
+		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), tenant, of, steps, since, until, q.From, q.Until, statRows)
+		var (
+			what, key string
+			at        time.Time
+			of        push.Stat
+			late      []byte
+			buckets   []int16
+			n         int
+		)
+		_, err := pgx.ForEachRow(rows, []any{&what, &at, &key, &of.Accepted, &of.Deferred, &of.Refused, &of.Sent, &of.Failed, &of.Expired, &of.Canceled, &late, &buckets}, func() error {
+			if what == "now" {
+				stats.AsOf = at.UTC()
+				return nil
+			}
+			n++
+			k := statKey{key: key}
+			switch q.By {
+			case push.ByHour:
+				k.at = at.Unix()
+			case push.ByDay:
+				k.at = at.Truncate(24 * time.Hour).Unix()
+			}
+			g := groups[k]
+			if g == nil {
+				g = &push.Stat{At: time.Unix(k.at, 0).UTC(), Key: key, Late: push.Lateness{}}
+				groups[k] = g
+			}
+			if what != "" {
+				(&deltaRow{what: what, n: of.Accepted, deferred: of.Deferred, late: buckets}).addTo(g)
+				return nil
+			}
+			addStat(g, &of)
+			g.Late.AddBytes(late)
+			return nil
+		})
+		stats.Cut = n >= statRows
+		stats.Groups = inOrder(groups)
+		return err
+	})
+	return stats, err
+}
+
+// addStat adds numbers, but for how late they were.
+func addStat(to, s *push.Stat) {
+	to.Accepted += s.Accepted
+	to.Deferred += s.Deferred
+	to.Refused += s.Refused
+	to.Sent += s.Sent
+	to.Failed += s.Failed
+	to.Expired += s.Expired
+	to.Canceled += s.Canceled
+}
+
+func inOrder(groups map[statKey]*push.Stat) []push.Stat {
+	keys := make([]statKey, 0, len(groups))
+	for k := range groups {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, statKey.compare)
+	all := make([]push.Stat, len(keys))
+	for i, k := range keys {
+		all[i] = *groups[k]
+	}
+	return all
+}
+
+// stepsOf divides the time of a question into whole days and the hours around them, and leaves it in hours if that is asked for.
+func stepsOf(q push.StatsQuery) (steps []string, since, until []time.Time) {
+	add := func(step string, from, to time.Time) {
+		if from.Before(to) {
+			steps, since, until = append(steps, step), append(since, from), append(until, to)
+		}
+	}
+	const day = 24 * time.Hour
+	first, last := q.From.Add(day-1).Truncate(day), q.Until.Truncate(day)
+	if q.By == push.ByHour || !first.Before(last) {
+		add(stepHour, q.From, q.Until)
+		return steps, since, until
+	}
+	add(stepHour, q.From, first)
+	add(stepDay, first, last)
+	add(stepHour, last, q.Until)
+	return steps, since, until
+}

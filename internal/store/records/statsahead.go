@@ -1,0 +1,87 @@
+package records
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// aheadKeys are the keys of parts, as the tables ahead and stat_deltas have them.
+var aheadKeys = map[push.StatsBy][2]string{
+	"":              {`''`, `''`},
+	push.ByChannel:  {`channel`, `channel`},
+	push.ByCategory: {`category`, `category`},
+	push.ByCampaign: {`coalesce(nullif(campaign_id, '00000000-0000-0000-0000-000000000000')::text, '')`, `coalesce(campaign_id::text, '')`},
+}
+
+// aheadCountsSQL counts the parts, and what they come to, of each hour or day.
+const aheadCountsSQL = `
+	SELECT at, total, key, n FROM (
+		SELECT at, key, n, sum(n) OVER (PARTITION BY at)::bigint AS total, row_number() OVER (PARTITION BY at ORDER BY n DESC, key) AS place FROM (
+			SELECT date_bin($4::interval, hour, '2000-01-01Z') AS at, key, sum(n)::bigint AS n FROM (
+				SELECT hour, %s AS key, n FROM ahead WHERE %s
+				UNION ALL
+				SELECT send_hour, %s, CASE WHEN what IN ('accepted', 'moved') THEN n ELSE -n END FROM stat_deltas WHERE %s
+			) a GROUP BY 1, 2
+		) parts
+	) p WHERE place <= $5 AND total > 0 AND n > 0 ORDER BY at, place`
+
+// AheadCounts returns how many of a tenant's pushes wait for a send time in each hour, or each day, in which there are some.
+func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) (counts []push.AheadCount, err error) {
+	width := time.Hour
+	if q.By == push.ByDay {
+		width = 24 * time.Hour
+	}
+	args := []any{tenant, q.From, q.Until, width, push.MostParts}
+	conditions := []string{`tenant_id = $1`, `hour >= $2`, `hour < $3`}
+	fit := func(column string, value any) {
+		args = append(args, value)
+		conditions = append(conditions, fmt.Sprintf(`%s = $%d`, column, len(args)))
+	}
+	if q.Channel != "" {
+		fit("channel", q.Channel)
+	}
+	if q.Category != "" {
+		fit("category", q.Category)
+	}
+	if q.Campaign != uuid.Nil {
+		fit("campaign_id", q.Campaign)
+	}
+	where := strings.Join(conditions, ` AND `)
+	deltas := strings.NewReplacer(`hour >=`, `send_hour >=`, `hour <`, `send_hour <`).Replace(where)
+	keys := aheadKeys[q.Split]
+	sql := fmt.Sprintf(aheadCountsSQL, keys[0], where, keys[1], deltas)
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		rows, _ := c.Query(ctx, sql, args...)
+		counts, err = collectAhead(rows, q.Split != "")
+		return err
+	})
+	return counts, err
+}
+
+// collectAhead gathers the parts of each hour or day.
+func collectAhead(rows pgx.Rows, split bool) (counts []push.AheadCount, err error) {
+	var (
+		at    time.Time
+		total int64
+		part  push.AheadPart
+	)
+	_, err = pgx.ForEachRow(rows, []any{&at, &total, &part.Key, &part.Pushes}, func() error {
+		if n := len(counts); n == 0 || !counts[n-1].At.Equal(at) {
+			counts = append(counts, push.AheadCount{At: at, Pushes: total})
+		}
+		if last := &counts[len(counts)-1]; split {
+			last.Parts = append(last.Parts, part)
+		}
+		return nil
+	})
+	return counts, err
+}

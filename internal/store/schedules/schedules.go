@@ -1,0 +1,276 @@
+package schedules
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.campaign_id, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`
+
+func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row) }
+
+// scanSchedule reads one row of [scheduleColumns], and what follows them into more.
+func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
+	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &p.Pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
+		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
+	return p, err
+}
+
+// NewSchedule is a schedule that is to be made.
+type NewSchedule struct {
+	push.Schedule
+	RequestHash []byte // of a request with an Idempotency-Key, from which the id follows
+	Most        int    // that the tenant may have
+	Invalid     error  // what is wrong with it, unless an earlier request has made it; nil: nothing
+}
+
+// CreateSchedule makes a schedule that begins as start says, by Postgres' clock; or finds the one that an earlier request
+// with the same Idempotency-Key has made. Its errors are [push.ErrTooManySchedules], what is wrong with it, [push.ErrNoPattern],
+// and [push.ErrKeyReused] if that was another request.
+func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error) {
+	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var now time.Time
+			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant).Scan(&now) // one at a time
+			if err != nil {
+				return err
+			}
+			if p, found, err = findSchedule(ctx, tx, n); found || err != nil {
+				found = found && earlier == 0 // an earlier run may have made it
+				return err
+			}
+			if n.Invalid != nil {
+				return n.Invalid
+			}
+			var others int
+			err = tx.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM schedules WHERE tenant_id = $1 AND deleted_at IS NULL LIMIT $2) s`, n.Tenant, n.Most).Scan(&others)
+			if err != nil {
+				return err
+			}
+			if others >= n.Most {
+				return push.ErrTooManySchedules
+			}
+			if err := campaigns.KeepPattern(ctx, tx, &n.Schedule); err != nil {
+				return err
+			}
+			p = start(n.Schedule, now)
+			pattern, err := patternText(p.Pattern)
+			if err != nil {
+				return err
+			}
+			rows, _ := tx.Query(ctx, `
+				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
+				p.ID, p.Tenant, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
+				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, patternKey(&p), zeronull.UUID(p.Campaign))
+			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
+				return err
+			}
+			return auditlog.Record(ctx, tx, p.Tenant, push.ActScheduleCreate, p.ID.String(), scheduleChanged(push.Schedule{}, p))
+		})
+	})
+	return p, found, err
+}
+
+// findSchedule looks for what an earlier request has made.
+func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedule, found bool, err error) {
+	var (
+		hash    []byte
+		deleted bool
+	)
+	rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, p.request_hash, p.deleted_at IS NOT NULL FROM schedules p WHERE id = $1`, n.ID)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &hash, &deleted) })
+	switch {
+	case err != nil || len(all) == 0:
+		return p, false, err
+	case all[0].Tenant != n.Tenant || !bytes.Equal(hash, n.RequestHash):
+		return p, false, push.ErrKeyReused
+	case deleted:
+		return p, false, push.ErrNotFound
+	}
+	return all[0], true, nil
+}
+
+// Schedule returns a tenant's schedule, or [push.ErrNotFound].
+func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+` FROM schedules p WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
+		p, err = pgx.CollectExactlyOneRow(rows, collectSchedule)
+		return err
+	})
+	return p, err
+}
+
+// Schedules returns up to limit of a tenant's schedules behind one of them, by their ids. As of [pushes.Store.List], there may be
+// fewer.
+func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
+	q := pg.PageQuery{
+		Limit: limit, Scan: limit + 1, Item: "SELECT * FROM schedules WHERE id = s.id", Columns: scheduleColumns, Position: "p.id", Order: "p.id", Backward: "p.id DESC",
+		Size: `octet_length(p.push::text) + 500`, Args: []any{tenant, after, limit + 1},
+		Scanned: `SELECT p.id, true AS fits FROM schedules p WHERE p.tenant_id = $1 AND p.id > $2 AND p.deleted_at IS NULL ORDER BY p.id LIMIT $3`,
+	}
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		var last uuid.UUID
+		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		schedules, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, func(p push.Schedule) uuid.UUID { return p.ID }, scanSchedule)
+		if page = (push.SchedulePage{Schedules: schedules}); next != nil {
+			page.Next = *next
+		}
+		return err
+	})
+	return page, err
+}
+
+// ScheduleChange changes a schedule, and says what becomes of occurrences, at a time of Postgres' clock. again says that
+// the change is not made yet: there are more occurrences before it.
+type ScheduleChange func(p push.Schedule, now time.Time) (changed push.Schedule, runs []push.Run, again bool)
+
+// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound], [push.ErrNoPattern] or, unless nothing
+// changes, [*push.StaleError]. An occurrence that is being submitted is waited for.
+func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change ScheduleChange) (p push.Schedule, err error) {
+	for again := true; again && err == nil; unchanged = nil {
+		err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+				var now time.Time
+				rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
+					WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
+				p, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &now) })
+				if err != nil {
+					return err
+				}
+				var runs []push.Run
+				old := p
+				p, runs, again = change(p, now)
+				d := scheduleChanged(old, p)
+				if stale := unchanged.Check(old.UpdatedAt); stale != nil && (again || len(d) > 0) { // an earlier run may have made it
+					return stale
+				}
+				if p.Campaign != old.Campaign {
+					if err := campaigns.KeepPattern(ctx, tx, &p); err != nil {
+						return err
+					}
+				}
+				b := &pgx.Batch{}
+				queueRuns(b, tenant, runs)
+				if err := queueSchedule(b, &p, now); err != nil {
+					return err
+				}
+				if len(d) > 0 {
+					auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
+				}
+				return tx.SendBatch(ctx, b).Close()
+			})
+		})
+	}
+	return p, err
+}
+
+// scheduleChanged is what the audit log says of a change. Of what is sent, and for whom, it says only that it has changed; so of the
+// name, which may be that of a recipient.
+func scheduleChanged(old, p push.Schedule) auditlog.Difference {
+	d := auditlog.Difference{}
+	d.Hide("name", old.Name, p.Name)
+	d.Show("cron", old.Cron, p.Cron)
+	d.Show("time_zone", old.TimeZone, p.TimeZone)
+	d.Hide("push", old.Pattern, p.Pattern)
+	d.Show("campaign", auditlog.MaybeID(old.Campaign), auditlog.MaybeID(p.Campaign))
+	d.Show("catch_up", old.CatchUp, p.CatchUp)
+	d.Show("paused", old.Paused, p.Paused)
+	d.Show("until", old.Until, p.Until)
+	return d
+}
+
+// queueSchedule writes all of a schedule that can change.
+func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
+	pattern, err := patternText(p.Pattern)
+	if err != nil {
+		return err
+	}
+	p.UpdatedAt = now
+	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
+			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13, campaign_id = $14 WHERE id = $1`,
+		p.ID, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
+		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, patternKey(p), zeronull.UUID(p.Campaign))
+	return nil
+}
+
+// patternKey is by which an erasure finds the schedules of a recipient; nil: it is of a campaign.
+func patternKey(p *push.Schedule) *int64 {
+	if p.Campaign != uuid.Nil {
+		return nil
+	}
+	return new(push.RecipientKey(p.Tenant, p.Pattern.Recipient))
+}
+
+// patternText writes a pattern, in which strings stay as callers wrote them.
+func patternText(p push.Pattern) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(p)
+	return text.Bytes(), err
+}
+
+// DeletedSchedule is what a deletion leaves of a schedule until its runs are removed.
+const DeletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}', campaign_id = NULL`
+
+// DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
+// submitted any more: one that is being submitted is waited for. Its rows are swept away.
+func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error {
+	deleted := func(ctx context.Context, tx pgx.Tx, _ bool) error {
+		return auditlog.Record(ctx, tx, tenant, push.ActScheduleDelete, id.String(), nil)
+	}
+	_, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowTo[bool], deleted, `
+		UPDATE schedules SET `+DeletedSchedule+`
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING true`, id, tenant)
+	return err
+}
+
+// AllSchedules calls each with the schedules of a tenant, or of all tenants if that is Nil: by tenant and id.
+func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(tenant string, p push.Schedule) error) error {
+	const portion = 100
+	last := push.Schedule{Tenant: tenant}
+	for n := portion; n == portion; {
+		ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+		rows, _ := s.db.Pool.Query(ctx, `
+			SELECT `+scheduleColumns+`, t.name FROM schedules p JOIN tenants t ON t.id = p.tenant_id
+			WHERE (p.tenant_id, p.id) > ($1, $2) AND p.deleted_at IS NULL AND ($3 OR p.tenant_id = $1)
+			ORDER BY p.tenant_id, p.id LIMIT $4`, last.Tenant, last.ID, tenant == uuid.Nil, portion)
+		var name string
+		n = 0
+		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t tenantSchedule, err error) {
+			t.Schedule, err = scanSchedule(row, &name)
+			t.name = name
+			return t, err
+		})
+		cancel()
+		if err != nil {
+			return pg.Classify(err)
+		}
+		for _, one := range all {
+			if err := each(one.name, one.Schedule); err != nil {
+				return err
+			}
+			last, n = one.Schedule, n+1
+		}
+	}
+	return nil
+}
+
+type tenantSchedule struct {
+	push.Schedule
+	name string // of its tenant
+}

@@ -1,0 +1,317 @@
+package terms
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/policy"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// tenantTerms are the terms of a tenant as this process saw them last. Each transaction that decides something looks
+// whether they are still in force, beside whatever else it reads.
+type tenantTerms struct {
+	Version   int64         // of the policy
+	Terms     booking.Terms // nil: the tenant has no policy of its own
+	Described bool          // something may be known of the tenant's recipients
+	Deleting  bool          // nothing is accepted or sent for the tenant any more
+}
+
+// Or returns the tenant's own terms, or those of all who have none.
+func (t tenantTerms) Or(file booking.Terms) booking.Terms { return booking.OrNone(t.Terms, file) }
+
+// knownTerms are those of all tenants whose terms this process has seen. The zero value has none.
+type knownTerms struct {
+	load  func(ctx context.Context, tenants []uuid.UUID) error // reads the terms in force
+	mu    sync.RWMutex
+	of    map[uuid.UUID]tenantTerms
+	reach time.Duration // of all
+	kinds bool          // any of them asks for kinds
+}
+
+func (k *knownTerms) get(tenant uuid.UUID) tenantTerms {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.of[tenant]
+}
+
+func (k *knownTerms) put(tenant uuid.UUID, t tenantTerms) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of == nil {
+		k.of = map[uuid.UUID]tenantTerms{}
+	}
+	k.of[tenant] = t
+	if t.Terms != nil {
+		k.reach, k.kinds = max(k.reach, t.Terms.Reach()), k.kinds || !t.Terms.Plain()
+	}
+}
+
+// All returns how far the terms of any tenant reach, and whether any of them asks what kinds bookings are of.
+func (k *knownTerms) All() (reach time.Duration, kinds bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.reach, k.kinds
+}
+
+// otherTermsError: what was read was chosen by terms that are not in force any more. The transaction is to be run again
+// with those that are.
+type OtherTermsError struct {
+	Known   *knownTerms
+	Tenants []uuid.UUID
+}
+
+func (e *OtherTermsError) Error() string { return "policies have changed" }
+
+func (e *OtherTermsError) Reload(ctx context.Context) error { return e.Known.load(ctx, e.Tenants) }
+
+// termsSQL reads what a process has to know of tenants. The row of a tenant that never had a policy, nor described a
+// recipient, need not be there.
+const termsSQL = `
+	SELECT id, policy_version, described, deleting_at IS NOT NULL FROM tenants
+	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL)`
+
+// Read are the terms that a transaction uses, and those that it finds in force.
+type Read struct {
+	known *knownTerms
+	Used  map[uuid.UUID]tenantTerms
+	found map[uuid.UUID]tenantTerms // without their terms
+}
+
+// Use returns the terms that the transaction uses for a tenant.
+func (r *Read) Use(known *knownTerms, tenant uuid.UUID) tenantTerms {
+	r.known = known
+	t, ok := r.Used[tenant]
+	if !ok {
+		if r.Used == nil {
+			r.Used = map[uuid.UUID]tenantTerms{}
+		}
+		t = known.get(tenant)
+		r.Used[tenant] = t
+	}
+	return t
+}
+
+// Queue asks what is in force.
+func (r *Read) Queue(b *pgx.Batch) *pgx.QueuedQuery {
+	ids := make([]uuid.UUID, 0, len(r.Used))
+	for tenant := range r.Used {
+		ids = append(ids, tenant)
+	}
+	return b.Queue(termsSQL, ids)
+}
+
+// Collect reads the answer.
+func (r *Read) Collect(rows pgx.Rows) error {
+	var (
+		tenant uuid.UUID
+		t      tenantTerms
+	)
+	r.found = make(map[uuid.UUID]tenantTerms, len(r.Used))
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &t.Version, &t.Described, &t.Deleting}, func() error {
+		r.found[tenant] = t
+		return nil
+	})
+	return err
+}
+
+// Check reports with an [OtherTermsError] that what the transaction uses is not in force.
+func (r *Read) Check() error {
+	var other []uuid.UUID
+	for tenant, used := range r.Used {
+		if found := r.found[tenant]; found.Version != used.Version || found.Described != used.Described || found.Deleting != used.Deleting {
+			other = append(other, tenant)
+		}
+	}
+	if other != nil {
+		return &OtherTermsError{r.known, other}
+	}
+	return nil
+}
+
+// Person returns what is known of a recipient. No recipient of a tenant that is being deleted wants anything: so pushes that wait are
+// canceled when they are due, and none is accepted.
+func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
+	if r.Used[who.Tenant].Deleting {
+		return booking.Person{OptOuts: booking.OptOuts{All: true}}
+	}
+	return people.Found[who]
+}
+
+// Own lists the terms of tenants that have their own.
+func (r *Read) Own() map[uuid.UUID]booking.Terms {
+	var own map[uuid.UUID]booking.Terms
+	for tenant, t := range r.Used {
+		if t.Terms != nil {
+			if own == nil {
+				own = map[uuid.UUID]booking.Terms{}
+			}
+			own[tenant] = t.Terms
+		}
+	}
+	return own
+}
+
+// loadTerms reads the terms that are in force for tenants.
+func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
+	rows, _ := s.db.Pool.Query(ctx, `
+		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, p.document
+		FROM tenants t LEFT JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version
+		WHERE t.id = ANY ($1::uuid[])`, tenants)
+	var (
+		tenant   uuid.UUID
+		found    tenantTerms
+		document []byte
+	)
+	_, err := pgx.ForEachRow(rows, []any{&tenant, &found.Version, &found.Described, &found.Deleting, &document}, func() error {
+		t := found
+		if document != nil {
+			terms, err := s.Compile(document)
+			if err != nil {
+				return fmt.Errorf("policy %d of tenant %s: %w", t.Version, tenant, err)
+			}
+			t.Terms = terms
+		}
+		s.Known.put(tenant, t)
+		return nil
+	})
+	return err
+}
+
+// Compile returns the terms that a stored policy means. It was valid when it was stored; a channel that was taken out of
+// the configuration since then is one that nothing is sent through.
+func (s *Store) Compile(document []byte) (*policy.Terms, error) {
+	var d policy.Document
+	if err := json.Unmarshal(document, &d); err != nil {
+		return nil, err
+	}
+	return d.Compile(d.ChannelNames())
+}
+
+// Terms returns the terms of a tenant as this process saw them last, without asking Postgres; those of the file if the
+// tenant has none of its own. They may have changed: what decides looks.
+func (s *Store) Terms(tenant uuid.UUID, file booking.Terms) booking.Terms {
+	return s.Known.get(tenant).Or(file)
+}
+
+// peopleSQL reads what is known of recipients.
+const peopleSQL = `
+	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits{attributes}
+	FROM unnest($1::bigint[]) AS k CROSS JOIN LATERAL (
+		SELECT * FROM recipients WHERE shard = ANY ($3::smallint[]) AND shard = (k & 255)::smallint AND recipient_key = k
+		OFFSET 0 -- keeps the next line from choosing another index
+	) r WHERE r.tenant_id = ANY ($2::uuid[])`
+
+// People are the recipients that a transaction wants to know more of.
+type People struct {
+	Keys    []int64
+	tenants []uuid.UUID
+	Found   map[quota.Recipient]booking.Person
+
+	WithAttributes bool // they are read, too
+	Attributes     map[quota.Recipient]json.RawMessage
+}
+
+func (r *People) Add(tenant uuid.UUID, key int64) {
+	r.Keys = append(r.Keys, key)
+	if n := len(r.tenants); n == 0 || r.tenants[n-1] != tenant {
+		r.tenants = append(r.tenants, tenant)
+	}
+}
+
+func (r *People) Queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
+	attributes := ""
+	if r.WithAttributes {
+		attributes = ", r.attributes"
+	}
+	return b.Queue(s.db.Joining(strings.Replace(peopleSQL, "{attributes}", attributes, 1)), r.Keys, r.tenants, pg.ShardsOf(r.Keys...))
+}
+
+func (r *People) Collect(rows pgx.Rows) error {
+	var (
+		who      quota.Recipient
+		zoneName string
+		p        booking.Person
+
+		attributes []byte
+	)
+	r.Found = make(map[quota.Recipient]booking.Person, len(r.Keys))
+	columns := []any{&who.Tenant, &who.ID, &zoneName, &p.Addresses, &p.OptOuts.All, &p.OptOuts.Channels, &p.OptOuts.Categories, &p.Limits}
+	if r.WithAttributes {
+		columns, r.Attributes = append(columns, &attributes), make(map[quota.Recipient]json.RawMessage, len(r.Keys))
+	}
+	_, err := pgx.ForEachRow(rows, columns, func() error {
+		if r.WithAttributes {
+			r.Attributes[who] = bytes.Clone(attributes)
+		}
+		if zoneName != "" {
+			// One that this build does not know any more counts as none.
+			p.Zone, _ = zone.Load(zoneName)
+		}
+		r.Found[who] = p
+		p = booking.Person{}
+		return nil
+	})
+	return err
+}
+
+// Standing returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of a
+// recipient. It takes no lock.
+func (s *Store) Standing(ctx context.Context, who quota.Recipient, file booking.Terms) (booking.Standing, error) {
+	terms, people, err := s.Standings(ctx, who.Tenant, []string{who.ID}, file)
+	return booking.Standing{Terms: terms, Person: people[who.ID]}, err
+}
+
+// Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some
+// recipients. It takes no lock.
+func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (of booking.Terms, people map[string]booking.Person, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		var (
+			terms Read
+			read  People
+		)
+		t := terms.Use(&s.Known, tenant)
+		for _, id := range ids {
+			read.Add(tenant, push.RecipientKey(tenant, id))
+		}
+		b := &pgx.Batch{}
+		terms.Queue(b).Query(terms.Collect)
+		read.Queue(s, b).Query(read.Collect)
+		if err := c.SendBatch(ctx, b).Close(); err != nil {
+			return err
+		}
+		of, people = t.Or(file), make(map[string]booking.Person, len(read.Found))
+		for who, p := range read.Found {
+			people[who.ID] = p
+		}
+		return terms.Check()
+	})
+	return of, people, err
+}
+
+// LongestReach is how long ago what was sent may matter to the policies that tenants have of their own.
+func (s *Store) LongestReach(ctx context.Context) (reach time.Duration, err error) {
+	rows, _ := s.db.Pool.Query(ctx, `SELECT p.document FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE p.document IS NOT NULL`)
+	var document []byte
+	_, err = pgx.ForEachRow(rows, []any{&document}, func() error {
+		terms, err := s.Compile(document)
+		if err == nil {
+			reach = max(reach, terms.Reach())
+		}
+		return err
+	})
+	return reach, err
+}

@@ -1,0 +1,149 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+const deliveryColumns = `p.id, p.seq, p.push_id, p.event, p.payload, p.status, p.attempts, p.next_at, p.last_status, p.last_error, p.created_at, p.ended_at`
+
+func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return scanDelivery(row) }
+
+// scanDelivery reads one row of [deliveryColumns], and what follows them into more.
+func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
+	var d push.Delivery
+	err := row.Scan(append([]any{&d.ID, &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
+		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, (*zeronull.Timestamptz)(&d.EndedAt)}, more...)...)
+	return d, err
+}
+
+// Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest first, from before the one with
+// the given Seq; 0: from the newest. As of [pushes.Store.List], there may be fewer.
+func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
+	q := deliveryQuery(f, tenant, webhook, before, limit)
+	position := func(d push.Delivery) int64 { return d.Seq }
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		var last int64
+		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		deliveries, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, position, scanDelivery)
+		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
+			page.Next = *next
+		}
+		return err
+	})
+	return page, err
+}
+
+// query is the page of the filter before a Seq.
+func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int64, limit int) pg.PageQuery {
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	q := pg.PageQuery{
+		Limit: limit, Scan: limit + 1, Item: "SELECT * FROM webhook_deliveries WHERE id = s.id", Columns: deliveryColumns, Position: "p.seq", Order: "p.seq DESC", Backward: "p.seq",
+		Size: `octet_length(p.payload::text) + 500`, Args: []any{webhook, before, tenant},
+	}
+	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
+	if f.Push != uuid.Nil { // the index has a push's events in order
+		q.Args = append(q.Args, f.Push)
+		bounds += fmt.Sprintf(` AND p.push_id = $%d`, len(q.Args))
+	}
+	fits := `true`
+	for column, value := range map[string]string{"status": string(f.Status), "event": string(f.Event)} {
+		if value != "" {
+			q.Args, q.Scan = append(q.Args, value), pg.MaxScanned
+			fits += fmt.Sprintf(` AND p.%s = $%d`, column, len(q.Args))
+		}
+	}
+	q.Scanned = fmt.Sprintf(`SELECT p.id, p.seq, %s AS fits FROM webhook_deliveries p WHERE %s ORDER BY p.seq DESC LIMIT %d`, fits, bounds, q.Scan)
+	return q
+}
+
+// AddTestDelivery writes an event for one webhook alone, about no push.
+func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
+	return auditlog.RecordOnce(ctx, s.db, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
+		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
+		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
+		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(push.EventTest))
+}
+
+// recordDelivery records that a webhook is sent an event.
+func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
+	return func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
+		d := auditlog.Difference{}
+		d.Show("delivery", nil, one.ID)
+		return recordWebhook(action, d)(ctx, tx, w)
+	}
+}
+
+// Replay has a delivery of the webhook sent again, or now if it waits, with all of its attempts before it. One that is
+// being sent is left alone.
+func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
+	return auditlog.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, webhook, id)
+}
+
+const replaySQL = `
+	UPDATE webhook_deliveries p SET
+		status = CASE WHEN p.status = 'sending' THEN p.status ELSE 'waiting' END,
+		attempts = CASE WHEN p.status = 'sending' THEN p.attempts ELSE 0 END,
+		next_at = CASE WHEN p.status = 'sending' THEN p.next_at ELSE clock_timestamp() END,
+		queued_at = clock_timestamp(), ended_at = NULL
+	WHERE p.webhook_id = $1`
+
+// ReplayFailed has what was given up of a webhook sent again: events since a time, the oldest first, up to limit of
+// them. It returns how many those are.
+func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
+	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, replaySQL+` AND p.id IN (
+				SELECT id FROM webhook_deliveries
+				WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
+				webhook, since, limit)
+			if n = int(tag.RowsAffected()); err != nil || n == 0 {
+				return err
+			}
+			d := auditlog.Difference{}
+			d.Show("since", nil, since)
+			d.Show("deliveries", nil, n)
+			return auditlog.Record(ctx, tx, tenant, push.ActWebhookReplay, webhook.String(), d)
+		})
+	})
+	return n, err
+}
+
+// SweepDeliveries removes up to limit deliveries: those made or replayed longer ago than keep, and those of webhooks
+// that were deleted, whose rows follow. It returns how many there were.
+func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		tag, err := c.Exec(ctx, `
+			WITH old AS (
+				SELECT id FROM webhook_deliveries WHERE queued_at < statement_timestamp() - $1::interval LIMIT $2 FOR UPDATE SKIP LOCKED
+			), ownerless AS (
+				SELECT d.id FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id
+				WHERE w.deleted_at IS NOT NULL LIMIT $2 FOR UPDATE OF d SKIP LOCKED
+			)
+			DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM old UNION SELECT id FROM ownerless)`,
+			keep, limit)
+		if n = int(tag.RowsAffected()); err != nil || n >= limit {
+			return err
+		}
+		// A transaction that wrote an event without having seen the end of the webhook has committed by now, or never will.
+		_, err = c.Exec(ctx, `
+			DELETE FROM webhooks w WHERE w.deleted_at < statement_timestamp() - $1::interval
+				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id)`, max(time.Minute, 4*s.db.Cfg.Timeout))
+		return err
+	})
+	return n, err
+}

@@ -1,0 +1,163 @@
+package webhooks
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/seal"
+)
+
+const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + pg.NoTime + `), coalesce(disabled_at, ` + pg.NoTime + `), disabled_reason`
+
+// CreateWebhook makes a webhook, whose requests the secret signs, unless its tenant has as many as it may:
+// [push.ErrTooManyWebhooks]. The secret is sealed; without a key, the error is [seal.ErrNoKey].
+func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
+	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), placeOfSecret("secret", w.Tenant, w.ID))
+	if err != nil {
+		return push.Webhook{}, err
+	}
+	err = s.db.Change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			var others int
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, w.Tenant); err != nil { // one at a time
+				return err
+			}
+			err := tx.QueryRow(ctx, `SELECT count(*) FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL AND id <> $2`,
+				w.Tenant, w.ID).Scan(&others)
+			if err != nil {
+				return err
+			}
+			if others >= most {
+				return push.ErrTooManyWebhooks
+			}
+			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
+				w.ID, w.Tenant, w.URL, w.Events, sealed)
+			if err != nil || tag.RowsAffected() == 0 {
+				return err // an earlier run has made it
+			}
+			d := auditlog.Difference{}
+			d.Show("host", nil, hostOf(w.URL))
+			d.Show("events", nil, w.Events)
+			return recordWebhook(push.ActWebhookCreate, d)(ctx, tx, w)
+		})
+	})
+	if err != nil {
+		return push.Webhook{}, err
+	}
+	return s.Webhook(ctx, w.Tenant, w.ID)
+}
+
+// placeOfSecret is where a secret of a webhook stands.
+func placeOfSecret(column string, tenant, id uuid.UUID) seal.Place {
+	return seal.Place{Table: "webhooks", Column: column, Row: id, Tenant: tenant}
+}
+
+// hostOf is where a webhook leads: the rest of its URL may be a secret.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+// recordWebhook records what is done to a webhook.
+func recordWebhook(action push.Action, d auditlog.Difference) func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+	return func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+		return auditlog.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
+	}
+}
+
+// Webhook returns a tenant's webhook, or [push.ErrNotFound].
+func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
+		w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook])
+		return err
+	})
+	return w, err
+}
+
+// Webhooks lists a tenant's webhooks, the oldest first.
+func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, tenant)
+		hooks, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Webhook])
+		return err
+	})
+	return hooks, err
+}
+
+// DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to it, and what was is swept away.
+func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
+	deleted := func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+		d := auditlog.Difference{}
+		d.Show("host", hostOf(w.URL), nil)
+		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
+	}
+	_, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[push.Webhook], deleted, `
+		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
+	return err
+}
+
+// EnableWebhook switches a webhook on again, and forgets that it failed. What waited when it was switched off is sent.
+func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
+	return auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
+		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
+		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
+}
+
+// RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
+// well. Without the key of the old one, the error wraps [seal.ErrOtherKey].
+func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (w push.Webhook, err error) {
+	place, oldPlace := placeOfSecret("secret", tenant, id), placeOfSecret("old_secret", tenant, id)
+	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), place)
+	if err != nil {
+		return w, err
+	}
+	d := auditlog.Difference{}
+	d.Show("overlap", nil, overlap.String())
+	rotated := func(ctx context.Context, tx pgx.Tx, was []byte) error {
+		var old []byte // a sealed value is bound to its column
+		if plain, err := s.db.Cfg.Sealer.Open(was, place); err == nil {
+			old, _ = s.db.Cfg.Sealer.Seal(plain, oldPlace)
+		} else if errors.Is(err, seal.ErrOtherKey) {
+			return err // else the old one would be lost
+		} else {
+			overlap = 0 // it is damaged, or was given up
+		}
+		rows, _ := tx.Query(ctx, `
+			UPDATE webhooks SET old_secret = coalesce($3, ''::bytea), old_secret_until = clock_timestamp() + $4, secret = $2 WHERE id = $1
+			RETURNING `+webhookColumns, id, sealed, old, overlap)
+		if w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook]); err != nil {
+			return err
+		}
+		return recordWebhook(push.ActWebhookRotateSecret, d)(ctx, tx, w)
+	}
+	_, err = auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowTo[[]byte], rotated,
+		`SELECT secret FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
+	return w, err
+}
+
+// WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many
+// webhooks are switched off.
+func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
+	err = s.db.ReadPool.QueryRow(ctx, `
+		SELECT count(d.next_at), coalesce(clock_timestamp() - min(d.next_at), '0'),
+			(SELECT count(*) FROM webhooks WHERE disabled_at IS NOT NULL AND deleted_at IS NULL)
+		FROM webhooks w LEFT JOIN webhook_deliveries d
+			ON d.webhook_id = w.id AND d.status IN ('waiting', 'sending') AND d.next_at <= statement_timestamp()
+		WHERE w.disabled_at IS NULL AND w.deleted_at IS NULL`).Scan(&deliveries, &oldest, &off)
+	return deliveries, oldest, off, pg.Classify(err)
+}
