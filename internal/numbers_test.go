@@ -32,9 +32,9 @@ var numbers = map[string][]string{
 		"| other workers take them after {schedule.laneLease s} seconds |",
 	},
 	"docs/architecture/limits.md": {
-		"| {store.maxScanned} rows without a match, and about {store.maxPageBytes MiB} MiB |",
+		"| {store.MaxScanned} rows without a match, and about {store.MaxPageBytes MiB} MiB |",
 		"| {store.singlesAlone} for one tenant; {store.singlesBeside} while several tenants book |",
-		"| {store.ownTurns}; {store.ownTenantTurns} of one tenant while it is alone.",
+		"| {store.ownTurns}; {store.OwnTenantTurns} of one tenant while it is alone.",
 		"(a simulation gives its turn back after {store.planTurn ms} ms)",
 		"| forecasts of policies | {store.forecasts} at a time, one of one tenant, {httpapi.forecastTime s} seconds each |",
 		"| {schedule.mostShadows}, {schedule.tenantShadows} of one tenant |",
@@ -59,9 +59,9 @@ var numbers = map[string][]string{
 	"docs/architecture/submit.md": {
 		"around all send times, at most {store.sharedRows} of each recipient.",
 		"or that has more than {store.sharedRows} bookings around,",
-		"A tenant runs {store.ownTenantTurns} of them at a time while it is alone",
+		"A tenant runs {store.OwnTenantTurns} of them at a time while it is alone",
 		"where they expire {quota.ttl m} minutes later,",
-		"what Idempotency-Keys have made in the last {store.keyTime d} days |",
+		"what Idempotency-Keys have made in the last {store.KeyTime d} days |",
 	},
 	"docs/architecture/teams.md": {
 		"A chunk is up to {store.chunkLines} recipients of one lane,",
@@ -82,7 +82,7 @@ var numbers = map[string][]string{
 		"{user.hashesAtATime} at a time are computed, and {user.hashesOfOne} of them for one address.",
 		"Each user has {user.MaxSessions} at most.",
 	},
-	"docs/guarantees.md": {"Within {store.keyTime d} days the same Idempotency-Key"},
+	"docs/guarantees.md": {"Within {store.KeyTime d} days the same Idempotency-Key"},
 	"docs/policies.md":   {"kept for {app.shadowsKept d} days."},
 	"docs/pushes.md": {
 		"how many of the first {bulk.sampleSize} would be accepted,",
@@ -175,9 +175,16 @@ func spellings(value float64) []string {
 // constants are those of a package of internal, by their names.
 func constants(t *testing.T, folder string) map[string]ast.Expr {
 	t.Helper()
-	files, err := filepath.Glob(folder + "/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("internal/%s has no files, %v", folder, err)
+	var files []string
+	for _, pattern := range []string{"/*.go", "/*/*.go"} { // the store has a folder for each subject
+		found, err := filepath.Glob(folder + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 {
+		t.Fatalf("internal/%s has no files", folder)
 	}
 	all := map[string]ast.Expr{}
 	for _, path := range files {
