@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// lead is how far ahead of its second a crowd of pushes is booked: longer than booking and arming take.
+// lead is the time between booking a crowd of pushes and their second: longer than booking and arming take.
 const lead = 12 * time.Second
 
 // measureSameSecond has many pushes of as many recipients fall due in one

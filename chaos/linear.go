@@ -13,8 +13,8 @@ import (
 )
 
 // linearizable reports whether the answers about bookings of recipients are consistent with some order of the
-// operations, in which each took effect at one instant between its begin and its end. The pushes are too far ahead to
-// be sent. An operation with an unknown end may have happened at any time since its begin, or not at all.
+// operations, each taking effect at one instant between its begin and its end. The pushes are too far ahead to be sent.
+// An operation with an unknown end may have happened at any time since its begin, or not at all.
 func linearizable(ops []op, rules []rule) (checked int, result porcupine.CheckResult) {
 	var history []porcupine.Operation
 	for _, o := range ops {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Decision is whether a time can be booked, and if not, the reasons and the nearest free times.
+// Decision is the answer to a request for a time: allowed, or the reasons against it and the nearest free times.
 type Decision struct {
 	Violations []Violation // empty: allowed
 	Next       time.Time   // the first free time from the requested one on; zero: none
@@ -112,7 +112,8 @@ func (v *Violation) Keep(n int, t time.Time) {
 	v.Conflicts = v.Conflicts[low:high]
 }
 
-// Usage is how full a rule is around a time. Remaining excludes places that are reserved for others.
+// Usage is the number of used and remaining places of a rule around a time. Remaining excludes places that are reserved
+// for others.
 type Usage struct {
 	Rule            Rule
 	Used, Remaining int

@@ -14,7 +14,7 @@ const (
 	keptRefusals = 20
 	// A list is trimmed when it has grown this long, which is rare.
 	mostRefusals = 2 * keptRefusals
-	// RefusalTime is how long a refusal is stored.
+	// RefusalTime is the retention of a refusal.
 	RefusalTime = 7 * 24 * time.Hour
 	// refusalsAtOnce bounds an exchange, and waitingRefusals the queue for it: further refusals are dropped.
 	refusalsAtOnce  = 500

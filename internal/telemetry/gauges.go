@@ -56,7 +56,7 @@ var (
 // shows a server that does not answer as down.
 func (m *Metrics) Watch(g Gauges) { m.registry.MustRegister(&gaugeCollector{Gauges: g, now: time.Now}) }
 
-// gaugesKept is how long results from servers are cached, so that frequent scrapes do not reach the servers.
+// gaugesKept bounds the age of cached results, so that frequent scrapes do not reach the servers.
 const gaugesKept = 5 * time.Second
 
 type gaugeCollector struct {

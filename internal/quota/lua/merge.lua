@@ -14,11 +14,11 @@ local bookings, ttl, kinds = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if redis.call('ZSCORE', bookings, 'crowded') then return {0} end
 local loaded = redis.call('ZSCORE', bookings, 'loaded')
 if loaded ~= kinds then
-  if loaded == '0' or loaded and ttl == 0 then -- the policy has changed: nobody knows of what kind these are
+  if loaded == '0' or loaded and ttl == 0 then -- the policy has changed: the kinds of these bookings are unknown
     redis.call('DEL', bookings)
   end
   if ttl == 0 then return {0} end
-  if kinds == '0' then -- what it was told before it is loaded has kinds
+  if kinds == '0' then -- updates from before the load have kinds
     local told = redis.call('ZRANGE', bookings, 0, -1, 'WITHSCORES')
     for i = 1, #told, 2 do
       if #told[i] > 36 then
