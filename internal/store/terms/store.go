@@ -1,4 +1,4 @@
-// Package terms keeps the policies in force and reads what is known of recipients: what every decision starts from.
+// Package terms caches the policies in force and reads the descriptions of recipients. Every decision starts from both.
 package terms
 
 import (
@@ -8,7 +8,7 @@ import (
 // Store reads the terms of tenants and recipients.
 type Store struct {
 	db    *pg.DB
-	Known knownTerms // as this process saw them last
+	Known knownTerms // as this process last read them
 }
 
 // New returns a Store on a connection to Postgres.

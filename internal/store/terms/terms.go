@@ -21,25 +21,25 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// tenantTerms are the terms of a tenant as this process saw them last. Each transaction that decides something looks
-// whether they are still in force, beside whatever else it reads.
+// tenantTerms are a tenant's terms as this process last read them. Each transaction that decides something checks, in
+// the exchange that reads everything else, that they are still in force.
 type tenantTerms struct {
 	Version   int64         // of the policy
 	Terms     booking.Terms // nil: the tenant has no policy of its own
-	Described bool          // something may be known of the tenant's recipients
+	Described bool          // the tenant may have described recipients
 	Deleting  bool          // nothing is accepted or sent for the tenant any more
 }
 
-// Or returns the tenant's own terms, or those of all who have none.
+// Or returns the tenant's own terms, or file's if it has none.
 func (t tenantTerms) Or(file booking.Terms) booking.Terms { return booking.OrNone(t.Terms, file) }
 
-// knownTerms are those of all tenants whose terms this process has seen. The zero value has none.
+// knownTerms holds the terms of every tenant that this process has read. The zero value is empty.
 type knownTerms struct {
 	load  func(ctx context.Context, tenants []uuid.UUID) error // reads the terms in force
 	mu    sync.RWMutex
 	of    map[uuid.UUID]tenantTerms
-	reach time.Duration // of all
-	kinds bool          // any of them asks for kinds
+	reach time.Duration // the longest of any tenant
+	kinds bool          // some tenant's terms depend on the kinds of bookings
 }
 
 func (k *knownTerms) get(tenant uuid.UUID) tenantTerms {
@@ -60,15 +60,15 @@ func (k *knownTerms) put(tenant uuid.UUID, t tenantTerms) {
 	}
 }
 
-// All returns how far the terms of any tenant reach, and whether any of them asks what kinds bookings are of.
+// All returns the longest reach of any tenant's terms, and whether any terms depend on the kinds of bookings.
 func (k *knownTerms) All() (reach time.Duration, kinds bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.reach, k.kinds
 }
 
-// otherTermsError: what was read was chosen by terms that are not in force any more. The transaction is to be run again
-// with those that are.
+// OtherTermsError reports that a transaction chose what to read by terms that are no longer in force. Call Reload, then
+// run the transaction again.
 type OtherTermsError struct {
 	Known   *knownTerms
 	Tenants []uuid.UUID
@@ -76,19 +76,19 @@ type OtherTermsError struct {
 
 func (e *OtherTermsError) Error() string { return "policies have changed" }
 
+// Reload reads the terms that are in force now.
 func (e *OtherTermsError) Reload(ctx context.Context) error { return e.Known.load(ctx, e.Tenants) }
 
-// termsSQL reads what a process has to know of tenants. The row of a tenant that never had a policy, nor described a
-// recipient, need not be there.
+// termsSQL reads the state of tenants. A tenant that never had a policy and never described a recipient may lack a row.
 const termsSQL = `
 	SELECT id, policy_version, described, deleting_at IS NOT NULL FROM tenants
 	WHERE id = ANY ($1::uuid[]) AND (policy_version > 0 OR described OR deleting_at IS NOT NULL)`
 
-// Read are the terms that a transaction uses, and those that it finds in force.
+// Read holds the terms that a transaction uses, and the versions that it finds in force.
 type Read struct {
 	known *knownTerms
 	Used  map[uuid.UUID]tenantTerms
-	found map[uuid.UUID]tenantTerms // without their terms
+	found map[uuid.UUID]tenantTerms // with nil Terms
 }
 
 // Use returns the terms that the transaction uses for a tenant.
@@ -105,7 +105,7 @@ func (r *Read) Use(known *knownTerms, tenant uuid.UUID) tenantTerms {
 	return t
 }
 
-// Queue asks what is in force.
+// Queue adds the query for the versions in force to a batch.
 func (r *Read) Queue(b *pgx.Batch) *pgx.QueuedQuery {
 	ids := make([]uuid.UUID, 0, len(r.Used))
 	for tenant := range r.Used {
@@ -114,7 +114,7 @@ func (r *Read) Queue(b *pgx.Batch) *pgx.QueuedQuery {
 	return b.Queue(termsSQL, ids)
 }
 
-// Collect reads the answer.
+// Collect reads the result of the query that Queue added.
 func (r *Read) Collect(rows pgx.Rows) error {
 	var (
 		tenant uuid.UUID
@@ -128,7 +128,7 @@ func (r *Read) Collect(rows pgx.Rows) error {
 	return err
 }
 
-// Check reports with an [OtherTermsError] that what the transaction uses is not in force.
+// Check returns an [OtherTermsError] if the transaction uses terms that are not in force.
 func (r *Read) Check() error {
 	var other []uuid.UUID
 	for tenant, used := range r.Used {
@@ -142,8 +142,8 @@ func (r *Read) Check() error {
 	return nil
 }
 
-// Person returns what is known of a recipient. No recipient of a tenant that is being deleted wants anything: so pushes that wait are
-// canceled when they are due, and none is accepted.
+// Person returns a recipient's description. While a tenant is being deleted, all of its recipients count as opted out,
+// so that waiting pushes are canceled when they become due and no push is accepted.
 func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
 	if r.Used[who.Tenant].Deleting {
 		return booking.Person{OptOuts: booking.OptOuts{All: true}}
@@ -151,7 +151,7 @@ func (r *Read) Person(who quota.Recipient, people *People) booking.Person {
 	return people.Found[who]
 }
 
-// Own lists the terms of tenants that have their own.
+// Own returns the terms of the tenants that have a policy of their own; nil if none has.
 func (r *Read) Own() map[uuid.UUID]booking.Terms {
 	var own map[uuid.UUID]booking.Terms
 	for tenant, t := range r.Used {
@@ -165,7 +165,7 @@ func (r *Read) Own() map[uuid.UUID]booking.Terms {
 	return own
 }
 
-// loadTerms reads the terms that are in force for tenants.
+// loadTerms reads the tenants' terms in force into Known.
 func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 	rows, _ := s.db.Pool.Query(ctx, `
 		SELECT t.id, t.policy_version, t.described, t.deleting_at IS NOT NULL, p.document
@@ -191,8 +191,8 @@ func (s *Store) loadTerms(ctx context.Context, tenants []uuid.UUID) error {
 	return err
 }
 
-// Compile returns the terms that a stored policy means. It was valid when it was stored; a channel that was taken out of
-// the configuration since then is one that nothing is sent through.
+// Compile compiles a stored policy. It was valid when it was stored, so a channel that has left the configuration since
+// then is accepted: nothing is sent through it.
 func (s *Store) Compile(document []byte) (*policy.Terms, error) {
 	var d policy.Document
 	if err := json.Unmarshal(document, &d); err != nil {
@@ -201,13 +201,13 @@ func (s *Store) Compile(document []byte) (*policy.Terms, error) {
 	return d.Compile(d.ChannelNames())
 }
 
-// Terms returns the terms of a tenant as this process saw them last, without asking Postgres; those of the file if the
-// tenant has none of its own. They may have changed: what decides looks.
+// Terms returns a tenant's terms as this process last read them, or file's if the tenant has none of its own. It does not
+// ask Postgres, so they may be out of date; a transaction that decides something checks them with [Read.Check].
 func (s *Store) Terms(tenant uuid.UUID, file booking.Terms) booking.Terms {
 	return s.Known.get(tenant).Or(file)
 }
 
-// peopleSQL reads what is known of recipients.
+// peopleSQL reads the descriptions of recipients.
 const peopleSQL = `
 	SELECT r.tenant_id, r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits{attributes}
 	FROM unnest($1::bigint[]) AS k CROSS JOIN LATERAL (
@@ -215,16 +215,17 @@ const peopleSQL = `
 		OFFSET 0 -- keeps the next line from choosing another index
 	) r WHERE r.tenant_id = ANY ($2::uuid[])`
 
-// People are the recipients that a transaction wants to know more of.
+// People reads the descriptions of the recipients that a transaction needs.
 type People struct {
 	Keys    []int64
 	tenants []uuid.UUID
 	Found   map[quota.Recipient]booking.Person
 
-	WithAttributes bool // they are read, too
+	WithAttributes bool // also read Attributes
 	Attributes     map[quota.Recipient]json.RawMessage
 }
 
+// Add adds a recipient to the query. Calls for one tenant should follow each other.
 func (r *People) Add(tenant uuid.UUID, key int64) {
 	r.Keys = append(r.Keys, key)
 	if n := len(r.tenants); n == 0 || r.tenants[n-1] != tenant {
@@ -232,6 +233,7 @@ func (r *People) Add(tenant uuid.UUID, key int64) {
 	}
 }
 
+// Queue adds the query for the recipients to a batch.
 func (r *People) Queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
 	attributes := ""
 	if r.WithAttributes {
@@ -240,6 +242,7 @@ func (r *People) Queue(s *Store, b *pgx.Batch) *pgx.QueuedQuery {
 	return b.Queue(s.db.Joining(strings.Replace(peopleSQL, "{attributes}", attributes, 1)), r.Keys, r.tenants, pg.ShardsOf(r.Keys...))
 }
 
+// Collect reads the result of the query that Queue added into Found and Attributes.
 func (r *People) Collect(rows pgx.Rows) error {
 	var (
 		who      quota.Recipient
@@ -258,7 +261,7 @@ func (r *People) Collect(rows pgx.Rows) error {
 			r.Attributes[who] = bytes.Clone(attributes)
 		}
 		if zoneName != "" {
-			// One that this build does not know any more counts as none.
+			// A zone that this build no longer knows counts as no zone.
 			p.Zone, _ = zone.Load(zoneName)
 		}
 		r.Found[who] = p
@@ -268,15 +271,15 @@ func (r *People) Collect(rows pgx.Rows) error {
 	return err
 }
 
-// Standing returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of a
-// recipient. It takes no lock.
+// Standing returns a tenant's terms, or file's if it has none of its own, and a recipient's description. It takes no
+// lock.
 func (s *Store) Standing(ctx context.Context, who quota.Recipient, file booking.Terms) (booking.Standing, error) {
 	terms, people, err := s.Standings(ctx, who.Tenant, []string{who.ID}, file)
 	return booking.Standing{Terms: terms, Person: people[who.ID]}, err
 }
 
-// Standings returns the terms of a tenant, which are those of the file if it has none of its own, and what is known of some
-// recipients. It takes no lock.
+// Standings returns a tenant's terms, or file's if it has none of its own, and the descriptions of recipients by id. It
+// takes no lock.
 func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (of booking.Terms, people map[string]booking.Person, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var (
@@ -302,7 +305,7 @@ func (s *Store) Standings(ctx context.Context, tenant uuid.UUID, ids []string, f
 	return of, people, err
 }
 
-// LongestReach is how long ago what was sent may matter to the policies that tenants have of their own.
+// LongestReach returns the longest reach of any tenant's own policy: sends older than that count against none of them.
 func (s *Store) LongestReach(ctx context.Context) (reach time.Duration, err error) {
 	rows, _ := s.db.Pool.Query(ctx, `SELECT p.document FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE p.document IS NOT NULL`)
 	var document []byte
