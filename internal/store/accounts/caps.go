@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// Pending counts a tenant's pushes that are scheduled or being sent, up to most.
+// Pending counts up to most of a tenant's pushes that are scheduled or being sent.
 func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error) {
 	return s.count(ctx, tenant, `
 		SELECT count(*) FROM (
@@ -20,8 +20,8 @@ func (s *Store) Pending(ctx context.Context, tenant uuid.UUID, most int) (int, e
 		) l`, most)
 }
 
-// Recipients counts the recipients of a tenant who have a push that is scheduled, being sent or sent on a day, up to
-// most. It reads all pushes of that day.
+// Recipients counts up to most of a tenant's recipients who have a push on a day that is scheduled, being sent or
+// sent. It reads all of that day's pushes.
 func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error) {
 	begin, end := day.Begin(), (day + 1).Begin()
 	return s.count(ctx, tenant, `
@@ -34,7 +34,8 @@ func (s *Store) Recipients(ctx context.Context, tenant uuid.UUID, day booking.Da
 		) r`, most, begin, end)
 }
 
-// count runs a statement with the tenant as its first argument. What it counts in pushes is between the last two.
+// count runs a counting statement with the arguments tenant and most. The times of between, if given, follow as its
+// last arguments, and select the partitions of {pushes}; the second time is exclusive.
 func (s *Store) count(ctx context.Context, tenant uuid.UUID, sql string, most int, between ...time.Time) (n int, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		args := []any{tenant, most}

@@ -14,11 +14,13 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// ExternalUser returns the user that an OIDC provider vouches for, with the role that it gives, also to the last admin. A subject that
-// comes for the first time is a new user, or takes over the user with its address. A take-over, and another role or address, end the
-// password, the links and the sessions of the user. A new subject needs a verified address, [user.ErrUnverified], that no user of
-// another subject has, [user.ErrEmailTaken]. The user may be disabled, [user.ErrDisabled], and the tenant may have the maximum number
-// of users, [user.ErrTooMany].
+// ExternalUser returns the user who signs in with an OIDC provider, and sets the role that the provider gives, even
+// for the last admin. A subject that is new to the tenant creates a user, or takes over the user with its email
+// address. A take-over, another role and another address each end the user's password, link and sessions.
+//
+// A new subject needs a verified address, or it fails with [user.ErrUnverified]. If the address belongs to another
+// subject, it fails with [user.ErrEmailTaken]. The other errors are [user.ErrDisabled], and [user.ErrTooMany] if the
+// tenant has the maximum number of users.
 func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User, err error) {
 	fresh := uuid.New()
 	err = s.changeUsers(ctx, e.Tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
@@ -29,7 +31,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 			before, err = lockUser(ctx, tx, e.Tenant, id, nil)
 		case errors.Is(err, pgx.ErrNoRows):
 			action, id = push.ActUserCreate, fresh
-			err = userFits(ctx, tx, e.Tenant, fresh, e.Most)
+			err = checkUserLimit(ctx, tx, e.Tenant, fresh, e.Most)
 		}
 		if err != nil {
 			return err
@@ -38,7 +40,7 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 			return err
 		}
 		if action == push.ActUserChange && (!before.External || u.Role != before.Role || u.Email != before.Email) {
-			if u, err = endAll(ctx, tx, u); err != nil {
+			if u, err = endSignIn(ctx, tx, u); err != nil {
 				return err
 			}
 		}
@@ -53,7 +55,8 @@ func (s *Store) ExternalUser(ctx context.Context, e user.External) (u user.User,
 	return u, nil
 }
 
-// externalID finds the user that a provider means: by the subject, and else by the verified address.
+// externalID finds a provider's user by subject, or else by verified address. It returns [pgx.ErrNoRows] if the user
+// is still to be created.
 func externalID(ctx context.Context, tx pgx.Tx, e user.External) (id uuid.UUID, err error) {
 	var (
 		known, disabled bool
@@ -65,7 +68,7 @@ func externalID(ctx context.Context, tx pgx.Tx, e user.External) (id uuid.UUID, 
 		e.Tenant, e.Issuer, e.Subject, e.Email).Scan(&id, &known, &subject, &disabled)
 	switch {
 	case !known && !e.EmailVerified && (err == nil || errors.Is(err, pgx.ErrNoRows)):
-		return id, user.ErrUnverified // whether there is a user with the address or not
+		return id, user.ErrUnverified // the same error with and without such a user
 	case err != nil:
 		return id, err
 	case disabled:
@@ -76,8 +79,8 @@ func externalID(ctx context.Context, tx pgx.Tx, e user.External) (id uuid.UUID, 
 	return id, nil
 }
 
-// writeExternal makes or changes the user of a provider, and returns it. The name follows the provider, if that tells one, and so does
-// the address, if it is verified and no other user has it.
+// writeExternal creates or updates a provider's user and returns it. It takes over the provider's name, unless that
+// is empty, and the address, if it is verified and no other user of the tenant has it.
 func writeExternal(ctx context.Context, tx pgx.Tx, id uuid.UUID, e user.External) (user.User, error) {
 	_, err := tx.Exec(ctx, `
 		INSERT INTO users (id, tenant_id, email, name, role, issuer, subject) VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -90,11 +93,11 @@ func writeExternal(ctx context.Context, tx pgx.Tx, id uuid.UUID, e user.External
 	return readUser(ctx, tx, e.Tenant, id)
 }
 
-// endAll ends the password, the link and the sessions of a locked user, and returns the user.
-func endAll(ctx context.Context, tx pgx.Tx, u user.User) (user.User, error) {
+// endSignIn ends the password, the link and the sessions of a locked user, and returns the user.
+func endSignIn(ctx context.Context, tx pgx.Tx, u user.User) (user.User, error) {
 	_, err := tx.Exec(ctx, `DELETE FROM sessions WHERE user_id = $1`, u.ID)
 	if err == nil {
-		err = endWays(ctx, tx, u.ID, []user.Role{})
+		err = endSignInUnless(ctx, tx, u.ID, []user.Role{})
 	}
 	if err != nil {
 		return user.User{}, err

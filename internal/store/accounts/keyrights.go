@@ -12,7 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// tenantOf returns the tenant whose API keys a caller changes: [uuid.Nil], all of them, for the operator.
+// tenantOf returns the tenant whose API keys a caller may change. For the operator, nil, it returns [uuid.Nil], which
+// means all tenants.
 func tenantOf(by *push.Caller) uuid.UUID {
 	if by == nil {
 		return uuid.Nil
@@ -20,8 +21,9 @@ func tenantOf(by *push.Caller) uuid.UUID {
 	return by.Tenant
 }
 
-// mayRule returns a [*push.ScopeError] if an API key has scopes that the caller lacks, who then neither makes nor ends it.
-func mayRule(by *push.Caller, scopes []string) error {
+// checkScopes returns a [*push.ScopeError] if a key has a scope that the caller lacks: a caller creates, rotates and
+// revokes only keys within its own scopes. The operator, nil, has all scopes.
+func checkScopes(by *push.Caller, scopes []string) error {
 	if by == nil {
 		return nil
 	}
@@ -29,18 +31,19 @@ func mayRule(by *push.Caller, scopes []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return &push.ScopeError{Scope: missing[0], Detail: "a caller makes, rotates and revokes only API keys whose scopes it has; it lacks " + strings.Join(missing, ", ")}
+	return &push.ScopeError{Scope: missing[0], Detail: "a caller can create, rotate and revoke only API keys within its own scopes; missing: " + strings.Join(missing, ", ")}
 }
 
-// lockKeys locks API keys in one order, so that two that rotate each other do not wait for each other.
+// lockKeys locks API keys in the order of their ids, so that two keys that rotate each other do not deadlock.
 func lockKeys(ctx context.Context, tx pgx.Tx, ids ...uuid.UUID) error {
 	_, err := tx.Exec(ctx, `SELECT FROM api_keys WHERE id = ANY ($1) ORDER BY id FOR UPDATE`, ids)
 	return err
 }
 
-// lastEnd locks the API key of a caller, and returns when it ends, as must what it makes: zero, if never or if the caller has none. A
-// key that has ended makes nothing any more: [push.ErrCallerOver].
-func lastEnd(ctx context.Context, tx pgx.Tx, by *push.Caller) (end time.Time, err error) {
+// latestExpiry locks the caller's API key and returns its expiry, which also limits the keys that it makes. Zero
+// means no limit: the key never expires, or the caller has none. A caller whose key has ended gets
+// [push.ErrCallerOver].
+func latestExpiry(ctx context.Context, tx pgx.Tx, by *push.Caller) (end time.Time, err error) {
 	if by == nil || by.Key == uuid.Nil {
 		return end, nil
 	}
@@ -58,12 +61,13 @@ func lastEnd(ctx context.Context, tx pgx.Tx, by *push.Caller) (end time.Time, er
 	return *at, nil
 }
 
-// withinRights returns a key that is to be made with the end that the key of its maker leaves it, or why it may not be made.
-func withinRights(ctx context.Context, tx pgx.Tx, n push.NewKey) (push.NewKey, error) {
-	if err := mayRule(n.By, n.Scopes); err != nil {
+// limitToCaller checks that a new key stays within the scopes and the expiry of its maker's key. A new key without an
+// expiry gets the maker's.
+func limitToCaller(ctx context.Context, tx pgx.Tx, n push.NewKey) (push.NewKey, error) {
+	if err := checkScopes(n.By, n.Scopes); err != nil {
 		return n, err
 	}
-	end, err := lastEnd(ctx, tx, n.By)
+	end, err := latestExpiry(ctx, tx, n.By)
 	switch {
 	case err != nil || end.IsZero():
 	case n.ExpiresAt.IsZero():

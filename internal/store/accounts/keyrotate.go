@@ -16,20 +16,22 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// RotateKey makes another API key with the tenant, name and scopes of an old one, and returns it with its secret. The
-// old one lives on for the overlap, if its own end is not nearer. The new one ends after lifetime; 0: after the time for
-// which the old one was made. The key of a caller makes it within its own rights, as [Store.CreateKey] says; nil is the operator. The
-// caller's tenant may have no such key, [push.ErrNotFound], none that is alive, [push.ErrKeyOver], or another live one that it replaces
-// or is replaced by, [*push.ReplacedError]. The other errors are those of [Store.CreateKey].
+// RotateKey creates an API key with the tenant, name and scopes of an old one, and returns it with its secret. The
+// old key stays valid for overlap, or until its own expiry if that comes first. The new key expires after lifetime; 0
+// takes the lifetime that the old key was created with.
+//
+// by is the caller; nil is the operator. A caller's key limits the new key, and the errors are the same, as for
+// [Store.CreateKey]. Other errors: [push.ErrNotFound] if the caller's tenant has no such key, [push.ErrKeyOver] if
+// the key has ended, and [*push.ReplacedError] if another live key replaces it or is replaced by it.
 func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error) {
 	tenant, fresh := tenantOf(by), uuid.New()
 	secret, hash := newSecret()
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if k, err = readKey(ctx, tx, tenant, fresh); !errors.Is(err, pgx.ErrNoRows) {
-				return err // an earlier run has made it, or it is unknown
+				return err // an earlier run created it, or the read failed
 			}
-			end, err := rotatable(ctx, tx, by, old)
+			end, err := lockForRotation(ctx, tx, by, old)
 			if err != nil {
 				return err
 			}
@@ -51,7 +53,7 @@ func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, o
 			d.Show("successor", nil, fresh)
 			d.Show("overlap", nil, overlap.String())
 			d.Show("expires_at", nil, auditlog.TimeOf(k.ExpiresAt))
-			return s.recordKey(ctx, tx, old, d)
+			return s.recordRotation(ctx, tx, old, d)
 		})
 	})
 	if err != nil {
@@ -60,8 +62,8 @@ func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, o
 	return k, secret, nil
 }
 
-// recordKey records a rotation for the tenant of the key, whoever that is.
-func (s *Store) recordKey(ctx context.Context, tx pgx.Tx, key uuid.UUID, d auditlog.Difference) error {
+// recordRotation adds a rotation to the audit log of the key's tenant, which need not be the caller's.
+func (s *Store) recordRotation(ctx context.Context, tx pgx.Tx, key uuid.UUID, d auditlog.Difference) error {
 	var tenant uuid.UUID
 	if err := tx.QueryRow(ctx, `SELECT tenant_id FROM api_keys WHERE id = $1`, key).Scan(&tenant); err != nil {
 		return err
@@ -69,9 +71,10 @@ func (s *Store) recordKey(ctx context.Context, tx pgx.Tx, key uuid.UUID, d audit
 	return auditlog.Record(ctx, tx, tenant, push.ActKeyRotate, key.String(), d)
 }
 
-// rotatable locks a key and that of the caller. It returns why the key cannot be rotated, or until when the new one may live: zero, for
-// ever. What a key replaces, and what replaces it, is read after the lock: one statement would not see what it had waited for.
-func rotatable(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UUID) (end time.Time, err error) {
+// lockForRotation locks a key and the caller's key. It returns the latest expiry of the new key, zero if unlimited,
+// or the reason why the key cannot be rotated. It reads the successors in a second statement: the statement that
+// waits for the lock does not see what the other transaction has written.
+func lockForRotation(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UUID) (end time.Time, err error) {
 	locked := []uuid.UUID{id}
 	if by != nil && by.Key != uuid.Nil {
 		locked = append(locked, by.Key)
@@ -81,10 +84,10 @@ func rotatable(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UUID) (e
 	}
 	k, err := readKey(ctx, tx, tenantOf(by), id)
 	if err == nil {
-		err = mayRule(by, k.Scopes)
+		err = checkScopes(by, k.Scopes)
 	}
 	if err == nil {
-		end, err = lastEnd(ctx, tx, by)
+		end, err = latestExpiry(ctx, tx, by)
 	}
 	if err == nil && k.State != push.KeyLive {
 		err = push.ErrKeyOver
@@ -92,11 +95,12 @@ func rotatable(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UUID) (e
 	if err != nil {
 		return end, err
 	}
-	return end, notReplaced(ctx, tx, id, k.Successor)
+	return end, checkNotReplaced(ctx, tx, id, k.Successor)
 }
 
-// notReplaced returns a [*push.ReplacedError] if a key was rotated, or made by a rotation, and the other one lives.
-func notReplaced(ctx context.Context, tx pgx.Tx, id, successor uuid.UUID) error {
+// checkNotReplaced returns a [*push.ReplacedError] if the key was rotated, or was created by a rotation, and the
+// other key is live.
+func checkNotReplaced(ctx context.Context, tx pgx.Tx, id, successor uuid.UUID) error {
 	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
 		id, successor, push.KeyLive)
 	var (

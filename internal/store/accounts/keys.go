@@ -19,27 +19,32 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// endedKeysKept is how many of a tenant's API keys that have ended stay in its list.
+// endedKeysKept is the number of ended API keys that stay in a tenant's list.
 const endedKeysKept = 1000
 
+// keyColumns are the columns of [push.APIKey], of api_keys k and tenants t.
 const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ` + keyState + `, coalesce(k.successor, ` + pg.NoID + `)`
 
+// keyState is the [push.KeyState] of a row of api_keys k.
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
 
-// CreateKey makes an API key of a tenant and returns it, with its secret: "sq_" and 256 random bits in base64. Only its
-// SHA-256 is stored. A key that makes another one gives it no scope that it lacks, and no later end than its own, which is what it has
-// if none is asked for. The errors are [push.ErrTooManyKeys], [*push.ScopeError], [*push.EndError] and [push.ErrCallerOver].
+// CreateKey creates an API key of a tenant, and returns it with its secret: "sq_" and 256 random bits in base64. The
+// database stores only the SHA-256 of the secret.
+//
+// A caller that creates a key gives it none but its own scopes, and no later expiry than its own key's; that expiry
+// is also the default. The errors are [push.ErrTooManyKeys], [*push.ScopeError], [*push.EndError] and
+// [push.ErrCallerOver].
 func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error) {
 	id := uuid.New()
 	secret, hash := newSecret()
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if n.Most > 0 {
-				if err := keyFits(ctx, tx, n, id); err != nil {
+				if err := checkKeyLimit(ctx, tx, n, id); err != nil {
 					return err
 				}
 			}
-			n, err := withinRights(ctx, tx, n)
+			n, err := limitToCaller(ctx, tx, n)
 			if err != nil {
 				return err
 			}
@@ -53,9 +58,9 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 				return err
 			}
 			if k, err = readKey(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 {
-				return err // an earlier run has made it
+				return err // an earlier run created it
 			}
-			return auditlog.Record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyMade(k))
+			return auditlog.Record(ctx, tx, n.Tenant, push.ActKeyCreate, id.String(), keyDifference(k))
 		})
 	})
 	if err != nil {
@@ -64,8 +69,8 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 	return k, secret, nil
 }
 
-// keyMade is what the audit log says of a new key.
-func keyMade(k push.APIKey) auditlog.Difference {
+// keyDifference returns the audit log's description of a new key.
+func keyDifference(k push.APIKey) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("name", nil, k.Name)
 	d.Show("scopes", nil, k.Scopes)
@@ -73,9 +78,9 @@ func keyMade(k push.APIKey) auditlog.Difference {
 	return d
 }
 
-// keyFits counts a tenant's live keys but for one, and forgets those that have ended longest ago. One request at a time
-// does so.
-func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error {
+// checkKeyLimit returns [push.ErrTooManyKeys] if the tenant has n.Most live keys besides id. It also deletes the
+// oldest ended keys beyond endedKeysKept. It locks the tenant, so that one request at a time counts.
+func checkKeyLimit(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error {
 	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil {
 		return err
 	}
@@ -100,7 +105,7 @@ func keyFits(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error 
 	return err
 }
 
-// readKey reads an API key of a tenant, or of any for [uuid.Nil].
+// readKey reads an API key of a tenant; [uuid.Nil] is any tenant.
 func readKey(ctx context.Context, q pg.Querier, tenant, id uuid.UUID) (push.APIKey, error) {
 	rows, _ := q.Query(ctx, `SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.id = $1 AND ($2::uuid IS NULL OR k.tenant_id = $2)`,
 		id, zeronull.UUID(tenant))
@@ -116,7 +121,7 @@ func (s *Store) APIKey(ctx context.Context, tenant, id uuid.UUID) (k push.APIKey
 	return k, err
 }
 
-// distinct leaves out what a list has named before.
+// distinct returns the names without repetitions, in their order.
 func distinct(names []string) []string {
 	var list []string
 	for _, name := range names {
@@ -127,7 +132,7 @@ func distinct(names []string) []string {
 	return list
 }
 
-// newSecret returns a key itself, and what is stored of it.
+// newSecret returns a new API key and its SHA-256.
 func newSecret() (string, [32]byte) {
 	var secret [32]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -135,8 +140,9 @@ func newSecret() (string, [32]byte) {
 	return key, HashKey(key)
 }
 
-// RevokeKey has an API key refused from now on, and reports whether it was revoked before. A caller revokes keys of its tenant that have
-// no scope which it lacks; nil, the operator, any key. The errors are [push.ErrNotFound] and [*push.ScopeError].
+// RevokeKey revokes an API key, and reports whether it was revoked before. A caller can revoke the keys of its tenant
+// that have no scope beyond its own; the operator, nil, can revoke any key. The errors are [push.ErrNotFound] and
+// [*push.ScopeError].
 func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (before bool, err error) {
 	type revoked struct {
 		Before bool
@@ -145,7 +151,7 @@ func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (b
 	}
 	tenant := tenantOf(by)
 	row, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[revoked], func(ctx context.Context, tx pgx.Tx, r revoked) error {
-		if err := mayRule(by, r.Scopes); err != nil || r.Before {
+		if err := checkScopes(by, r.Scopes); err != nil || r.Before {
 			return err
 		}
 		return auditlog.Record(ctx, tx, r.Tenant, push.ActKeyRevoke, id.String(), nil)
@@ -159,14 +165,14 @@ func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (b
 	return row.Before, nil
 }
 
-// Keys lists the API keys of one tenant, or of all for [uuid.Nil], the oldest first.
+// Keys lists the API keys of a tenant, the oldest first; [uuid.Nil] is all tenants.
 func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]push.APIKey, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[push.APIKey], `
 		SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 		WHERE $1::uuid IS NULL OR k.tenant_id = $1 ORDER BY k.created_at, k.id`, zeronull.UUID(tenant))
 }
 
-// KeyPage returns up to limit of a tenant's API keys behind a position, the oldest first.
+// KeyPage returns up to limit of a tenant's API keys after a position, the oldest first.
 func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (page push.KeyPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `
@@ -183,12 +189,12 @@ func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPos
 	return page, err
 }
 
-// HashKey returns what is stored of an API key: its SHA-256. The key itself has 256 random bits, so that nothing slower
-// is needed.
+// HashKey returns the SHA-256 of an API key, which is what the database stores. A key has 256 random bits, so a
+// slower hash would not make it safer.
 func HashKey(key string) [32]byte { return sha256.Sum256([]byte(key)) }
 
-// Key returns what the API key with this SHA-256 allows, or [push.ErrNotFound] if there is none, its time is over, or
-// it was revoked.
+// Key returns the caller whose API key has this SHA-256. It returns [push.ErrNotFound] if there is no such key, it
+// has expired or was revoked, or its tenant is being deleted.
 func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
@@ -201,7 +207,7 @@ func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	return c, pg.Classify(err)
 }
 
-// SeeKey notes that an API key is in use, at most once a minute.
+// SeeKey records the time when an API key was last used, at most once a minute.
 func (s *Store) SeeKey(ctx context.Context, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

@@ -16,18 +16,20 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
+// sessionColumns are the columns of [user.Session], of sessions s and users u.
 const sessionColumns = `s.id, s.user_id, u.tenant_id, s.created_at, s.last_seen_at, s.expires_at, s.address, s.user_agent`
 
-// mostForgotten is how many sessions that have expired are forgotten when another one begins.
-const mostForgotten = 100
+// expiredAtOnce is the number of expired sessions that are deleted when a session begins.
+const expiredAtOnce = 100
 
-// BeginSession keeps the session of a user who signs in now. There may be no such user, or the user is disabled, or has another
-// password by now: [push.ErrNotFound]. If the user has more than [user.MaxSessions], those that were not seen for longest end.
+// BeginSession stores the session of a user who signs in now. It returns [push.ErrNotFound] if there is no such user,
+// the user is disabled, or the password has changed since it was checked. It ends the least recently seen sessions
+// beyond [user.MaxSessions].
 func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSession) (v user.Session, err error) {
 	id := uuid.New()
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			// The lock has those wait who disable the user, or set another password: the session is there when they end all.
+			// This locks the user row, so that a concurrent disable or password change also ends this session.
 			tag, err := tx.Exec(ctx, `UPDATE users SET last_sign_in_at = clock_timestamp() WHERE id = $1 AND tenant_id = $2 AND disabled_at IS NULL AND ($3 = '' OR password_hash = $3)`,
 				n.User, tenant, n.Password)
 			if err == nil && tag.RowsAffected() == 0 {
@@ -46,7 +48,7 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 				n     int
 			}{
 				{`user_id = $1 ORDER BY last_seen_at DESC, token_hash OFFSET $2`, n.User, user.MaxSessions},
-				{`expires_at < clock_timestamp() AND user_id <> $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, n.User, mostForgotten},
+				{`expires_at < clock_timestamp() AND user_id <> $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED`, n.User, expiredAtOnce},
 			} {
 				if _, err := tx.Exec(ctx, `DELETE FROM sessions WHERE token_hash = ANY (ARRAY(SELECT token_hash FROM sessions WHERE `+old.which+`))`, old.arg, old.n); err != nil {
 					return err
@@ -63,8 +65,8 @@ func (s *Store) BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSe
 	return v, nil
 }
 
-// FindSession returns the session whose token has this hash, its data, and its user as that is now. If it has ended, or the
-// user is disabled, it is [push.ErrNotFound].
+// FindSession returns the session with this token hash, its data, and its user in the current state. It returns
+// [push.ErrNotFound] if the session has ended, the user is disabled, or the tenant is being deleted.
 func (s *Store) FindSession(ctx context.Context, hash [32]byte) (v user.Session, u user.User, data []byte, err error) {
 	err = s.db.Read(ctx, uuid.Nil, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, `+sessionColumns+`, s.data FROM sessions s JOIN users u ON u.id = s.user_id JOIN tenants t ON t.id = u.tenant_id
@@ -80,8 +82,8 @@ func (s *Store) FindSession(ctx context.Context, hash [32]byte) (v user.Session,
 	return v, u, data, err
 }
 
-// SaveSession keeps the data of a session, and when it ends if it is not used before. One that has ended does not begin
-// again. That it was used is written once a minute.
+// SaveSession stores the data and the new expiry of a session. If the data is unchanged, it writes at most once a
+// minute. It does nothing for a session that was deleted.
 func (s *Store) SaveSession(ctx context.Context, tenant uuid.UUID, hash [32]byte, data []byte, expires time.Time) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -91,7 +93,7 @@ func (s *Store) SaveSession(ctx context.Context, tenant uuid.UUID, hash [32]byte
 	})
 }
 
-// DropSession ends the session whose token has this hash, if there is one.
+// DropSession ends the session with this token hash, if there is one.
 func (s *Store) DropSession(ctx context.Context, hash [32]byte) error {
 	return s.db.Change(ctx, uuid.Nil, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `DELETE FROM sessions WHERE token_hash = $1`, hash[:])
@@ -99,10 +101,11 @@ func (s *Store) DropSession(ctx context.Context, hash [32]byte) error {
 	})
 }
 
-// Sessions lists the sessions of a tenant's user that go on, the one that was seen last first. The caller by, nil for the operator,
-// is the user, or needs every scope of the user's role, or it is a [*push.ScopeError]. There may be no such user: [push.ErrNotFound].
+// Sessions lists the active sessions of a tenant's user, the most recently seen first. The caller must be the user or
+// have every scope of the user's role, or it gets a [*push.ScopeError]; nil is the operator. If there is no such
+// user, Sessions returns [push.ErrNotFound].
 func (s *Store) Sessions(ctx context.Context, by *push.Caller, tenant, of uuid.UUID) (all []user.Session, err error) {
-	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error { // a session of a role that is given meanwhile is not seen
+	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error { // one snapshot for the role and its sessions
 		u, err := readUser(ctx, tx, tenant, of)
 		if err == nil {
 			err = user.CheckSessions(by, u)
@@ -118,12 +121,12 @@ func (s *Store) Sessions(ctx context.Context, by *push.Caller, tenant, of uuid.U
 	return all, err
 }
 
-// EndSessions ends a session of a tenant's user, or all of them for [uuid.Nil], and returns how many. It fails as Sessions does; a
-// session that has ended is none.
+// EndSessions ends one session of a tenant's user, or all of them for [uuid.Nil], and returns the number of sessions
+// that it ended. It fails like [Store.Sessions]. A session that has already ended is not an error.
 func (s *Store) EndSessions(ctx context.Context, by *push.Caller, tenant, of, session uuid.UUID) (ended int, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			// A session that begins holds the lock until it is there.
+			// BeginSession locks the same row until its session is committed.
 			u, err := lockUser(ctx, tx, tenant, of, nil)
 			if err == nil {
 				err = user.CheckSessions(by, u)

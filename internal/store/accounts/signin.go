@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// Credentials returns the users who can sign in by an email, and the hashes of their passwords, the password that was set last first. They
-// are users of several tenants, unless tenantName names one: "" is all.
+// Credentials returns the users who can sign in with an email address, and their password hashes, the most recently
+// set password first. The users may belong to several tenants; tenantName selects one, "" selects all.
 func (s *Store) Credentials(ctx context.Context, email, tenantName string) (all []user.Credential, err error) {
 	err = s.db.Read(ctx, uuid.Nil, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+`, u.password_hash`+usersAndTenants+`
@@ -28,22 +28,23 @@ func (s *Store) Credentials(ctx context.Context, email, tenantName string) (all 
 	return all, err
 }
 
-// linkOpens are the users of a link that can still be used. The second argument is whether users of the OIDC provider have links.
-const linkOpens = `u.link_hash = $1 AND u.link_expires_at > clock_timestamp() AND u.disabled_at IS NULL AND (u.issuer IS NULL OR $2)
+// usableLink selects the user of a link that can still be used. Argument $2 is whether users of the OIDC provider may
+// have passwords.
+const usableLink = `u.link_hash = $1 AND u.link_expires_at > clock_timestamp() AND u.disabled_at IS NULL AND (u.issuer IS NULL OR $2)
 	AND EXISTS (SELECT FROM tenants WHERE id = u.tenant_id AND deleting_at IS NULL)`
 
-// UserByLink returns the user of a link that can still be used, or [push.ErrNotFound]. It does not use it.
+// UserByLink returns the user of a link that can still be used, or [push.ErrNotFound]. It does not use up the link.
 func (s *Store) UserByLink(ctx context.Context, link [32]byte) (u user.User, err error) {
 	err = s.db.Read(ctx, uuid.Nil, func(ctx context.Context, c pg.Reader) error {
-		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE `+linkOpens, link[:], s.db.Cfg.ExternalPasswords)
+		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE `+usableLink, link[:], s.db.Cfg.ExternalPasswords)
 		u, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[user.User])
 		return err
 	})
 	return u, err
 }
 
-// SetPassword uses a link to keep the hash of a new password, and ends the user's sessions. The audit log names the link. A link that was used, or cannot
-// be used any more, is [push.ErrNotFound].
+// SetPassword uses up a link to store the hash of a new password, and ends the user's sessions. The audit log names
+// the link as the actor. SetPassword returns [push.ErrNotFound] if the link was used or is no longer valid.
 func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u user.User, err error) {
 	owner, err := s.UserByLink(ctx, link)
 	if err != nil {
@@ -52,7 +53,7 @@ func (s *Store) SetPassword(ctx context.Context, link [32]byte, phc string) (u u
 	ctx = push.WithActor(ctx, push.Actor{Type: push.ActorLink, ID: user.LinkID(link)})
 	err = s.db.Change(ctx, owner.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $3, password_set_at = clock_timestamp(), password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+linkOpens, link[:], s.db.Cfg.ExternalPasswords, phc)
+			tag, err := tx.Exec(ctx, `UPDATE users u SET password_hash = $3, password_set_at = clock_timestamp(), password_role = link_role, link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE `+usableLink, link[:], s.db.Cfg.ExternalPasswords, phc)
 			if err != nil {
 				return err
 			}

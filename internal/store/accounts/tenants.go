@@ -16,11 +16,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ErrDeleting: the tenant of that name is being deleted.
+// ErrDeleting reports that a tenant of that name is being deleted.
 var ErrDeleting = errors.New("the tenant is being deleted")
 
-// CreateTenant makes a tenant of that name, or finds it: created tells which. Until the deletion of one of that name has ended, it returns
-// [ErrDeleting].
+// CreateTenant creates a tenant of that name or finds it; created reports which. While a tenant of that name is being
+// deleted, CreateTenant returns [ErrDeleting].
 func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, created bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
@@ -34,7 +34,8 @@ func (s *Store) CreateTenant(ctx context.Context, name string) (id uuid.UUID, cr
 	return id, tag.RowsAffected() == 1, err
 }
 
-// Tenant returns the id of the tenant of that name, or [push.ErrNotFound], also if it is being deleted.
+// Tenant returns the id of the tenant of that name. If there is none, or it is being deleted, Tenant returns
+// [push.ErrNotFound].
 func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
@@ -43,13 +44,13 @@ func (s *Store) Tenant(ctx context.Context, name string) (uuid.UUID, error) {
 	return id, pg.Classify(err)
 }
 
-// TenantInfo is what is known of a tenant.
+// TenantInfo describes a tenant.
 type TenantInfo struct {
 	ID        uuid.UUID
 	Name      string
 	CreatedAt time.Time
 	push.OwnCaps
-	DeletingAt *time.Time // when its deletion began; nil: it has not
+	DeletingAt *time.Time // when its deletion began; nil if it is not being deleted
 }
 
 // Tenants lists all tenants by name.
@@ -57,7 +58,7 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap, deleting_at FROM tenants ORDER BY name`)
 }
 
-// CapTenant changes the caps of one tenant with the function and returns them, or [push.ErrNotFound].
+// CapTenant applies change to a tenant's caps and returns them, or [push.ErrNotFound].
 func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
 	var caps push.OwnCaps
 	write := func(ctx context.Context, tx pgx.Tx) error {
@@ -88,10 +89,10 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 	return caps, nil
 }
 
-// ErrNameTaken: another tenant has that name.
+// ErrNameTaken reports that another tenant has that name.
 var ErrNameTaken = errors.New("another tenant has that name")
 
-// RenameTenant gives a tenant another name. Its errors are [push.ErrNotFound] and [ErrNameTaken].
+// RenameTenant changes the name of a tenant. Its errors are [push.ErrNotFound] and [ErrNameTaken].
 func (s *Store) RenameTenant(ctx context.Context, tenant uuid.UUID, to string) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

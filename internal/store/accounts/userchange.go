@@ -15,11 +15,12 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// ChangeUser changes a user and returns it. A new role is in force with the next request; a user who is disabled is signed out
-// everywhere. Either ends a link that was not used, and a role that the maker of the password's link could not give ends the
-// password and the sessions. The caller by, nil for the operator, needs every scope of the role that the user has, and of the role
-// that the user gets, or it is a [*push.ScopeError]. There may be no such user, [push.ErrNotFound], or no other admin who is not
-// disabled, [user.ErrLastAdmin].
+// ChangeUser changes a user and returns it. A new role applies from the next request on. Disabling a user ends all of
+// the user's sessions. A new role, or disabling, also ends an unused link. A new role ends the password and the
+// sessions too, if the maker of the password's link could not have given that role.
+//
+// The caller needs every scope of the user's present role and of the new one, or it gets a [*push.ScopeError]; nil is
+// the operator. The other errors are [push.ErrNotFound], and [user.ErrLastAdmin] if no enabled admin would remain.
 func (s *Store) ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, change user.Change) (u user.User, err error) {
 	err = s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
 		before, err := lockUser(ctx, tx, tenant, id, by)
@@ -48,7 +49,8 @@ func (s *Store) ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid
 	return u, nil
 }
 
-// writeUser writes a change of a locked user, with what it ends, and returns the user.
+// writeUser writes a change of a locked user, ends the links, passwords and sessions that it makes invalid, and
+// returns the user.
 func writeUser(ctx context.Context, tx pgx.Tx, before user.User, change user.Change) (user.User, error) {
 	_, err := tx.Exec(ctx, `
 		UPDATE users SET name = coalesce($2, name), role = coalesce($3, role),
@@ -59,7 +61,7 @@ func writeUser(ctx context.Context, tx pgx.Tx, before user.User, change user.Cha
 	}
 	off := change.Disabled != nil && *change.Disabled
 	if change.Role != nil && *change.Role != before.Role {
-		if err := endWays(ctx, tx, before.ID, change.Role.AtLeast()); err != nil {
+		if err := endSignInUnless(ctx, tx, before.ID, change.Role.AtLeast()); err != nil {
 			return user.User{}, err
 		}
 	} else if off {
@@ -75,14 +77,15 @@ func writeUser(ctx context.Context, tx pgx.Tx, before user.User, change user.Cha
 	return readUser(ctx, tx, before.Tenant, before.ID)
 }
 
+// endLink deletes the link of a locked user.
 func endLink(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
 	_, err := tx.Exec(ctx, `UPDATE users SET link_hash = NULL, link_role = NULL, link_expires_at = NULL WHERE id = $1`, id)
 	return err
 }
 
-// endWays ends the link of a locked user. It ends the password and the sessions too, unless the maker of the password's link could
-// give one of these roles: whoever made the link may know the password, and gets no role with it that the maker could not give.
-func endWays(ctx context.Context, tx pgx.Tx, id uuid.UUID, unless []user.Role) error {
+// endSignInUnless ends the link of a locked user. It also ends the password and the sessions, unless the maker of the
+// password's link could give one of the roles. The maker may know the password, and must not gain a role through it.
+func endSignInUnless(ctx context.Context, tx pgx.Tx, id uuid.UUID, unless []user.Role) error {
 	if err := endLink(ctx, tx, id); err != nil {
 		return err
 	}
@@ -93,7 +96,8 @@ func endWays(ctx context.Context, tx pgx.Tx, id uuid.UUID, unless []user.Role) e
 	return err
 }
 
-// userDifference shows what a user may do, who vouches for the user, and that the names differ: these are personal.
+// userDifference returns the audit log's description of a change of a user. The name and the email address are
+// personal: it shows only that they changed.
 func userDifference(from, to user.User) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("role", from.Role, to.Role)
@@ -101,13 +105,14 @@ func userDifference(from, to user.User) auditlog.Difference {
 	d.Show("external", from.External, to.External)
 	d.Hide("password", from.HasPassword, to.HasPassword)
 	d.Hide("name", from.Name, to.Name)
-	if from.Email != "" { // the user was there
+	if from.Email != "" { // not a new user
 		d.Hide("email", from.Email, to.Email)
 	}
 	return d
 }
 
-// keepAdmin makes a change of a locked user, unless the tenant had an admin before it, and has none after it.
+// keepAdmin runs the change of a locked user, and returns [user.ErrLastAdmin] if the user was an enabled admin and
+// the tenant has none after it.
 func keepAdmin(ctx context.Context, tx pgx.Tx, before user.User, change func() error) error {
 	if err := change(); err != nil || before.Role != user.Admin || before.DisabledAt != nil {
 		return err
@@ -120,12 +125,12 @@ func keepAdmin(ctx context.Context, tx pgx.Tx, before user.User, change func() e
 	return err
 }
 
-// DeleteUser removes a user with the sessions. It fails as ChangeUser does.
+// DeleteUser deletes a user and the user's sessions. It fails like [Store.ChangeUser].
 func (s *Store) DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID) error {
 	err := s.changeUsers(ctx, tenant, func(ctx context.Context, tx pgx.Tx, earlier int) error {
 		before, err := lockUser(ctx, tx, tenant, id, by)
 		if earlier > 0 && errors.Is(err, pgx.ErrNoRows) {
-			return nil // an earlier run has removed it
+			return nil // an earlier run deleted it
 		}
 		if err != nil {
 			return err
@@ -143,9 +148,10 @@ func (s *Store) DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid
 	return nil
 }
 
-// LinkUser gives a user another link to set a password with, for [user.LinkLifetime]; an earlier one ends. The caller by, nil for the
-// operator, needs every scope of the user's role, or it is a [*push.ScopeError]. There may be no such user, [push.ErrNotFound], or the
-// user is disabled, [user.ErrDisabled], or belongs to the OIDC provider, [user.ErrExternal]. The tenant [uuid.Nil] is any.
+// LinkUser replaces a user's link for setting a password. The link is valid for [user.LinkLifetime]. The caller needs
+// every scope of the user's role, or it gets a [*push.ScopeError]; nil is the operator. The other errors are
+// [push.ErrNotFound], [user.ErrDisabled], and [user.ErrExternal] if the user signs in with the OIDC provider. The
+// tenant [uuid.Nil] is any tenant.
 func (s *Store) LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, link [32]byte) (u user.User, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

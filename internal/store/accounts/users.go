@@ -16,19 +16,21 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
+// userColumns are the columns of [user.User], of users u and tenants t.
 const userColumns = `u.id, u.tenant_id, t.name, t.pending_cap, t.recipients_cap, t.audience_cap, u.email, u.name, u.role, u.password_hash IS NOT NULL, u.issuer IS NOT NULL, u.disabled_at, u.created_at, u.last_sign_in_at, ` +
 	`CASE WHEN u.link_expires_at > clock_timestamp() THEN u.link_expires_at END`
 
 const usersAndTenants = ` FROM users u JOIN tenants t ON t.id = u.tenant_id `
 
-// readUser reads a user of a tenant, or of any for [uuid.Nil].
+// readUser reads a user of a tenant; [uuid.Nil] is any tenant.
 func readUser(ctx context.Context, q pg.Querier, tenant, id uuid.UUID) (user.User, error) {
 	rows, _ := q.Query(ctx, `SELECT `+userColumns+usersAndTenants+`WHERE u.id = $1 AND ($2::uuid IS NULL OR u.tenant_id = $2)`, id, zeronull.UUID(tenant))
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[user.User])
 }
 
-// lockUser locks a user of a tenant, or of any for [uuid.Nil], and returns the user as it is now. The caller needs every scope of the
-// role that the user has now, or it is a [*push.ScopeError]. Each change of a user goes through here or through the provider.
+// lockUser locks a user of a tenant, and returns the user as of now; [uuid.Nil] is any tenant. The caller needs every
+// scope of the user's present role, or it gets a [*push.ScopeError]. Every change that a caller makes to a user goes
+// through lockUser.
 func lockUser(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, by *push.Caller) (user.User, error) {
 	if err := tx.QueryRow(ctx, `SELECT FROM users WHERE id = $1 AND ($2::uuid IS NULL OR tenant_id = $2) FOR UPDATE`, id, zeronull.UUID(tenant)).Scan(); err != nil {
 		return user.User{}, err
@@ -40,8 +42,8 @@ func lockUser(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, by *push.Cal
 	return u, user.CheckRole(by, u.Role)
 }
 
-// changeUsers has one change of a tenant's users go on at a time: how many they are, and which of them are admins, is as
-// it was when work reads it.
+// changeUsers serialises changes to a tenant's users, so that the count and the admins cannot change while work runs.
+// earlier is the number of earlier runs of work, one of which may have been committed.
 func (s *Store) changeUsers(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx, earlier int) error) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -53,16 +55,16 @@ func (s *Store) changeUsers(ctx context.Context, tenant uuid.UUID, work func(ctx
 	})
 }
 
-// CreateUser makes a user, who has a link to set a password with for [user.LinkLifetime]. It fails if the tenant has the maximum
-// number of users, [user.ErrTooMany], or one with this email, [user.ErrEmailTaken], or if the caller lacks a scope of the role, with a
-// [*push.ScopeError].
+// CreateUser creates a user with a link for setting a password, which is valid for [user.LinkLifetime]. The errors
+// are [user.ErrTooMany] if the tenant has the maximum number of users, [user.ErrEmailTaken], and a [*push.ScopeError]
+// if the caller lacks a scope of the role.
 func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err error) {
 	if err := user.CheckRole(n.By, n.Role); err != nil {
 		return user.User{}, err
 	}
 	id := uuid.New()
 	err = s.changeUsers(ctx, n.Tenant, func(ctx context.Context, tx pgx.Tx, _ int) error {
-		if err := userFits(ctx, tx, n.Tenant, id, n.Most); err != nil {
+		if err := checkUserLimit(ctx, tx, n.Tenant, id, n.Most); err != nil {
 			return err
 		}
 		tag, err := tx.Exec(ctx, `
@@ -75,7 +77,7 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 		if err != nil {
 			return err
 		}
-		if u, err = readUser(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 { // an earlier run has made the user
+		if u, err = readUser(ctx, tx, n.Tenant, id); err != nil || tag.RowsAffected() == 0 { // an earlier run created the user
 			return err
 		}
 		d := userDifference(user.User{}, u)
@@ -88,8 +90,8 @@ func (s *Store) CreateUser(ctx context.Context, n user.New) (u user.User, err er
 	return u, nil
 }
 
-// userFits counts a tenant's users but for one.
-func userFits(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, most int) error {
+// checkUserLimit returns [user.ErrTooMany] if the tenant has most users besides id; 0 is no limit.
+func checkUserLimit(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, most int) error {
 	if most == 0 {
 		return nil
 	}
@@ -110,7 +112,7 @@ func (s *Store) User(ctx context.Context, tenant, id uuid.UUID) (u user.User, er
 	return u, err
 }
 
-// UserPage returns up to limit of a tenant's users behind a position, the oldest first.
+// UserPage returns up to limit of a tenant's users after a position, the oldest first.
 func (s *Store) UserPage(ctx context.Context, tenant uuid.UUID, after user.Position, limit int) (page user.Page, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+userColumns+usersAndTenants+`
@@ -126,7 +128,7 @@ func (s *Store) UserPage(ctx context.Context, tenant uuid.UUID, after user.Posit
 	return page, err
 }
 
-// Users lists the users of one tenant, or of all for [uuid.Nil], the oldest first.
+// Users lists the users of a tenant, the oldest first; [uuid.Nil] is all tenants.
 func (s *Store) Users(ctx context.Context, tenant uuid.UUID) ([]user.User, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[user.User], `SELECT `+userColumns+usersAndTenants+`WHERE $1::uuid IS NULL OR u.tenant_id = $1 ORDER BY u.created_at, u.id`, zeronull.UUID(tenant))
 }
