@@ -122,7 +122,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 
 	// Another user is faster.
 	w.visit(axis + "&cursor=" + at(10, 10).UTC().Format(time.RFC3339))
-	w.said("A push of this kind finds a place here.")
+	w.said("A message of this kind can be sent here.")
 	book("Weather", "", at(10, 10))
 	w.tabTo("[data-do=choose]")
 	w.holdEnter()
@@ -144,7 +144,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.tabTo("main button[value=submit]")
 	w.expect("status of 422") // no JSON object
 	w.press(kb.Enter)
-	w.shown("#fault-message", "no JSON object")
+	w.shown("#fault-message", "not a JSON object")
 	w.keeps(map[string]string{`[name="message.title"]`: "One more", "#f-message": "[1"})
 	w.screen("")
 	w.fill("#f-message", " ")
@@ -153,7 +153,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	cursor(at(10, 40))
 	w.tabTo("main button[value=submit]")
 	w.press(kb.Enter)
-	w.said("Booked for " + at(10, 40).Format("2006-01-02 15:04:05"))
+	w.said("Scheduled for " + at(10, 40).Format("2006-01-02 15:04:05"))
 
 	// Moved to where there is no place, it stays.
 	w.visit(axis + "&move=" + news.ID)
@@ -173,7 +173,7 @@ func TestConsole_AxisKeys(t *testing.T) {
 	w.mouse("mouseMoved", point{from.X + 20, from.Y})
 	w.mouse("mouseMoved", point{w.middle("[data-push='"+parcel.ID+"']").X + 50, from.Y}) // about an hour later
 	w.until(`document.querySelector("line.ghost:not(.illegal)")`)
-	w.said("The push can be moved here.")
+	w.said("The message can be moved here.")
 	w.press(kb.Escape)
 	w.mouse("mouseReleased", from)
 	w.until(`!document.querySelector("line.ghost")`)
@@ -183,12 +183,12 @@ func TestConsole_AxisKeys(t *testing.T) {
 
 	w.tabTo("a[href*='cancel=" + news.ID + "']")
 	w.press(kb.Enter)
-	w.said("Of what is shown, this becomes free:")
+	w.said("These times become free:")
 	w.screen("")
 	w.picture("recipient-cancel", 1000)
 	w.tabTo("main form[action*='/cancel'] button")
 	w.press(kb.Enter)
-	w.said("is canceled, and its place is free")
+	w.said("is canceled and no longer counts towards limits")
 	if now, err := api.Pushes.Get(t.Context(), news.ID); err != nil || now.Status != client.PushStatusCanceled {
 		t.Errorf("it is %s, %v", now.Status, err)
 	}

@@ -68,8 +68,8 @@ func TestConsole_Calendar(t *testing.T) {
 	month := "/console/calendar?tz=utc&split=channel&audience=" + draft.ID + "&at=" + noon.Format("2006-01-02")
 
 	w.visit(month)
-	w.said("Free capacity of an audience")
-	w.said("it was started, so its pushes are booked")
+	w.said("Best time to send")
+	w.said("it has started, and only a draft")
 	w.screen("")
 	w.click("details.same summary")
 	w.screen("")
@@ -79,8 +79,8 @@ func TestConsole_Calendar(t *testing.T) {
 
 	// With the keyboard, in a week: two steps of a quarter of an hour.
 	w.visit(strings.Replace(month, "&split=channel", "", 1) + "&view=week")
-	w.said("In 1 hour more is booked than a channel can carry.")
-	w.said("2 of 2 recipients were looked at")
+	w.said("In 1 hour, more is scheduled than a channel can send.")
+	w.said("Sample: 2 of 2 recipients")
 	w.until(`[...document.querySelectorAll("svg.heat title")].some(e => e.textContent.startsWith("` + noon.Format("2006-01-02") + `") && e.textContent.endsWith(": 50 %"))`) // bert alone has a place
 	w.screen("")
 	w.picture("calendar", 1900)
@@ -89,10 +89,10 @@ func TestConsole_Calendar(t *testing.T) {
 	w.press(kb.ArrowRight, kb.ArrowRight)
 	w.said(noon.Format("2006-01-02") + " 12:30")
 	w.press(kb.Escape)
-	w.said("It stays where it is.")
+	w.said("Not moved.")
 	w.press(kb.ArrowRight, kb.ArrowRight, kb.Enter)
 	w.said("The new start is " + stamp(noon.Add(30*time.Minute)))
-	w.said("Nothing was booked")
+	w.said("Nothing has been scheduled yet")
 	w.shown("table.compare")
 	w.screen("calendar-move")
 	if at := start(); !at.Equal(noon) {
@@ -120,7 +120,7 @@ func TestConsole_Calendar(t *testing.T) {
 	if before := start(); !to.After(before) || before.Sub(noon) != 30*time.Minute {
 		t.Errorf("dragged from %s to %s", before, to)
 	}
-	w.click("button", "Move it there")
+	w.click("button", "Move")
 	w.said("“Winter sale” now begins " + stamp(to))
 	if at := start(); !at.Equal(to) {
 		t.Errorf("it begins at %s, want %s", at, to)

@@ -34,7 +34,7 @@ func TestConsole_Channels(t *testing.T) {
 	says := func(card, words string) string {
 		return fmt.Sprintf("document.querySelector(%q).innerText.includes(%q)", card, words)
 	}
-	w.reload(says(push, "It works.") + "&&" + says(push, "12 delivered") + "&&" + says(sms, "Its provider is down") + "&&" + says(sms, "12 of your pushes"))
+	w.reload(says(push, "Working normally.") + "&&" + says(push, "12 delivered") + "&&" + says(sms, "The provider is down") + "&&" + says(sms, "12 of your messages"))
 	w.screen("settings-channels")
 
 	w.tabTo(push + " summary")
@@ -49,9 +49,9 @@ func TestConsole_Channels(t *testing.T) {
 	w.screen("")
 	w.until(find("#r-push")) // the form is open still
 	w.fill("#r-push", "me")
-	w.click(push+" button", "Send it now")
-	w.shown("h1", "Push for me")
-	w.said("The test message to me is on its way")
+	w.click(push+" button", "Send test message")
+	w.shown("h1", "Message for me")
+	w.said("Test message to me sent")
 	w.reload(`document.querySelector(".status-sent")`)
 	b.until("the test message has come", func() bool { return len(b.provider.Arrivals()) == 13 })
 	if last := b.provider.Arrivals()[12]; last.Recipient != "me" || !strings.Contains(string(last.Message), "Test of the channel push") {

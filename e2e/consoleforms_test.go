@@ -54,13 +54,13 @@ func TestConsole_FormsSentOnce(t *testing.T) {
 		t.Error("another button of a form that was sent is not taken")
 	}
 	twice("button[value=submit]")
-	w.said("Booked for " + stamp(tomorrowNoon()))
+	w.said("Scheduled for " + stamp(tomorrowNoon()))
 	once("submit")
 	eval[bool](w, "history.back() ?? true")
 	w.shown("#f-send_at")
 	w.set("#f-send_at", tomorrowNoon().Add(time.Hour).Format("2006-01-02T15:04:05"))
 	w.click("button[value=submit]")
-	w.said("Booked for " + stamp(tomorrowNoon().Add(time.Hour)))
+	w.said("Scheduled for " + stamp(tomorrowNoon().Add(time.Hour)))
 
 	w.visit("/console/settings/webhooks")
 	w.fill("#f-url", "https://example.com/hook")
@@ -86,14 +86,14 @@ func TestConsole_ZoneOfBrowser(t *testing.T) {
 	}
 	in("Europe/Berlin")
 	w.visit("/console/pushes/new")
-	w.shown("#hint-send_at", "in Europe/Berlin")
+	w.shown("#hint-send_at", "Time zone: Europe/Berlin")
 	w.fill("#f-recipient", "anna")
 	w.fill("[id='f-message.title']", "Hello")
 	day := tomorrowNoon().Format(time.DateOnly)
 	w.set("#f-send_at", day+"T09:00:00")
 	in("America/New_York")
 	w.click("button[value=submit]")
-	w.said("Booked for")
+	w.said("Scheduled for")
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	testenv.Check(t, err)
 	want, err := time.ParseInLocation("2006-01-02T15:04", day+"T09:00", berlin)
@@ -104,5 +104,5 @@ func TestConsole_ZoneOfBrowser(t *testing.T) {
 		t.Errorf("booked: %+v, want one at %s", found.Pushes, want)
 	}
 	w.visit("/console/pushes/new")
-	w.shown("#hint-send_at", "in America/New_York")
+	w.shown("#hint-send_at", "Time zone: America/New_York")
 }

@@ -31,8 +31,8 @@ func TestConsole_Now(t *testing.T) {
 	b.StartAPI()
 	w := b.signIn("viewer")
 	w.visit("/console/now?tz=utc")
-	w.said("Nothing is sent at the moment: no worker has told of itself")
-	w.said("There was no attempt in the last hour")
+	w.said("Nothing is sent right now: no worker has reported")
+	w.said("No attempts in the last hour")
 	eval[int](w, "window.loadedOnce = 1")
 
 	submit := func(n int, message object) {
@@ -47,7 +47,7 @@ func TestConsole_Now(t *testing.T) {
 	}
 	const waiting, attempts = `document.querySelector("section[aria-labelledby=n-waiting] .figure")?.innerText`, `section[aria-labelledby=n-attempts] dd`
 	w.until(waiting + ` === "5"`)
-	w.said("messages are due and not sent yet. The oldest was promised for")
+	w.said("messages queued. The oldest was due at")
 	w.said("UTC")
 	lines := func(name string) int {
 		t.Helper()
@@ -69,9 +69,9 @@ func TestConsole_Now(t *testing.T) {
 	w.until(delivered(5))
 	w.until(`document.querySelectorAll("` + attempts + `")[1]?.innerText === "1"`)
 	w.until(waiting + ` === "0"`)
-	w.said("Everything works")
-	w.said("1 at work")
-	w.said("after its promised time, half of the messages had been handed over at the latest")
+	w.said("All systems normal")
+	w.said("1 running")
+	w.said("is the typical delay")
 	w.shown("td", "working")
 	once(t, b.provider.Arrivals(), 6)
 	if delivered, refused := lines("delivered"), lines("refused"); delivered != 5 || refused != 1 {
@@ -80,7 +80,7 @@ func TestConsole_Now(t *testing.T) {
 	w.until(`document.querySelectorAll("#live table")[1]?.rows.length > 1`) // the table has what the lines show
 
 	// The lines are there for those who see them, and lead those who do not to the table.
-	if n := eval[int](w, `[...document.querySelectorAll(".plot[role=img]")].filter(e => e.checkVisibility() && e.getAttribute("aria-label").includes("The table below has the numbers")
+	if n := eval[int](w, `[...document.querySelectorAll(".plot[role=img]")].filter(e => e.checkVisibility() && e.getAttribute("aria-label").includes("The table below lists the numbers")
 		&& e.querySelector("canvas")?.width > 300 && e.closest("figure").querySelector("figcaption").innerText).length`); n != 2 {
 		t.Errorf("%d pictures are drawn, with a text for those who do not see them", n)
 	}

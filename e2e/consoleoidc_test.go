@@ -35,7 +35,7 @@ func TestConsole_OIDC(t *testing.T) {
 	p.Claims["sub"], p.Claims["email"], p.Claims["groups"] = "eve", "eve@example.com", []string{"others"}
 	w.expect("status of 403")
 	w.click("a.button", "Sign in with your company's account")
-	w.shown("[role=alert]", "None of your groups may sign in here")
+	w.shown("[role=alert]", "None of your groups can sign in here")
 	w.screen("")
 	w.visit("/console/pushes")
 	w.until("location.pathname === '/console/sign-in'")

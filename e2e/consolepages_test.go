@@ -88,7 +88,7 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/now", "", "Now"},
 		{w, "/console/recipients/{id}", "/console/recipients/user-1", "user-1"},
 		{w, "/console/recipients", "", "Recipients"},
-		{w, "/console/why", "/console/why?recipient=user-1&at=" + at.Add(25*time.Second).Format("2006-01-02T15:04:05") + "&tz=utc", "was not, because the rule per-minute was full"},
+		{w, "/console/why", "/console/why?recipient=user-1&at=" + at.Add(25*time.Second).Format("2006-01-02T15:04:05") + "&tz=utc", "because the rule per-minute was full"},
 		{w, "/console/campaigns", "", "Autumn sale"},
 		{w, "/console/campaigns/new", "", "New campaign"},
 		{w, "/console/campaigns/{id}", "/console/campaigns/" + running.ID, "Winter sale"},
@@ -96,7 +96,7 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/campaigns/{id}/audience", "/console/campaigns/" + draft.ID + "/audience", "The audience has 2 recipients"},
 		{w, "/console/campaigns/{id}/preview", "/console/campaigns/" + draft.ID + "/preview", "user-3"},
 		{w, "/console/campaigns/{id}/when", "/console/campaigns/" + draft.ID + "/when", "Autumn sale"},
-		{w, "/console/campaigns/{id}/simulation", "/console/campaigns/" + draft.ID + "/simulation", "If nothing else is submitted in between"},
+		{w, "/console/campaigns/{id}/simulation", "/console/campaigns/" + draft.ID + "/simulation", "Nothing has been scheduled yet"},
 		{w, "/console/campaigns/{id}/start", "/console/campaigns/" + draft.ID + "/start", "Autumn sale"},
 		{w, "/console/campaigns/{id}/cancel", "/console/campaigns/" + running.ID + "/cancel", "Winter sale"},
 		{w, "/console/campaigns/{id}/recipients", "/console/campaigns/" + running.ID + "/recipients", "user-4"},
@@ -104,7 +104,7 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/calendar/campaigns/{id}", "/console/calendar/campaigns/" + draft.ID, "Move Autumn sale"},
 		{w, "/console/pushes", "", "user-1"},
 		{w, "/console/pushes/{id}", "/console/pushes/" + one.ID, "scheduled"},
-		{w, "/console/pushes/new", "", "Submit a push"},
+		{w, "/console/pushes/new", "", "Send a message"},
 		{w, "/console/pushes/bulk", "/console/pushes/bulk?recipient=user-1", "user-1"},
 		{w, "/console/pushes/bulk/{id}", "/console/pushes/bulk/" + change.ID, "2"},
 		{w, "/console/failures", "", "the provider answered 404"},
@@ -112,17 +112,17 @@ func TestConsole_Pages(t *testing.T) {
 		{w, "/console/schedules/{id}", "/console/schedules/" + schedule["id"].(string), "at 09:00, on Monday"},
 		{w, "/console/schedules/new", "", "Cron expression"},
 		{w, "/console/policy", "", "per-minute"},
-		{w, "/console/settings/keys", "", "Make a key"},
+		{w, "/console/settings/keys", "", "New API key"},
 		{w, "/console/settings/webhooks", "", hook.URL},
 		{w, "/console/settings/webhooks/{id}", "/console/settings/webhooks/" + hook.ID, "webhook.test"},
 		{w, "/console/settings/channels", "", "push"},
 		{w, "/console/settings/caps", "", "of 40 ("},
 		{w, "/console/settings/users", "", "admin@example.com"},
 		{w, "/console/settings/users/{id}", "/console/settings/users/" + user["id"].(string), user["email"].(string)},
-		{w, "/console/settings/sessions", "", "You are signed in here"},
-		{w, "/console/proof", "", "What is promised"},
-		{w, "/console/proof/log", "", "made a user"},
-		{guest, "/console/sign-in", "", "E-mail address"},
+		{w, "/console/settings/sessions", "", "These are your active sessions"},
+		{w, "/console/proof", "", "Guarantees and their checks"},
+		{w, "/console/proof/log", "", "created a user"},
+		{guest, "/console/sign-in", "", "Work e-mail"},
 		{guest, "/console/set-password/{token}", link[strings.Index(link, "/console/"):], "bea@example.com"},
 	}
 	opened := maps.Clone(notPages)
@@ -156,7 +156,7 @@ func TestConsole_Pages(t *testing.T) {
 		}
 	}
 	w.visit("/console/campaigns/" + draft.ID)
-	w.said("at one moment")
+	w.said("same time for everyone")
 	w.screen("campaign-draft")
 	w.click("button", "Sign out")
 	w.shown("#f-password")

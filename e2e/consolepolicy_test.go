@@ -21,7 +21,7 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	w := b.signIn("editor")
 	forecast := func(says string) {
 		t.Helper()
-		w.click("button", "See what it would change")
+		w.click("button", "Preview")
 		w.said(says)
 	}
 	save := func() {
@@ -37,32 +37,32 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	}
 
 	w.visit("/console/policy?tz=utc")
-	w.said("the operator’s, from the file of settings")
-	w.said("No shadow rule would have refused anything.")
+	w.said("the default from the operator’s settings file")
+	w.said("No rule in test mode would have blocked a message.")
 	w.fill("[id='rules[2].name']", "per-hour")
 	w.fill("[id='rules[2].limit']", "1")
 	w.fill("[id='rules[2].window']", "1h")
 	w.click("[name='rules[2].shadow']")
-	forecast("All pushes that wait fit into it.")
+	forecast("All scheduled messages keep within the new limits.")
 	if now := inForce(); len(now.Rules) != 2 {
 		t.Errorf("a forecast changed the policy: %+v", now.Rules)
 	}
 	save()
-	w.said("Version 1 of the policy is in force.")
+	w.said("Version 1 of the policy is active.")
 	noon := tomorrowNoon()
 	for i := range 2 {
 		_, err := b.client().Pushes.Submit(t.Context(), "", client.NewPush{Recipient: "anna", Category: "news", Message: client.Message{"title": "News"}, SendAt: noon.Add(time.Duration(i) * 20 * time.Minute)})
 		testenv.Check(t, err)
 	}
 	w.visit("/console/policy?tz=utc")
-	w.reload(`document.querySelector("[aria-label='Shadow rules'] tbody")?.innerText.match(/per-hour\s+news\s+1/)`)
+	w.reload(`document.querySelector("[aria-label='Rules in test mode'] tbody")?.innerText.match(/per-hour\s+news\s+1/)`)
 	w.screen("")
 
 	w.click("[name='rules[2].shadow']")
-	forecast("1 push that waits does not fit into it:")
+	forecast("1 scheduled message breaks the new limits:")
 	w.said("per-hour: 1")
 	save()
-	w.said("Version 2 of the policy is in force.")
+	w.said("Version 2 of the policy is active.")
 	if now := inForce(); now.Version != 2 || now.Rules[2].Shadow {
 		t.Errorf("in force is %+v", now)
 	}
@@ -72,27 +72,27 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	if shadow := eval[bool](w, `document.querySelector("[name='rules[2].shadow']").checked`); !shadow {
 		t.Error("the editor does not show version 1")
 	}
-	forecast("All pushes that wait fit into it.")
+	forecast("All scheduled messages keep within the new limits.")
 	save()
-	w.said("Version 3 of the policy is in force.")
-	w.said("3 (in force)")
+	w.said("Version 3 of the policy is active.")
+	w.said("3 (active)")
 	w.shown("[aria-label=Versions] td", "editor@example.com")
 	if now := inForce(); now.Version != 3 || !now.Rules[2].Shadow {
 		t.Errorf("in force is %+v", now)
 	}
 	w.visit("/console/policy?tz=utc")
 	w.screen("")
-	eval[bool](w, `!document.querySelector("[aria-label='Shadow rules']").scrollIntoView({block: "center"})`)
+	eval[bool](w, `!document.querySelector("[aria-label='Rules in test mode']").scrollIntoView({block: "center"})`)
 	w.screenshot("policy-versions")
 
 	w.fill("[id='rules[0].limit']", "5")
-	forecast("All pushes that wait fit into it.")
+	forecast("All scheduled messages keep within the new limits.")
 	other, err := b.client().Policy.Put(t.Context(), client.NewPolicy{Rules: []client.NewRule{{Name: "per-day", Limit: 2, Window: "24h"}}}, client.PolicyOptions{})
 	testenv.Check(t, err)
 	w.expect("status of 412")
 	save()
-	w.shown("[role=alert]", "Somebody else has changed this")
-	w.said("In force: version 4")
+	w.shown("[role=alert]", "Another user changed this")
+	w.said("Active: version 4")
 	if typed := eval[string](w, `document.querySelector("[id='rules[0].limit']").value`); typed != "5" {
 		t.Errorf("of what was typed is left %q", typed)
 	}
@@ -101,9 +101,9 @@ func TestConsole_PolicyVersions(t *testing.T) {
 	}
 	w.screen("")
 	w.visit("/console/policy?tz=utc")
-	w.click("summary", "Go back to the operator’s policy")
+	w.click("summary", "Reset to default")
 	w.click("button", "Remove your own policy")
-	w.said("The operator’s policy is in force again.")
+	w.said("The default policy is active again.")
 	if now := inForce(); len(now.Rules) != 2 {
 		t.Errorf("in force is %+v", now)
 	}

@@ -56,8 +56,8 @@ func TestConsole_SubmitPush(t *testing.T) {
 	w.screen("push-new")
 	w.tabTo("button[name=next_free]")
 	w.press(kb.Enter)
-	w.said("It would be booked for " + stamp(noon.Add(time.Minute)))
-	w.said("Nothing was booked yet.")
+	w.said("It would be scheduled for " + stamp(noon.Add(time.Minute)))
+	w.said("Nothing was scheduled yet.")
 	w.keeps(typed)
 	if n := testenv.Query[int](t, b.Database, `SELECT count(*) FROM pushes`); n != 1 {
 		t.Errorf("a look booked something: there are %d pushes", n)
@@ -65,8 +65,8 @@ func TestConsole_SubmitPush(t *testing.T) {
 	w.screen("")
 	w.tabTo("button[value=submit]")
 	w.press(kb.Enter)
-	w.shown("h1", "Push for anna")
-	w.said("Booked for " + stamp(noon.Add(time.Minute)))
+	w.shown("h1", "Message for anna")
+	w.said("Scheduled for " + stamp(noon.Add(time.Minute)))
 	w.until(`location.pathname.startsWith("/console/pushes/")`)
 	for push, err := range b.client().Pushes.List(t.Context(), client.PushesOptions{Recipient: "anna", Channel: "push"}) {
 		if testenv.Check(t, err); !push.SendAt.Equal(noon.Add(time.Minute)) || push.Category != "sale" || push.Message["body"] != "It begins today." {
@@ -120,7 +120,7 @@ func TestConsole_OnePush(t *testing.T) {
 	w.screen("push-move")
 	w.tabTo("main button[value=move]")
 	w.press(kb.Enter)
-	w.said("The push for anna is moved to " + stamp(noon.Add(time.Hour+time.Minute)))
+	w.said("The message for anna is moved to " + stamp(noon.Add(time.Hour+time.Minute)))
 	if moved, err := b.client().Pushes.Get(t.Context(), one.ID); err != nil || !moved.SendAt.Equal(noon.Add(time.Hour+time.Minute)) {
 		t.Errorf("it is at %s, %v", moved.SendAt, err)
 	}
@@ -136,19 +136,19 @@ func TestConsole_OnePush(t *testing.T) {
 	w.press("take")
 	w.tabTo("main button[value=check]")
 	w.press(kb.Enter)
-	w.said("The retry would be booked for " + stamp(noon.Add(time.Minute)))
-	w.said("Nothing was booked yet.")
+	w.said("The retry would be scheduled for " + stamp(noon.Add(time.Minute)))
+	w.said("Nothing was scheduled yet.")
 	if n := testenv.Query[int](t, b.Database, `SELECT count(*) FROM pushes WHERE recipient = 'bert'`); n != 2 {
 		t.Errorf("a look booked something: there are %d pushes", n)
 	}
 	w.screen("push-retry")
 	w.tabTo("main button[value=retry]")
 	w.press(kb.Enter)
-	w.said("This is the retry, booked for " + stamp(noon.Add(time.Minute)))
+	w.said("This is the retry, scheduled for " + stamp(noon.Add(time.Minute)))
 	w.click("dd a[href*='"+bad.ID+"']", bad.ID)
 	w.tabTo("main button[value=check]")
 	w.press(kb.Enter)
-	w.said("It was retried before: that retry is scheduled, and no other one would be booked.")
+	w.said("It was retried before: that retry is scheduled, so no other one would be scheduled.")
 	b.wantAudited()
 }
 
@@ -185,7 +185,7 @@ func TestConsole_BulkMove(t *testing.T) {
 	w.until(`location.search.includes("category=sale") && document.readyState === "complete"`)
 	w.tabTo("a[href*='/pushes/bulk']")
 	w.press(kb.Enter)
-	w.shown("h1", "Change many pushes")
+	w.shown("h1", "Cancel or reschedule messages")
 	w.tabTo("#f-action")
 	w.press("move")
 	w.tabTo("#f-shift")
@@ -196,8 +196,8 @@ func TestConsole_BulkMove(t *testing.T) {
 	w.screen("")
 	w.tabTo("#f-shift")
 	w.press("2h", kb.Enter) // what the tabulator leads to is marked: it is typed over
-	w.said("20 pushes fit now")
-	w.said("Of 20 that were tried, 19 would find a place and 1 would keep their own.")
+	w.said("20 messages match now")
+	w.said("Of 20 checked, 19 would move and 1 would keep their time.")
 	w.screen("pushes-bulk-move")
 	if got := at(); got != "12:00 scheduled" {
 		t.Errorf("a look moved something: they are at %s", got)
@@ -206,7 +206,7 @@ func TestConsole_BulkMove(t *testing.T) {
 	w.press(kb.Enter)
 	w.until(`location.pathname.startsWith("/console/pushes/bulk/")`)
 	w.shown("[role=status]", "Moved: 19 of 20.") // by itself
-	w.shown("h2", "The first that were not changed")
+	w.shown("h2", "Messages that were not changed")
 	w.screen("pushes-bulk-refused")
 	if got := at(); got != "12:00 scheduled, 14:00 scheduled" {
 		t.Errorf("they are at %s", got)
@@ -215,10 +215,10 @@ func TestConsole_BulkMove(t *testing.T) {
 	w.visit("/console/pushes?tz=utc&category=sale")
 	w.tabTo("a[href*='/pushes/bulk']")
 	w.press(kb.Enter)
-	w.shown("h1", "Change many pushes")
+	w.shown("h1", "Cancel or reschedule messages")
 	w.tabTo("button[value=check]")
 	w.press(kb.Enter)
-	w.said("20 pushes fit now")
+	w.said("20 messages match now")
 	w.tabTo("button[value=start]")
 	w.press(kb.Enter)
 	w.shown("[role=status]", "Canceled: 20 of 20.")

@@ -55,14 +55,14 @@ func TestConsole_Viewer(t *testing.T) {
 		"/schedules/new": "campaigns:write",
 	} {
 		w.visit("/console"+page, 403)
-		w.shown("[role=alert]", "Your role, viewer, may not do this; "+holders(scope))
+		w.shown("[role=alert]", "Your role, viewer, cannot do this; "+holders(scope))
 	}
 	w.screen("")
 	for path, scope := range map[string]string{
 		"/pushes/" + one.ID + "/cancel": "pushes:write", "/policy": "policy:write", "/settings/keys": "keys:write", "/settings/users": "users:write", "/campaigns/" + campaign.ID + "/delete": "campaigns:draft",
 	} {
 		answer := eval[string](w, fmt.Sprintf(`fetch("/console%s", {method: "POST", body: new URLSearchParams({})}).then(async r => r.status + " " + await r.text())`, path))
-		if !strings.HasPrefix(answer, "403 ") || !strings.Contains(answer, "Your role, viewer, may not do this; "+holders(scope)) {
+		if !strings.HasPrefix(answer, "403 ") || !strings.Contains(answer, "Your role, viewer, cannot do this; "+holders(scope)) {
 			t.Errorf("%s: %.200s", path, answer)
 		}
 	}

@@ -69,7 +69,7 @@ func TestConsole_Keys(t *testing.T) {
 	w.never(key)
 
 	w.click("summary", "Rotate\nback office")
-	w.click("button", "Make its successor")
+	w.click("button", "Rotate key")
 	w.said("This is the new API key")
 	successor := w.text("pre.secret")
 	if first, second := opens(key), opens(successor); first != http.StatusOK || second != http.StatusOK {
@@ -80,7 +80,7 @@ func TestConsole_Keys(t *testing.T) {
 		w.click("summary", "Revoke\nback office")
 		w.tabTo("details[open] button.danger")
 		w.press(kb.Enter)
-		w.said("The key is revoked")
+		w.said("Key revoked")
 	}
 	w.screen("")
 	b.until("neither opens anything", func() bool {

@@ -33,7 +33,7 @@ func (w *window) setPassword(link string) {
 	w.visit(link[strings.Index(link, "/console/"):])
 	w.fill("#f-password", goodPassword)
 	w.fill("#f-again", goodPassword)
-	w.click("button", "Set the password")
+	w.click("button", "Save password")
 	w.shown("#f-email")
 }
 

@@ -15,7 +15,7 @@ func TestConsole_NotLive(t *testing.T) {
 	t.Parallel()
 	b := setupWith(t, options{config: consoleConfig})
 	api := b.StartAPI()
-	const waiting, lost, quiet = `document.querySelector("section[aria-labelledby=n-waiting] .figure")?.innerText`, "Not live any more: the connection is lost. Load the page again.",
+	const waiting, lost, quiet = `document.querySelector("section[aria-labelledby=n-waiting] .figure")?.innerText`, "No longer live: the connection is lost. Reload the page.",
 		`document.querySelector(".stale[role=status]")?.innerText === ""`
 	pushes := 0
 	submit := func() string {
@@ -38,7 +38,7 @@ func TestConsole_NotLive(t *testing.T) {
 	w := b.signIn("viewer")
 	w.expect("429")
 	w.visit("/console/now")
-	w.said("Not live any more: too many pages are followed already, close some. Load the page again.")
+	w.said("No longer live: too many live pages are open, close some. Reload the page.")
 	w.until(shown)
 	w.screen("")
 
@@ -61,7 +61,7 @@ func TestConsole_NotLive(t *testing.T) {
 
 	// Nothing comes over a connection that is still there.
 	testenv.Check(t, api.Freeze())
-	w.said("Not live any more: nothing has come from the server for a while. Load the page again.")
+	w.said("No longer live: no update from the server for a while. Reload the page.")
 	testenv.Check(t, api.Thaw())
 	w.until(quiet)
 	w.until(submit())
@@ -75,7 +75,7 @@ func TestConsole_NotLive(t *testing.T) {
 	b.sql(`DELETE FROM sessions`)
 	b.StartAPI()
 	w.expect("401")
-	w.said("Not live any more: you are signed out. Load the page again.")
+	w.said("No longer live: you are signed out. Reload the page.")
 	w.until(fmt.Sprintf(`%s === "%d"`, waiting, pushes))
 	w.visit("/console/now")
 	w.shown("#f-password")

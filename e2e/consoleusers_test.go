@@ -21,7 +21,7 @@ func TestConsole_SetPassword(t *testing.T) {
 	w.press("bea@example.com", kb.Tab, "Bea")
 	w.tabTo("main form:last-of-type p button")
 	w.press(kb.Enter)
-	w.said("With this link Bea sets a password")
+	w.said("This link lets Bea set a password")
 	w.screen("settings-users")
 	link := w.text("pre.secret")
 	w.visit("/console/settings/users?tz=utc")
@@ -36,7 +36,7 @@ func TestConsole_SetPassword(t *testing.T) {
 	bea.expect("status of 422") // they are not the same
 	bea.tabTo("#f-password")
 	bea.press(goodPassword, kb.Tab, "seven swans on the lake", kb.Enter)
-	bea.shown("#fault-again", "is not the same password")
+	bea.shown("#fault-again", "the passwords do not match")
 	bea.screen("")
 	bea.fill("#f-password", goodPassword)
 	bea.fill("#f-again", goodPassword)
@@ -53,6 +53,6 @@ func TestConsole_SetPassword(t *testing.T) {
 	bea.until("location.pathname === '/console/now'")
 	bea.expect("status of 404")
 	bea.visit(path, 404)
-	bea.shown("[role=alert]", "This link does not work any more")
+	bea.shown("[role=alert]", "This link no longer works")
 	bea.screen("")
 }

@@ -35,7 +35,7 @@ func TestPush_SubmitToSent(t *testing.T) {
 
 	path := "/v1/pushes/" + first["id"].(string)
 	var got object
-	b.until("the push is sent", func() bool {
+	b.until("the message is sent", func() bool {
 		_, got = b.call("GET", path, nil)
 		return got["status"] == "sent"
 	})

@@ -28,9 +28,9 @@ var logFilters = []string{"actor", "actor_type", "action", "target"}
 func (p *page) auditLog() error {
 	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
 	if err := p.list("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
-		return p.again(err, "auditlog", "Who did what", view)
+		return p.again(err, "auditlog", "Activity log", view)
 	}
-	return p.show("auditlog", "Who did what", view)
+	return p.show("auditlog", "Activity log", view)
 }
 
 // Actor says who acted.

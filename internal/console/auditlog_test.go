@@ -33,17 +33,17 @@ func TestAuditLog_Story(t *testing.T) {
 	b.post("/console/settings/webhooks", "url", "https://hooks.example.com/b").has(t, 200)
 	b.who.Caller = user
 	all := b.get("/console/proof/log")
-	all.has(t, 200, "canceled a push", "made a webhook", "made an API key", "user "+user.User.String(), "/console/pushes/"+one.ID, "host</strong> to hooks.example.com", "key importer", "scopes</strong> to pushes:write", "status</strong> from scheduled to canceled")
+	all.has(t, 200, "canceled a message", "created a webhook", "created an API key", "user "+user.User.String(), "/console/pushes/"+one.ID, "host</strong> to hooks.example.com", "key importer", "scopes</strong> to pushes:write", "status</strong> from scheduled to canceled")
 	if strings.Contains(all.Body, key.Secret) {
 		t.Error("the log shows a secret")
 	}
 	some := b.get("/console/proof/log?actor_type=user&action=push.cancel&target=" + one.ID + "&tz=utc")
-	some.has(t, 200, "canceled a push", "what fits", "/v1/audit-log?action=push.cancel")
-	if strings.Contains(some.text(), "made a webhook") {
+	some.has(t, 200, "canceled a message", "these entries", "/v1/audit-log?action=push.cancel")
+	if strings.Contains(some.text(), "created a webhook") {
 		t.Error("the filter does not filter")
 	}
-	b.get("/console/proof/log?actor="+uuid.NewString()).has(t, 200, "Nothing that fits was done")
-	b.get("/console/proof/log?actor=me&from=noon").has(t, 422, `"noon" is no time`, `value="me"`)
+	b.get("/console/proof/log?actor="+uuid.NewString()).has(t, 200, "No entry matches this filter")
+	b.get("/console/proof/log?actor=me&from=noon").has(t, 422, `"noon" is not a time`, `value="me"`)
 	b.get("/console/proof/log?actor=me&action=dance").has(t, 422, `id="fault-actor"`, `id="fault-action"`)
 
 	out := b.get("/console/proof/log/export?format=csv&action=push.cancel&from=2001-01-01T00:00")
@@ -62,7 +62,7 @@ func TestAuditLog_Story(t *testing.T) {
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
 	b.get("/console/proof/log").has(t, 200, "key ", "push "+one.ID)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/proof/log").has(t, 403, "may not do this")
+	b.get("/console/proof/log").has(t, 403, "cannot do this")
 }
 
 // TestChanges: values are shown, moments with their zone and distance, and where there are none, what has changed.

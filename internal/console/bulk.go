@@ -38,7 +38,7 @@ func (p *page) bulk() error {
 	return p.show("bulk", bulkTitle, view)
 }
 
-const bulkTitle = "Change many pushes"
+const bulkTitle = "Cancel or reschedule messages"
 
 // readBulk is the filter, of the URL or of the form that was sent, and what is wrong with it. Its times are by the clocks that the page
 // shows, and exact from then on.
@@ -143,7 +143,7 @@ func (p *page) bulkChange() error {
 	if err != nil {
 		return err
 	}
-	return p.show("bulkchange", "Change of many pushes", view)
+	return p.show("bulkchange", "Bulk change", view)
 }
 
 // bulkLive streams how far it has come.
@@ -157,16 +157,16 @@ func (p *page) stopBulk() error {
 	if err != nil {
 		return err
 	}
-	return p.done("It stops. What was changed stays changed.", p.Link("/pushes/bulk/"+made.ID))
+	return p.done("Stopping. Changes already made stay.", p.Link("/pushes/bulk/"+made.ID))
 }
 
 // bulkReason explains why a bulk change left a push as it was.
 func bulkReason(code string) string {
 	switch code {
 	case push.BulkNoLonger:
-		return "sent, or ended, before its turn"
+		return "sent or ended first"
 	case push.BulkMovedBefore:
-		return "moved by somebody else before its turn"
+		return "moved by another user first"
 	case push.BulkInvalidTime:
 		return "the new time is not possible"
 	case push.BulkFailed:

@@ -17,17 +17,17 @@ func TestBulk(t *testing.T) {
 	b.submit("user-1", 2*time.Hour)
 	other := b.submit("user-2", time.Hour)
 	b.get("/console/pushes?recipient=user-1").has(t, 200, "/console/pushes/bulk?recipient=user-1")
-	b.get("/console/pushes/bulk?recipient=user-1").has(t, 200, "that fit this filter", "user-1", "What would it do?")
+	b.get("/console/pushes/bulk?recipient=user-1").has(t, 200, "that match this filter", "user-1", "Preview")
 	fields := []string{"recipient", "user-1", "action", "cancel"}
-	b.post("/console/pushes/bulk", append(fields, "do", "check")...).has(t, 200, "2</strong> pushes fit", "Cancel 2 pushes", `name="estimated" value="cancel;;"`, "validate_only=true")
-	b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "move;1h;")...).has(t, 200, "another change than the one before", "Cancel 2 pushes")
-	b.post("/console/pushes/bulk", append(fields, "do", "start")...).has(t, 200, "Nothing was changed yet", "Cancel 2 pushes")
+	b.post("/console/pushes/bulk", append(fields, "do", "check")...).has(t, 200, "2</strong> messages match", "Cancel 2 messages", `name="estimated" value="cancel;;"`, "validate_only=true")
+	b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "move;1h;")...).has(t, 200, "You changed the form", "Cancel 2 messages")
+	b.post("/console/pushes/bulk", append(fields, "do", "start")...).has(t, 200, "Nothing was changed yet", "Cancel 2 messages")
 	if _, err := b.api.Pushes.Cancel(t.Context(), ended.ID); err != nil { // the number on the button is stale
 		t.Fatal(err)
 	}
 	b.post("/console/pushes/bulk", "recipient", "user-1", "action", "move", "send_at", "never", "do", "check").has(t, 422, "fault-send_at")
 	started := b.post("/console/pushes/bulk", append(fields, "do", "start", "estimated", "cancel;;", "once", "one-key")...)
-	b.follow(started).has(t, 200, "running", "Stop it", "hx-sse:connect")
+	b.follow(started).has(t, 200, "running", "Stop", "hx-sse:connect")
 	booked := b.submit("user-1", 3*time.Hour)
 	for range 10 {
 		if _, err := b.bulks.Pass(t.Context()); err != nil {
@@ -36,7 +36,7 @@ func TestBulk(t *testing.T) {
 	}
 	done := b.follow(started)
 	done.has(t, 200, "done", "Canceled: 1 of 1")
-	if strings.Contains(done.Body, "Stop it") {
+	if strings.Contains(done.Body, "Stop") {
 		t.Error("what has ended can be stopped")
 	}
 	for _, left := range []client.Push{other, booked} {
@@ -44,7 +44,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("%s, %v", now.Status, err)
 		}
 	}
-	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "2</strong> pushes fit", "Of 2 that were tried, 2 would find a place", "Move 2 pushes")
+	b.post("/console/pushes/bulk", "action", "move", "shift", "1h", "do", "check").has(t, 200, "2</strong> messages match", "Of 2 checked, 2 would move", "Move 2 messages")
 	if none := b.post("/console/pushes/bulk", "recipient", "user-3", "action", "cancel", "do", "check"); strings.Contains(none.Body, `value="start"`) {
 		t.Error("a change of no pushes can be started")
 	}
@@ -65,6 +65,6 @@ func TestBulk_Times(t *testing.T) {
 	from, until := one.SendAt.Add(-time.Minute).Truncate(time.Second), one.SendAt.Add(time.Minute).Truncate(time.Second)
 	page := b.get("/console/pushes/bulk?tz=recipient&recipient=user-1&from=" + from.In(tokyo).Format("2006-01-02T15:04:05") + "&until=" + rfc3339(until))
 	page.has(t, 200, from.In(tokyo).Format("2006-01-02 15:04:05")+` <span class="zone">Asia/Tokyo (+09:00)</span> <span class="distance">in 1 h 5`, `name="from" value="`+rfc3339(from)+`"`, `name="until" value="`+rfc3339(until)+`"`)
-	b.post("/console/pushes/bulk?tz=utc", "recipient", "user-1", "from", rfc3339(from), "until", rfc3339(until), "action", "cancel", "do", "check").has(t, 200, "1</strong> push fits", from.UTC().Format("2006-01-02 15:04:05")+` <span class="zone">UTC`)
-	b.get("/console/pushes/bulk?from=never").has(t, 422, "is no time")
+	b.post("/console/pushes/bulk?tz=utc", "recipient", "user-1", "from", rfc3339(from), "until", rfc3339(until), "action", "cancel", "do", "check").has(t, 200, "1</strong> message matches", from.UTC().Format("2006-01-02 15:04:05")+` <span class="zone">UTC`)
+	b.get("/console/pushes/bulk?from=never").has(t, 422, "is not a time")
 }

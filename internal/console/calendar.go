@@ -94,7 +94,7 @@ func (v *calendarView) readCounts() error {
 			}
 		}
 	}
-	v.Map = v.heat("heat", "Booked ahead", counts, 0)
+	v.Map = v.heat("heat", "Scheduled messages", counts, 0)
 	v.Map.markOver(over)
 	if v.Split == "campaign" {
 		o.SplitBy = v.Split

@@ -58,13 +58,13 @@ const localLayout = "2006-01-02T15:04:05"
 func fixed(c client.Campaign, may bool) string {
 	switch {
 	case c.Status == client.CampaignStatusDraft && !may:
-		return "your role may not change campaigns"
+		return "your role cannot change campaigns"
 	case c.Status == client.CampaignStatusDraft:
 		return ""
 	case c.Status == client.CampaignStatusFinished || c.Status == client.CampaignStatusCanceled:
 		return "it has ended"
 	}
-	return "it was started, so its pushes are booked; only a draft can be moved"
+	return "it has started, and only a draft can be moved"
 }
 
 // overlaps reports whether some of a campaign lies between two moments.
@@ -116,7 +116,7 @@ func (d *axisDrawing) campaign(c plannedCampaign, top int) {
 		says += " until " + d.stamp(c.Until)
 	}
 	if c.Zones {
-		says += ", by the clocks of the recipients"
+		says += ", local time of the recipients"
 	}
 	class := "bar bar-" + string(c.Status)
 	if c.Zones {

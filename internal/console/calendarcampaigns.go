@@ -65,7 +65,7 @@ func (v *calendarView) readCapacity() (err error) {
 	for _, d := range v.Found.Days {
 		days[d.Day] = percentOf(d.Free, v.Found.Sample)
 	}
-	v.Capacity = v.heat("capacity", "Free capacity of "+v.CampaignName(v.Audience), counts, 100/heatLevels)
+	v.Capacity = v.heat("capacity", "Reachable share of "+v.CampaignName(v.Audience), counts, 100/heatLevels)
 	v.Capacity.Suffix = " %"
 	for i, d := range v.Capacity.Days {
 		v.Capacity.Days[i].Best = days[d.Date.Format("2006-01-02")]

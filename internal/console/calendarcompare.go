@@ -28,7 +28,7 @@ func (v *moveView) simulate() error {
 	}
 	v.Asked, v.After = true, &after
 	if v.Audience > mostCompared {
-		v.Why = "The audience is large: only the new start was simulated."
+		v.Why = "The audience is large, so only the new start was simulated."
 		return nil
 	}
 	before, err := v.p.api.Campaigns.Simulate(v.p.ctx(), v.ID)
@@ -37,7 +37,7 @@ func (v *moveView) simulate() error {
 	case err == nil:
 		v.Before = &before
 	case errors.As(err, &problem) && problem.Status < 500:
-		v.Why = "The present start cannot be simulated: " + v.p.Said(problem.Detail) + "."
+		v.Why = "The current start cannot be simulated: " + v.p.Said(problem.Detail) + "."
 	default:
 		return err
 	}
@@ -58,8 +58,8 @@ func (v *moveView) Lines() (all []compared) {
 	}
 	a := v.After
 	return []compared{
-		{"get it at their time", before.Accepted, a.Accepted}, {"get it later", before.Deferred, a.Deferred}, {"refused by the quota", before.Refused, a.Refused},
-		{"do not want it", before.OptedOut, a.OptedOut}, {"have no valid message", before.Invalid, a.Invalid},
+		{"on time", before.Accepted, a.Accepted}, {"later than planned", before.Deferred, a.Deferred}, {"limit reached", before.Refused, a.Refused},
+		{"do not want it", before.OptedOut, a.OptedOut}, {"cannot be personalised", before.Invalid, a.Invalid},
 	}
 }
 

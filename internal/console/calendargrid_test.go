@@ -48,7 +48,7 @@ func heatOf(scale calendarScale, at string, in *time.Location) *heatMap {
 		}
 	}
 	m := newHeatMap(from, until, in, counts, 0)
-	m.ID, m.Title, m.Now = "heat", "Booked ahead", day.Add(36*time.Hour)
+	m.ID, m.Title, m.Now = "heat", "Scheduled messages", day.Add(36*time.Hour)
 	return m
 }
 
@@ -139,7 +139,7 @@ func TestPlanned(t *testing.T) {
 		{"zone", client.Campaign{LocalTime: "2026-11-24T10:00:00", TimeZone: "Europe/Berlin", Spread: "0s"}, at, at, false},
 		{"everybody's zone", client.Campaign{LocalTime: "2026-11-24T10:00:00", Spread: "1h"}, at.Add(-13 * time.Hour), at.Add(14 * time.Hour), true},
 		{"started without a time", client.Campaign{StartedAt: at, Spread: "1m"}, at, at.Add(time.Minute), false},
-		{"when it is started", client.Campaign{Spread: "1m"}, time.Time{}, time.Time{}, false},
+		{"when it starts", client.Campaign{Spread: "1m"}, time.Time{}, time.Time{}, false},
 	} {
 		if p := planned(row.campaign); !p.From.Equal(row.from) || !p.Until.Equal(row.until) || p.Zones != row.zones {
 			t.Errorf("%s: from %s until %s, %v", row.name, p.From, p.Until, p.Zones)

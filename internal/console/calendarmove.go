@@ -118,7 +118,7 @@ func (v *moveView) readStart(written, exact string) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return at, fmt.Errorf("%q is no time: write it as 2006-01-02T15:04", written)
+	return at, fmt.Errorf("%q is not a time. Write it as 2006-01-02T15:04", written)
 }
 
 // Field is a start as the form shows it.
@@ -145,7 +145,7 @@ func (v *moveView) Present() string {
 // Says is a start in words.
 func (v *moveView) Says(at time.Time) string {
 	if v.Zones {
-		return at.UTC().Format("2006-01-02 15:04:05") + ", by the clocks of each recipient"
+		return at.UTC().Format("2006-01-02 15:04:05") + ", local time of each recipient"
 	}
 	return v.p.plainTime(at)
 }
@@ -172,7 +172,7 @@ func (v *moveView) change() (client.CampaignChange, error) {
 		shown = zone.Shown(v.To, in)
 		if !zone.Instant(shown, in).Equal(v.To.Truncate(time.Second)) {
 			var bad faults
-			bad.add("to", fmt.Errorf("the clocks of %s show this time twice, and this is the second of them; the campaign has a local time, which is the first", v.TimeZone))
+			bad.add("to", fmt.Errorf("clocks in %s show this time twice; the campaign’s local time means the first one", v.TimeZone))
 			return client.CampaignChange{}, bad.problem()
 		}
 	}

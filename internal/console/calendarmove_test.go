@@ -17,13 +17,13 @@ func TestMoveCampaign(t *testing.T) {
 	b.submitAt("anna", at)
 	one := b.draft(client.NewCampaign{Name: "Winter sale", SendAt: at}, "recipient\nanna\nbert\n")
 	path := "/console/calendar/campaigns/" + one.ID + "?tz=utc&view=week"
-	b.get(path).has(t, 200, "<h1>Move Winter sale</h1>", `value="`+at.Format("2006-01-02T15:04:05")+`"`, "Show what would change")
+	b.get(path).has(t, 200, "<h1>Move Winter sale</h1>", `value="`+at.Format("2006-01-02T15:04:05")+`"`, "Preview")
 	to := at.Add(3 * time.Hour)
 	r := b.get(path + "&to=" + rfc3339(to))
-	r.has(t, 200, "get it at their time</td><td data-label=\"Now\" class=\"amount\">1</td><td data-label=\"Then\" class=\"amount\">2</td><td data-label=\"Change\" class=\"amount\">+1</td>",
-		"refused by the quota</td><td data-label=\"Now\" class=\"amount\">1</td><td data-label=\"Then\" class=\"amount\">0</td><td data-label=\"Change\" class=\"amount\">−1</td>",
-		"Nothing was booked", `name="to_exact" value="`+rfc3339(to)+`"`, `/simulate' \`, `-d '{"send_at":"`+rfc3339(to)+`"}'`)
-	b.get(path+"&to="+rfc3339(at.Add(20*time.Second))).has(t, 200, "In the way, by rule", "per-minute: 1", "At these starts more get it")
+	r.has(t, 200, "on time</td><td data-label=\"Now\" class=\"amount\">1</td><td data-label=\"Then\" class=\"amount\">2</td><td data-label=\"Change\" class=\"amount\">+1</td>",
+		"limit reached</td><td data-label=\"Now\" class=\"amount\">1</td><td data-label=\"Then\" class=\"amount\">0</td><td data-label=\"Change\" class=\"amount\">−1</td>",
+		"Nothing has been scheduled yet", `name="to_exact" value="`+rfc3339(to)+`"`, `/simulate' \`, `-d '{"send_at":"`+rfc3339(to)+`"}'`)
+	b.get(path+"&to="+rfc3339(at.Add(20*time.Second))).has(t, 200, "Limits reached", "per-minute: 1", "Better times")
 	if c, err := b.api.Campaigns.Get(t.Context(), one.ID); err != nil || !c.SendAt.Equal(at) {
 		t.Fatal(c.SendAt, err)
 	}
@@ -55,7 +55,7 @@ func TestMoveCampaign_Faults(t *testing.T) {
 			}
 			return b.post(path, "to", to)
 		}
-		send("tomorrow").has(t, 422, `value="tomorrow"`, "is no time", `id="fault-to"`)
+		send("tomorrow").has(t, 422, `value="tomorrow"`, "is not a time", `id="fault-to"`)
 		send("2020-01-01T09:00").has(t, 422, `value="2020-01-01T09:00`, "must not be more than a minute in the past", `id="fault-to"`)
 		send(noon().Add(2*time.Hour).Format("2006-01-02T15:04")).has(t, 422, "must not be after latest", `id="fault-to"`)
 	}
@@ -82,9 +82,9 @@ func TestMoveCampaign_NoAudience(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.draft(client.NewCampaign{Name: "Winter sale"}, "")
-	b.get("/console/calendar?tz=utc").has(t, 200, "Winter sale", "when it is started")
+	b.get("/console/calendar?tz=utc").has(t, 200, "Winter sale", "when it starts")
 	path := "/console/calendar/campaigns/" + one.ID + "?tz=utc"
-	b.get(path+"&to="+rfc3339(noon())).has(t, 200, "the campaign has no audience", "Move it there")
+	b.get(path+"&to="+rfc3339(noon())).has(t, 200, "the campaign has no audience", "<button>Move</button>")
 	b.follow(b.post(path, "to", rfc3339(noon()))).has(t, 200, "now begins")
 }
 
@@ -101,9 +101,9 @@ func TestMoveCampaign_Local(t *testing.T) {
 	b.follow(b.post(path+zoned.ID+"?tz=utc", "to", rfc3339(at))).has(t, 200, "now begins "+at.Format("2006-01-02 15:04:05")+" UTC")
 	// The bar begins where clocks are furthest ahead: dropped an hour later, all clocks show an hour more.
 	r := b.get(path + all.ID + "?tz=utc&to=" + rfc3339(at.Add(time.Hour-furthestAhead)))
-	r.has(t, 200, "by the clocks of each recipient", `value="`+at.Add(time.Hour).Format(localLayout)+`"`)
-	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(time.Hour).Format(localLayout), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(time.Hour).Format("2006-01-02 15:04:05")+", by the clocks of each recipient")
-	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(2*time.Hour).Format("2006-01-02T15:04"), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(2*time.Hour).Format("2006-01-02 15:04:05")+", by the clocks of each recipient")
+	r.has(t, 200, "local time of each recipient", `value="`+at.Add(time.Hour).Format(localLayout)+`"`)
+	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(time.Hour).Format(localLayout), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(time.Hour).Format("2006-01-02 15:04:05")+", local time of each recipient")
+	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(2*time.Hour).Format("2006-01-02T15:04"), "to_exact", rfc3339(at.Add(time.Hour)))).has(t, 200, at.Add(2*time.Hour).Format("2006-01-02 15:04:05")+", local time of each recipient")
 	for id, want := range map[string]string{zoned.ID: at.Add(9 * time.Hour).Format(localLayout), all.ID: at.Add(2 * time.Hour).Format(localLayout)} {
 		if c, err := b.api.Campaigns.Get(t.Context(), id); err != nil || c.LocalTime != want || !c.SendAt.IsZero() {
 			t.Errorf("%s: %s, %s, want %s; %v", c.Name, c.LocalTime, c.SendAt, want, err)

@@ -48,7 +48,7 @@ func (m *heatMap) day(add func(string, ...any), d calendarDay, top int) {
 	for hour, cells := range d.Columns() {
 		x := heatLeft + heatColumn*hour
 		if len(cells) == 0 {
-			add(`<rect class="gap" x="%d" y="%d" width="%d" height="%d"><title>The clocks leave this hour out.</title></rect>`, x, top, heatColumn, heatRow-2)
+			add(`<rect class="gap" x="%d" y="%d" width="%d" height="%d"><title>Skipped by a clock change.</title></rect>`, x, top, heatColumn, heatRow-2)
 		}
 		for i, cell := range cells {
 			width := heatColumn / len(cells)
@@ -89,12 +89,12 @@ func (m *heatMap) cell(add func(string, ...any), c hourCell, x, top, width int) 
 // summary says what the map shows.
 func (m *heatMap) summary() string {
 	if len(m.Days) == 0 || len(m.Days[0].Hours) == 0 {
-		return "There is nothing."
+		return "Nothing is scheduled."
 	}
 	first, last := m.Days[0], m.Days[len(m.Days)-1]
 	text := "By hours from " + first.Date.Format("2006-01-02") + " to " + last.Date.Format("2006-01-02") + ", " + first.Date.Location().String() + "."
 	if m.Suffix == "" {
-		text += " In all " + number(m.Total()) + ", in an hour at most " + number(m.Max) + "."
+		text += " Total: " + number(m.Total()) + ", at most per hour: " + number(m.Max) + "."
 	}
 	return text
 }

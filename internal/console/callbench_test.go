@@ -63,7 +63,7 @@ func BenchmarkCalendar(b *testing.B) {
 			for b.Loop() {
 				page = s.get("/console/calendar?tz=utc&at=" + from.Format("2006-01") + "&split=" + strings.TrimPrefix(split, "all"))
 			}
-			page.has(b, http.StatusOK, "Booked ahead")
+			page.has(b, http.StatusOK, "Scheduled messages")
 			b.ReportMetric(float64(len(page.Body)>>10), "KiB/page")
 		})
 	}

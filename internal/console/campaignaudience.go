@@ -104,7 +104,7 @@ func (p *page) putAudience(v *draftView) error {
 	file, err := p.readUpload()
 	form.Columns = readColumns(p.r.PostForm, p.MayRecipients())
 	if err == nil && form.Columns == nil {
-		err = unreadable(errors.New("show its columns first"))
+		err = unreadable(errors.New("show the columns of the file first"))
 	}
 	if err == nil {
 		err = p.sendAudience(v.ID, file, form)
@@ -117,7 +117,7 @@ func (p *page) putAudience(v *draftView) error {
 	}
 	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
-		done += " " + counted(form.Result.Duplicates, "line repeats a recipient", "lines repeat a recipient") + " of an earlier line: the earlier line counts."
+		done += " " + counted(form.Result.Duplicates, "row repeats a recipient", "rows repeat a recipient") + " of an earlier row: the earlier row counts."
 	}
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
 		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))
@@ -144,11 +144,11 @@ func (p *page) readUpload() (*multipart.Part, error) {
 		body.head = false
 		switch {
 		case errors.Is(err, errLongHead):
-			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The header of a part of the form is too long. The audience stays as it was."}
+			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The header of a part of the form is too long. The audience was not changed."}
 		case errors.Is(err, io.EOF):
 			return nil, unreadable(errors.New("choose the file"))
 		case err != nil:
-			return nil, &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The file did not arrive whole. The audience stays as it was."}
+			return nil, &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The upload was interrupted. The audience was not changed."}
 		case part.FormName() == "file" && part.FileName() == "":
 			return nil, unreadable(errors.New("choose the file"))
 		case part.FormName() == "file":
@@ -156,7 +156,7 @@ func (p *page) readUpload() (*multipart.Part, error) {
 		}
 		text, err := io.ReadAll(io.LimitReader(part, longestField))
 		if size += len(text); err != nil || fields == mostFields || size > longestColumns {
-			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The names of the columns are too long, or too many. A file may have 500 columns."}
+			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The column names are too long or too many. A file can have 500 columns."}
 		}
 		p.r.PostForm.Add(part.FormName(), string(text))
 	}
@@ -198,7 +198,7 @@ func fileFaults(err error, zones bool) error {
 			if at := fieldOf(one.Location); at == "body" || at == "header" {
 				one.Location = "file"
 				if zones {
-					one.Message += "; time zones above that line may be kept already"
+					one.Message += "; time zones above that line may already be saved"
 				}
 			}
 		}
@@ -210,7 +210,7 @@ func fileFaults(err error, zones bool) error {
 func (p *page) badLines() error {
 	lines, messages, texts := p.r.PostForm["line"], p.r.PostForm["message"], p.r.PostForm["text"]
 	p.attach(mediaCSV, "bad-lines.csv")
-	out := httpapi.NewCSVWriter(p.w, httpapi.ExcelCSV, "line", "message", "the line as it is in the list")
+	out := httpapi.NewCSVWriter(p.w, httpapi.ExcelCSV, "line", "message", "the row in your list")
 	for i := range lines[:min(len(lines), len(messages), len(texts))] {
 		n, err := strconv.Atoi(lines[i])
 		if err != nil {
@@ -219,7 +219,7 @@ func (p *page) badLines() error {
 		out.Write(fmt.Sprint(n), messages[i], texts[i])
 	}
 	if all, err := strconv.ParseInt(p.form("all"), 10, 64); err == nil && all > int64(len(lines)) {
-		out.Write("", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad line", "bad lines")), "")
+		out.Write("", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad row", "bad rows")), "")
 	}
 	_ = out.Flush() // a browser that went away needs no file
 	return nil

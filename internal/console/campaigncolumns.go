@@ -43,7 +43,7 @@ type fileColumn struct {
 
 // Choices are what a column can be taken as.
 func (f *columnForm) Choices() []columnChoice {
-	all := []columnChoice{{asRecipient, "the recipient"}, {asAddress, "the address"}, {asVariable, "a blank of the message"}, {asNothing, "nothing: leave it out"}}
+	all := []columnChoice{{asRecipient, "the recipient"}, {asAddress, "the address"}, {asVariable, "a placeholder of the message"}, {asNothing, "nothing: ignore it"}}
 	if f.Zones {
 		all = slices.Insert(all, 2, columnChoice{asZone, "the time zone"})
 	}
@@ -217,20 +217,20 @@ func (f *columnForm) check(headers []string) error {
 		same = oneLine(headers[i]) == oneLine(f.Columns[i].Header) // browsers write line breaks in their own way
 	}
 	if !same {
-		wrong.add("file", fmt.Errorf("this file has other columns than the one that you looked at: %s. Show its columns first", strings.Join(headers, ", ")))
+		wrong.add("file", fmt.Errorf("this file has other columns than the one you checked: %s. Show its columns first", strings.Join(headers, ", ")))
 		return wrong.problem()
 	}
 	if f.of(asRecipient) < 0 {
-		wrong.add("columns", fmt.Errorf("say which column is the recipient"))
+		wrong.add("columns", fmt.Errorf("choose which column is the recipient"))
 	}
 	seen := map[string]bool{}
 	for i, name := range f.names() {
 		at := fmt.Sprintf("header[%d]", i)
 		switch c := f.Columns[i]; {
 		case c.As == asVariable && (name == "" || name == asRecipient || name == asAddress):
-			wrong.add(at, fmt.Errorf("give the blank a name of its own"))
+			wrong.add(at, fmt.Errorf("give the placeholder a unique name"))
 		case name != "" && seen[name], c.As == asZone && seen[" zone"]:
-			wrong.add(at, fmt.Errorf("another column is that already"))
+			wrong.add(at, fmt.Errorf("another column is used for this already"))
 		case c.As == asZone:
 			seen[" zone"] = true
 		}

@@ -43,9 +43,9 @@ func (v *draftView) Steps() []draftStep {
 	}
 	switch {
 	case !v.SendAt.IsZero():
-		steps[3].Done = "at one moment"
+		steps[3].Done = "same time for everyone"
 	case v.LocalTime != "":
-		steps[3].Done = "by local time"
+		steps[3].Done = "local time"
 	}
 	return steps
 }
@@ -88,7 +88,7 @@ func (p *page) readDraft() (*draftView, error) {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {
-		return nil, p.done("The campaign was started: it cannot be changed any more.", p.Link("/campaigns/"+one.ID))
+		return nil, p.done("The campaign has started and cannot be changed.", p.Link("/campaigns/"+one.ID))
 	}
 	return newDraftView(one), nil
 }

@@ -24,7 +24,7 @@ func (b badLines) take(line int, text []byte) {
 		size += len(one)
 	}
 	if size+min(len(text), longestBad) > mostBad {
-		b[int64(line)] = "(there is no room for this line here)"
+		b[int64(line)] = "(row too long to show here)"
 		return
 	}
 	kept := string(text)

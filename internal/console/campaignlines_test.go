@@ -87,20 +87,20 @@ func TestCampaign_OtherEncoding(t *testing.T) {
 	b.upload(at+"/audience", "a,b\n1,2\n", choice...)
 	b.upload(at+"/audience/columns", "a,b\nx,y\nu,M\xFCller\n").has(t, 422, "line 3 is not in UTF-8", "CSV UTF-8")
 	b.upload(at+"/audience/columns", "a,Gr\xF6\xDFe\n1,2\n").has(t, 422, "the first line is not in UTF-8", "CSV UTF-8")
-	b.upload(at+"/audience/columns", "a,b\n"+strings.Repeat("é", sampleBytes)).has(t, 200, "Say what the columns are")
+	b.upload(at+"/audience/columns", "a,b\n"+strings.Repeat("é", sampleBytes)).has(t, 200, "Match the columns")
 	lines := strings.Repeat("u,é\n", 50_000)
 	b.upload(at+"/audience", "a,b\n"+strings.ReplaceAll(lines, "u", "x")+"v,M\xFCller\n", choice...).has(t, 422, "line 50002 is not in UTF-8", "Nothing was changed")
 	b.upload(at+"/audience", "a,b\nx,y\nv,M\xC3", choice...).has(t, 422, "line 3 is not in UTF-8")
 	b.get(at+"/audience").has(t, 200, "has <strong>1</strong> recipient.")
 	choice[7] = "time_zone"
-	b.upload(at+"/audience", "a,b\n1,UTC\n2,\xFC\n", choice...).has(t, 422, "time zones above that line may be kept already")
+	b.upload(at+"/audience", "a,b\n1,UTC\n2,\xFC\n", choice...).has(t, 422, "time zones above that line may already be saved")
 }
 
 // TestCampaign_SkippedTime: a time that the clocks leave out is told.
 func TestCampaign_SkippedTime(t *testing.T) {
 	t.Parallel()
 	v := &draftView{Campaign: client.Campaign{LocalTime: "2027-03-28T02:30:00", TimeZone: "Europe/Berlin"}}
-	if want := "The clocks in Europe/Berlin are set forward over 02:30 on 28 Mar 2027: it is sent at once after that, at 03:00 +02:00."; v.Skipped() != want {
+	if want := "Clocks in Europe/Berlin skip 02:30 on 28 Mar 2027. The campaign is sent right after the change, at 03:00 +02:00."; v.Skipped() != want {
 		t.Errorf("%q", v.Skipped())
 	}
 	if v.LocalTime = "2027-03-28T03:00:00"; v.Skipped() != "" {
@@ -114,10 +114,10 @@ func TestCampaign_ListFaultNames(t *testing.T) {
 	b := setup(t)
 	at := b.draftPath("message.title", "Hi")
 	for want, page := range map[string]reply{
-		`<a href="#f-look">List, as CSV</a>`:           b.upload(at+"/audience/columns", "PK\x03\x04"),
+		`<a href="#f-look">List (CSV)</a>`:             b.upload(at+"/audience/columns", "PK\x03\x04"),
 		`<a href="#f-columns">Columns of the list</a>`: b.upload(at+"/audience", "a\n1\n", "header[0]", "a", "as[0]", "variable", "name[0]", "a"),
 		`<a href="#f-as%5b1%5d">Column “Vorname”</a>`:  b.upload(at+"/audience", "a,Vorname\n1,2\n", "header[0]", "a", "as[0]", "recipient", "header[1]", "Vorname", "as[1]", "variable", "name[1]", ""),
-		`<a href="#f-file">The same file</a>`:          b.upload(at+"/audience", "b\n1\n", "header[0]", "a", "as[0]", "recipient"),
+		`<a href="#f-file">Same file</a>`:              b.upload(at+"/audience", "b\n1\n", "header[0]", "a", "as[0]", "recipient"),
 	} {
 		if !strings.Contains(page.summary(), want) {
 			t.Errorf("the summary lacks %s:\n%s", want, page.summary())

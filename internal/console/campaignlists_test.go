@@ -57,7 +57,7 @@ func TestCampaign_StrayMarks(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "header[1]", "First\r\nname", "as[1]", "variable", "name[1]", "first_name", "header[2]", "tz", "as[2]", "time_zone"}
 	page := b.upload(at+"/audience", "id,\"First\nname\",tz\nmark-1,\"Ann,UTC\nmark-2,Ben,UTC\nmark-3,Cy,UTC\nmark-4,\"Di,UTC\n,,\n\"mark-5,Ed,UTC\nmark-6\",Fy,UTC\n", choice...)
-	page.has(t, 200, "3 recipients are in the audience", "Lines that cannot be used: 3 of 6", `name="line" value="3"`, `name="line" value="6"`, `name="line" value="8"`)
+	page.has(t, 200, "3 recipients are in the audience", "Rows that cannot be used: 3 of 6", `name="line" value="3"`, `name="line" value="6"`, `name="line" value="8"`)
 	for person, zone := range map[string]string{"mark-1": "", "mark-2": "UTC", "mark-3": "UTC", "mark-4": "", `mark-6"`: "UTC"} {
 		if known, _ := b.api.Recipients.Get(t.Context(), person); known.TimeZone != zone {
 			t.Errorf("%s is in %q, want %q", person, known.TimeZone, zone)

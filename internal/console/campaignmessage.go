@@ -33,11 +33,11 @@ func (f messageField) MessageName() string { return "message." + f.Name }
 func messageFieldsOf(kind client.ChannelType) []messageField {
 	switch string(kind) {
 	case "sms":
-		return []messageField{{Name: "body", Label: "Text", Hint: "Characters outside of the GSM alphabet, such as emoji, make it cost more parts.", Long: true}}
+		return []messageField{{Name: "body", Label: "Text", Hint: "Characters outside the GSM alphabet, such as emoji, need more SMS parts.", Long: true}}
 	case "email":
 		return []messageField{
-			{Name: "title", Label: "Subject"}, {Name: "body", Label: "Text", Hint: "for programs that show no HTML", Long: true},
-			{Name: "html", Label: "HTML", Hint: "What is filled in is escaped there.", Long: true},
+			{Name: "title", Label: "Subject"}, {Name: "body", Label: "Text", Hint: "For programs that do not show HTML.", Long: true},
+			{Name: "html", Label: "HTML", Hint: "Placeholder values are escaped.", Long: true},
 		}
 	}
 	return []messageField{{Name: "title", Label: "Title"}, {Name: "body", Label: "Text", Long: true}}
@@ -111,7 +111,7 @@ func (p *page) createCampaign() error {
 	if err != nil {
 		return p.againDraft(err, "message", v)
 	}
-	return p.done("The draft is kept. Next: whom it is for.", p.Link("/campaigns/"+made.ID+"/audience"))
+	return p.done("Saved. Next: the audience.", p.Link("/campaigns/"+made.ID+"/audience"))
 }
 
 // changeMessage changes the message of a draft.
@@ -133,7 +133,7 @@ func (p *page) changeMessage(v *draftView) error {
 	if v.Audience > 0 {
 		next = "preview"
 	}
-	return p.done("The message is kept.", p.Link("/campaigns/"+v.ID+"/"+next))
+	return p.done("Saved.", p.Link("/campaigns/"+v.ID+"/"+next))
 }
 
 // readMessageForm reads the message. Line ends are those of the API's callers, not of browsers.
@@ -149,7 +149,7 @@ func (p *page) readMessageForm(v *draftView) (client.Message, error) {
 			continue
 		}
 		if _, twice := message[f.Name]; twice {
-			wrong.add("message.more", fmt.Errorf("%s stands there and in the field %s", f.Name, f.Label))
+			wrong.add("message.more", fmt.Errorf("%s is set here and in the field %s", f.Name, f.Label))
 		}
 		message[f.Name] = text
 	}
@@ -172,13 +172,13 @@ func readObject(text string, into map[string]any) error {
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
 	in.UseNumber()
 	if err := in.Decode(&into); err != nil {
-		return fmt.Errorf("this is no JSON object: %w", err)
+		return fmt.Errorf("this is not a JSON object: %w", err)
 	}
 	if into == nil {
-		return errors.New("this is no JSON object, but null")
+		return errors.New("this is null, not a JSON object")
 	}
 	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is something behind the JSON object")
+		return errors.New("there is text after the JSON object")
 	}
 	return nil
 }

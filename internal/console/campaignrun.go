@@ -24,14 +24,14 @@ type outcomeCount struct {
 // Outcomes are the numbers of a campaign, in the order in which things happen.
 func (p *page) Outcomes(c client.Progress) []outcomeCount {
 	return []outcomeCount{
-		{"pending", "not looked at yet", c.Pending},
-		{"scheduled", "have a place, and will be sent", c.Scheduled},
+		{"pending", "not processed yet", c.Pending},
+		{"scheduled", "scheduled, not sent yet", c.Scheduled},
 		{"sent", "handed to the provider", c.Sent},
 		{"failed", "refused by the provider, or all attempts failed", c.Failed},
 		{"expired", "could not be sent in time", c.Expired},
-		{"refused", "the quota had no place", c.Refused},
+		{"refused", "limit reached", c.Refused},
 		{"opted_out", "do not want it", c.OptedOut},
-		{"invalid", "their lines make no message", c.Invalid},
+		{"invalid", "cannot be personalised", c.Invalid},
 		{"canceled", "canceled before they were sent", c.Canceled},
 	}
 }
@@ -81,12 +81,12 @@ func (p *page) followCampaign() error {
 // pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
 func (p *page) pauseCampaign() error {
 	one, err := p.api.Campaigns.Pause(p.ctx(), p.param("id"))
-	return p.acted(one, err, "The campaign is paused: in two seconds nothing more begins to be sent. Recipients with a place keep it.")
+	return p.acted(one, err, "Campaign paused. Sending stops within two seconds; scheduled recipients stay scheduled.")
 }
 
 func (p *page) resumeCampaign() error {
 	one, err := p.api.Campaigns.Resume(p.ctx(), p.param("id"))
-	return p.acted(one, err, "The campaign is resumed.")
+	return p.acted(one, err, "Campaign resumed.")
 }
 
 // askCancel says what a cancel would give back.
@@ -101,8 +101,8 @@ func (p *page) askCancel() error {
 func (p *page) cancelCampaign() error {
 	one, err := p.api.Campaigns.Cancel(p.ctx(), p.param("id"))
 	v := runningView{Campaign: one}
-	return p.acted(one, err, "The campaign is canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it any more, and "+
-		counted(one.Progress.Scheduled, "place is", "places are")+" given back, which takes a while. "+counted(one.Progress.Sent, "was", "were")+" sent it before.")
+	return p.acted(one, err, "Campaign canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
+		counted(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+counted(one.Progress.Sent, "was", "were")+" sent it already.")
 }
 
 func (p *page) acted(one client.Campaign, err error, done string) error {
@@ -123,9 +123,9 @@ func (p *page) campaignRecipients() error {
 	err = p.list("/v1/campaigns/"+pathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
 	v.Recipients, v.Next = found.Recipients, found.NextPageToken
 	if err != nil {
-		return p.again(err, "campaignrecipients", campaignName(one)+": recipients", v)
+		return p.again(err, "campaignrecipients", campaignName(one)+": results by person", v)
 	}
-	return p.show("campaignrecipients", campaignName(one)+": recipients", v)
+	return p.show("campaignrecipients", campaignName(one)+": results by person", v)
 }
 
 // exportCampaign hands on the recipients with what became of them, while they are read.

@@ -44,7 +44,7 @@ func (p *page) campaigns() error {
 func (p *page) StatusChoice(s client.CampaignStatus) string {
 	switch s {
 	case client.CampaignStatusStarting:
-		return "being booked"
+		return "being scheduled"
 	case client.CampaignStatusRunning:
 		return "scheduled or sending"
 	case client.CampaignStatusFinished:
@@ -72,7 +72,7 @@ func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
 // CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
 func (p *page) CampaignChoice(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
-		return campaignName(c) + ", made " + p.plainTime(c.CreatedAt.Truncate(time.Second))
+		return campaignName(c) + ", created " + p.plainTime(c.CreatedAt.Truncate(time.Second))
 	}
 	return c.Name
 }
@@ -93,11 +93,11 @@ func (p *page) CampaignTime(c client.Campaign) template.HTML {
 	case c.LocalTime != "" && c.TimeZone != "":
 		return p.oneZone(c)
 	case c.LocalTime != "":
-		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " where each person lives"))
+		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " at each person’s local time"))
 	case !c.StartedAt.IsZero():
 		return p.Time(c.StartedAt)
 	}
-	return "as soon as it is started"
+	return "as soon as it starts"
 }
 
 // oneZone is the time of a campaign that all get when the clocks of one zone show it: with how far it is away, if it can be told.
@@ -140,5 +140,5 @@ func (p *page) deleteCampaign() error {
 	if err := p.api.Campaigns.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}
-	return p.done("The draft is deleted.", p.Link("/campaigns"))
+	return p.done("Draft deleted.", p.Link("/campaigns"))
 }

@@ -61,7 +61,7 @@ func (b *bundle) uploading(path, file string, fields ...string) *http.Request {
 func (b *bundle) draftPath(fields ...string) string {
 	b.t.Helper()
 	made := b.post("/console/campaigns/new", append([]string{"channel", "push", "shown_for", "push"}, fields...)...)
-	b.follow(made).has(b.t, 200, "The draft is kept")
+	b.follow(made).has(b.t, 200, "Saved. Next: the audience")
 	return strings.TrimSuffix(made.Header.Get("Location"), "/audience")
 }
 
@@ -80,13 +80,13 @@ func (b *bundle) pass() {
 func TestCampaign_Story(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.get("/console/campaigns").has(t, 200, "There is no such campaign", "/console/campaigns/new")
+	b.get("/console/campaigns").has(t, 200, "No campaigns yet.", "/console/campaigns/new")
 	b.get("/console/campaigns/new?channel=sms").has(t, 200, `name="message.body"`, `name="shown_for" value="sms"`, "<option selected>sms</option>")
 	other := b.post("/console/campaigns/new", "channel", "sms", "shown_for", "push", "message.title", "Hi", "message.body", "There")
 	if other.has(t, 200, "There", `name="shown_for" value="sms"`); strings.Contains(other.Body, "message.title") {
 		t.Error("a text message has a title")
 	}
-	b.get("/console/campaigns").has(t, 200, "There is no such campaign")
+	b.get("/console/campaigns").has(t, 200, "No campaigns yet.")
 	at := b.draftPath("name", "Winter sale", "category", "marketing", "message.title", "Hi {{ first_name | default: 'there' }}", "message.body", "New in {{ city }}", "message.more", `{"data": {"screen": "sale"}}`)
 	b.get(at).has(t, 200, "This is a draft", "Winter sale", `{"screen":"sale"}`)
 	b.get(at+"/message").has(t, 200, "New in {{ city }}", `"screen": "sale"`)
@@ -99,7 +99,7 @@ func TestCampaign_Story(t *testing.T) {
 			t.Errorf("the columns are not taken as %s", want)
 		}
 	}
-	if part := b.part(at+"/audience/columns", list); part.Status != 200 || strings.Contains(part.Body, "<html") || !strings.Contains(part.Body, "Send the list") {
+	if part := b.part(at+"/audience/columns", list); part.Status != 200 || strings.Contains(part.Body, "<html") || !strings.Contains(part.Body, "Upload list") {
 		t.Errorf("a script gets %d %s", part.Status, part.Body)
 	}
 	if part := b.part(at+"/audience/columns", "PK\x03\x04"); part.Status != 200 || !strings.Contains(part.Body, "save it as CSV") {
@@ -107,7 +107,7 @@ func TestCampaign_Story(t *testing.T) {
 	}
 	choice := []string{"header[0]", "Customer ID", "as[0]", "recipient", "name[0]", "", "header[1]", "First name", "as[1]", "variable", "name[1]", "first_name",
 		"header[2]", "city", "as[2]", "variable", "name[2]", "city", "header[3]", "Zone", "as[3]", "time_zone", "name[3]", "", "header[4]", "internal", "as[4]", "nothing", "name[4]", "internal"}
-	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 line repeats a recipient of an earlier line", "Hi Anna", "New in Aarhus", "Hi there", "The longest values", "line 3")
+	b.follow(b.upload(at+"/audience", list, choice...)).has(t, 200, "3 recipients are in the audience", "1 row repeats a recipient of an earlier row", "Hi Anna", "New in Aarhus", "Hi there", "Longest values", "line 3")
 	if anna, err := b.api.Recipients.Get(t.Context(), "anna"); err != nil || anna.TimeZone != "Asia/Tokyo" {
 		t.Errorf("anna's zone is %q, %v", anna.TimeZone, err)
 	}
@@ -119,24 +119,24 @@ func TestCampaign_Story(t *testing.T) {
 
 	start := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
 	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).
-		has(t, 200, "accepted, at their time", `<div class="figure">3</div>accepted`)
+		has(t, 200, "on time", `<div class="figure">3</div>accepted`)
 	b.get(at+"/when?tz=utc").has(t, 200, start.Format("2006-01-02T15:04:05"), `value="at" checked`, `value="4h"`)
-	b.follow(b.post(at+"/when?tz=utc", "when", "local", "local_time", start.Add(50*time.Hour).Format("2006-01-02T15:04:05"), "time_zone", "Africa/Nairobi")).has(t, 200, "If nothing else is submitted")
+	b.follow(b.post(at+"/when?tz=utc", "when", "local", "local_time", start.Add(50*time.Hour).Format("2006-01-02T15:04:05"), "time_zone", "Africa/Nairobi")).has(t, 200, "Nothing has been scheduled yet")
 	b.get(at).has(t, 200, start.Add(50*time.Hour).Format("2006-01-02 15:04:05"), "Africa/Nairobi (+03:00)", `<span class="distance">in 2 d`)
-	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).has(t, 200, "accepted, at their time")
+	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).has(t, 200, "on time")
 	b.submit("anna", time.Until(start))
-	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>deferred`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better starts", "within a day from the time that you chose", "Start then")
+	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>deferred`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better times", "within a day from the time that you chose", "Use this time")
 	b.post(at+"/start", "recipients", "4").has(t, 422, "the campaign has 3 recipients", "Nothing was started", `value="4"`)
 	started := b.post(at+"/start", "recipients", " 3 ")
 	b.pass()
-	b.follow(started).has(t, 200, "The campaign is scheduled. No message is sent before its time.", "Winter sale", "status-scheduled", "0</strong> of 3 were sent it", "3 to go", "0 % sent or failed", "hx-sse:connect")
+	b.follow(started).has(t, 200, "Campaign scheduled. No message is sent before its time.", "Winter sale", "status-scheduled", "0</strong> of 3 were sent it", "3 to go", "0 % sent or failed", "hx-sse:connect")
 	b.get(at+"/recipients?outcome=scheduled").has(t, 200, "ben", "carl", "/console/pushes/")
 	export := b.get(at + "/export?outcome=scheduled")
 	export.has(t, 200, "\uFEFFrecipient;line;outcome", "ben;4;scheduled")
 	if !strings.Contains(export.Header.Get("Content-Disposition"), "recipients.csv") {
 		t.Error(export.Header)
 	}
-	b.follow(b.get(at+"/message")).has(t, 200, "cannot be changed any more")
+	b.follow(b.get(at+"/message")).has(t, 200, "but not change its message or audience")
 	b.get("/console/campaigns?status=running").has(t, 200, "Winter sale", "status-scheduled", "selected>scheduled or sending<")
 }
 
@@ -146,15 +146,15 @@ func TestCampaign_PauseAndCancel(t *testing.T) {
 	b := setupAlone(t)
 	one := b.startCampaign("Sale", time.Now().Add(time.Hour), "recipient\na\nb\nc\n")
 	at := "/console/campaigns/" + one.ID
-	b.follow(b.post(at+"/pause")).has(t, 200, "The campaign is paused")
+	b.follow(b.post(at+"/pause")).has(t, 200, "Campaign paused")
 	b.pass()
 	paused := b.get(at)
 	if paused.has(t, 200, "status-paused", "Resume"); strings.Contains(paused.Body, ">Pause<") {
 		t.Error("what is paused can be paused")
 	}
-	b.follow(b.post(at+"/resume")).has(t, 200, "The campaign is resumed", "status-scheduled")
-	b.get(at+"/cancel").has(t, 200, "3</strong> recipients would not get the message", "3</strong> of them have a place", "0</strong> have been sent it")
-	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it any more, and 3 places are given back")
+	b.follow(b.post(at+"/resume")).has(t, 200, "Campaign resumed", "status-scheduled")
+	b.get(at+"/cancel").has(t, 200, "3</strong> recipients will not get the message", "3</strong> of them are scheduled", "0</strong> were sent it already")
+	b.follow(b.post(at+"/cancel")).has(t, 200, "3 recipients do not get it; 3 scheduled messages are being removed")
 	b.pass()
 	b.get(at).has(t, 200, "status-canceled", "The campaign was canceled: 3 recipients do not get it", "3 skipped", `value="0"`, "0 % sent or failed")
 	b.get(at+"/cancel").has(t, 200, "cannot be canceled")
@@ -171,9 +171,9 @@ func TestCampaign_BadLines(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	choice := []string{"header[0]", "id", "as[0]", "recipient", "name[0]", "", "header[1]", "tz", "as[1]", "time_zone", "name[1]", ""}
 	page := b.upload(at+"/audience", "id,tz\na,Mars/X\nb\n,UTC\nc,UTC\n", choice...)
-	page.has(t, 200, "2 recipients are in the audience", "Lines that cannot be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that cannot be kept: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
+	page.has(t, 200, "2 recipients are in the audience", "Rows that cannot be used: 2 of 4", "has 1 cell, and the header 2", "Time zones that cannot be saved: 1 of 2", "time_zone: ", `name="text" value="b"`, `name="text" value=",UTC"`, `name="text" value="a,Mars/X"`, "Download them as CSV", "# zones.csv has the first line recipient,time_zone, and of your list the columns 'id' and 'tz'")
 	file := b.post(at+"/audience/bad-lines", "all", "20000", "line", "3", "message", "has 1 cell, and the header 2", "text", "b", "line", "4", "message", "=recipient: must not be empty", "text", "=1,UTC")
-	file.has(t, 200, "\uFEFFline;message;the line as it is in the list\r\n3;has 1 cell, and the header 2;b\r\n4;'=recipient: must not be empty;'=1,UTC\r\n", "These are the first 2 of 20 000 bad lines.")
+	file.has(t, 200, "\uFEFFline;message;the row in your list\r\n3;has 1 cell, and the header 2;b\r\n4;'=recipient: must not be empty;'=1,UTC\r\n", "These are the first 2 of 20 000 bad rows.")
 	b.get(at+"/preview").has(t, 200, "line 2", "line 5")
 	bad := strings.Repeat(",x\n", 150)
 	b.upload(at+"/audience", "id,tz\na,UTC\n"+bad, choice...).has(t, 200, "Download the first 100 of 150 as CSV", `name="all" value="150"`)
@@ -196,11 +196,11 @@ func TestCampaign_ListFaults(t *testing.T) {
 		fields []string
 		says   string
 	}{
-		"no recipient":      {"a,b\n", choice("variable", "nothing"), "say which column is the recipient"},
-		"two recipients":    {"a,b\n", choice("recipient", "recipient"), "another column is that already"},
-		"two of a name":     {"a,b,c\n", choice("recipient", "variable", "variable"), "another column is that already"},
+		"no recipient":      {"a,b\n", choice("variable", "nothing"), "choose which column is the recipient"},
+		"two recipients":    {"a,b\n", choice("recipient", "recipient"), "another column is used for this already"},
+		"two of a name":     {"a,b,c\n", choice("recipient", "variable", "variable"), "another column is used for this already"},
 		"another file":      {"a,c\n", choice("recipient", "variable"), "other columns"},
-		"not looked at":     {"a,b\n", nil, "show its columns first"},
+		"not looked at":     {"a,b\n", nil, "show the columns of the file first"},
 		"a workbook":        {"PK\x03\x04 and more", choice("recipient"), "save it as CSV"},
 		"an empty file":     {"", choice("recipient"), "is missing"},
 		"too long a header": {strings.Repeat("a", 70_000), choice("recipient"), "must have at most 65536 bytes"},
@@ -216,7 +216,7 @@ func TestCampaign_ListFaults(t *testing.T) {
 	for range mostFields + 1 {
 		many = append(many, "x", "y")
 	}
-	b.upload(at+"/audience", "a\n", many...).has(t, 413, "A file may have 500 columns")
+	b.upload(at+"/audience", "a\n", many...).has(t, 413, "A file can have 500 columns")
 	b.get(at+"/audience").has(t, 200, "has <strong>1</strong> recipient.")
 }
 
@@ -234,7 +234,7 @@ func TestCampaign_MessageFaults(t *testing.T) {
 	b.post(at+"/when", "when", "local", "local_time", "", "time_zone", "Mars/X").has(t, 422, `id="fault-local_time"`)
 	b.post(at+"/when", "when", "local", "local_time", time.Now().Add(48*time.Hour).Format("2006-01-02T15:04"), "time_zone", "Mars/X").has(t, 422, `id="fault-time_zone"`, `value="Mars/X"`, `value="local" checked`)
 	soon := time.Now().Add(48 * time.Hour).Format("2006-01-02T15:04")
-	b.post(at+"/when", "when", "start", "send_at", soon).has(t, 422, `id="fault-send_at"`, "at the same moment for all", `value="`+soon+`"`)
+	b.post(at+"/when", "when", "start", "send_at", soon).has(t, 422, `id="fault-send_at"`, "Same time for everyone", `value="`+soon+`"`)
 	b.post(at+"/when", "when", "at", "send_at", soon, "local_time", soon).has(t, 422, `id="fault-local_time"`)
 	for _, choice := range []string{"at", "start"} { // what the draft had does not mind another choice
 		if kept := b.post(at+"/when", "when", choice, "send_at", soon); kept.Status != 303 {
@@ -243,7 +243,7 @@ func TestCampaign_MessageFaults(t *testing.T) {
 	}
 	b.get(at+"/simulation").has(t, 409)
 	b.post(at+"/start", "recipients", "0").has(t, 422)
-	b.follow(b.post(at+"/delete")).has(t, 200, "The draft is deleted")
+	b.follow(b.post(at+"/delete")).has(t, 200, "Draft deleted")
 	b.get(at).has(t, 404)
 }
 
@@ -257,7 +257,7 @@ func TestCampaign_Roles(t *testing.T) {
 	for _, path := range []string{"/console/campaigns", at, "/console/campaigns/" + one.ID} {
 		page := b.get(path)
 		page.has(t, 200)
-		for _, offer := range []string{"New campaign", "Delete the draft", `/pause"`, `/cancel"`} {
+		for _, offer := range []string{"New campaign", "Delete draft", `/pause"`, `/cancel"`} {
 			if strings.Contains(page.Body, offer) {
 				t.Errorf("%s offers a viewer %s", path, offer)
 			}
@@ -277,7 +277,7 @@ func TestCampaign_Editor(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	b.follow(b.upload(at+"/audience", "a\n1\n", "header[0]", "a", "as[0]", "recipient")).has(t, 200, "1 recipient is in the audience")
 	page := b.get(at + "/simulation")
-	if page.has(t, 200, "Change the time"); strings.Contains(page.Body, "On to the start") || strings.Contains(page.Body, at+`/start"`) {
+	if page.has(t, 200, "Edit time"); strings.Contains(page.Body, "Continue to start") || strings.Contains(page.Body, at+`/start"`) {
 		t.Error("an editor is offered the start")
 	}
 	b.post(at+"/start", "recipients", "1").has(t, 403, "Your role, editor")
@@ -337,7 +337,7 @@ func TestCampaign_Unchanged(t *testing.T) {
 	if more == nil || !strings.Contains(more[1], `"https://example.com/?a=1&b=<2>"`) || !strings.Contains(more[1], ": 12345678901234567890,") {
 		t.Fatalf("the field has %v", more)
 	}
-	b.follow(b.post(at+"/message", "name", "Another", "channel", "push", "shown_for", "push", "message.title", "Hi", "message.more", more[1])).has(t, 200, "The message is kept")
+	b.follow(b.post(at+"/message", "name", "Another", "channel", "push", "shown_for", "push", "message.title", "Hi", "message.more", more[1])).has(t, 200, "Saved.")
 	var stored struct {
 		Message struct{ Data json.RawMessage }
 	}
@@ -378,14 +378,14 @@ func TestCampaign_WithoutName(t *testing.T) {
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	first := b.startCampaign("", at, "recipient\nanna\n")
 	second := b.startCampaign("", at.Add(30*time.Second), "recipient\nanna\n")
-	choice := ">Campaign without a name, made " + second.CreatedAt.UTC().Format("2006-01-02 15:04:05")
+	choice := ">Campaign without a name, created " + second.CreatedAt.UTC().Format("2006-01-02 15:04:05")
 	b.get("/console/why").has(t, 200, choice)
 	page := b.get("/console/why?recipient=anna&campaign=" + second.ID)
-	page.has(t, 200, "anna got nothing of the campaign without a name because", ">The campaign</a>", "Book its message for anna then", `/console/campaigns/`+first.ID+`">Campaign without a name<`)
+	page.has(t, 200, "anna did not get the campaign without a name because", ">Campaign</a>", "Send its message to anna then", `/console/campaigns/`+first.ID+`">Campaign without a name<`)
 	page.has(t, 200, "/console/recipients/anna?at="+url.QueryEscape(second.SendAt.UTC().Format(time.RFC3339))) // of the axis
 	b.get("/console/why?recipient=nobody&campaign="+second.ID).has(t, 200, "nobody is not in the audience of the campaign without a name")
 	draft := path.Base(b.draftPath("message.title", "Hi", "category", "news"))
-	b.get("/console/schedules/new").has(t, 200, `<option value="`+draft+`">Campaign without a name, made `)
+	b.get("/console/schedules/new").has(t, 200, `<option value="`+draft+`">Campaign without a name, created `)
 	made := b.post("/console/schedules/new", "cron", "0 9 * * MON", "time_zone", "UTC", "campaign", draft, "once", "one")
-	b.follow(made).has(t, 200, ">Campaign without a name</a>, each time as a new one", "<pre tabindex=\"0\">Hi</pre>", "<dt>Category</dt><dd>news</dd>", "<dt>Without a place</dt><dd>not sent</dd>")
+	b.follow(made).has(t, 200, ">Campaign without a name</a>, each time as a new one", "<pre tabindex=\"0\">Hi</pre>", "<dt>Category</dt><dd>news</dd>", "<dt>If a limit is reached</dt><dd>skipped</dd>")
 }

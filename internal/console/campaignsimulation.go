@@ -96,7 +96,7 @@ func (p *page) simulateDraft(v *draftView) error {
 	slices.SortFunc(form.Rules, func(a, b ruleCount) int {
 		return cmp.Or(cmp.Compare(b.Recipients, a.Recipients), strings.Compare(a.Rule, b.Rule))
 	})
-	form.Histogram = histogram("How long the deferred ones wait", delayBars(s.Delays))
+	form.Histogram = histogram("Delays", delayBars(s.Delays))
 	v.Form = &form
 	return p.showDraft("simulation", v)
 }
@@ -128,7 +128,7 @@ func (p *page) showStart(v *draftView) error {
 
 // changedSince says that a draft is not what was simulated.
 func changedSince() error {
-	return stale("The draft was changed after the simulation, or since this page was opened. Nothing was started. Look at what it is now, and what a start would do.")
+	return stale("The draft was changed after the simulation or since this page was opened. Nothing was started. Check the draft and simulate it again.")
 }
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
@@ -139,7 +139,7 @@ func (p *page) startCampaign(v *draftView) error {
 	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.form("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong faults
-		wrong.add("recipients", fmt.Errorf("the campaign has %s: type this number, if all are to get it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
+		wrong.add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
 		return p.againDraft(wrong.problem(), "start", v)
 	}
 	one, err := p.api.Campaigns.StartAsOf(p.ctx(), v.ID, v.UpdatedAt)
@@ -149,9 +149,9 @@ func (p *page) startCampaign(v *draftView) error {
 	if err != nil {
 		return p.againDraft(err, "start", v)
 	}
-	done := "The campaign is started."
+	done := "Campaign started."
 	if one.LocalTime != "" || one.SendAt.After(p.Now()) {
-		done = "The campaign is scheduled. No message is sent before its time."
+		done = "Campaign scheduled. No message is sent before its time."
 	}
 	return p.done(done, p.Link("/campaigns/"+one.ID))
 }

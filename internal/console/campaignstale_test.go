@@ -38,15 +38,15 @@ func TestCampaign_StartIsOfWhatWasSimulated(t *testing.T) {
 
 	b.exchange(at, "Something else", "recipient\nbert\n")
 	const changed = "The draft was changed after the simulation"
-	b.get(start).has(t, 412, changed, "Nothing was started", "Simulate it as it is now")
-	b.post(start, "recipients", "1", "updated_at", shown).has(t, 412, changed, "Nothing was started", "Simulate it as it is now")
+	b.get(start).has(t, 412, changed, "Nothing was started", "Simulate again")
+	b.post(start, "recipients", "1", "updated_at", shown).has(t, 412, changed, "Nothing was started", "Simulate again")
 	b.get(at).has(t, 200, "Something else", "Simulate")
-	if page := b.get(start); strings.Contains(page.Body, "Type the number") {
+	if page := b.get(start); strings.Contains(page.Body, "To confirm, type") {
 		t.Error("what was not simulated can be started")
 	}
 
 	start = toStart.FindStringSubmatch(b.get(at + "/simulation").Body)[1]
-	b.follow(b.post(start, "recipients", "1", "updated_at", hidden(t, b.get(start), "updated_at"))).has(t, 200, "The campaign is started")
+	b.follow(b.post(start, "recipients", "1", "updated_at", hidden(t, b.get(start), "updated_at"))).has(t, 200, "Campaign started")
 }
 
 // TestCampaign_StartWithoutSimulation: the page of the start can be opened at once, and starts what it showed.
@@ -56,7 +56,7 @@ func TestCampaign_StartWithoutSimulation(t *testing.T) {
 	at := b.draftPath("message.title", "Hi")
 	b.exchange(at, "Hi", "recipient\nanna\n")
 	page := b.get(at + "/start")
-	page.has(t, 200, "Simulate it first", "Type the number")
+	page.has(t, 200, "Simulate it first", "To confirm, type")
 	b.exchange(at, "Something else", "")
 	b.post(at+"/start", "recipients", "1", "updated_at", hidden(t, page, "updated_at")).has(t, 412, "or since this page was opened")
 }
@@ -67,7 +67,7 @@ func TestCampaign_ChangedInBetween(t *testing.T) {
 	b := setup(t)
 	at := b.draftPath("message.title", "Hi")
 	b.exchange(at, "Hi", "recipient\nanna\n")
-	const refused = "Somebody else has changed this since the page was opened"
+	const refused = "Another user changed this after you opened the page"
 	for _, c := range []struct {
 		step   string
 		fields []string
@@ -78,7 +78,7 @@ func TestCampaign_ChangedInBetween(t *testing.T) {
 	} {
 		seen := hidden(t, b.get(at+c.step), "updated_at")
 		b.exchange(at, "Theirs", "")
-		b.post(at+c.step, append(c.fields, "updated_at", seen)...).has(t, 412, "Changed in between", refused, c.kept)
+		b.post(at+c.step, append(c.fields, "updated_at", seen)...).has(t, 412, "Changed in the meantime", refused, c.kept)
 		b.get(at).has(t, 200, "Theirs")
 		if again := b.post(at+c.step, append(c.fields, "updated_at", hidden(t, b.get(at+c.step), "updated_at"))...); again.Status != 303 {
 			t.Errorf("%s with what there is now: %d %s", c.step, again.Status, again.text())

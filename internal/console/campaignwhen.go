@@ -36,7 +36,7 @@ func (v *draftView) Skipped() string {
 	if zone.Shown(at, in).Equal(local) {
 		return ""
 	}
-	return fmt.Sprintf("The clocks in %s are set forward over %s: it is sent at once after that, at %s.", v.TimeZone, local.Format("15:04 on 2 Jan 2006"), at.In(in).Format("15:04 -07:00"))
+	return fmt.Sprintf("Clocks in %s skip %s. The campaign is sent right after the change, at %s.", v.TimeZone, local.Format("15:04 on 2 Jan 2006"), at.In(in).Format("15:04 -07:00"))
 }
 
 // changeWhen changes when a draft is sent.
@@ -48,7 +48,7 @@ func (p *page) changeWhen(v *draftView) error {
 	if err != nil {
 		return p.againDraft(inBetween(err), "when", v)
 	}
-	return p.done("The time is kept. Next: what would happen.", p.Link("/campaigns/"+v.ID+"/simulation"))
+	return p.done("Saved. Next: the simulation.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }
 
 // readWhen reads the form. What is empty goes back to its default.
@@ -67,7 +67,7 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 	case "local":
 		c.LocalTime, c.TimeZone = p.form("local_time"), orNull(p.form("time_zone"))
 		if c.LocalTime == "" {
-			wrong.add("local_time", errors.New("say which time the clocks are to show"))
+			wrong.add("local_time", errors.New("choose the local time"))
 		}
 	}
 	if p.form("latest") != "" {
@@ -83,10 +83,10 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 func (p *page) unusedTimes(v *draftView, wrong *faults) {
 	at, local := p.form("send_at"), p.form("local_time")
 	if p.form("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
-		wrong.add("send_at", errors.New("this time is not used yet: choose “at the same moment for all” above it, or empty the field"))
+		wrong.add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
 	}
 	if p.form("when") != "local" && local != "" && !stillShows(local, v.LocalTime) {
-		wrong.add("local_time", errors.New("this time is not used yet: choose “when the clocks where each person lives show a time” above it, or empty the field"))
+		wrong.add("local_time", errors.New("this time is not used yet. Choose “At each person’s local time” above it, or empty the field"))
 	}
 }
 
@@ -107,5 +107,5 @@ func (p *page) takeStart(v *draftView) error {
 	if _, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{SendAt: at}); err != nil {
 		return inBetween(err)
 	}
-	return p.done("The campaign has the new time, and was simulated again with it.", p.Link("/campaigns/"+v.ID+"/simulation"))
+	return p.done("Saved the new time and simulated it again.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }

@@ -40,7 +40,7 @@ func (p *page) CapWords(c client.Cap) string {
 	}
 	switch {
 	case c.Limit == 0:
-		return used + "; there may be any number"
+		return used + "; no cap"
 	case c.Used >= c.Limit:
 		return used + " of " + number(c.Limit) + ": nothing more is accepted until some have ended"
 	}

@@ -55,7 +55,7 @@ func TestCarried_Bounded(t *testing.T) {
 		t.Errorf("the cookie has %d characters", len(cookie))
 	}
 	page := b.follow(answer)
-	page.has(t, 200, "Booked for", "curl -sS -X POST 'https://api.example.com/v1/pushes'", "Idempotency-Key: one-key", "-d '@body.json'")
+	page.has(t, 200, "Scheduled for", "curl -sS -X POST 'https://api.example.com/v1/pushes'", "Idempotency-Key: one-key", "-d '@body.json'")
 
 	var many carried
 	for range 300 {
@@ -84,7 +84,7 @@ func TestCarried_Secrets(t *testing.T) {
 	}
 	b := setup(t)
 	page := b.follow(b.post("/console/pushes/new", "recipient", "user-1", "channel", "push", "message", `{"password":"hunter2"}`, "do", "submit"))
-	if page.has(t, 200, "Booked for", "-d '@body.json'"); strings.Contains(page.Body, "hunter2") {
+	if page.has(t, 200, "Scheduled for", "-d '@body.json'"); strings.Contains(page.Body, "hunter2") {
 		t.Error("the page shows the secret")
 	}
 }

@@ -21,7 +21,7 @@ func (p *page) export(name string, open func(as client.Format, dialect string) (
 	case "ndjson":
 		format, dialect, media, ending = client.NDJSON, "", string(client.NDJSON), ".ndjson"
 	default:
-		return &client.Problem{Title: "There is no such format", Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("A file can be had as csv or as ndjson, not as %q.", asked)}
+		return &client.Problem{Title: "Unknown format", Status: http.StatusUnprocessableEntity, Detail: fmt.Sprintf("Download as csv or ndjson, not as %q.", asked)}
 	}
 	rows, err := open(format, dialect)
 	if err != nil {

@@ -48,17 +48,17 @@ var failureMeanings = []struct {
 	part string
 	failureMeaning
 }{
-	{"channel is not configured", failureMeaning{"The channel does not exist any more.", "Ask an operator to configure it again, and retry then; or submit the messages on another channel."}},
-	{"unregistered", failureMeaning{"The provider knows nobody under this address any more.", "Take the address off the person. A retry fails again while the address is the same."}},
-	{"unsubscribed", failureMeaning{"The person has told the provider to take nothing from this sender.", "Note the opt-out of the person. Do not retry."}},
-	{"credential", failureMeaning{"The provider does not accept the channel’s credentials.", "Ask an operator to mend them, and retry then."}},
+	{"channel is not configured", failureMeaning{"The channel no longer exists.", "Ask an operator to configure it again and then retry, or send the messages on another channel."}},
+	{"unregistered", failureMeaning{"The provider no longer knows this address.", "Remove the address. A retry fails again while the address is the same."}},
+	{"unsubscribed", failureMeaning{"The person has blocked this sender at the provider.", "Record an opt-out for the person. Do not retry."}},
+	{"credential", failureMeaning{"The provider does not accept the channel’s credentials.", "Ask an operator to correct them, then retry."}},
 	{"429", tooFast},
 	{"too many requests", tooFast},
 	{"too fast", tooFast},
-	{"no answer", failureMeaning{"The provider did not answer in time, so it is not known whether it took the message.", "Retry if a message that arrives twice does no harm."}},
+	{"no answer", failureMeaning{"The provider did not respond in time, so the message may or may not have been sent.", "Retry if a second copy does no harm."}},
 }
 
-var tooFast = failureMeaning{"The provider takes no more messages at this speed.", "Ask an operator for a lower speed of the channel, and retry then."}
+var tooFast = failureMeaning{"The provider rejects messages at this speed.", "Ask an operator to lower the channel’s speed, then retry."}
 
 func meaningOf(g client.FailureGroup) failureMeaning {
 	for _, m := range failureMeanings {
@@ -68,15 +68,15 @@ func meaningOf(g client.FailureGroup) failureMeaning {
 	}
 	switch {
 	case g.Status == client.FailureGroupStatusExpired:
-		return failureMeaning{"Its time had run out before the message could be sent: it waited for a place, a pause, a provider or a worker.", "See on the page Now whether that is over. Retry what is still of use."}
+		return failureMeaning{"The message expired while it waited for a limit, a pause, the provider or a worker.", "Check the page Now for the cause. Retry messages that are still useful."}
 	case g.PossiblyDelivered > 0:
-		return failureMeaning{"Attempts broke off after the message was handed over: some may have arrived.", "Retry if a message that arrives twice does no harm."}
+		return failureMeaning{"Attempts broke off after the message was handed over. Some may have arrived.", "Retry if a second copy does no harm."}
 	case strings.Contains(g.Reason, "no connection"):
-		return failureMeaning{"The provider could not be reached, and all attempts were used up.", "See on the page Now whether the channel works again, and retry then."}
+		return failureMeaning{"The provider could not be reached in any attempt.", "Check the page Now. Retry when the channel works again."}
 	case strings.HasPrefix(g.Reason, "gave up after "):
-		return failureMeaning{"All attempts were used up, and the provider did not take the message.", "Mend what the reason names, and retry then."}
+		return failureMeaning{"The provider did not accept the message in any attempt.", "Correct what the reason names, then retry."}
 	}
-	return failureMeaning{"The provider refused the message for good.", "Mend what the reason names, and retry then."}
+	return failureMeaning{"The provider refused the message permanently.", "Correct what the reason names, then retry."}
 }
 
 // retriesView is how far a retry of a group has come, or what it would do.
@@ -133,7 +133,7 @@ func (p *page) retryFailures() error {
 	view.NextToken = found.NextPageToken
 	title := "Retry failures"
 	if view.Try {
-		title = "What a retry would do"
+		title = "Preview of a retry"
 	}
 	return p.show("failuresretry", title, view)
 }
@@ -260,13 +260,13 @@ func reasonOf(err error) string {
 	)
 	switch {
 	case errors.As(err, &quota):
-		return "no place: " + broken(quota.Violations)
+		return "limit reached: " + broken(quota.Violations)
 	case errors.As(err, &quiet):
 		return "quiet hours: " + broken(quiet.Violations)
 	case errors.As(err, &opted):
 		return "the person has opted out"
 	case errors.As(err, &full):
-		return "the operator’s limit: " + full.Cap
+		return "the operator’s cap: " + full.Cap
 	case errors.As(err, &other):
 		return cmp.Or(other.Title, other.Name())
 	}

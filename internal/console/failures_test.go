@@ -17,40 +17,40 @@ import (
 func TestFailures_RetryGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.get("/console/failures").has(t, 200, "Nothing has failed in this time")
+	b.get("/console/failures").has(t, 200, "No failures in this period")
 	for i := range 3 {
 		b.failed(fmt.Sprint("user-", i), "unregistered: not a valid telephone number")
 	}
 	b.failed("user-9", "the provider answered 404")
 	path := "/console/failures?until=" + rfc3339(b.submit("last", 3600e9).SendAt)
 	page := b.get(path)
-	page.has(t, 200, "push: unregistered: not a valid telephone number", "3", "knows nobody under this address", "push: the provider answered 404", "/v1/failures?", "What would a retry of all do?")
+	page.has(t, 200, "push: unregistered: not a valid telephone number", "3", "no longer knows this address", "push: the provider answered 404", "/v1/failures?", "Preview a retry of all")
 	b.get("/console/pushes?status=failed&channel=push&reason=the+provider+answered+404").has(t, 200, "user-9")
 	b.submit("user-1", 5e9) // where its retry would be
 	fields := []string{"status", "failed", "channel", "push", "reason", "unregistered: not a valid telephone number", "do"}
-	b.post("/console/failures/retry", append(fields, "")...).has(t, 200, "3 looked at", "Nothing was booked yet", "Would be accepted</dt><dd>2", "1: no place: per-minute")
+	b.post("/console/failures/retry", append(fields, "")...).has(t, 200, "3 checked", "Nothing was scheduled yet", "Would be accepted</dt><dd>2", "1: limit reached: per-minute")
 	if again := b.post("/console/failures/retry", append(fields, "")...); strings.Contains(again.Body, "Retried before") {
 		t.Error("the preview has booked something")
 	}
-	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>2", "1: no place: per-minute", "Live until", "1 d after the send time", "Back to the failures")
-	b.get(path).has(t, 200, "2 of them were retried", "No retry has ended in this way so far")
-	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>0", "2: these are left as they are")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>2", "1: limit reached: per-minute", "Expires", "1 d after the send time", "Back to failures")
+	b.get(path).has(t, 200, "2 of them were retried", "No retry has ended this way so far")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 200, "Accepted</dt><dd>0", "2, left unchanged")
 	b.who.Caller.Scopes = []string{push.ScopeRead, push.ScopeRecordsRead}
-	if page := b.get(path); !strings.Contains(page.Body, "knows nobody") || strings.Contains(page.Body, "retry of all") {
+	if page := b.get(path); !strings.Contains(page.Body, "no longer knows") || strings.Contains(page.Body, "retry of all") {
 		t.Error("a viewer is offered a retry")
 	}
-	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "may not do this")
+	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "cannot do this")
 }
 
 // TestFailures_Meaning: a reason without words of its own still says what to do.
 func TestFailures_Meaning(t *testing.T) {
 	t.Parallel()
 	for want, g := range map[string]client.FailureGroup{
-		"knows nobody":                 {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
-		"time had run out":             {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
-		"does not exist":               {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
+		"no longer knows":                 {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
+		"message expired while":             {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
+		"no longer exists":               {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
 		"may have arrived":             {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
-		"refused the message for good": {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
+		"refused the message permanently": {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
 		"could not be reached":         {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: no connection: connection refused"},
 		"used up":                      {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 400"},
 		"at this speed":                {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 429 Too Many Requests"},
@@ -96,9 +96,9 @@ func TestFailures_Steps(t *testing.T) {
 	b := setup(t)
 	b.failedAll(retryStep + 1)
 	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone")
-	page.has(t, 200, "200 looked at so far", "Go on with the next ones")
+	page.has(t, 200, "200 checked so far", ">Continue<")
 	next := b.post("/console/failures/retry", stepFields(page.Body)...)
-	next.has(t, 200, "201 looked at.", "Would be accepted")
+	next.has(t, 200, "201 checked.", "Would be accepted")
 	if stepFields(next.Body) != nil {
 		t.Error("there is a step after the last one")
 	}
@@ -110,13 +110,13 @@ func TestFailures_Until(t *testing.T) {
 	b := setup(t)
 	b.failedAll(retryStep + 1)
 	group := []string{"status", "failed", "reason", "gone", "on_conflict", "defer", "expires_at"}
-	b.post("/console/failures/retry", append(group, "2020-01-01T09:00", "do", "retry")...).has(t, 422, "fault-expires_at", "must be in the future", "0 looked at", `value="2020-01-01T09:00"`)
+	b.post("/console/failures/retry", append(group, "2020-01-01T09:00", "do", "retry")...).has(t, 422, "fault-expires_at", "must be in the future", "0 checked", `value="2020-01-01T09:00"`)
 	b.post("/console/failures/retry", append(group, "soon")...).has(t, 422, "fault-expires_at")
 	until := time.Now().Add(5 * time.Hour).Truncate(time.Second).UTC()
 	page := b.post("/console/failures/retry?tz=utc", append(group, until.Format("2006-01-02T15:04:05"), "do", "retry")...)
-	page.has(t, 200, "200 looked at so far")
+	page.has(t, 200, "200 checked so far")
 	page = b.post("/console/failures/retry?tz=Asia%2FTokyo", stepFields(page.Body)...)
-	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201")
+	page.has(t, 200, "201 checked.", "Accepted</dt><dd>201")
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1 AND retry_of IS NOT NULL AND expires_at = $2`, [16]byte(b.tenant), until); n != retryStep+1 {
 		t.Errorf("%d retries live until then", n)
 	}
@@ -128,7 +128,7 @@ func TestFailures_RetriesFail(t *testing.T) {
 	b := setup(t)
 	b.failedAll(retryStep + 1)
 	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone", "do", "retry", "on_conflict", "defer")
-	page.has(t, 200, "200 looked at so far")
+	page.has(t, 200, "200 checked so far")
 	for range 5 {
 		b.failScheduled()
 		fields := stepFields(page.Body)
@@ -137,7 +137,7 @@ func TestFailures_RetriesFail(t *testing.T) {
 		}
 		page = b.post("/console/failures/retry", fields...)
 	}
-	page.has(t, 200, "201 looked at.", "Accepted</dt><dd>201", "Back to the failures")
+	page.has(t, 200, "201 checked.", "Accepted</dt><dd>201", "Back to failures")
 	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, [16]byte(b.tenant)); n != 2*(retryStep+1) {
 		t.Errorf("there are %d pushes", n)
 	}

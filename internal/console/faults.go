@@ -24,7 +24,7 @@ func (f faults) problem() error {
 		return nil
 	}
 	return &client.Invalid{
-		Problem: client.Problem{Type: "urn:sendquota:problem:invalid-request", Title: "The form has faults", Status: http.StatusUnprocessableEntity, Detail: "Mend what is marked."},
+		Problem: client.Problem{Type: "urn:sendquota:problem:invalid-request", Title: "The form has errors", Status: http.StatusUnprocessableEntity, Detail: "Correct the marked fields."},
 		Errors:  f,
 	}
 }

@@ -29,9 +29,9 @@ func TestFaults_Summary(t *testing.T) {
 	}{
 		"two fields": {
 			b.post("/console/pushes/new", "recipient", "", "channel", "push", "send_at", "yesterday", "message.title", "Hi"),
-			[]string{"<strong>Nothing was changed.</strong> Mend the marked fields below: <a href=\"#f-recipient\">Person</a>, <a href=\"#f-send_at\">When</a>.</p>"},
+			[]string{"<strong>Nothing was changed.</strong> Check 2 fields: <a href=\"#f-recipient\">Person</a>, <a href=\"#f-send_at\">When</a>.</p>"},
 			[]string{`aria-invalid="true" aria-describedby="fault-recipient hint-recipient"`, `aria-invalid="true" aria-describedby="fault-send_at hint-send_at"`},
-			`"yesterday" is no time`,
+			`"yesterday" is not a time`,
 		},
 		"no field": {
 			b.post("/console/pushes/new", "recipient", "anna", "channel", "push", "on_conflict", "fight", "message.title", "Hi"),
@@ -39,7 +39,7 @@ func TestFaults_Summary(t *testing.T) {
 		},
 		"a choice": {
 			b.post("/console/pushes/new", "recipient", "anna", "channel", "smoke", "message.title", "Hi"),
-			[]string{"Mend the marked field below: <a href=\"#f-channel\">Channel</a>."}, []string{`<select id="f-channel" name="channel" aria-invalid="true" aria-describedby="fault-channel">`}, `id="fault-channel"`,
+			[]string{"Check 1 field: <a href=\"#f-channel\">Channel</a>."}, []string{`<select id="f-channel" name="channel" aria-invalid="true" aria-describedby="fault-channel">`}, `id="fault-channel"`,
 		},
 		"a member of another name": {
 			b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move"),
@@ -47,11 +47,11 @@ func TestFaults_Summary(t *testing.T) {
 		},
 		"on the axis": {
 			b.post("/console/recipients/user-1/move?move="+one.ID, "move_to", "2000-01-01T00:00:00"),
-			[]string{`<a href="#f-move_to">New send time, in UTC</a>.`}, []string{`aria-describedby="fault-move_to"`}, "must not be more than a minute in the past",
+			[]string{`<a href="#f-move_to">New send time (UTC)</a>.`}, []string{`aria-describedby="fault-move_to"`}, "must not be more than a minute in the past",
 		},
 		"a filter": {
 			b.get("/console/pushes?status=nonsense"),
-			[]string{"<strong>This cannot be shown.</strong> Mend the marked field below: <a href=\"#f-status\">Status</a>."}, []string{`id="fault-status"`}, `id="fault-status"`,
+			[]string{"<strong>This cannot be shown.</strong> Check 1 field: <a href=\"#f-status\">Status</a>."}, []string{`id="fault-status"`}, `id="fault-status"`,
 		},
 		"a group": {
 			b.post("/console/settings/users", "email", "eve@example.com", "role", "king"),
@@ -70,7 +70,7 @@ func TestFaults_Summary(t *testing.T) {
 				t.Errorf("%s: the summary lacks %q:\n%s", name, want, row.page.summary())
 			}
 		}
-		for _, raw := range []string{"body.", "query.", "send_at:", "Mend what is marked"} {
+		for _, raw := range []string{"body.", "query.", "send_at:", "Correct the marked fields"} {
 			if strings.Contains(row.page.summary(), raw) {
 				t.Errorf("%s: the summary has %q:\n%s", name, raw, row.page.summary())
 			}

@@ -55,8 +55,8 @@ func (p *page) takeForm(longest int64) (done func(), err error) {
 	defer cancel()
 	loan, err := p.c.forms.Acquire(ctx, p.Visitor.Caller.Tenant, bytes)
 	if err != nil {
-		return nil, &client.Problem{Title: "Too many forms are being sent", Status: http.StatusTooManyRequests,
-			Detail: "Other forms of your team take all the memory that there is for them. Nothing was changed: go back, and send the form again in a moment."}
+		return nil, &client.Problem{Title: "Too many forms at once", Status: http.StatusTooManyRequests,
+			Detail: "Other forms of your team use all the memory for forms. Nothing was changed. Go back and send the form again in a moment."}
 	}
 	if kind == "multipart/form-data" {
 		return loan.Release, nil
@@ -84,7 +84,7 @@ func tooLong(longest int64) *client.Problem {
 		most = "1 MiB"
 	}
 	return &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge,
-		Detail: "All that is typed may have " + most + " together. Nothing was changed: go back, and shorten it."}
+		Detail: "A form can have up to " + most + " of text. Nothing was changed. Go back and shorten it."}
 }
 
 // longestHead is how many bytes may come before what a part of an upload has: mime/multipart takes ten megabytes of headers.

@@ -72,7 +72,7 @@ func (p *page) createKey() error {
 func (p *page) rotateKey() error {
 	hours, err := duration.Parse(p.form("overlap"))
 	if err != nil {
-		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is no time: write it as 24h or 7d", p.form("overlap"))))
+		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.form("overlap"))))
 	}
 	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
 	return p.withKey(key, err)
@@ -102,5 +102,5 @@ func (p *page) revokeKey() error {
 	if err := p.api.Keys.Revoke(p.ctx(), p.param("id"), client.RevokeKeyOptions{}); err != nil {
 		return err
 	}
-	return p.done("The key is revoked: within a second it opens nothing any more.", p.Link("/settings/keys"))
+	return p.done("Key revoked. It stops working within a second.", p.Link("/settings/keys"))
 }

@@ -130,7 +130,7 @@ func TestPage_Turns(t *testing.T) {
 		return func() { close(let); all.Wait() }
 	}
 	release := hold(uuid.New())
-	b.get("/console/pushes").has(t, 200, "Pushes")
+	b.get("/console/pushes").has(t, 200, "Messages")
 	release()
 	release = hold(b.tenant)
 	drawn := make(chan bool)

@@ -125,21 +125,21 @@ func (v *nowView) Latest() (all []client.StatusMinute) {
 func (v *nowView) Summary() summary {
 	switch {
 	case v.Unknown != "":
-		return summary{"open", "It cannot be said how things stand: the database does not answer. Nothing that was accepted is lost, and sending goes on when it answers again."}
+		return summary{"open", "Status unknown: the database does not respond. Accepted messages are safe and will be sent when it responds again."}
 	case v.Status.Status == client.StatusStatusStopping:
-		return summary{"paused", "This program is about to stop. Another one takes over; load the page again in a moment."}
+		return summary{"paused", "This server is stopping and another one takes over. Reload the page in a moment."}
 	case v.Postgres != client.StatusPostgresOk && !poor[v.Postgres]:
-		return summary{"open", "Nothing is accepted or sent at the moment: " + about("Postgres", postgresWords[v.Postgres])}
+		return summary{"open", "Nothing is accepted or sent right now: " + about("Postgres", postgresWords[v.Postgres])}
 	case v.Workers == 0:
-		return summary{"open", "Nothing is sent at the moment: no worker has told of itself in the last 30 seconds."}
+		return summary{"open", "Nothing is sent right now: no worker has reported in the last 30 seconds."}
 	case v.Queue == client.StatusQueueOverdue:
-		return summary{"paused", "Something has been due for too long: the channels below may say why."}
+		return summary{"paused", "Messages are overdue. Check the channels below for the cause."}
 	case poor[v.Postgres]:
-		return summary{"paused", "Everything is sent for now: " + about("Postgres", postgresWords[v.Postgres])}
+		return summary{"paused", "Sending normally for now: " + about("Postgres", postgresWords[v.Postgres])}
 	case poor[v.Redis]:
-		return summary{"paused", "Everything is sent for now: " + about("Redis", redisWords[v.Redis])}
+		return summary{"paused", "Sending normally for now: " + about("Redis", redisWords[v.Redis])}
 	case v.Redis != client.StatusRedisOk:
-		return summary{"paused", "Everything is sent, though a little slower: " + about("Redis", redisWords[v.Redis])}
+		return summary{"paused", "Sending a little slower: " + about("Redis", redisWords[v.Redis])}
 	}
 	var down, rejecting, failing []string
 	for _, c := range v.Channels {
@@ -153,17 +153,17 @@ func (v *nowView) Summary() summary {
 		}
 	}
 	if len(rejecting) > 0 {
-		return summary{"open", "Messages through " + strings.Join(rejecting, ", ") + " are refused permanently and fail: the failed pushes name the reason."}
+		return summary{"open", "Messages through " + strings.Join(rejecting, ", ") + " are refused permanently. The failed messages name the reason."}
 	}
 	switch n := len(down); {
 	case n == 0 && len(failing) > 0:
-		return summary{"paused", "Many attempts through " + strings.Join(failing, ", ") + " fail, and are made again: messages may be late."}
+		return summary{"paused", "Many attempts through " + strings.Join(failing, ", ") + " fail and are retried. Messages may be late."}
 	case n == 1:
-		return summary{"paused", "The channel " + down[0] + " takes no messages at the moment; everything else works."}
+		return summary{"paused", down[0] + " is not sending. Other channels are sending normally."}
 	case n > 1:
-		return summary{"paused", "The channels " + strings.Join(down[:n-1], ", ") + " and " + down[n-1] + " take no messages at the moment; everything else works."}
+		return summary{"paused", strings.Join(down[:n-1], ", ") + " and " + down[n-1] + " are not sending. Other channels are sending normally."}
 	}
-	return summary{"ok", "Everything works."}
+	return summary{"ok", "All systems normal."}
 }
 
 // about names a server in what is said of it.
@@ -180,15 +180,15 @@ func (v *nowView) RedisWords() string { return redisWords[v.Redis] }
 func (v *nowView) QueueWords() string { return queueWords[v.Queue] }
 
 var postgresWords = map[client.StatusPostgres]string{
-	client.StatusPostgresOk:             "It answers, and keeps everything that was accepted.",
-	client.StatusPostgresUnreachable:    "It cannot be reached. Nothing that was accepted is lost.",
-	client.StatusPostgresReadOnly:       "It is a standby, which takes no writes. An operator has to connect the programs to the primary.",
-	client.StatusPostgresNotMigrated:    "It lacks a migration of this release. An operator has to run “sendquota migrate”.",
-	client.StatusPostgresNotWritable:    "It lets the programs write nothing. An operator has to give their role the rights.",
-	client.StatusPostgresWrongEncoding:  "It is not in UTF-8. An operator has to make a database that is.",
-	client.StatusPostgresOldVersion:     "It is older than sendquota needs. An operator has to upgrade it.",
-	client.StatusPostgresFewLocks:       "It has fewer locks than large batches need. An operator has to raise max_locks_per_transaction.",
-	client.StatusPostgresFewConnections: "It allows fewer connections than the programs open. An operator has to raise max_connections.",
+	client.StatusPostgresOk:             "It works normally.",
+	client.StatusPostgresUnreachable:    "It is not reachable. Accepted messages are safe.",
+	client.StatusPostgresReadOnly:       "It is a standby without writes. An operator must connect sendquota to the primary.",
+	client.StatusPostgresNotMigrated:    "It lacks a migration. An operator must run “sendquota migrate”.",
+	client.StatusPostgresNotWritable:    "It rejects writes. An operator must grant rights to the role of sendquota.",
+	client.StatusPostgresWrongEncoding:  "It is not in UTF-8. An operator must create a database in UTF-8.",
+	client.StatusPostgresOldVersion:     "It is too old. An operator must upgrade it.",
+	client.StatusPostgresFewLocks:       "It has too few locks for large batches. An operator must raise max_locks_per_transaction.",
+	client.StatusPostgresFewConnections: "It allows too few connections. An operator must raise max_connections.",
 }
 
 // poor are the states of a server that works, and is not set up as it should be.
@@ -198,18 +198,18 @@ var poor = map[any]bool{
 }
 
 var redisWords = map[client.StatusRedis]string{
-	client.StatusRedisOk:          "It answers, and wakes the workers on time.",
-	client.StatusRedisUnreachable: "It cannot be reached. The workers look for what is due in Postgres meanwhile, and callers’ speed limits are not kept.",
-	client.StatusRedisQueueBroken: "It has a queue that is paused or damaged. The workers look for what is due in Postgres meanwhile.",
-	client.StatusRedisNoTime:      "It refuses the command TIME, so speed limits are not kept. An operator has to allow it.",
-	client.StatusRedisEvicts:      "It may drop what it should keep. An operator has to set its maxmemory-policy to noeviction.",
-	client.StatusRedisOldVersion:  "It is older than sendquota needs. An operator has to upgrade it.",
+	client.StatusRedisOk:          "It works normally.",
+	client.StatusRedisUnreachable: "It is not reachable. Workers read due messages from Postgres, and speed limits of callers are not enforced.",
+	client.StatusRedisQueueBroken: "It has a paused or damaged queue. Workers read due messages from Postgres.",
+	client.StatusRedisNoTime:      "It rejects the command TIME, so speed limits are not enforced. An operator must allow it.",
+	client.StatusRedisEvicts:      "It may evict data. An operator must set maxmemory-policy to noeviction.",
+	client.StatusRedisOldVersion:  "It is too old. An operator must upgrade it.",
 }
 
 var queueWords = map[client.StatusQueue]string{
-	client.StatusQueueOk:      "Nothing has been due for long.",
-	client.StatusQueueOverdue: "Something has been due for longer than it should: there are too few workers, a provider takes nothing, or nobody is woken.",
-	client.StatusQueueUnknown: "It cannot be said how long the oldest has been due.",
+	client.StatusQueueOk:      "On time.",
+	client.StatusQueueOverdue: "Late: too few workers, a provider that is down, or missing wake-ups.",
+	client.StatusQueueUnknown: "The age of the oldest due message is unknown.",
 }
 
 // ChannelWords says in words what is done with a channel at the moment.
@@ -227,9 +227,9 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 func (p *page) Per(c client.Channel) string { return spoken(c.Throughput.Per) }
 
 var channelWords = map[client.ChannelState]string{
-	client.ChannelStateWorking: "Messages go out.",
-	client.ChannelStateTrying:  "A few messages go out at a time, to see whether the provider is well again after a pause.",
-	client.ChannelStatePaused:  "The provider has asked for a pause.",
-	client.ChannelStateFailing: "The breaker is open: too many attempts in a row have found the provider down. What waits is kept, and is sent when it is back.",
-	client.ChannelStateUnknown: "No worker has told of it in the last 30 seconds.",
+	client.ChannelStateWorking: "Sending normally.",
+	client.ChannelStateTrying:  "Recovering: a few messages at a time test the provider after a pause.",
+	client.ChannelStatePaused:  "Paused at the provider’s request.",
+	client.ChannelStateFailing: "Paused: the provider is not responding. Messages are kept and sent when it is back.",
+	client.ChannelStateUnknown: "No worker has reported in the last 30 seconds.",
 }

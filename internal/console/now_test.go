@@ -23,7 +23,7 @@ import (
 func TestNow(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.get("/console/now").has(t, 200, "no worker has told of itself", "Nothing is due", "There was no attempt in the last hour", "curl -sS 'https://api.example.com/v1/status'",
+	b.get("/console/now").has(t, 200, "no worker has reported", "Nothing is waiting", "No attempts in the last hour", "curl -sS 'https://api.example.com/v1/status'",
 		"curl -sS 'https://api.example.com/v1/channels'", `hx-sse:connect="/console/now/live"`)
 
 	one := b.submit("user-1", time.Hour)
@@ -39,10 +39,10 @@ func TestNow(t *testing.T) {
 	var page reply
 	testenv.Until(t, 50*time.Millisecond, "the status and the channels are counted again", func() bool {
 		page = b.get("/console/now?tz=utc")
-		return strings.Contains(page.Body, "message is due and not sent yet. It was promised for") && strings.Contains(page.Body, "The breaker is open") && strings.Contains(page.Body, "99 of 100")
+		return strings.Contains(page.Body, "message queued. It was due at") && strings.Contains(page.Body, "the provider is not responding") && strings.Contains(page.Body, "99 % were sent within")
 	})
-	page.has(t, 200, "1 min ago", "push takes no messages", "1.2 s", "2.5 s", "99 of 100", "The breaker is open", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unknown", "at most 90 in 1 min", `"delivered":[`, "1 at work",
-		"It answers, and keeps everything")
+	page.has(t, 200, "1 min ago", "push is not sending", "1.2 s", "2.5 s", "99 % were sent within", "the provider is not responding", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unconfirmed", "up to 90 in 1 min", `"delivered":[`, "1 running",
+		"It works normally")
 	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "sms", Attempts: 360, Rejected: 360}}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +53,11 @@ func TestNow(t *testing.T) {
 	page.has(t, 200, "360 of 360 in the last five minutes", `<span class="status status-open">rejecting</span>`)
 	b.get("/console/settings/channels").has(t, 200, "360 of 360 attempts refused permanently", "rejecting")
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead}
-	if page := b.get("/console/now"); page.Status != 200 || strings.Contains(page.Body, "The breaker is open") {
+	if page := b.get("/console/now"); page.Status != 200 || strings.Contains(page.Body, "the provider is not responding") {
 		t.Errorf("who may not read pushes sees the channels: %d", page.Status)
 	}
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/now").has(t, 403, "may not do this")
+	b.get("/console/now").has(t, 403, "cannot do this")
 }
 
 // TestNow_Live streams the part that changes.
@@ -79,7 +79,7 @@ func TestNow_Live(t *testing.T) {
 	defer answer.Body.Close()
 	part := make([]byte, 16<<10)
 	n, _ := answer.Body.Read(part)
-	if text := string(part[:n]); answer.StatusCode != 200 || !strings.HasPrefix(text, "data: ") || !strings.Contains(text, "Nothing is due") || strings.Contains(text, "<html") {
+	if text := string(part[:n]); answer.StatusCode != 200 || !strings.HasPrefix(text, "data: ") || !strings.Contains(text, "Nothing is waiting") || strings.Contains(text, "<html") {
 		t.Errorf("%s: %s", answer.Status, text)
 	}
 }
@@ -106,33 +106,33 @@ func TestNow_Words(t *testing.T) {
 	}
 	well := client.Status{Status: client.StatusStatusReady, Postgres: client.StatusPostgresOk, Redis: client.StatusRedisOk, Queue: client.StatusQueueOk, Workers: 1}
 	for want, change := range map[string]func(*nowView){
-		"Everything works":              func(*nowView) {},
-		"does not answer":               func(v *nowView) { v.Unknown = "unavailable" },
-		"about to stop":                 func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
-		"moment: Postgres is a standby": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
+		"All systems normal":            func(*nowView) {},
+		"does not respond":               func(v *nowView) { v.Unknown = "unavailable" },
+		"is stopping":                 func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
+		"right now: Postgres is a standby": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
 		"no worker":                     func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
-		"due for too long":              func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
-		"sms takes no messages": func(v *nowView) {
+		"overdue":                       func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
+		"sms is not sending": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing, Until: time.Now()}}
 		},
-		"through sms fail, and are made again": func(v *nowView) {
+		"through sms fail and are retried": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "sms", State: client.ChannelStateFailing}}
 		},
 		"through sms are refused permanently": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateFailing}, {Name: "sms", State: client.ChannelStateRejecting}}
 		},
-		"push, mail and sms take no messages": func(v *nowView) {
+		"push, mail and sms are not sending": func(v *nowView) {
 			for _, name := range []string{"push", "mail", "sms"} {
 				v.Channels = append(v.Channels, client.Channel{Name: name, State: client.ChannelStatePaused})
 			}
 		},
-		"for now: Postgres has fewer locks": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresFewLocks, client.StatusRedisEvicts },
-		"for now: Redis may drop":           func(v *nowView) { v.Redis = client.StatusRedisEvicts },
-		"a little slower: Redis can":        func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
+		"for now: Postgres has too few locks": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresFewLocks, client.StatusRedisEvicts },
+		"for now: Redis may evict":           func(v *nowView) { v.Redis = client.StatusRedisEvicts },
+		"a little slower: Redis is not reachable":        func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
 	} {
 		v := &nowView{Status: well}
 		change(v)
-		if got := v.Summary(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "Everything works") {
+		if got := v.Summary(); !strings.Contains(got.Sentence, want) || (got.Look == "ok") != (want == "All systems normal") {
 			t.Errorf("%+v, want %q", got, want)
 		}
 	}

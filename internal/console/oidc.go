@@ -106,7 +106,7 @@ func unguessable() string {
 
 var (
 	noProvider   = &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "Users sign in with passwords here"}
-	providerAway = &client.Problem{Title: "Your company's sign-in does not answer", Status: http.StatusBadGateway, Detail: "Try again in a moment. If it stays so, tell who runs sendquota"}
+	providerAway = &client.Problem{Title: "Your company's sign-in does not respond", Status: http.StatusBadGateway, Detail: "Try again in a moment. If the error persists, contact the operator of sendquota"}
 )
 
 // goToProvider sends a browser to the provider, with what it has to bring back.
@@ -116,7 +116,7 @@ func (s *SignIn) goToProvider(p *page) error {
 	}
 	config, _, err := s.provider.client(p.ctx())
 	if err != nil {
-		s.cfg.Log.ErrorContext(p.ctx(), "the OIDC provider does not answer", "error", err)
+		s.cfg.Log.ErrorContext(p.ctx(), "OIDC provider does not respond", "error", err)
 		return providerAway
 	}
 	a := away{unguessable(), unguessable(), oauth2.GenerateVerifier(), safePath(p.query("to"))}
@@ -141,11 +141,11 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	}
 	s.keep(p, away{}, -1) // it is used once
 	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(p.query("state"))) != 1 {
-		return refusedAtProvider("This sign-in was not begun in this browser, or too long ago. Begin again")
+		return refusedAtProvider("This sign-in did not start in this browser, or it took too long. Start again")
 	}
 	if reason := p.query("error"); reason != "" {
-		s.cfg.Log.InfoContext(p.ctx(), "the OIDC provider refused a sign-in", "reason", user.TrimName(reason))
-		return refusedAtProvider("Your company's sign-in refused it. Begin again, or ask its admin")
+		s.cfg.Log.InfoContext(p.ctx(), "OIDC provider refused a sign-in", "reason", user.TrimName(reason))
+		return refusedAtProvider("Your company's sign-in refused it. Start again, or ask its admin")
 	}
 	try, err := s.chargeAddress(p, "callbacks of address", callbackLimit) // any browser can make a state up, and has the provider asked
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	}
 	external.Tenant, err = s.store.Tenant(p.ctx(), s.cfg.OIDC.Tenant)
 	if errors.Is(err, push.ErrNotFound) {
-		err = fmt.Errorf("console.oidc.tenant: there is no tenant of this name")
+		err = fmt.Errorf("console.oidc.tenant: no tenant has this name")
 	}
 	if err != nil {
 		return err
@@ -182,21 +182,21 @@ func (e unfitError) Error() string { return string(e) }
 // notExternal turns errors of who comes from the provider into words.
 func (s *SignIn) notExternal(p *page, err error) error {
 	var unfit unfitError
-	detail := "What your company's sign-in says cannot be believed. Begin again"
+	detail := "The answer of your company's sign-in is not valid. Start again"
 	switch {
 	case errors.As(err, &unfit):
 		detail = unfit.Error()
 	case errors.Is(err, user.ErrDisabled), errors.Is(err, push.ErrNotFound):
-		detail = "You may not sign in here. Ask an admin of your team"
+		detail = "You cannot sign in here. Ask an admin of your team"
 	case errors.Is(err, user.ErrEmailTaken):
 		detail = "Another user of your team has your e-mail address. Ask an admin of your team"
 	case errors.Is(err, user.ErrUnverified):
-		detail = "Your company's sign-in does not say that your e-mail address is verified. Ask its admin"
+		detail = "Your company's sign-in has not verified your e-mail address. Ask its admin"
 	case errors.Is(err, user.ErrTooMany):
-		detail = "Your team has as many users as it may. Ask an admin of your team to delete one"
+		detail = "Your team has the maximum number of users. Ask an admin of your team to delete one"
 	case errors.Is(err, push.ErrUnavailable):
 		return err
 	}
-	s.cfg.Log.WarnContext(p.ctx(), "a sign-in at the OIDC provider was refused", "error", err)
+	s.cfg.Log.WarnContext(p.ctx(), "sign-in through the OIDC provider refused", "error", err)
 	return refusedAtProvider(detail)
 }

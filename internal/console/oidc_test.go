@@ -93,14 +93,14 @@ func TestOIDC_NotFit(t *testing.T) {
 	}
 	for _, groups := range []any{nil, []string{}, []string{"others", "Marketing"}, 7, map[string]any{"marketing": true}, []any{[]string{"marketing"}}} {
 		p.Claims["groups"] = groups
-		refused("None of your groups may sign in here")
+		refused("None of your groups can sign in here")
 	}
 	p.Claims["groups"] = []string{"platform"}
 	p.Claims["email"] = ""
-	refused("does not tell your e-mail address")
+	refused("does not send your e-mail address")
 	b.person("bea@x", user.Viewer, "")
 	p.Claims["email"], p.Claims["email_verified"] = "bea@x", false
-	refused("does not say that your e-mail address is verified")
+	refused("has not verified your e-mail address")
 	p.Claims["email_verified"] = "true" // as some providers write it
 	if r := b.get(b.leave("")); r.Status != 303 {
 		t.Errorf("%d %s", r.Status, r.Body)
@@ -113,12 +113,12 @@ func TestOIDC_NotFit(t *testing.T) {
 	b.person("carl@x", user.Admin, "")
 	b.person("dora@x", user.Admin, "")
 	p.Claims["sub"], p.Claims["email"] = "s2", "eve@x"
-	refused("as many users as it may")
+	refused("the maximum number of users")
 	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, users[0].ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	p.Claims["sub"], p.Claims["email"] = "s1", "bea@x"
-	refused("You may not sign in here")
+	refused("You cannot sign in here")
 }
 
 // TestOIDC_Forged: no token counts that another one signed, or that was made for somebody else, some other time, or another
@@ -175,9 +175,9 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	b, p := setupOIDC(t)
 	back := b.leave("")
 	delete(b.cookies, "__Host-sendquota-oidc")
-	b.get(back).has(t, 403, "was not begun in this browser")
+	b.get(back).has(t, 403, "did not start in this browser")
 	b.leave("") // another one's cookie does not do
-	b.get(back).has(t, 403, "was not begun in this browser")
+	b.get(back).has(t, 403, "did not start in this browser")
 	if p.Tokens != 0 {
 		t.Error("a code was exchanged")
 	}
@@ -192,7 +192,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	}
 	q := mine.Query()
 	q.Set("code", stolen.Query().Get("code"))
-	b.get(mine.Path+"?"+q.Encode()).has(t, 403, "cannot be believed")
+	b.get(mine.Path+"?"+q.Encode()).has(t, 403, "is not valid")
 	if p.Tokens != 0 {
 		t.Error("a stolen code was exchanged")
 	}
@@ -223,7 +223,7 @@ func TestOIDC_ProviderFails(t *testing.T) {
 	q, _ := url.ParseQuery(back[strings.Index(back, "?")+1:])
 	b.get(callbackPath+"?error=access_denied&state="+q.Get("state")).has(t, 403, "refused it")
 	p.Status = 500
-	b.get(b.leave("")).has(t, 403, "cannot be believed")
+	b.get(b.leave("")).has(t, 403, "is not valid")
 	b.signIn.cfg.OIDC.Tenant = "nobody"
 	p.Status = 0
 	b.get(b.leave("")).has(t, 500, "Something went wrong")

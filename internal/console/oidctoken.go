@@ -44,7 +44,7 @@ func (v *provider) whoIs(ctx context.Context, code string, a away) (e user.Exter
 		return e, fmt.Errorf("verify the id token: %w", err)
 	}
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(a.Nonce)) != 1 {
-		return e, errors.New("the id token was made for another sign-in")
+		return e, errors.New("the id token belongs to another sign-in: its nonce differs")
 	}
 	var (
 		c   claims
@@ -85,11 +85,11 @@ func (v *provider) verified(claim any) bool {
 func (v *provider) external(id *oidc.IDToken, c claims, groups any) (e user.External, err error) {
 	email, wrong := user.CleanEmail(c.Email)
 	if wrong != "" {
-		return e, unfitError("Your company's sign-in does not tell your e-mail address")
+		return e, unfitError("Your company's sign-in does not send your e-mail address")
 	}
 	role := v.role(groups)
 	if role == "" {
-		return e, unfitError("None of your groups may sign in here. Ask an admin of your team")
+		return e, unfitError("None of your groups can sign in here. Ask an admin of your team")
 	}
 	return user.External{
 		Issuer: id.Issuer, Subject: id.Subject, Email: email, EmailVerified: v.verified(c.Verified), Name: user.TrimName(cmp.Or(c.Name, c.Preferred)), Role: role,

@@ -16,7 +16,7 @@ func TestOIDC_Unverified(t *testing.T) {
 		p.Claims["email_verified"] = verified
 		for _, email := range []string{"new@x", "bea@x"} {
 			p.Claims["email"] = email
-			b.get(b.leave("")).has(t, 403, "does not say that your e-mail address is verified")
+			b.get(b.leave("")).has(t, 403, "has not verified your e-mail address")
 		}
 	}
 	p.Claims["email"], p.Claims["email_verified"] = "ada@x", true

@@ -91,8 +91,8 @@ func (p *page) again(err error, screen, title string, view any) error {
 	p.setProblem(problem, err)
 	p.Form = true
 	if problem.Name() == "idempotency-key-reused" { // somebody went back to a form that was accepted, and changed it
-		p.Problem = &client.Problem{Title: "This form was sent before, with something else in it", Status: problem.Status, RequestID: problem.RequestID,
-			Detail: "What it said then was done. Now nothing was changed: send the form again to do what it says now, too."}
+		p.Problem = &client.Problem{Title: "This form was already sent with other values", Status: problem.Status, RequestID: problem.RequestID,
+			Detail: "The first version took effect. This one changed nothing: send it again to apply it as well."}
 		p.r.PostForm.Set("once", p.Once())
 	}
 	return p.send(problem.Status, screen, title, view)
@@ -160,20 +160,20 @@ func (p *page) fail(err error) {
 	var problem *client.Problem
 	if !errors.As(err, &problem) {
 		if p.ctx().Err() == nil {
-			p.c.cfg.Log.ErrorContext(p.ctx(), "a page of the console failed", "route", chi.RouteContext(p.ctx()).RoutePattern(), "error", err)
+			p.c.cfg.Log.ErrorContext(p.ctx(), "console page failed", "route", chi.RouteContext(p.ctx()).RoutePattern(), "error", err)
 		}
 		problem = &client.Problem{Title: "Something went wrong", Status: http.StatusInternalServerError,
-			Detail: "The page could not be made. Nothing that you typed was acted upon, unless the page says so when you open it again."}
+			Detail: "The page could not be shown. Open it again to see whether your change was saved."}
 	}
 	p.setProblem(problem, err)
 	if err := p.send(cmp.Or(problem.Status, http.StatusInternalServerError), "error", cmp.Or(problem.Title, "Error"), nil); err != nil {
-		p.c.cfg.Log.ErrorContext(p.ctx(), "the page of an error failed", "error", err)
+		p.c.cfg.Log.ErrorContext(p.ctx(), "console error page failed", "error", err)
 		http.Error(p.w, "Something went wrong.", http.StatusInternalServerError)
 	}
 }
 
 func (p *page) notFound() error {
-	return &client.Problem{Title: "There is no such page", Status: http.StatusNotFound, Detail: "The address " + p.r.URL.Path + " leads nowhere. The menu lists all pages."}
+	return &client.Problem{Title: "Page not found", Status: http.StatusNotFound, Detail: "There is no page at " + p.r.URL.Path + ". Choose one from the menu."}
 }
 
 // done goes to a page, which says once what was done.

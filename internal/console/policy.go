@@ -62,7 +62,7 @@ func (p *page) policy() error {
 			return err
 		}
 		if !found {
-			return &client.Problem{Title: "There is no such version", Status: 404, Detail: "There is no version " + text + " that can be loaded"}
+			return &client.Problem{Title: "Version not found", Status: 404, Detail: "The policy has no version " + text + " that can be loaded"}
 		}
 		draft, view.Loaded = old.document(), old.Version
 	}
@@ -162,13 +162,13 @@ func (p *page) savePolicy() error {
 	}
 	version, err := strconv.ParseInt(p.form("if_version"), 10, 64)
 	if err != nil {
-		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form lacks the version that it changes. Open the page again"}
+		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form does not name the version that it changes. Open the page again"}
 	}
 	made, err := p.api.Policy.Put(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
 	if err != nil {
 		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
-	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is in force.", p.Link("/policy", "operation", made.Operation))
+	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is active.", p.Link("/policy", "operation", made.Operation))
 }
 
 // anyLimit stands for a limit that is no number when the API is asked what else is wrong: places can be kept of it.
@@ -228,7 +228,7 @@ func (p *page) deletePolicy() error {
 	if err != nil {
 		return err
 	}
-	return p.done("The operator’s policy is in force again.", p.Link("/policy", "operation", made.Operation))
+	return p.done("The default policy is active again.", p.Link("/policy", "operation", made.Operation))
 }
 
 // names are those of keys and of users, by their ids, if this user may see them.

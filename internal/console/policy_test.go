@@ -19,22 +19,22 @@ func TestPolicy_Story(t *testing.T) {
 	b := setup(t)
 	b.submit("user-1", time.Hour)
 	b.submit("user-1", 2*time.Hour)
-	b.get("/console/policy").has(t, 200, "version 0", "the operator’s", `value="per-minute"`, "The policy was never changed")
+	b.get("/console/policy").has(t, 200, "version 0", "the operator’s", `value="per-minute"`, "No changes yet")
 	draft := []string{"if_version", "0", "rules[0].name", "daily", "rules[0].limit", "1", "rules[0].window", "24h", "rules[1].name", "", "rules[1].limit", "", "rules[1].window", "",
 		"quiet_hours[0].name", "", "categories[0].name", "receipts", "categories[0].bypass", "yes", "default_zone", "Europe/Berlin"}
 	forecast := b.post("/console/policy", append(draft, "do", "save")...) // not seen yet: a forecast first
-	forecast.has(t, 200, "What it would change", "push that waits does not fit", "daily: 1", "Save the policy", "rules[2].name")
+	forecast.has(t, 200, "Preview", "scheduled message breaks not fit", "daily: 1", "Publish", "rules[2].name")
 	sum := regexp.MustCompile(`name="forecast_of" value="([0-9a-f]+)"`).FindStringSubmatch(forecast.Body)
 	if sum == nil {
 		t.Fatal("the form does not say which draft was forecast")
 	}
-	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All pushes that wait fit")
+	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All scheduled messages keep within the new limits")
 	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)
-	b.follow(saved).has(t, 200, "Version 1 of the policy is in force", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
-	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Somebody else has changed this", "Open the page again", "In force: version 1", `value="daily"`)
+	b.follow(saved).has(t, 200, "Version 1 of the policy is active", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
+	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Another user changed this", "Open the page again", "Active: version 1", `value="daily"`)
 	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
 	b.get("/console/policy?version=7").has(t, 404)
-	b.follow(b.post("/console/policy/delete")).has(t, 200, "The operator’s policy is in force again", "back to the operator’s policy")
+	b.follow(b.post("/console/policy/delete")).has(t, 200, "The default policy is active again", "reset to default")
 }
 
 // TestPolicy_Faults: all that is wrong is said at once, at its field, and nothing that was typed is lost.
@@ -55,7 +55,7 @@ func TestPolicy_Faults(t *testing.T) {
 		has(t, 422, `id="fault-rules[0].limit"`, `value="many"`, `id="fault-rules[0].window"`, `id="fault-rules[0].channels"`, `id="fault-quiet_hours[0].from"`,
 			`id="fault-quiet_hours[0].days">“never” must be mon, tue, wed, thu, fri, sat or sun; “soon” must be`)
 	b.post("/console/policy", "rules[0].name", "a", "rules[0].limit", "2", "rules[0].window", "1h", "categories[0].name", "b", "categories[1].name", "b", "categories[1].bypass", "yes", "do", "forecast").
-		has(t, 422, `id="fault-categories[1].name"`, "stands there twice")
+		has(t, 422, `id="fault-categories[1].name"`, "is listed twice")
 	if page := b.get("/console/policy"); strings.Contains(page.Body, "soon") {
 		t.Error("a draft with faults was stored")
 	}
@@ -78,7 +78,7 @@ func TestPolicy_DeletedInBetween(t *testing.T) {
 	put(2)
 	b.post("/console/policy/delete", "if_version", seen).has(t, 412, "version 2")
 	b.get("/console/policy").has(t, 200, "version 2", "your own")
-	b.follow(b.post("/console/policy/delete", "if_version", "2")).has(t, 200, "The operator’s policy is in force again")
+	b.follow(b.post("/console/policy/delete", "if_version", "2")).has(t, 200, "The default policy is active again")
 }
 
 // TestPolicy_LinkedByLog: the audit log leads to each version that can be loaded, however old, and else to the policy.
@@ -101,7 +101,7 @@ func TestPolicy_LinkedByLog(t *testing.T) {
 	}
 	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
 	for _, none := range []string{"0", "52", "53", "one"} { // 52 is the operator's
-		b.get("/console/policy?version="+none).has(t, 404, "There is no version "+none)
+		b.get("/console/policy?version="+none).has(t, 404, "The policy has no version "+none)
 	}
 }
 
@@ -139,8 +139,8 @@ func TestPolicy_Unchanged(t *testing.T) {
 			t.Fatalf("%v is stored as %v", want, before)
 		}
 		forecast := b.post("/console/policy", append(filledIn(b.get("/console/policy")), "do", "forecast")...)
-		forecast.has(t, 200, "All pushes that wait fit")
-		b.follow(b.post("/console/policy", append(filledIn(forecast), "do", "save")...)).has(t, 200, "of the policy is in force")
+		forecast.has(t, 200, "All scheduled messages keep within the new limits")
+		b.follow(b.post("/console/policy", append(filledIn(forecast), "do", "save")...)).has(t, 200, "of the policy is active")
 		if after := stored(); !reflect.DeepEqual(before, after) {
 			t.Errorf("a policy was\n%v, and is after a save without a change\n%v", before, after)
 		}

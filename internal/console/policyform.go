@@ -51,13 +51,13 @@ func readReserve(text string) (map[string]int, error) {
 		rule, places, ok := strings.Cut(part, "=")
 		n, err := strconv.Atoi(places)
 		if !ok || err != nil {
-			return nil, fmt.Errorf("%q: write the rule and how many of its places are kept, such as per-day=2", part)
+			return nil, fmt.Errorf("%q: write a rule and the number to reserve, such as per-day=2", part)
 		}
 		if all == nil {
 			all = map[string]int{}
 		}
 		if _, twice := all[rule]; twice {
-			return nil, errors.New(rule + " stands there twice")
+			return nil, errors.New(rule + " is listed twice")
 		}
 		all[rule] = n
 	}
@@ -85,7 +85,7 @@ func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCa
 		case r.Name == "":
 			wrong.add(place+"name", errors.New("is required"))
 		case twice:
-			wrong.add(place+"name", errors.New("stands there twice"))
+			wrong.add(place+"name", errors.New("is listed twice"))
 		case all == nil:
 			all = map[string]client.NewCategory{r.Name: c}
 		default:

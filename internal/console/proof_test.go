@@ -26,5 +26,5 @@ func TestGuarantees_AsDocument(t *testing.T) {
 func TestProof(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	b.get("/console/proof").has(t, 200, "No audit has ended yet", `id="I1"`, "overdue", "It waits.", "Tests show it")
+	b.get("/console/proof").has(t, 200, "No audit yet", `id="I1"`, "overdue", "It waits.", "Covered by tests")
 }

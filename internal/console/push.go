@@ -29,7 +29,7 @@ func (p *page) push() error {
 	if err != nil {
 		return err
 	}
-	return p.show("push", "Push for "+view.Recipient, view)
+	return p.show("push", "Message for "+view.Recipient, view)
 }
 
 func (p *page) readPush() (*pushView, error) {
@@ -67,10 +67,10 @@ func (p *page) pushAgain(why error, checked *checkedChange) error {
 		return err
 	}
 	if why != nil {
-		return p.again(why, "push", "Push for "+view.Recipient, view)
+		return p.again(why, "push", "Message for "+view.Recipient, view)
 	}
 	view.Checked = checked
-	return p.show("push", "Push for "+view.Recipient, view)
+	return p.show("push", "Message for "+view.Recipient, view)
 }
 
 // zoneOfPush has the page know the zone of the push's recipient before a time of a form is read in it.
@@ -91,7 +91,7 @@ func (p *page) cancelPush() error {
 	if err != nil {
 		return p.pushAgain(err, nil)
 	}
-	return p.done("The push for "+one.Recipient+" is canceled, and its place is free.", p.Link("/pushes/"+one.ID))
+	return p.done("The message for "+one.Recipient+" is canceled and no longer counts towards limits.", p.Link("/pushes/"+one.ID))
 }
 
 // moveOnePush says what a move would do, or moves.
@@ -115,7 +115,7 @@ func (p *page) moveOnePush() error {
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
-	return p.done("The push for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
+	return p.done("The message for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
@@ -144,7 +144,7 @@ func (p *page) retryOnePush() error {
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
-	return p.done("This is the retry, booked for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
+	return p.done("This is the retry, scheduled for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }
 
 // newPushView is the form for one push.
@@ -159,7 +159,7 @@ func (p *page) newPush() error {
 	if err != nil {
 		return err
 	}
-	return p.show("pushnew", "Submit a push", view)
+	return p.show("pushnew", "Send a message", view)
 }
 
 func (p *page) readNewPush() (*newPushView, error) {
@@ -187,14 +187,14 @@ func (p *page) submitOnePush() error {
 	if p.form("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
 		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
 		if err := bad.both(err); err != nil {
-			return p.again(err, "pushnew", "Submit a push", view)
+			return p.again(err, "pushnew", "Send a message", view)
 		}
 		view.Checked = &checked
-		return p.show("pushnew", "Submit a push", view)
+		return p.show("pushnew", "Send a message", view)
 	}
 	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
 	if err != nil {
-		return p.again(err, "pushnew", "Submit a push", view)
+		return p.again(err, "pushnew", "Send a message", view)
 	}
-	return p.done("Booked for "+p.plainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
+	return p.done("Scheduled for "+p.plainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
 }

@@ -26,9 +26,9 @@ func (p *page) pushes() error {
 	err := p.list("/v1/pushes", 50, &view.PushesPage, "recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err != nil {
 		view.Bulk = false
-		return p.again(err, "pushes", "Pushes", view)
+		return p.again(err, "pushes", "Messages", view)
 	}
-	return p.show("pushes", "Pushes", view)
+	return p.show("pushes", "Messages", view)
 }
 
 // filter takes parameters from the URL of the page for a call: those that are named, and from and until, which stand there as

@@ -22,13 +22,13 @@ func TestPushes_ListAndCancel(t *testing.T) {
 	if strings.Contains(list.Body, "user-2") {
 		t.Error("the filter lets another recipient through")
 	}
-	b.get("/console/pushes/"+one.ID).has(t, 200, "Push for user-1", "Cancel this push")
-	b.follow(b.post("/console/pushes/"+one.ID+"/cancel")).has(t, 200, "is canceled, and its place is free", "canceled")
+	b.get("/console/pushes/"+one.ID).has(t, 200, "Message for user-1", "Cancel message")
+	b.follow(b.post("/console/pushes/"+one.ID+"/cancel")).has(t, 200, "is canceled and no longer counts towards limits", "canceled")
 	b.get("/console/pushes/"+one.ID).has(t, 200)
 	b.get("/console/pushes?status=nonsense&from=never").has(t, 422, "never", "no time")
 	b.get("/console/pushes?status=nonsense").has(t, 422, "status")
 	b.get("/console/pushes/"+one.ID[:8]).has(t, 404, "There is no such push")
-	b.get("/console/nothing").has(t, 404, "leads nowhere")
+	b.get("/console/nothing").has(t, 404, "There is no page at")
 }
 
 // TestPage_Roles: what a role may not do is not offered, and refused where it is tried.
@@ -38,11 +38,11 @@ func TestPage_Roles(t *testing.T) {
 	one := b.submit("user-1", time.Hour)
 	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeRead}, "viewer"
 	page := b.get("/console/pushes/" + one.ID)
-	page.has(t, 200, "Push for user-1")
-	if strings.Contains(page.Body, "Cancel this push") || strings.Contains(page.Body, `"/console/policy"`) {
+	page.has(t, 200, "Message for user-1")
+	if strings.Contains(page.Body, "Cancel message") || strings.Contains(page.Body, `"/console/policy"`) {
 		t.Error("a viewer is offered more than to look")
 	}
-	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer", "may not do this")
+	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer", "cannot do this")
 	b.who.Role = ""
 	if r := b.get("/console/pushes?status=failed"); r.Status != 303 || r.Header.Get("Location") != "/console/sign-in?to=%2Fconsole%2Fpushes%3Fstatus%3Dfailed" {
 		t.Errorf("%d %s", r.Status, r.Header)
@@ -56,22 +56,22 @@ func local(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") }
 func TestPush_Submit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.get("/console/pushes").has(t, 200, "Submit a push")
+	b.get("/console/pushes").has(t, 200, "Send a message")
 	b.get("/console/pushes/new").has(t, 200, `<option>push</option>`)
 	b.post("/console/pushes/new", "recipient", "", "message.title", "Hello", "send_at", "yesterday", "category", "sale").has(t, 422, "fault-send_at", "fault-recipient", `value="Hello"`, `value="sale"`)
 	at := time.Now().Add(2 * time.Hour).Truncate(time.Second)
 	fields := []string{"recipient", "user-1", "channel", "push", "message.title", "Hello", "send_at", local(at), "once", "one-key", "do"}
-	b.post("/console/pushes/new", append(fields, "check")...).has(t, 200, "It would be booked for", "Nothing was booked yet")
-	b.get("/console/pushes?recipient=user-1").has(t, 200, "No push fits")
-	b.follow(b.post("/console/pushes/new", append(fields, "submit")...)).has(t, 200, "Booked for "+at.UTC().Format("2006-01-02 15:04:05"), "Push for user-1", "What happened", "booked")
+	b.post("/console/pushes/new", append(fields, "check")...).has(t, 200, "It would be scheduled for", "Nothing was scheduled yet")
+	b.get("/console/pushes?recipient=user-1").has(t, 200, "No message matches")
+	b.follow(b.post("/console/pushes/new", append(fields, "submit")...)).has(t, 200, "Scheduled for "+at.UTC().Format("2006-01-02 15:04:05"), "Message for user-1", "History", "booked")
 	fields[9] = "another-key"
 	free := at.Add(time.Minute).UTC()
 	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute", "The next free time is", `name="next_free" value="`+rfc3339(free)+`"`)
-	b.post("/console/pushes/new", append(fields, "", "next_free", rfc3339(free))...).has(t, 200, "It would be booked for", "Nothing was booked yet",
+	b.post("/console/pushes/new", append(fields, "", "next_free", rfc3339(free))...).has(t, 200, "It would be scheduled for", "Nothing was scheduled yet",
 		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+rfc3339(free)+`"`, `value="Hello"`)
 	b.post("/console/pushes/new", append(fields, "submit", "message", "null")...).has(t, 422, "fault-message", `value="Hello"`)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/pushes/new").has(t, 403, "may not do this")
+	b.get("/console/pushes/new").has(t, 403, "cannot do this")
 }
 
 // TestPush_Move says first whether a time is free, and moves only when told to.
@@ -95,7 +95,7 @@ func TestPush_Move(t *testing.T) {
 		t.Fatalf("it was moved: %+v, %v", now, err)
 	}
 	b.follow(b.post(path, "move_to", local(to), "do", "move")).has(t, 200, "is moved to "+to.UTC().Format("2006-01-02 15:04:05"))
-	b.get(path).has(t, 200, "Push for user-1")
+	b.get(path).has(t, 200, "Message for user-1")
 }
 
 // TestPush_Zones: times are shown and read in the zone of the recipient, if it is chosen: its own, or else that of the policy.
@@ -133,7 +133,7 @@ func TestPushes_BulkOfTheSame(t *testing.T) {
 		"": true, "status=scheduled": true, "recipient=user-1&campaign=&reason=": true,
 		"status=failed": false, "reason=x": false, "status=scheduled&reason=x": false, "from=never": false,
 	} {
-		if got := strings.Contains(b.get("/console/pushes?"+query).Body, "Cancel or move all"); got != want {
+		if got := strings.Contains(b.get("/console/pushes?"+query).Body, "Cancel or reschedule messages"); got != want {
 			t.Errorf("%q: %v", query, got)
 		}
 	}
@@ -144,9 +144,9 @@ func TestPush_Retry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.failed("user-1", "the provider answered 404")
-	b.get("/console/pushes/"+one.ID).has(t, 200, "Retry it", "the provider answered 404")
+	b.get("/console/pushes/"+one.ID).has(t, 200, "Retry", "the provider answered 404")
 	path := "/console/pushes/" + one.ID + "/retry"
-	b.post(path, "do", "check").has(t, 200, "The retry would be booked for", "Nothing was booked yet")
+	b.post(path, "do", "check").has(t, 200, "The retry would be scheduled for", "Nothing was scheduled yet")
 	b.follow(b.post(path, "do", "retry")).has(t, 200, "This is the retry", "Retry of", one.ID)
 	b.post(path, "do", "check").has(t, 200, "It was retried before")
 	b.post("/console/pushes/"+b.failed("user-2", "the provider answered 404").ID+"/retry", "do", "check", "retry_at", "2020-01-01T09:00").has(t, 422, "fault-retry_at", "in the past", `value="2020-01-01T09:00"`)
@@ -178,5 +178,5 @@ func TestPushes_FilterFaults(t *testing.T) {
 	b.get("/console/pushes?from=zz").has(t, 422, `id="fault-from"`)
 	b.get("/console/failures?from=zz&campaign=yy").has(t, 422, `id="fault-from"`, `id="fault-campaign"`)
 	b.get("/console/proof/log?from=zz&actor_type=yy").has(t, 422, `id="fault-from"`, `id="fault-actor_type"`)
-	b.get("/console/proof/log/export?from=zz").has(t, 422, "is no time")
+	b.get("/console/proof/log/export?from=zz").has(t, 422, "is not a time")
 }

@@ -149,7 +149,7 @@ func (v *recipientView) readMoving() error {
 			return err
 		}
 		if one.Recipient != v.ID {
-			return &client.Problem{Title: "Not Found", Status: http.StatusNotFound, Detail: "the push " + id + " is not one of " + v.ID}
+			return &client.Problem{Title: "Not Found", Status: http.StatusNotFound, Detail: "the message " + id + " is not one of " + v.ID}
 		}
 		*to, v.Channel, v.Category = &one, one.Channel, one.Category
 	}

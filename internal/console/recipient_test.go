@@ -52,18 +52,18 @@ func TestRecipient_Axis(t *testing.T) {
 	path := "/console/recipients/" + url.PathEscape("user/1 & co")
 	r := b.get(path + "?tz=utc&scale=day&at=" + rfc3339(noon()) + "&cursor=" + rfc3339(noon().Add(30*time.Minute)))
 	r.has(t, 200, "<h1>user/1 & co</h1>", "not free", "<strong>per-hour</strong>", "“Number 1”", "“Number 5”", "/console/pushes/"+all[4].ID,
-		`<svg class="axis"`, "Nothing else is known", `curl -sS 'https://api.example.com/v1/recipients/user%2F1%20&%20co/availability?`, "The same as a table")
+		`<svg class="axis"`, "No profile is stored", `curl -sS 'https://api.example.com/v1/recipients/user%2F1%20&%20co/availability?`, "As a table")
 	for text, want := range map[string]time.Time{"Next free": noon().Add(time.Hour), "Previous free": noon().Add(8*time.Minute - time.Hour)} {
 		to, err := url.Parse(linkOf(t, r, text))
 		if err != nil || to.Query().Get("cursor") != rfc3339(want) {
 			t.Errorf("%s leads to %s, want %s", text, to, want)
 		}
-		b.get(to.String()).has(t, 200, "A push of this kind finds a place here.")
+		b.get(to.String()).has(t, 200, "A message of this kind can be sent here.")
 	}
 	for _, scale := range []string{"hour", "6h", "week", "month", "nonsense"} {
 		b.get(path+"?tz=utc&scale="+scale+"&at="+rfc3339(noon())).has(t, 200, "Number 3")
 	}
-	b.get(path+"?tz=utc&scale=hour&at="+rfc3339(noon().Add(10*time.Minute))).has(t, 200, "Nothing is free here.")
+	b.get(path+"?tz=utc&scale=hour&at="+rfc3339(noon().Add(10*time.Minute))).has(t, 200, "No free time here.")
 	if later := linkOf(t, r, "Later"); !strings.Contains(later, url.QueryEscape(rfc3339(noon().Add(12*time.Hour)))) {
 		t.Errorf("later is %s", later)
 	}
@@ -90,14 +90,14 @@ func TestRecipient_Zones(t *testing.T) {
 	r := b.get("/console/recipients/user-1?tz=recipient&scale=6h&cursor=" + rfc3339(sunday.Add(90*time.Minute)))
 	r.has(t, 200, "clocks back 1 h", "02:00 +02:00", "02:00 +01:00", "02:30:00 <span class=\"zone\">Europe/Berlin (+01:00)", "sms: +4912345", "Recipient’s: Europe/Berlin")
 	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
-	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+01:00)")
+	b.follow(done).has(t, 200, "Scheduled for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+01:00)")
 	for one, err := range b.api.Pushes.List(t.Context(), client.PushesOptions{Recipient: "user-1"}) {
 		if err != nil || !one.SendAt.Equal(sunday.Add(90*time.Minute)) {
 			t.Errorf("booked at %s, want the second half past two; %v", one.SendAt, err)
 		}
 	}
 	done = b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(30*time.Minute)), "channel", "push", "message.title", "Hi")
-	b.follow(done).has(t, 200, "Booked for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
+	b.follow(done).has(t, 200, "Scheduled for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
 }
 
 // TestRecipient_Submit: a form that is not accepted keeps what was typed and says why; one that is only checked books nothing; one
@@ -108,12 +108,12 @@ func TestRecipient_Submit(t *testing.T) {
 	b.bookHour("user-1", noon())
 	path, blocked, free := "/console/recipients/user-1/submit?tz=utc&scale=day", noon().Add(30*time.Minute).Format("2006-01-02T15:04:05"), noon().Add(2*time.Hour).Format("2006-01-02T15:04:05")
 	b.post(path, "send_at", blocked, "message.title", "Typed & kept", "channel", "push").has(t, 409, "Typed & kept", "The rule per-hour is full: 5 in any 1 h", `value="`+blocked+`"`, "“Number 5”")
-	b.post(path, "send_at", "tomorrow", "message", "{", "channel", "push", "message.body", "Kept").has(t, 422, "is no time", "no JSON object", `value="tomorrow"`, `value="Kept"`)
+	b.post(path, "send_at", "tomorrow", "message", "{", "channel", "push", "message.body", "Kept").has(t, 422, "is not a time", "not a JSON object", `value="tomorrow"`, `value="Kept"`)
 	b.post(path, "send_at", "2020-01-01T09:00", "channel", "push", "message.title", "x").has(t, 422, "must not be more than a minute in the past", `id="fault-send_at"`)
-	b.post(path, "send_at", free, "do", "check", "channel", "push", "message.title", "x").has(t, 200, "It would be booked for", "Nothing was booked yet.")
-	b.post(path, "send_at", blocked, "do", "check", "on_conflict", "defer", "channel", "push", "message.title", "x").has(t, 200, "It would be booked for "+noon().Add(time.Hour).Format("2006-01-02 15:04:05"))
+	b.post(path, "send_at", free, "do", "check", "channel", "push", "message.title", "x").has(t, 200, "It would be scheduled for", "Nothing was scheduled yet.")
+	b.post(path, "send_at", blocked, "do", "check", "on_conflict", "defer", "channel", "push", "message.title", "x").has(t, 200, "It would be scheduled for "+noon().Add(time.Hour).Format("2006-01-02 15:04:05"))
 	for range 2 {
-		b.follow(b.post(path, "send_at", free, "once", "one-form", "do", "submit", "channel", "push", "message.title", "x")).has(t, 200, "Booked for", noon().Add(2*time.Hour).Format("2006-01-02 15:04:05"))
+		b.follow(b.post(path, "send_at", free, "once", "one-form", "do", "submit", "channel", "push", "message.title", "x")).has(t, 200, "Scheduled for", noon().Add(2*time.Hour).Format("2006-01-02 15:04:05"))
 	}
 	n := 0
 	for range b.api.Pushes.List(t.Context(), client.PushesOptions{Recipient: "user-1"}) {
@@ -146,12 +146,12 @@ func TestRecipient_Move(t *testing.T) {
 	all := b.bookHour("user-1", noon())
 	b.submit("user-2", time.Hour)
 	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
-	move := linkOf(t, r, `Move<span class="hidden"> the push `+all[2].ID)
-	b.get(move).has(t, 200, "Looking for a new time", "The push can be moved here.", "Move it there")
+	move := linkOf(t, r, `Move<span class="hidden"> the message `+all[2].ID)
+	b.get(move).has(t, 200, "Choose a new time", "The message can be moved here.", "<button>Move</button>")
 	b.get(move+"&cursor="+rfc3339(noon().Add(2*time.Minute))).has(t, 200, "not free", "<strong>per-minute</strong>", "Number 2")
 	path := strings.Replace(move, "/user-1?", "/user-1/move?", 1)
-	b.post(path, "move_to", noon().Add(2*time.Minute+30*time.Second).Format("2006-01-02T15:04:05")).has(t, 409, "per-minute", "Looking for a new time")
-	b.post(path, "move_to", "later").has(t, 422, "is no time", `id="fault-move_to"`)
+	b.post(path, "move_to", noon().Add(2*time.Minute+30*time.Second).Format("2006-01-02T15:04:05")).has(t, 409, "per-minute", "Choose a new time")
+	b.post(path, "move_to", "later").has(t, 422, "is not a time", `id="fault-move_to"`)
 	if one, err := b.api.Pushes.Get(t.Context(), all[2].ID); err != nil || !one.SendAt.Equal(all[2].SendAt) {
 		t.Fatalf("moved to %s, %v", one.SendAt, err)
 	}
@@ -168,10 +168,10 @@ func TestRecipient_Cancel(t *testing.T) {
 	b := setup(t)
 	all := b.bookHour("user-1", noon())
 	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
-	cancel := linkOf(t, r, `Cancel<span class="hidden"> the push `+all[4].ID)
+	cancel := linkOf(t, r, `Cancel<span class="hidden"> the message `+all[4].ID)
 	// Without the fifth, four are left: what is free then is all but a minute around each.
-	b.get(cancel).has(t, 200, "this becomes free", "from "+`<time datetime="`+rfc3339(noon().Add(7*time.Minute))+`"`, "Becomes free")
-	b.follow(b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1))).has(t, 200, "is canceled, and its place is free", "status-canceled")
+	b.get(cancel).has(t, 200, "These times become free", "from "+`<time datetime="`+rfc3339(noon().Add(7*time.Minute))+`"`, "Becomes free")
+	b.follow(b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1))).has(t, 200, "is canceled and no longer counts towards limits", "status-canceled")
 	b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1)).has(t, 303)
 }
 
@@ -203,7 +203,7 @@ func TestRecipients_Search(t *testing.T) {
 	b.get("/console/recipients").has(t, 200, "/console/recipients/user-1", "news")
 	b.follow(b.get("/console/recipients?id=some%2Fbody&tz=utc")).has(t, 200, "<h1>some/body</h1>")
 	b.get("/console/recipients?page_token=nonsense").has(t, 422)
-	b.get("/console/recipients/user-1?category=news").has(t, 200, "does not want such pushes", "category news")
+	b.get("/console/recipients/user-1?category=news").has(t, 200, "has opted out of these messages", "category news")
 }
 
 // TestRecipient_Roles: a viewer may look, and is offered nothing else; one who may not read pushes sees how many there are.
@@ -214,16 +214,16 @@ func TestRecipient_Roles(t *testing.T) {
 	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeQuota, push.ScopeRead}, "viewer"
 	r := b.get("/console/recipients/user-1?at=" + rfc3339(noon()))
 	r.has(t, 200, "Number 1")
-	for _, offered := range []string{"Book it", "Move<", "Cancel<", "data-push"} {
+	for _, offered := range []string{">Send<", "Move<", "Cancel<", "data-push"} {
 		if strings.Contains(r.Body, offered) {
 			t.Errorf("a viewer is offered %q", offered)
 		}
 	}
 	for _, form := range []string{"submit", "move", "cancel"} {
-		b.post("/console/recipients/user-1/"+form+"?move="+one.ID+"&cancel="+one.ID).has(t, 403, "may not do this")
+		b.post("/console/recipients/user-1/"+form+"?move="+one.ID+"&cancel="+one.ID).has(t, 403, "cannot do this")
 	}
 	b.who.Caller.Scopes = []string{push.ScopeQuota}
-	b.get("/console/recipients/user-1?at="+rfc3339(noon())).has(t, 200, "5 hold a place here", "mark-scheduled")
+	b.get("/console/recipients/user-1?at="+rfc3339(noon())).has(t, 200, "5 are scheduled here", "mark-scheduled")
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get("/console/recipients/user-1").has(t, 403)
 }
@@ -241,7 +241,7 @@ func TestRecipient_Sent(t *testing.T) {
 	if _, err := b.store.Finish(t.Context(), done); err != nil {
 		t.Fatal(err)
 	}
-	b.get("/console/recipients/user-1?scale=6h").has(t, 200, "mark-sent", "mark-delivered", "Attempts of this time", "delivered", "/console/pushes/"+one.ID)
+	b.get("/console/recipients/user-1?scale=6h").has(t, 200, "mark-sent", "mark-delivered", "Attempts in this period", "delivered", "/console/pushes/"+one.ID)
 }
 
 // TestRecipient_ManyAttempts: what an axis leaves out is told, with the way to see it.
@@ -257,8 +257,8 @@ func TestRecipient_ManyAttempts(t *testing.T) {
 	path := "/console/recipients/user-1?tz=utc&scale=day&at="
 	page := b.get(path + rfc3339(from))
 	last := from.Add(500 * time.Second)
-	page.has(t, 200, "Only the first 500 attempts of this time are shown, until", last.UTC().Format("2006-01-02 15:04:05"))
-	rest, err := url.Parse(linkOf(t, page, "Go on from there, on a shorter axis"))
+	page.has(t, 200, "Only the first 500 attempts in this period are shown, until", last.UTC().Format("2006-01-02 15:04:05"))
+	rest, err := url.Parse(linkOf(t, page, "Continue from there on a shorter axis"))
 	if err != nil || rest.Query().Get("scale") != "6h" || rest.Query().Get("at") != rfc3339(last) {
 		t.Errorf("it goes on at %s, %v", rest, err)
 	}

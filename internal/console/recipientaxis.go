@@ -14,7 +14,7 @@ func (v *recipientView) draw() {
 	from, until := v.window()
 	a := timeAxis{
 		From: from, Until: until, Zone: v.p.Zones.Shown(), Scale: v.Scale, Now: v.p.Now(), Cursor: v.Cursor,
-		Title: "When " + v.ID + " is sent something, and when there is room for more",
+		Title: "When " + v.ID + " gets messages, and when more are allowed",
 	}
 	a.Lanes = append(a.Lanes, v.pushLane(a))
 	if len(v.Attempts) > 0 {
@@ -47,7 +47,7 @@ func (v *recipientView) draw() {
 
 // pushLane has a mark for each push; if the user may not see them, for each booking.
 func (v *recipientView) pushLane(a timeAxis) axisLane {
-	lane := axisLane{Name: "Pushes", Kind: "pushes"}
+	lane := axisLane{Name: "Messages", Kind: "pushes"}
 	if v.Pushes == nil {
 		for _, b := range v.Availability.Bookings {
 			lane.Marks = append(lane.Marks, axisMark{At: b.SendAt, Status: string(b.Status), Title: string(b.Status) + ", " + a.stamp(b.SendAt)})

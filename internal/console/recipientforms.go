@@ -60,7 +60,7 @@ func (p *page) submitPush() error {
 		if err != nil {
 			return p.recipientAgain(at, err)
 		}
-		p.Notice = "It would be booked for " + p.plainTime(checked.SendAt) + ". Nothing was booked yet."
+		p.Notice = "It would be scheduled for " + p.plainTime(checked.SendAt) + ". Nothing was scheduled yet."
 		return p.recipientAgain(checked.SendAt, nil)
 	}
 	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
@@ -68,7 +68,7 @@ func (p *page) submitPush() error {
 		return p.recipientAgain(at, err)
 	}
 	v := recipientView{ID: id, p: p}
-	return p.done("Booked for "+p.plainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
+	return p.done("Scheduled for "+p.plainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
 }
 
 // formMessage is the message of the form: its title and its text, or the whole as JSON.
@@ -121,7 +121,7 @@ func (p *page) cancelOnAxis() error {
 		return p.recipientAgain(time.Time{}, err)
 	}
 	v := recipientView{ID: p.param("id"), p: p}
-	return p.done("The push of "+p.plainTime(gone.SendAt)+" is canceled, and its place is free.", v.Link("", "cancel", "", "at", rfc3339(gone.SendAt)))
+	return p.done("The message of "+p.plainTime(gone.SendAt)+" is canceled and no longer counts towards limits.", v.Link("", "cancel", "", "at", rfc3339(gone.SendAt)))
 }
 
 // recipientAgain shows the axis with a form that was not accepted, or that was only to be checked.

@@ -142,12 +142,12 @@ var navigation = []navItem{
 	{"/why", "Why not sent?", push.ScopeQuota},
 	{"/campaigns", "Campaigns", push.ScopeCampaignsRead},
 	{"/calendar", "Calendar", push.ScopeRecordsRead},
-	{"/pushes", "Pushes", push.ScopeRead},
+	{"/pushes", "Messages", push.ScopeRead},
 	{"/failures", "Failures", push.ScopeRecordsRead},
 	{"/schedules", "Schedules", push.ScopeCampaignsRead},
 	{"/policy", "Policy", push.ScopePolicyRead},
 	{"/settings", "Settings", ""},
-	{"/proof", "Proof", push.ScopeRecordsRead},
+	{"/proof", "Audit", push.ScopeRecordsRead},
 }
 
 func redirectTo(path string) http.HandlerFunc {

@@ -18,7 +18,7 @@ import (
 
 // machineNames are the names of fields in texts of the API, and what people call them.
 var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at", "the time it expires", "retry_at", "the time of the retry", "local_time", "the local time",
-	"time_zone", "the time zone", "on_conflict", "what is done without a place", "the tenant", "the team")
+	"time_zone", "the time zone", "on_conflict", "what happens at a limit", "the tenant", "the team")
 
 // Said is a text of the API for people: its fields are called what they are.
 func (p *page) Said(text string) string { return machineNames.Replace(text) }
@@ -102,10 +102,10 @@ func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
 				times = append(times, number(more)+" more")
 			}
 			if len(times) > 0 {
-				text += ", and there are sends already: " + strings.Join(times, "; ")
+				text += ", used at " + strings.Join(times, "; ")
 			}
 			if taken < v.Limit {
-				text += "; the other places are reserved for another category"
+				text += "; the rest is reserved for another category"
 			}
 		}
 		text = strings.Replace(text, " was ", " is ", 1)
@@ -131,7 +131,7 @@ func optedOutWords(o client.OptOuts) string {
 		of = append(of, "the category "+c)
 	}
 	if o.All || len(of) == 0 {
-		of = []string{"all pushes"}
+		of = []string{"all messages"}
 	}
 	return "The person has opted out of " + strings.Join(of, " and of ") + "."
 }
@@ -150,18 +150,18 @@ func (p *page) forbiddenWords(scope string) string {
 		}
 	}
 	if len(may) == 0 || slices.Contains(may, p.Visitor.Role+"s") {
-		return "Your role, " + p.Visitor.Role + ", may not do this. An admin can give you another role."
+		return "Your role, " + p.Visitor.Role + ", cannot do this. An admin can give you another role."
 	}
 	list := may[len(may)-1]
 	if len(may) > 1 {
 		list = strings.Join(may[:len(may)-1], ", ") + " and " + list
 	}
-	return "Your role, " + p.Visitor.Role + ", may not do this; " + list + " may. An admin can give you another role."
+	return "Your role, " + p.Visitor.Role + ", cannot do this; " + list + " can. An admin can give you another role."
 }
 
 // things are what the pages below an address are about.
 var things = map[string]string{
-	"pushes": "push", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change",
+	"pushes": "message", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change",
 }
 
 // noSuchThing is the answer to an address whose id can be none: nothing has it. It is nil for any other error.
@@ -179,29 +179,29 @@ func (p *page) noSuchThing(err error) *client.Problem {
 	if strings.HasPrefix(p.r.URL.Path, root+"/recipients/") {
 		what = "recipient"
 	}
-	return &client.Problem{Title: "There is no such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
-		Detail: "Nothing has the id of this address. Perhaps it was not copied whole."}
+	return &client.Problem{Title: "No such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
+		Detail: "The id in this address does not exist. Check that you copied all of it."}
 }
 
 // scopeWords are what a key with a scope may do.
 var scopeWords = map[string]string{
-	push.ScopeWrite:           "submit, move, cancel and retry pushes",
-	push.ScopeRead:            "see pushes and what became of them",
-	push.ScopeQuota:           "ask when there is a place for a person",
-	push.ScopeLimits:          "use the rate limits for other things than pushes",
-	push.ScopeHooks:           "make, change and test webhooks, and see what they were sent",
-	push.ScopeRecipientsRead:  "see what is known of people, with their addresses and opt-outs",
-	push.ScopeRecipientsWrite: "describe, change and forget people",
+	push.ScopeWrite:           "send, move, cancel and retry messages",
+	push.ScopeRead:            "see messages and their outcomes",
+	push.ScopeQuota:           "check when a person can get a message",
+	push.ScopeLimits:          "use the rate limits for other things than messages",
+	push.ScopeHooks:           "create, change and test webhooks, and see their deliveries",
+	push.ScopeRecipientsRead:  "see recipients with their addresses and opt-outs",
+	push.ScopeRecipientsWrite: "create, change and erase recipients",
 	push.ScopePolicyRead:      "see the rules of the policy",
-	push.ScopePolicyWrite:     "change the rules of the policy, but not what is booked",
+	push.ScopePolicyWrite:     "change the rules of the policy, but not scheduled messages",
 	push.ScopeCampaignsRead:   "see campaigns and schedules",
-	push.ScopeCampaignsDraft:  "draft campaigns, but not start them, nor change what a schedule sends",
+	push.ScopeCampaignsDraft:  "draft campaigns, but not start them or change what a schedule sends",
 	push.ScopeCampaignsWrite:  "start, move and cancel campaigns; change schedules",
-	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and who did what",
+	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and the activity log",
 	push.ScopeKeysRead:        "see API keys, without their secrets",
-	push.ScopeKeysWrite:       "make and revoke API keys",
+	push.ScopeKeysWrite:       "create and revoke API keys",
 	push.ScopeUsersRead:       "see the users of the console",
-	push.ScopeUsersWrite:      "make, change and remove users",
+	push.ScopeUsersWrite:      "create, change and delete users",
 }
 
 // ScopeWords says what a scope allows.

@@ -51,23 +51,23 @@ func TestSaid_Problems(t *testing.T) {
 	clocks := one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02 15:04:05") + " Asia/Tokyo (+09:00), in "
 	b.cookies[zoneCookie] = "Asia/Tokyo"
 	full := b.post("/console/pushes/new", "recipient", "lea", "channel", "push", "send_at", one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02T15:04:05"), "message.title", "Hi")
-	full.has(t, 409, "The rule per-minute is full: 1 in any 1 minute, and there are sends already: "+clocks)
+	full.has(t, 409, "The rule per-minute is full: 1 in any 1 minute, used at "+clocks)
 	past := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
 	past.has(t, 422, "must not be more than a minute in the past")
 	if _, err := b.api.Recipients.Put(t.Context(), "out", client.NewRecipient{OptOuts: &client.NewOptOuts{All: true}}); err != nil {
 		t.Fatal(err)
 	}
 	out := b.post("/console/pushes/new", "recipient", "out", "channel", "push", "message.title", "Hi")
-	out.has(t, 409, "The person has opted out of all pushes.")
+	out.has(t, 409, "The person has opted out of all messages.")
 	for name, r := range map[string]reply{"full": full, "past": past, "out": out} {
 		if found := regexp.MustCompile(`\dT\d\d:\d\d:\d\dZ|1m0s|send_at, `).FindString(tags.ReplaceAllString(r.summary(), "") + strings.Join(regexp.MustCompile(`class="fault"[^<]*`).FindAllString(r.Body, -1), "")); found != "" {
 			t.Errorf("%s: a time is raw: %q", name, found)
 		}
 	}
-	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Perhaps it was not copied whole")
-	b.get("/console/campaigns/abc").has(t, 404, "There is no such campaign")
+	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Check that you copied all of it")
+	b.get("/console/campaigns/abc").has(t, 404, "No such campaign")
 	b.get("/console/recipients/"+strings.Repeat("a", 200)).has(t, 404, "There is no such recipient")
-	b.get("/console/proof/log/export?format=xml").has(t, 422, "There is no such format", "csv or as ndjson")
+	b.get("/console/proof/log/export?format=xml").has(t, 422, "Unknown format", "csv or ndjson")
 }
 
 // TestSaid_Rules: a rule of a calendar counts in its hours, days, weeks or months, and another one in any window.
@@ -98,11 +98,11 @@ func TestSaid_Forbidden(t *testing.T) {
 	b := setup(t)
 	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "viewer", []string{push.ScopeRead, push.ScopeQuota, push.ScopeCampaignsRead}
 	r := b.get("/console/campaigns/new")
-	r.has(t, 403, "Your role, viewer, may not do this; editors, senders and admins may. An admin can give you another role.")
+	r.has(t, 403, "Your role, viewer, cannot do this; editors, senders and admins may. An admin can give you another role.")
 	if strings.Contains(r.Body, "campaigns:draft") {
 		t.Error("the page names a scope")
 	}
-	b.get("/console/settings/keys").has(t, 403, "viewer, may not do this")
+	b.get("/console/settings/keys").has(t, 403, "viewer, cannot do this")
 
 	// An editor is told which schedule sends a draft, and is not offered to move what is booked.
 	draft, err := b.api.Campaigns.Create(t.Context(), "", client.NewCampaign{Message: client.Message{"body": "Hi"}})
@@ -115,9 +115,9 @@ func TestSaid_Forbidden(t *testing.T) {
 	}
 	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "editor", user.Editor.Scopes()
 	r = b.post("/console/campaigns/"+draft.ID+"/message", "channel", "push", "shown_for", "push", "message.body", "Ho")
-	r.has(t, 403, "The campaign is the pattern of these schedules: "+made.ID+". Your role, editor, may not do this; senders and admins may.")
+	r.has(t, 403, "The campaign is the pattern of these schedules: "+made.ID+". Your role, editor, cannot do this; senders and admins may.")
 	policy := b.post("/console/policy", "do", "forecast", "default_zone", "UTC")
-	policy.has(t, 200, "What waits and does not fit keeps its time. Senders and admins can have it moved or canceled.")
+	policy.has(t, 200, "Scheduled messages that break the new limits keeps its time. Senders and admins can have it moved or canceled.")
 	if strings.Contains(r.Body, "campaigns:write") || strings.Contains(policy.Body, `name="apply"`) {
 		t.Errorf("%s %s", r.Body, policy.Body)
 	}
@@ -155,7 +155,7 @@ func TestTimeFields_Zone(t *testing.T) {
 			}
 			start := max(strings.LastIndex(before, `{{template "field"`), strings.LastIndex(before, "<label"), strings.LastIndex(before, "{{$.Label"))
 			end, _, _ := strings.Cut(after, "\n")
-			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".FieldZone") && !strings.Contains(field, "of their clocks") {
+			if field := before[max(0, start):] + end; start < 0 || !strings.Contains(field, ".FieldZone") && !strings.Contains(field, "Local time") {
 				t.Errorf("%s: a field does not say its zone: %s", name, field)
 			}
 			rest = after

@@ -135,19 +135,19 @@ func clockNote(cron string, before, at time.Time) string {
 	byClocks := !strings.HasPrefix(cron, "@every")
 	switch {
 	case now > justBefore && byClocks && !happens(cron, zone.Shown(at, at.Location())):
-		return "The clocks are set forward at this moment: a time that they leave out happens now."
+		return "Clocks go forward at this time. A run in the skipped hour happens now."
 	case now > justBefore:
-		return "The clocks are set forward at this moment."
+		return "Clocks go forward at this time."
 	case soon < now && byClocks && repeats(at, now-soon):
-		text := "The clocks are set back soon after, and show this time twice. It happens "
+		text := "Clocks go back soon after and show this time twice. It runs "
 		if happens(cron, at.Add(time.Duration(now-soon)*time.Second)) {
 			return text + "both times."
 		}
 		return text + "once, at the first."
 	case now > earlier:
-		return "The clocks were set forward since the time before."
+		return "Clocks went forward since the previous run."
 	case now < earlier:
-		return "The clocks were set back since the time before."
+		return "Clocks went back since the previous run."
 	}
 	return ""
 }
@@ -216,7 +216,7 @@ func (p *page) createSchedule() error {
 	if err != nil {
 		return p.again(err, "schedulenew", "New schedule", p.patterns())
 	}
-	return p.done("The schedule is made.", p.Link("/schedules/"+one.ID))
+	return p.done("Schedule created.", p.Link("/schedules/"+one.ID))
 }
 
 // readMessage reads a message of a form: a title and a text, and other members as JSON.
@@ -240,16 +240,16 @@ func (p *page) changeSchedule() error {
 	var (
 		change client.ScheduleChange
 		wrong  faults
-		done   = "The schedule is changed."
+		done   = "Schedule saved."
 		shown  time.Time // zero: whatever was changed in between stays
 	)
 	switch p.form("do") {
 	case "pause":
 		yes := true
-		change.Paused, done = &yes, "The schedule is paused: nothing is sent until you have it go on."
+		change.Paused, done = &yes, "Schedule paused. Nothing is sent until you resume it."
 	case "resume":
 		no := false
-		change.Paused, done = &no, "The schedule goes on."
+		change.Paused, done = &no, "Schedule resumed."
 	default:
 		name, cron, timeZone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
 		shown = p.shownAt()
@@ -278,5 +278,5 @@ func (p *page) deleteSchedule() error {
 	if err := p.api.Schedules.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}
-	return p.done("The schedule is deleted. What it has sent or booked stays.", p.Link("/schedules"))
+	return p.done("Schedule deleted. Messages already sent or scheduled stay.", p.Link("/schedules"))
 }

@@ -11,27 +11,27 @@ import (
 func TestSchedules_Story(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.get("/console/schedules").has(t, 200, "Nothing is sent again and again yet", "New schedule")
+	b.get("/console/schedules").has(t, 200, "No recurring sends yet", "New schedule")
 	bad := b.post("/console/schedules/new", "cron", "61 9 * * MON", "time_zone", "Europe/Berlni", "push.title", "Good morning", "push.recipient", "")
 	bad.has(t, 422, "the minute cannot be 61: it is *, or of 0 to 59", "Europe/Berlin", "push.recipient", `value="Good morning"`)
-	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "this is no JSON object", `"never" is no time`)
+	b.post("/console/schedules/new", "cron", "0 9 * * MON", "push.more", "{", "until", "never").has(t, 422, "this is not a JSON object", `"never" is not a time`)
 	made := b.post("/console/schedules/new", "name", "Digest", "cron", "0 9 * * MON", "time_zone", "Europe/Berlin", "push.recipient", "user-1", "push.title", "Good morning",
 		"push.more", `{"data":{"n":1}}`, "push.on_conflict", "defer", "push.category", "news", "once", "one")
 	page := b.follow(made)
 	page.has(t, 200, "<pre tabindex=\"0\">Good morning</pre>", `{"n":1}`, "<dt>Category</dt><dd>news</dd>", "sent at the next free time")
-	page.has(t, 200, "The schedule is made", "at 09:00, on Monday", "Europe/Berlin", "The next runs", "It has not run yet")
+	page.has(t, 200, "Schedule created", "at 09:00, on Monday", "Europe/Berlin", "Next runs", "No runs yet")
 	if n := strings.Count(page.Body, "Mon "); n < nextRuns {
 		t.Errorf("%d runs are shown", n)
 	}
 	path, _, _ := strings.Cut(made.Header.Get("Location"), "?")
-	b.follow(b.post(path, "do", "pause")).has(t, 200, "nothing is sent until you have it go on", "none of these is sent unless it goes on")
-	b.follow(b.post(path, "do", "resume")).has(t, 200, "The schedule goes on")
+	b.follow(b.post(path, "do", "pause")).has(t, 200, "Nothing is sent until you resume it", "These runs are skipped unless you resume")
+	b.follow(b.post(path, "do", "resume")).has(t, 200, "Schedule resumed")
 	b.follow(b.post(path, "do", "change", "name", "Evening", "cron", "0 18 * * *", "time_zone", "Asia/Tokyo", "catch_up", "last", "until", "2099-01-01T00:00")).
 		has(t, 200, "at 18:00", "Asia/Tokyo", "sent late", "2099-01-01")
 	b.post(path, "do", "change", "name", "", "cron", "never", "time_zone", "Asia/Tokyo", "catch_up", "skip", "until", "").
 		has(t, 422, "cron", `value="never"`, `name="name" type="text" value=""`, `name="until" type="datetime-local" value=""`, `<option value="last">`)
 	b.get("/console/schedules").has(t, 200, "Evening", "at 18:00, Asia/Tokyo")
-	b.follow(b.post(path+"/delete")).has(t, 200, "The schedule is deleted")
+	b.follow(b.post(path+"/delete")).has(t, 200, "Schedule deleted")
 	b.get(path).has(t, 404)
 }
 
@@ -44,7 +44,7 @@ func TestSchedules_Members(t *testing.T) {
 		b.post("/console/schedules/new", append(form, "push.more", none)...).has(t, 422, `id="fault-push.message"`, ">"+none+"<")
 	}
 	made := b.post("/console/schedules/new", append(form, "push.more", `{"data":{"id":12345678901234567890,"share":0.10}}`)...)
-	b.follow(made).has(t, 200, "The schedule is made", `"id":12345678901234567890`, `"share":0.10`)
+	b.follow(made).has(t, 200, "Schedule created", `"id":12345678901234567890`, `"share":0.10`)
 }
 
 // TestClockNote: clocks that are set around a time of a schedule are spoken of.
@@ -60,15 +60,15 @@ func TestClockNote(t *testing.T) {
 	}
 	for _, c := range []struct{ cron, before, at, want string }{
 		{"0 9 * * *", "2026-03-27T08:00:00Z", "2026-03-28T08:00:00Z", ""},
-		{"0 9 * * *", "2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "set forward since"},
-		{"30 2 * * *", "2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "at this moment: a time that they leave out"},
-		{"0 3 * * *", "2026-03-28T02:00:00Z", "2026-03-29T01:00:00Z", "set forward at this moment."}, // three o'clock is not left out
-		{"@every 1h", "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z", "set forward at this moment."},
-		{"30 2 * * *", "2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "twice. It happens once, at the first."},
-		{"30 * * * *", "2026-10-24T23:30:00Z", "2026-10-25T00:30:00Z", "twice. It happens both times."},
-		{"30 * * * *", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "set back since"},
+		{"0 9 * * *", "2026-03-28T08:00:00Z", "2026-03-29T07:00:00Z", "went forward since"},
+		{"30 2 * * *", "2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "at this time. A run in the skipped hour"},
+		{"0 3 * * *", "2026-03-28T02:00:00Z", "2026-03-29T01:00:00Z", "go forward at this time."}, // three o'clock is not left out
+		{"@every 1h", "2026-03-29T00:00:00Z", "2026-03-29T01:00:00Z", "go forward at this time."},
+		{"30 2 * * *", "2026-10-24T00:30:00Z", "2026-10-25T00:30:00Z", "twice. It runs once, at the first."},
+		{"30 * * * *", "2026-10-24T23:30:00Z", "2026-10-25T00:30:00Z", "twice. It runs both times."},
+		{"30 * * * *", "2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "went back since"},
 		{"@every 1h", "2026-10-24T23:30:00Z", "2026-10-25T00:30:00Z", ""},
-		{"0 9 * * *", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "set back since"},
+		{"0 9 * * *", "2026-10-24T07:00:00Z", "2026-10-25T08:00:00Z", "went back since"},
 		{"30 0 * * *", "2026-10-23T22:30:00Z", "2026-10-24T22:30:00Z", ""},
 	} {
 		if note := clockNote(c.cron, at(c.before), at(c.at)); c.want == "" && note != "" || !strings.Contains(note, c.want) {
@@ -86,7 +86,7 @@ func TestSchedules_ChangedInBetween(t *testing.T) {
 	seen := hidden(t, b.get(path), "updated_at")
 	form := []string{"do", "change", "name", "Mine", "cron", "0 9 * * MON", "time_zone", "UTC", "catch_up", "skip"}
 	b.follow(b.post(path, "do", "change", "name", "Theirs", "cron", "0 10 * * TUE", "time_zone", "UTC", "catch_up", "skip", "updated_at", seen)).has(t, 200, "Theirs", "at 10:00, on Tuesday")
-	b.post(path, append(form, "updated_at", seen)...).has(t, 412, "Changed in between", "Somebody else has changed this", `value="Mine"`, "at 10:00, on Tuesday")
+	b.post(path, append(form, "updated_at", seen)...).has(t, 412, "Changed in the meantime", "Another user changed this", `value="Mine"`, "at 10:00, on Tuesday")
 	b.get(path).has(t, 200, "Schedule Theirs", "at 10:00, on Tuesday")
 	b.follow(b.post(path, append(form, "updated_at", hidden(t, b.get(path), "updated_at"))...)).has(t, 200, "Schedule Mine")
 }

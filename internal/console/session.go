@@ -54,10 +54,10 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 
 // unreadable answers a request whose session cannot be read: Postgres, which has the sessions, does not answer.
 func (s *SignIn) unreadable(c *console, w http.ResponseWriter, r *http.Request, err error) {
-	s.cfg.Log.ErrorContext(r.Context(), "a session cannot be read", "error", err)
+	s.cfg.Log.ErrorContext(r.Context(), "cannot read session", "error", err)
 	w.Header().Set("Retry-After", "1")
-	c.newPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not answer", Status: http.StatusServiceUnavailable,
-		Detail: "Nothing that was accepted is lost, and sending goes on when it answers again. Try again in a moment."})
+	c.newPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not respond", Status: http.StatusServiceUnavailable,
+		Detail: "Accepted messages are safe and will be sent when it responds again. Try again in a moment."})
 }
 
 // secure reports whether browsers come over https.
@@ -168,7 +168,7 @@ func (o sessionsOf) CommitCtx(ctx context.Context, token string, data []byte, ex
 		return nil
 	}
 	if err := o.s.store.SaveSession(ctx, of.user.Tenant, user.HashSession(token), data, expires); err != nil && ctx.Err() == nil {
-		o.s.cfg.Log.WarnContext(ctx, "a session was not extended", "session", of.session.ID, "error", err)
+		o.s.cfg.Log.WarnContext(ctx, "cannot extend session; it will end sooner", "session", of.session.ID, "error", err)
 	}
 	return nil
 }

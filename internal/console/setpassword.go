@@ -15,8 +15,8 @@ import (
 type passwordView struct{ Email string }
 
 // deadLink is what is said of a link that opens nothing.
-var deadLink = &client.Problem{Title: "This link does not work any more", Status: http.StatusNotFound,
-	Detail: "It was used, is older than a day, or another one was made since. Ask an admin of your team for another one"}
+var deadLink = &client.Problem{Title: "This link no longer works", Status: http.StatusNotFound,
+	Detail: "It was used, is older than a day, or was replaced by a newer one. Ask an admin of your team for a new link"}
 
 // linkOf reads the token of the path, and whose it is. It does not use the link up.
 func (s *SignIn) linkOf(p *page) (link [32]byte, u user.User, err error) {
@@ -51,7 +51,7 @@ func (s *SignIn) setPassword(p *page) error {
 		bad.add("password", errors.New(wrong))
 	}
 	if password != p.r.PostForm.Get("again") {
-		bad.add("again", errors.New("is not the same password"))
+		bad.add("again", errors.New("the passwords do not match"))
 	}
 	if err := bad.problem(); err != nil {
 		return p.again(err, "setpassword", "Choose a password", passwordView{u.Email})
@@ -71,6 +71,6 @@ func (s *SignIn) setPassword(p *page) error {
 	} else if err != nil {
 		return err
 	}
-	s.cfg.Log.InfoContext(p.ctx(), "a password was set", "tenant", u.Tenant, "user", u.ID)
+	s.cfg.Log.InfoContext(p.ctx(), "password set", "tenant", u.Tenant, "user", u.ID)
 	return p.done("Your password is set. Sign in with it.", signInPath+"?team="+url.QueryEscape(u.TenantName))
 }

@@ -110,7 +110,7 @@ func (s *SignIn) open(c *console, h handler) http.HandlerFunc {
 		defer p.recover()
 		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 		if err := r.ParseForm(); err != nil {
-			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form cannot be read."})
+			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form is not readable."})
 			return
 		}
 		if err := h(p); err != nil {
@@ -123,9 +123,9 @@ func (s *SignIn) open(c *console, h handler) http.HandlerFunc {
 func (s *SignIn) plain(p *page, err error) error {
 	var full *bulkhead.FullError
 	if errors.As(err, &full) || errors.Is(err, push.ErrUnavailable) {
-		s.cfg.Log.WarnContext(p.ctx(), "nobody can sign in right now", "error", err)
+		s.cfg.Log.WarnContext(p.ctx(), "sign-in unavailable", "error", err)
 		p.w.Header().Set("Retry-After", "1")
-		return &client.Problem{Title: "Not now", Status: http.StatusServiceUnavailable, Detail: "Too much is going on, or the database does not answer. Try again in a moment."}
+		return &client.Problem{Title: "Temporarily unavailable", Status: http.StatusServiceUnavailable, Detail: "The server is busy or the database does not respond. Try again in a moment."}
 	}
 	return err
 }
@@ -149,8 +149,8 @@ func (s *SignIn) signInForm(p *page) error {
 }
 
 // wrongCredentials does not tell which part is wrong.
-var wrongCredentials = &client.Problem{Title: "You are not signed in", Status: http.StatusUnauthorized,
-	Detail: "The e-mail address or the password is wrong, or there is no such user in the team"}
+var wrongCredentials = &client.Problem{Title: "Sign-in failed", Status: http.StatusUnauthorized,
+	Detail: "The e-mail address or the password is wrong, or the team has no such user"}
 
 // signIn charges the failures: a try is charged before, so that many at a time are no way around, and given back unless the password
 // was wrong.
@@ -205,7 +205,7 @@ func (s *SignIn) enter(p *page, salt user.Salt, email, wrong string) error {
 			return err
 		}
 	}
-	s.cfg.Log.InfoContext(p.ctx(), "a sign-in was refused", "users", ids)
+	s.cfg.Log.InfoContext(p.ctx(), "sign-in refused", "users", ids)
 	return wrongCredentials
 }
 

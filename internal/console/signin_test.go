@@ -99,14 +99,14 @@ func TestSignIn_Life(t *testing.T) {
 		}
 	}
 	r := b.post(user.LinkPath+token, "password", "Short-One", "again", "short-two")
-	r.has(t, 422, "must have at least 12 characters", "is not the same password")
+	r.has(t, 422, "must have at least 12 characters", "the passwords do not match")
 	if strings.Contains(r.Body, "Short-One") {
 		t.Error("the page repeats the password")
 	}
 	b.post(user.LinkPath+token, "password", "ada@example.com", "again", "ada@example.com").has(t, 422, "must not be your name")
 	b.follow(b.post(user.LinkPath+token, "password", goodPassword, "again", goodPassword)).has(t, 200, "Your password is set", `value="acme"`)
 	for _, r := range []reply{b.get(user.LinkPath + token), b.post(user.LinkPath+token, "password", goodPassword+"2", "again", goodPassword+"2"), b.get(user.LinkPath + "x")} {
-		r.has(t, 404, "This link does not work any more")
+		r.has(t, 404, "This link no longer works")
 	}
 
 	r = b.post(signInPath, "email", "ada@example.com", "password", "Wrong-Horse-1", "to", "/console/pushes?status=sent")
@@ -289,7 +289,7 @@ func TestSignIn_ChangesAtOnce(t *testing.T) {
 	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, ada.ID, user.Change{Role: &viewer}); err != nil {
 		t.Fatal(err)
 	}
-	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer, may not do this")
+	b.post("/console/pushes/"+one.ID+"/cancel").has(t, 403, "Your role, viewer, cannot do this")
 	if _, err := b.store.ChangeUser(t.Context(), nil, b.tenant, ada.ID, user.Change{Disabled: new(true)}); err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +351,7 @@ func TestSignIn_PostgresDown(t *testing.T) {
 	}
 	b.store.Close()
 	page := b.get(homePath)
-	page.has(t, 503, "<h1>The database does not answer</h1>", "Nothing that was accepted is lost", `href="/console/now"`)
+	page.has(t, 503, "<h1>The database does not respond</h1>", "Accepted messages are safe", `href="/console/now"`)
 	if page.Header.Get("Retry-After") == "" || page.Header.Get("Content-Security-Policy") == "" || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("%v", page.Header)
 	}

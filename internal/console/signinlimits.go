@@ -63,7 +63,7 @@ func (s *SignIn) charge(p *page, rules []ratelimit.Rule) (charged []ratelimit.Ru
 	}
 	d, err := s.cfg.Limiter.Take(p.ctx(), signInOwner, 1, rules...)
 	if err != nil {
-		s.cfg.Log.WarnContext(p.ctx(), "a sign-in is not limited", "error", err)
+		s.cfg.Log.WarnContext(p.ctx(), "cannot limit sign-ins; allowing this one", "error", err)
 		return nil, nil
 	}
 	if d.Allowed {
@@ -75,7 +75,7 @@ func (s *SignIn) charge(p *page, rules []ratelimit.Rule) (charged []ratelimit.Ru
 	}
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
 	p.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return nil, &client.Problem{Title: "Too many tries", Status: http.StatusTooManyRequests, Detail: "Try again in " + span(time.Duration(seconds)*time.Second)}
+	return nil, &client.Problem{Title: "Too many attempts", Status: http.StatusTooManyRequests, Detail: "Try again in " + span(time.Duration(seconds)*time.Second)}
 }
 
 // giveBack gives a try back that has not failed.
@@ -84,6 +84,6 @@ func (s *SignIn) giveBack(p *page, charged []ratelimit.Rule) {
 		return
 	}
 	if _, err := s.cfg.Limiter.Refund(context.WithoutCancel(p.ctx()), signInOwner, 1, charged...); err != nil {
-		s.cfg.Log.WarnContext(p.ctx(), "a sign-in is counted as a failure", "error", err)
+		s.cfg.Log.WarnContext(p.ctx(), "cannot refund sign-in attempt; it counts as a failure", "error", err)
 	}
 }

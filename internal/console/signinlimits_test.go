@@ -24,7 +24,7 @@ func TestSignIn_Limits(t *testing.T) {
 	}
 	b.address = "192.0.2.99"
 	r := b.enter("Ada@X", goodPassword)
-	r.has(t, 429, "Too many tries")
+	r.has(t, 429, "Too many attempts")
 	if seconds, err := strconv.Atoi(r.Header.Get("Retry-After")); err != nil || seconds < 1 || seconds > 62 {
 		t.Errorf("%v", r.Header)
 	}

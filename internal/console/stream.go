@@ -29,7 +29,7 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 	place, free := p.c.streams.take(p.Visitor.Caller.Tenant)
 	if !free {
 		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
-			Detail: "This page shows how things stand now, but does not follow them: too many pages do that already. Close some, or load it again later"}
+			Detail: "This page does not update by itself: too many open pages do so already. Close some, or reload it later"}
 	}
 	defer place.release()
 	out := http.NewResponseController(p.w)
@@ -48,7 +48,7 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 			return nil
 		}
 		if err != nil {
-			p.c.cfg.Log.ErrorContext(p.ctx(), "a part of a page cannot be drawn", "screen", screen, "part", part, "error", err)
+			p.c.cfg.Log.ErrorContext(p.ctx(), "cannot draw part of a page", "screen", screen, "part", part, "error", err)
 			return nil
 		}
 		if !p.sent {

@@ -152,11 +152,11 @@ func (p *page) readTime(value string, in *time.Location) (time.Time, error) {
 			continue
 		}
 		if t.Format(layout) != value && t.Format("2006-01-02T15:04:05") != value {
-			return t, fmt.Errorf("%s does not exist in %s: the clocks are set forward then", value, in)
+			return t, fmt.Errorf("%s does not exist in %s: clocks go forward over it", value, in)
 		}
 		return t, nil
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write it as 2006-01-02T15:04", value)
+	return time.Time{}, fmt.Errorf("%q is not a time. Write it as 2006-01-02T15:04", value)
 }
 
 // Local is a moment as the value of a datetime-local field of this page.

@@ -24,6 +24,6 @@ func TestForms_SentTwice(t *testing.T) {
 	}
 	later := []string{"zone", "UTC", "recipient", "anna", "channel", "push", "message.title", "Hello", "send_at", local(at.Add(time.Hour)), "do", "submit", "once"}
 	changed := b.post("/console/pushes/new", append(later, hidden(t, form, "once"))...)
-	changed.has(t, 422, "This form was sent before, with something else in it", `value="Hello"`)
-	b.follow(b.post("/console/pushes/new", append(later, hidden(t, changed, "once"))...)).has(t, 200, "Booked for")
+	changed.has(t, 422, "This form was already sent with other values", `value="Hello"`)
+	b.follow(b.post("/console/pushes/new", append(later, hidden(t, changed, "once"))...)).has(t, 200, "Scheduled for")
 }

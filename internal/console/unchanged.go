@@ -19,7 +19,7 @@ func (p *page) shownAt() time.Time {
 // inBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
 func inBetween(err error) error {
 	if isStale(err) {
-		return stale("Somebody else has changed this since the page was opened. Nothing was saved, and what you typed still stands here. Open the page again to see what there is now.")
+		return stale("Another user changed this after you opened the page. Nothing was saved, and your input is still here. Reload the page to see the latest version.")
 	}
 	return err
 }
@@ -30,5 +30,5 @@ func isStale(err error) bool {
 }
 
 func stale(detail string) error {
-	return &client.Problem{Type: "urn:sendquota:problem:stale-version", Title: "Changed in between", Status: http.StatusPreconditionFailed, Detail: detail}
+	return &client.Problem{Type: "urn:sendquota:problem:stale-version", Title: "Changed in the meantime", Status: http.StatusPreconditionFailed, Detail: detail}
 }

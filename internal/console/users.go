@@ -59,10 +59,10 @@ type role struct {
 
 // roleWords are what users with a role may do.
 var roleWords = map[user.Role]string{
-	user.Viewer: "sees everything but addresses",
-	user.Editor: "also drafts campaigns, describes recipients and changes the policy; sends nothing, but a person’s new address also holds for what is booked",
-	user.Sender: "also sends, moves and cancels",
-	user.Admin:  "may do everything, with keys and users too",
+	user.Viewer: "can view everything; addresses are hidden",
+	user.Editor: "can also draft campaigns and edit recipients and the policy; cannot send, but a new address also applies to scheduled messages",
+	user.Sender: "can also send, move and cancel",
+	user.Admin:  "can do everything, including API keys and users",
 }
 
 // Roles are those that this user may give: no scope is given that the giver has not.
@@ -143,16 +143,16 @@ func (p *page) actOnUser() error {
 	)
 	switch p.form("do") {
 	case "change":
-		notice = "The user is changed: it holds from the next page that the user opens."
+		notice = "User saved. The change applies from the next page that the user opens."
 		_, err = p.api.Users.Change(p.ctx(), id, p.userChange())
 	case "disable":
-		notice = "The user is signed out everywhere, and cannot sign in."
+		notice = "User disabled and signed out everywhere."
 		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &yes})
 	case "enable":
-		notice = "The user can sign in again."
+		notice = "User enabled."
 		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &no})
 	case "delete":
-		notice, back = "The user is deleted, and signed out everywhere.", p.Link("/settings/users")
+		notice, back = "User deleted and signed out everywhere.", p.Link("/settings/users")
 		err = p.api.Users.Delete(p.ctx(), id)
 	case "end":
 		notice, err = p.endSession(id, p.form("session"))

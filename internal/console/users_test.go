@@ -42,7 +42,7 @@ func TestUsers_Story(t *testing.T) {
 	b.who.Caller, b.who.Session = ada.Caller(), session.ID
 	b.post("/console/settings/users", "email", "no address", "name", "Bea", "role", "king").has(t, 422, "email", "role", `value="Bea"`)
 	made := b.post("/console/settings/users", "email", "bea@example.com", "name", "Bea", "role", "editor")
-	made.has(t, 200, "It is shown this once", "bea@example.com", "has no password yet")
+	made.has(t, 200, "It is shown only once", "bea@example.com", "has no password yet")
 	if strings.Contains(made.Body, `value="bea@example.com"`) {
 		t.Error("the form has still what was just done")
 	}
@@ -54,16 +54,16 @@ func TestUsers_Story(t *testing.T) {
 	b.post("/console/settings/users", "email", "bea@example.com", "role", "viewer").has(t, 409, "another user of the team has this e-mail address", `id="fault-email"`, `value="bea@example.com"`)
 
 	path := regexp.MustCompile(`(/console/settings/users/[0-9a-f-]+)">bea@`).FindStringSubmatch(b.get("/console/settings/users").Body)[1]
-	b.get(path).has(t, 200, "<h1>Bea</h1>", `value="editor" checked`, "works until", "signed in nowhere")
-	b.follow(b.post(path, "do", "change", "name", "Bea B", "role", "sender")).has(t, 200, "The user is changed", "<h1>Bea B</h1>", `value="sender" checked`)
+	b.get(path).has(t, 200, "<h1>Bea</h1>", `value="editor" checked`, "works until", "No active sessions")
+	b.follow(b.post(path, "do", "change", "name", "Bea B", "role", "sender")).has(t, 200, "User saved", "<h1>Bea B</h1>", `value="sender" checked`)
 	b.post(path, "do", "change", "name", "Bea B", "was_name", "Bea B", "role", "editor", "was_role", "editor") // a page of before: nothing is changed on it
 	b.get(path).has(t, 200, `value="sender" checked`)
 	b.post(path, "do", "change", "name", "Bea C", "role", "king").has(t, 422, "role", `value="Bea C"`)
-	b.follow(b.post(path, "do", "disable")).has(t, 200, "cannot sign in.", `status-disabled`, "Enable the user again")
+	b.follow(b.post(path, "do", "disable")).has(t, 200, "User disabled", `status-disabled`, "Enable user")
 	b.post(path, "do", "link").has(t, 409, "enable the user first")
-	b.follow(b.post(path, "do", "enable")).has(t, 200, "The user can sign in again")
+	b.follow(b.post(path, "do", "enable")).has(t, 200, "User enabled")
 	again := b.post(path, "do", "link")
-	again.has(t, 200, "It is shown this once", "ends the link before it")
+	again.has(t, 200, "It is shown only once", "replaces any earlier link")
 	links = append(links, regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(again.Body)[1])
 	for _, link := range links {
 		if log := b.get("/console/proof/log"); strings.Contains(b.log.String()+b.get(path).Body+log.Body, link[len(link)-20:]) {
@@ -71,9 +71,9 @@ func TestUsers_Story(t *testing.T) {
 		}
 	}
 	b.post("/console/settings/users/"+ada.ID.String(), "do", "change", "role", "viewer").has(t, 409, "last admin")
-	b.follow(b.post(path, "do", "delete")).has(t, 200, "The user is deleted")
+	b.follow(b.post(path, "do", "delete")).has(t, 200, "User deleted")
 	b.get(path).has(t, 404)
-	b.get("/console/proof/log").has(t, 200, "user ada@example.com", "deleted a user", "made a link to set a password")
+	b.get("/console/proof/log").has(t, 200, "user ada@example.com", "deleted a user", "created a link to set a password")
 }
 
 // TestUsers_Roles: who may not change users sees them, and of sessions only their own.
@@ -87,19 +87,19 @@ func TestUsers_Roles(t *testing.T) {
 	list.has(t, 200, "ada@example.com", "(you)")
 	other := b.get("/console/settings/users/" + ada.ID.String())
 	other.has(t, 200, "ada@example.com")
-	if strings.Contains(list.Body, "Make a user") || strings.Contains(other.Body, "Change the user") || strings.Contains(other.Body, "Firefox 1") {
+	if strings.Contains(list.Body, "Invite teammate") || strings.Contains(other.Body, "Edit user") || strings.Contains(other.Body, "Firefox 1") {
 		t.Errorf("a viewer is offered what only admins may do:\n%s\n%s", list.text(), other.text())
 	}
 	b.get("/console/settings/users/"+eve.ID.String()).has(t, 200, "Firefox 2", "(this one)")
-	b.post("/console/settings/users", "email", "x@example.com", "role", "admin").has(t, 403, "may not do this")
-	b.post("/console/settings/users/"+eve.ID.String(), "do", "change", "role", "admin").has(t, 403, "may not do this")
+	b.post("/console/settings/users", "email", "x@example.com", "role", "admin").has(t, 403, "cannot do this")
+	b.post("/console/settings/users/"+eve.ID.String(), "do", "change", "role", "admin").has(t, 403, "cannot do this")
 	b.who.Caller.Scopes = append(user.Editor.Scopes(), push.ScopeUsersWrite)
 	if made := b.get("/console/settings/users"); strings.Contains(made.Body, `value="sender"`) || strings.Contains(made.Body, `value="admin"`) {
 		t.Error("roles are offered with scopes that the giver lacks")
 	}
 	b.who.Caller.Scopes = []string{push.ScopeRead}
-	b.get("/console/settings/users").has(t, 403, "may not do this")
-	b.get("/console/settings/sessions").has(t, 403, "may not do this")
+	b.get("/console/settings/users").has(t, 403, "cannot do this")
+	b.get("/console/settings/sessions").has(t, 403, "cannot do this")
 }
 
 // TestSessions: a user sees where it is signed in, and signs out in one browser, and in all. An admin does so for others.
@@ -125,7 +125,7 @@ func TestSessions(t *testing.T) {
 	path := "/console/settings/users/" + eve.ID.String()
 	b.get(path).has(t, 200, "Firefox 2", "Firefox 4")
 	b.follow(b.post(path, "do", "end", "session", last.ID.String())).has(t, 200, "That browser is signed out", "Firefox 2")
-	b.follow(b.post(path, "do", "end-all")).has(t, 200, "Signed out in 1 browser.", "signed in nowhere")
+	b.follow(b.post(path, "do", "end-all")).has(t, 200, "Signed out in 1 browser.", "No active sessions")
 	b.follow(b.post("/console/settings/sessions", "do", "end-all")).has(t, 200, "Signed out in 1 browser.")
 }
 

@@ -96,17 +96,17 @@ func (p *page) actOnWebhook() error {
 		if _, err := p.api.Webhooks.Test(p.ctx(), id); err != nil {
 			return err
 		}
-		return p.done("A test event is on its way: load this page again to see what became of it.", back)
+		return p.done("Test event sent. Reload this page to see the result.", back)
 	case "enable":
 		if _, err := p.api.Webhooks.Enable(p.ctx(), id); err != nil {
 			return err
 		}
-		return p.done("The webhook gets events again.", back)
+		return p.done("Webhook enabled.", back)
 	case "delete":
 		if err := p.api.Webhooks.Delete(p.ctx(), id); err != nil {
 			return err
 		}
-		return p.done("The webhook is deleted.", p.Link("/settings/webhooks"))
+		return p.done("Webhook deleted.", p.Link("/settings/webhooks"))
 	case "replay-failed":
 		n, err := p.api.Webhooks.ReplayFailedDeliveries(p.ctx(), id, client.SinceForm{Since: p.Now().Add(-replayTime)})
 		if err != nil {
@@ -117,7 +117,7 @@ func (p *page) actOnWebhook() error {
 		if _, err := p.api.Webhooks.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
 			return err
 		}
-		return p.done("The event is sent again.", back)
+		return p.done("Event queued to be sent again.", back)
 	case "rotate":
 		hook, err := p.api.Webhooks.RotateSecret(p.ctx(), id)
 		if err != nil {
@@ -137,11 +137,11 @@ func (p *page) actOnWebhook() error {
 func replayed(n int64) string {
 	switch n {
 	case 0:
-		return "Nothing is sent again: no event was given up in the last seven days."
+		return "Nothing to resend: no event failed permanently in the last seven days."
 	case 1:
-		return "1 event that had failed is sent again."
+		return "1 failed event queued to be sent again."
 	}
-	return number(n) + " events that had failed are sent again."
+	return number(n) + " failed events queued to be sent again."
 }
 
 // replayTime is how far back events that have failed are sent again at once.

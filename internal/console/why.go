@@ -52,7 +52,7 @@ type filling struct {
 	CampID   string
 }
 
-const whyTitle = "Why was this person not sent?"
+const whyTitle = "Why didn’t they get it?"
 
 // why answers why a person was not sent something: at a time, or by a campaign.
 func (p *page) why() error {
@@ -70,7 +70,7 @@ func (p *page) why() error {
 	}
 	var wrong faults
 	if recipient == "" {
-		wrong.add("recipient", errors.New("say who was not sent something: the id that your programs use"))
+		wrong.add("recipient", errors.New("enter a customer id, an e-mail address or a phone number"))
 	}
 	a := &answerWhy{api: p.api, whyView: view, now: p.c.cfg.Now(), campaigns: map[string]client.Campaign{}}
 	if err := a.find(p.ctx(), recipient); err != nil {
@@ -96,7 +96,7 @@ func (p *page) why() error {
 	case campaign != "":
 		err = a.ofCampaign(p.ctx(), campaign)
 	case view.Unknown:
-		view.Sentence = "Nothing is known of " + recipient + ": no person has this id or this address, and no push for this id is kept or was refused. See whether it is written as your programs write it."
+		view.Sentence = "Nobody found for " + recipient + ": no recipient has this id or address, and no message to this id is stored. Check the spelling."
 	default:
 		err = a.atTime(p.ctx(), at)
 	}
@@ -121,11 +121,11 @@ func (p *page) bookThen() error {
 		return err
 	}
 	if len(preview.Messages) != 1 || preview.Messages[0].Error != "" {
-		return &client.Problem{Title: "The message cannot be made", Status: http.StatusConflict, Detail: "The campaign has no valid line for " + recipient + " any more. Submit a push on the page of the recipient instead"}
+		return &client.Problem{Title: "The message cannot be personalised", Status: http.StatusConflict, Detail: "The campaign has no valid line for " + recipient + " any more. Send a message from the recipient’s page instead"}
 	}
 	at, err := time.Parse(time.RFC3339Nano, p.form("send_at"))
 	if err != nil {
-		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " cannot be read"}
+		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " is not readable"}
 	}
 	made, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
 		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
@@ -134,5 +134,5 @@ func (p *page) bookThen() error {
 	if err != nil {
 		return p.again(err, "why", whyTitle, &whyView{})
 	}
-	return p.done("Booked for "+recipient+", for "+p.plainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
+	return p.done("Scheduled for "+recipient+", for "+p.plainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
 }

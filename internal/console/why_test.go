@@ -25,8 +25,8 @@ func TestWhy_Campaign(t *testing.T) {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "campaign": {campaign}, "tz": {"utc"}}.Encode())
 	}
 	ask("nobody", sale.ID).has(t, 200, "nobody is not in the audience of “Sale”")
-	ask("bert", sale.ID).has(t, 200, "bert has not been sent a push of “Sale” yet: it is scheduled")
-	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they had opted out. They have opted out of everything: such a message cannot be booked for them.").lacks(t, "Book it then", "/console/why/book")
+	ask("bert", sale.ID).has(t, 200, "bert has not been sent a message of “Sale” yet: its send time")
+	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they had opted out. They have opted out of everything: they cannot get such a message.").lacks(t, "Send at next free time", "/console/why/book")
 	page := ask("anna", sale.ID)
 	page.has(t, 200, "anna got nothing of “Sale” because the rule per-minute was full.", "1 in any 1 min", "Spring news", "/console/campaigns/"+first.ID, "Book “Sale” for anna then", "As API call")
 	next := regexp.MustCompile(`name="send_at" value="([^"]+)"`).FindStringSubmatch(page.Body)
@@ -35,7 +35,7 @@ func TestWhy_Campaign(t *testing.T) {
 	}
 	fields := []string{"recipient", "anna", "campaign", sale.ID, "send_at", next[1], "once", "one"}
 	booked := b.post("/console/why/book", fields...)
-	b.follow(booked).has(t, 200, "Booked for anna, for "+at.Add(time.Minute).UTC().Format("2006-01-02 15:04:05")+" UTC, in 1 h", "Push for anna", "+4512345678")
+	b.follow(booked).has(t, 200, "Scheduled for anna, for "+at.Add(time.Minute).UTC().Format("2006-01-02 15:04:05")+" UTC, in 1 h", "Message for anna", "+4512345678")
 	if again := b.post("/console/why/book", fields...); again.Header.Get("Location") != booked.Header.Get("Location") {
 		t.Errorf("the form booked twice: %s, %s", booked.Header, again.Header)
 	}
@@ -55,13 +55,13 @@ func TestWhy_Time(t *testing.T) {
 	ask := func(who string, at time.Time) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
-	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Submit a push then")
-	ask("anna", one.SendAt).has(t, 200, "it is scheduled, and its time has not come")
-	ask("nobody", one.SendAt).has(t, 200, "Nothing is known of nobody: no person has this id or this address").lacks(t, "time axis", "Book it then")
+	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Send a message then")
+	ask("anna", one.SendAt).has(t, 200, "its send time is in the future")
+	ask("nobody", one.SendAt).has(t, 200, "Nobody found for nobody: no recipient has this id or address").lacks(t, "time axis", "Send at next free time")
 	b.submit("later", 5*time.Hour)
-	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now, and", "Give the time at which")
-	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour", "There is a place for a push without a category then")
-	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing was booked for anna within an hour")
+	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now, and", "Enter the planned time")
+	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing has been scheduled yet for anna within an hour", "A message without a category is allowed then")
+	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing has been scheduled yet for anna within an hour")
 	in, err := time.LoadLocation("Asia/Tokyo")
 	if err == nil {
 		_, err = b.api.Recipients.Put(t.Context(), "anna", client.NewRecipient{TimeZone: "Asia/Tokyo"})
@@ -69,12 +69,12 @@ func TestWhy_Time(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.get("/console/why?recipient=anna&tz=recipient&at="+one.SendAt.In(in).Format("2006-01-02T15:04:05")).has(t, 200, "it is scheduled, and its time has not come", "in Asia/Tokyo", one.SendAt.In(in).Format("2006-01-02 15:04:05"))
+	b.get("/console/why?recipient=anna&tz=recipient&at="+one.SendAt.In(in).Format("2006-01-02T15:04:05")).has(t, 200, "its send time is in the future", "in Asia/Tokyo", one.SendAt.In(in).Format("2006-01-02 15:04:05"))
 	ask("bert", one.SendAt).has(t, 200, "Recipient’s: UTC") // that of the policy
-	ask("", one.SendAt).has(t, 422, "say who was not sent something")
-	b.get("/console/why?recipient=&at=yesterday").has(t, 422, "say who was not sent something", `"yesterday" is no time`)
+	ask("", one.SendAt).has(t, 422, "enter a customer id")
+	b.get("/console/why?recipient=&at=yesterday").has(t, 422, "enter a customer id", `"yesterday" is not a time`)
 	b.get("/console/why?recipient=anna&campaign=nonsense").has(t, 422)
-	if page := b.get("/console/why"); page.Status != 200 || strings.Contains(page.Body, "The answer") {
+	if page := b.get("/console/why"); page.Status != 200 || strings.Contains(page.Body, "Answer") {
 		t.Errorf("%d: an answer without a question", page.Status)
 	}
 }
@@ -117,7 +117,7 @@ func TestWhy_OptedOut(t *testing.T) {
 	ask := func(at time.Time) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {"anna"}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
-	ask(one.SendAt).has(t, 200, "Submit a push then")
+	ask(one.SendAt).has(t, 200, "Send a message then")
 	put := func(o client.NewOptOuts) {
 		t.Helper()
 		if _, err := b.api.Recipients.Put(t.Context(), "anna", client.NewRecipient{OptOuts: &o}); err != nil {
@@ -125,11 +125,11 @@ func TestWhy_OptedOut(t *testing.T) {
 		}
 	}
 	put(client.NewOptOuts{Categories: []string{"news"}})
-	ask(one.SendAt).has(t, 200, "They have opted out of the category news: such a message cannot be booked").lacks(t, "Book it then", "Submit a push then")
+	ask(one.SendAt).has(t, 200, "They have opted out of the category news: such a message cannot be booked").lacks(t, "Send at next free time", "Send a message then")
 	put(client.NewOptOuts{All: true})
-	ask(one.SendAt.Add(5*time.Hour)).has(t, 200, "They have opted out of everything").lacks(t, "Book it then", "There is no place", "There is a place")
+	ask(one.SendAt.Add(5*time.Hour)).has(t, 200, "They have opted out of everything").lacks(t, "Send at next free time", "No message is allowed", "without a category is allowed")
 	b.get("/console/pushes/"+one.ID).has(t, 200, "opted-out")
-	b.get("/console/why?tz=utc&recipient=anna&at="+one.SendAt.UTC().Format("2006-01-02T15:04:05")).lacks(t, "Book it then")
+	b.get("/console/why?tz=utc&recipient=anna&at="+one.SendAt.UTC().Format("2006-01-02T15:04:05")).lacks(t, "Send at next free time")
 }
 
 // TestWhy_Address: a person is found by an address as well, in any case; of several people one is chosen.
@@ -146,8 +146,8 @@ func TestWhy_Address(t *testing.T) {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {one.SendAt.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
 	for _, typed := range []string{"+4512345678", "token-c-1"} {
-		ask(typed).has(t, 200, "C-1 has not been sent a push yet", "C-1 has the address "+typed, "/console/recipients/C-1?")
+		ask(typed).has(t, 200, "C-1 has not been sent a message yet", "C-1 has the address "+typed, "/console/recipients/C-1?")
 	}
-	ask("+4587654321").has(t, 200, "Several people have the address", ">C-2</a>", ">C-3</a>", "recipient=C-2").lacks(t, "time axis", "Book it then")
-	ask("+4500000000").has(t, 200, "no person has this id or this address").lacks(t, "time axis")
+	ask("+4587654321").has(t, 200, "Several people have the address", ">C-2</a>", ">C-3</a>", "recipient=C-2").lacks(t, "time axis", "Send at next free time")
+	ask("+4500000000").has(t, 200, "no recipient has this id or address").lacks(t, "time axis")
 }

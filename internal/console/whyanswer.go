@@ -31,24 +31,24 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	}
 	name := quotedName(c)
 	if !has {
-		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the file that was uploaded has no line for this id, or the campaign is too old to be kept.", a.Who, name)
+		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the uploaded file has no row for this id, or the campaign is no longer stored.", a.Who, name)
 		return nil
 	}
 	a.At, a.Unknown = line.SendAt, false
 	switch string(line.Outcome) {
 	case "pending":
-		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and nothing was decided yet: the campaign is %s.", a.Who, name, line.Line, phaseWords(c.Phase))
+		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and was not processed yet: the campaign is %s.", a.Who, name, line.Line, phaseWords(c.Phase))
 	case "invalid":
-		a.Sentence = fmt.Sprintf("%s got nothing of %s because line %d is invalid: %s.", a.Who, name, line.Line, line.Reason)
+		a.Sentence = fmt.Sprintf("%s did not get %s because line %d is invalid: %s.", a.Who, name, line.Line, line.Reason)
 	case "opted_out":
-		a.Sentence = fmt.Sprintf("%s got nothing of %s because they had opted out.", a.Who, name)
+		a.Sentence = fmt.Sprintf("%s did not get %s because they had opted out.", a.Who, name)
 		a.Message = true
 		return a.fill(ctx, line.SendAt, c.Channel, c.Category, nil, nil)
 	case "refused":
 		return a.refused(ctx, line, name)
 	default:
 		if line.Push == "" {
-			a.Sentence = fmt.Sprintf("%s got nothing of %s because the campaign was canceled before it came to them.", a.Who, name)
+			a.Sentence = fmt.Sprintf("%s did not get %s because the campaign was canceled first.", a.Who, name)
 			return nil
 		}
 		one, err := a.api.Pushes.Get(ctx, line.Push)
@@ -70,7 +70,7 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 	if len(found.Refusals) > 0 {
 		conflicts = conflictsOf(found.Refusals[0])
 	}
-	a.Sentence = fmt.Sprintf("%s got nothing of %s because %s.", a.Who, name, because(line.Reason, line.Rules))
+	a.Sentence = fmt.Sprintf("%s did not get %s because %s.", a.Who, name, because(line.Reason, line.Rules))
 	if line.Reason == tenantCap {
 		a.At = line.SendAt
 		return nil
@@ -118,14 +118,14 @@ func wanted(r client.Refusal) time.Time {
 
 // try explains a refusal.
 func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
-	what := "a push"
+	what := "a message"
 	if r.Campaign != "" {
 		c, err := a.campaign(ctx, r.Campaign)
 		if err == nil {
 			a.Campaign, what, a.Message = &c, quotedName(c), true
 		}
 	}
-	a.Sentence = fmt.Sprintf("%s was to be sent %s then and was not, because %s.", a.Who, what, because(r.Reason, r.Rules))
+	a.Sentence = fmt.Sprintf("%s did not get %s then, because %s.", a.Who, what, because(r.Reason, r.Rules))
 	if r.Reason == tenantCap {
 		a.At = wanted(r)
 		return nil
@@ -139,20 +139,20 @@ func (a *answerWhy) nobodyTried(ctx context.Context, at time.Time) error {
 	if a.Untimed {
 		when = "now"
 	}
-	a.Sentence = fmt.Sprintf("Nothing was booked for %s within an hour of %s, and nothing was refused that is still known.", a.Who, when)
+	a.Sentence = fmt.Sprintf("No message to %s was scheduled or refused within an hour of %s.", a.Who, when)
 	if a.Untimed {
-		a.Sentence += " Give the time at which they should have got something, or the campaign, to ask about another one."
+		a.Sentence += " Enter the planned time or the campaign to ask about another message."
 	}
 	check, err := a.check(ctx, client.NewCheck{Recipient: a.Who, SendAt: later(at, a.now)})
 	switch {
 	case err != nil || at.Before(a.now) || check.OptedOut.All:
 		return err
 	case check.Allowed:
-		a.Sentence += " There is a place for a push without a category then."
+		a.Sentence += " A message without a category is allowed then."
 		a.Next = check.NextAvailableAt
 		return nil
 	}
-	a.Sentence += " There is no place for a push then: see which sends are in the way."
+	a.Sentence += " No message is allowed then: see the messages in the way below."
 	a.violated(ctx, check.Violations)
 	a.Next = check.NextAvailableAt
 	return nil

@@ -65,7 +65,7 @@ func (a *answerWhy) known(ctx context.Context) (bool, error) {
 func (a *answerWhy) check(ctx context.Context, c client.NewCheck) (client.Check, error) {
 	found, err := a.api.Quota.Check(ctx, c)
 	if out := optOutWords(found.OptedOut); err == nil && out != "" {
-		a.Sentence += " They have opted out of " + out + ": such a message cannot be booked for them."
+		a.Sentence += " They have opted out of " + out + ": they cannot get such a message."
 		a.Message, found.NextAvailableAt = false, time.Time{}
 	}
 	return found, err
@@ -89,7 +89,7 @@ func optOutWords(o client.OptOuts) string {
 // held says what holds a push that waits: a pause of its campaign or, if it is due, quiet hours.
 func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	if c, err := a.campaign(ctx, p.Campaign); err == nil && c.Phase == client.CampaignPhasePaused {
-		a.Sentence += " Its campaign is paused: no message of it is sent until the campaign is resumed."
+		a.Sentence += " Its campaign is paused. No message of it is sent until you resume the campaign."
 		return nil
 	}
 	if p.SendAt.After(a.now) {
@@ -98,7 +98,7 @@ func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	found, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.Who, SendAt: a.now, Channel: p.Channel, Category: p.Category})
 	for _, v := range found.Violations {
 		if v.Per == "" && !v.Until.IsZero() { // only quiet hours have an end without a period
-			a.Sentence += " Quiet hours (" + v.Rule + ") hold it until " + rfc3339(v.Until) + "."
+			a.Sentence += " Quiet hours (" + v.Rule + ") delay it until " + rfc3339(v.Until) + "."
 		}
 	}
 	return err

@@ -11,28 +11,28 @@ import (
 // ofPush says how a push stands.
 func (a *answerWhy) ofPush(ctx context.Context, p client.Push, of string) error {
 	a.Push, a.At = &p, p.SendAt
-	what := "a push" + of
+	what := "a message" + of
 	switch p.Status {
 	case client.PushStatusSent:
 		a.Sentence = fmt.Sprintf("%s was sent %s: the provider of %s accepted it.", a.Who, what, p.Channel)
 	case client.PushStatusScheduled:
-		a.Sentence = fmt.Sprintf("%s has not been sent %s yet: it is scheduled, and its time has not come.", a.Who, what)
+		a.Sentence = fmt.Sprintf("%s has not been sent %s yet: its send time is in the future.", a.Who, what)
 		if !p.SendAt.After(a.now) {
 			a.Sentence = fmt.Sprintf("%s has not been sent %s yet: it is due.", a.Who, what)
 		}
 		if p.Deferred {
-			a.Sentence += " The time that was asked for was full, or in quiet hours, so it was deferred."
+			a.Sentence += " It was deferred because the requested time was full or in quiet hours."
 		}
 		if err := a.held(ctx, p); err != nil {
 			return err
 		}
 		if p.LastError != "" {
-			a.Sentence += " An attempt failed (" + p.LastError + ") and is tried again."
+			a.Sentence += " An attempt failed (" + p.LastError + ") and will be retried."
 		}
 	case client.PushStatusSending:
-		a.Sentence = fmt.Sprintf("%s is being sent %s at this moment.", a.Who, what)
+		a.Sentence = fmt.Sprintf("%s is being sent %s right now.", a.Who, what)
 	case client.PushStatusFailed:
-		a.Sentence = fmt.Sprintf("%s was not sent %s because the provider of %s did not take it: %s.", a.Who, what, p.Channel, orUnknown(p.LastError))
+		a.Sentence = fmt.Sprintf("%s was not sent %s because the provider of %s did not accept it: %s.", a.Who, what, p.Channel, orUnknown(p.LastError))
 	case client.PushStatusExpired:
 		a.Sentence = fmt.Sprintf("%s was not sent %s because it expired before it could be sent: %s.", a.Who, what, orUnknown(p.LastError))
 	case client.PushStatusCanceled:
@@ -43,14 +43,14 @@ func (a *answerWhy) ofPush(ctx context.Context, p client.Push, of string) error 
 		}
 	}
 	if p.PossiblyDelivered && p.Status != client.PushStatusSent {
-		a.Sentence += " It may have arrived all the same: an attempt ended with an unknown outcome."
+		a.Sentence += " It may have arrived anyway: an attempt was not confirmed."
 	}
 	return nil
 }
 
 func orUnknown(text string) string {
 	if text == "" {
-		return "the reason is not known"
+		return "the reason is unknown"
 	}
 	return text
 }
@@ -82,7 +82,7 @@ func because(reason string, rules []string) string {
 	case "opted-out":
 		return "they have opted out"
 	case tenantCap:
-		return "your organisation's cap was used up (" + list + ")"
+		return "your team’s cap was used up (" + list + ")"
 	}
 	if list == "" {
 		return "it was refused: " + strings.ReplaceAll(reason, "-", " ")

@@ -43,7 +43,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
     bar.setAttribute("transform", `translate(${by} 0)`);
     bar.classList.add("moving");
     bar.dataset.to = at;
-    this.says.textContent = `To ${this.text(at)}. Release it, or press Enter, to see what would change; Escape leaves it where it is.`;
+    this.says.textContent = `To ${this.text(at)}. Release it or press Enter for a preview, or press Escape to cancel.`;
   }
 
   text(at) {
@@ -88,7 +88,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
       this.open(bar);
     } else if (e.key === "Escape") {
       this.put(bar, null);
-      this.says.textContent = "It stays where it is.";
+      this.says.textContent = "Not moved.";
     }
   }
 

@@ -61,14 +61,14 @@ for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {
 
 // A page that follows by itself says so when it does not any more; the last numbers stay. It goes on by itself where it can.
 const silence = 20_000; // in milliseconds: the server says every few seconds that it is there
-const whyNot = { 401: "you are signed out", 404: "what it shows is gone", 429: "too many pages are followed already, close some" };
+const whyNot = { 401: "you are signed out", 404: "what it shows is gone", 429: "too many live pages are open, close some" };
 for (const live of document.querySelectorAll("[hx-sse\\:connect]")) {
   const line = document.createElement("p");
   line.className = "stale";
   line.role = "status";
   live.before(line);
   const say = (why) => {
-    const text = why ? `Not live any more: ${why}. Load the page again.` : "";
+    const text = why ? `No longer live: ${why}. Reload the page.` : "";
     if (line.textContent !== text) line.textContent = text;
   };
   let heard = Date.now();
@@ -78,12 +78,12 @@ for (const live of document.querySelectorAll("[hx-sse\\:connect]")) {
   };
   const failed = ({ detail }) => {
     const status = detail.status ?? detail.ctx?.response?.status;
-    say(status ? (whyNot[status] ?? `the server has answered with the error ${status}`) : "the connection is lost");
+    say(status ? (whyNot[status] ?? `the server returned error ${status}`) : "the connection is lost");
   };
   for (const name of ["htmx:sse:after:connection", "htmx:sse:after:message"]) live.addEventListener(name, goesOn);
   for (const name of ["htmx:sse:error", "htmx:response:error", "htmx:error"]) live.addEventListener(name, failed);
   document.addEventListener("visibilitychange", () => (heard = Date.now())); // what nobody sees does not follow
   setInterval(() => {
-    if (!document.hidden && Date.now() - heard > silence && !line.textContent) say("nothing has come from the server for a while");
+    if (!document.hidden && Date.now() - heard > silence && !line.textContent) say("no update from the server for a while");
   }, 1000);
 }

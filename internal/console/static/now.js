@@ -5,8 +5,8 @@ const looks = {
   delivered: { label: "Delivered", color: "--good" },
   refused: { label: "Refused", color: "--bad", dash: [6, 3] },
   unknown: { label: "Unknown", color: "--odd", dash: [2, 3] },
-  p50: { label: "Half within", color: "--link", points: { show: true, size: 6 } }, // a minute alone has no line
-  p99: { label: "99 % within", color: "--odd", dash: [6, 3], points: { show: true, size: 6 } },
+  p50: { label: "Typical delay", color: "--link", points: { show: true, size: 6 } }, // a minute alone has no line
+  p99: { label: "Slowest 1 %", color: "--odd", dash: [6, 3], points: { show: true, size: 6 } },
 };
 const height = 180;
 let drawn = [];

@@ -163,7 +163,7 @@ customElements.define("time-axis", class extends HTMLElement {
   go(wanted, snap, reveal = true) {
     const t = Math.min(Math.max(wanted, this.data.from), this.data.until - 1), to = snap(t);
     if (to === null) {
-      this.say(t, t < this.data.now && this.known.inTheWay(t).length === 0 ? "This is in the past, and nothing is free here." : "Nothing is free in this direction on this axis.");
+      this.say(t, t < this.data.now && this.known.inTheWay(t).length === 0 ? "This is in the past. No free time here." : "No free time in this direction.");
       return;
     }
     this.cursor = to;
@@ -225,12 +225,12 @@ customElements.define("time-axis", class extends HTMLElement {
     const place = this.querySelector("[data-why]"), dragged = known !== this.known;
     if (text === undefined && known.isFree(wanted)) {
       place.replaceChildren(element("p", {}, element("span", { className: "status status-ok" }, "free"), dragged ? ` ${this.clock.text(wanted)}.` : "",
-        dragged || this.dataset.moving ? " The push can be moved here." : " A push of this kind finds a place here."));
+        dragged || this.dataset.moving ? " The message can be moved here." : " A message of this kind can be sent here."));
       return;
     }
     const head = element("p", {}, element("span", { className: "status status-refused" }, "not free"), ` ${this.clock.text(wanted)}. ${text ?? ""}`);
     if (text === undefined && wanted < this.data.now) head.append("This is in the past. ");
-    if (text === undefined && to !== null && to !== wanted) head.append(`${dragged ? "The push would go" : "The cursor went"} to ${this.clock.text(to)}.`);
+    if (text === undefined && to !== null && to !== wanted) head.append(`${dragged ? "The message would move" : "The cursor moved"} to ${this.clock.text(to)}.`);
     place.replaceChildren(head, element("ul", {}, ...known.inTheWay(wanted).map((rule) => this.ruleItem(rule))));
   }
 
@@ -238,7 +238,7 @@ customElements.define("time-axis", class extends HTMLElement {
     const ids = [...new Set(rule.blocked.flatMap((b) => b.by))], more = rule.blocked.reduce((sum, b) => Math.max(sum, b.more), 0);
     const item = element("li", {}, element("strong", {}, rule.name), rule.quiet ? ": quiet hours" : ids.length > 0 ? ": full because of " : ": it allows nothing");
     ids.forEach((id, i) => {
-      item.append(i > 0 ? "; " : "", element("a", { href: `/console/pushes/${encodeURIComponent(id)}` }, this.data.pushes[id] ?? "a push beyond this axis"));
+      item.append(i > 0 ? "; " : "", element("a", { href: `/console/pushes/${encodeURIComponent(id)}` }, this.data.pushes[id] ?? "a message beyond this axis"));
     });
     if (more > 0) item.append(` and ${more} more`);
     return item;
@@ -317,7 +317,7 @@ customElements.define("time-axis", class extends HTMLElement {
       line.classList.toggle("illegal", !known.isFree(wanted));
       this.say(wanted, undefined, known, known.nearest(wanted));
     };
-    const asked = this.without(id).then((axis) => { known = axis; show(); }).catch((err) => this.say(this.data.now, `What is free without this push is not known: ${err.message}.`));
+    const asked = this.without(id).then((axis) => { known = axis; show(); }).catch((err) => this.say(this.data.now, `The free times without this message are unknown: ${err.message}.`));
     return {
       to: (t) => { wanted = t; show(); },
       end: async (dropped) => {
