@@ -49,14 +49,14 @@ func (v *auditLogView) Target(t client.Target) string { return cmp.Or(t.Name, t.
 
 // Filtered reports whether the URL chooses entries.
 func (p *page) Filtered() bool {
-	return slices.ContainsFunc(append([]string{"from", "until"}, logFilters...), func(name string) bool { return p.query(name) != "" })
+	return slices.ContainsFunc(append([]string{"from", "until"}, logFilters...), func(name string) bool { return p.Query(name) != "" })
 }
 
 // LogExport is the address of an export of what the filter chooses.
 func (p *page) LogExport(format string) string {
 	query := []string{"format", format}
 	for _, name := range append([]string{"from", "until", zoneField}, logFilters...) {
-		query = append(query, name, p.query(name))
+		query = append(query, name, p.Query(name))
 	}
 	return p.Link("/proof/log/export", query...)
 }

@@ -50,7 +50,7 @@ func (p *page) readBulk() (view *bulkView, bad faults) {
 			continue
 		}
 		if name == "from" || name == "until" {
-			at, err := p.readLocal(field.Value)
+			at, err := p.ReadLocal(field.Value)
 			if bad.add(name, err); err == nil {
 				field.At, field.Value = at, rfc3339(at)
 			}
@@ -63,7 +63,7 @@ func (p *page) readBulk() (view *bulkView, bad faults) {
 // change is what the form asks for.
 func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 	var bad faults
-	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.form("action")), All: v.All}
+	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.Field("action")), All: v.All}
 	for _, field := range v.Filter {
 		switch field.Name {
 		case "recipient":
@@ -81,8 +81,8 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 		}
 	}
 	if c.Action == client.NewBulkChangeActionMove {
-		c.Shift = p.form("shift")
-		if p.form("send_at") != "" {
+		c.Shift = p.Field("shift")
+		if p.Field("send_at") != "" {
 			at, err := p.formTime("send_at")
 			bad.add("send_at", err)
 			c.SendAt = at
@@ -93,7 +93,7 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 
 // Asked names the change that the form asks for. The form of an estimate carries it: its button starts that change, or none.
 func (p *page) Asked() string {
-	return strings.Join([]string{p.form("action"), p.form("shift"), p.form("send_at")}, ";")
+	return strings.Join([]string{p.Field("action"), p.Field("shift"), p.Field("send_at")}, ";")
 }
 
 // startBulk estimates a bulk change, and starts one that was estimated. The number of pushes is no condition: it falls while they are sent.
@@ -104,9 +104,9 @@ func (p *page) startBulk() error {
 	view, bad := p.readBulk()
 	change, wrong := view.change(p)
 	bad = append(bad, wrong...)
-	if p.form("do") == "start" {
-		if view.Changed = p.form("estimated") != p.Asked(); !view.Changed && len(bad) == 0 {
-			made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.form("once"), change)
+	if p.Field("do") == "start" {
+		if view.Changed = p.Field("estimated") != p.Asked(); !view.Changed && len(bad) == 0 {
+			made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.Field("once"), change)
 			if err != nil {
 				return p.again(err, "bulk", bulkTitle, view)
 			}

@@ -47,13 +47,13 @@ const (
 // calendar shows how much is booked ahead by hours, beside what the channels can carry, and the campaigns.
 func (p *page) calendar() error {
 	v := &calendarView{
-		Scale: readCalendarScale(p.query("view")), Split: p.query("split"), Channel: p.query("channel"), Category: p.query("category"), ID: p.query("campaign"), Audience: p.query("audience"),
+		Scale: readCalendarScale(p.Query("view")), Split: p.Query("split"), Channel: p.Query("channel"), Category: p.Query("category"), ID: p.Query("campaign"), Audience: p.Query("audience"),
 		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.MayDraft(), names: map[string]string{}, p: p,
 	}
 	if v.Split != "channel" && v.Split != "campaign" {
 		v.Split = ""
 	}
-	v.At = readDay(p.query("at"), p.Now(), p.Zones.Shown())
+	v.At = readDay(p.Query("at"), p.Now(), p.Zones.Shown())
 	v.From, v.Until = v.Scale.Window(v.At, p.Zones.Shown())
 	for _, read := range []func() error{v.readCampaigns, v.readCeilings, v.readCounts, v.readCapacity} {
 		if err := read(); err != nil {

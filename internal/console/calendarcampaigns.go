@@ -36,7 +36,7 @@ func (v *calendarView) readCampaigns() error {
 func (v *calendarView) addCampaign(c client.Campaign) {
 	p := planned(c)
 	p.Fixed, p.Link = fixed(c, v.MayMove), v.p.Link("/campaigns/"+c.ID)
-	p.Move = v.p.Link("/calendar/campaigns/"+c.ID, "view", v.p.query("view"))
+	p.Move = v.p.Link("/calendar/campaigns/"+c.ID, "view", v.p.Query("view"))
 	if c.Status == client.CampaignStatusDraft && c.Audience > 0 {
 		v.Drafts = append(v.Drafts, p)
 	}

@@ -27,11 +27,11 @@ func (p *page) moveCampaign() error {
 	if err != nil {
 		return err
 	}
-	if v.Fixed != "" || p.query("to") == "" {
+	if v.Fixed != "" || p.Query("to") == "" {
 		return p.show("calendarmove", "Move "+v.title(), v)
 	}
 	var bad faults
-	v.To, err = v.readStart(p.query("to"), p.query("to_exact"))
+	v.To, err = v.readStart(p.Query("to"), p.Query("to_exact"))
 	bad.add("to", err)
 	if err := bad.problem(); err != nil {
 		return v.again(err)
@@ -49,7 +49,7 @@ func (p *page) saveMove() error {
 		return err
 	}
 	var bad faults
-	v.To, err = v.readStart(p.form("to"), p.form("to_exact"))
+	v.To, err = v.readStart(p.Field("to"), p.Field("to_exact"))
 	bad.add("to", err)
 	if err := bad.problem(); err != nil {
 		return v.again(err)
@@ -58,13 +58,13 @@ func (p *page) saveMove() error {
 	if err != nil {
 		return v.again(err)
 	}
-	moved, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), change)
+	moved, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), change)
 	if err != nil {
 		return v.again(inBetween(err))
 	}
 	shown := planned(moved)
 	at := shown.From.In(p.Zones.Shown())
-	return p.done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.query("view"), "at", at.Format("2006-01-02")))
+	return p.done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.Query("view"), "at", at.Format("2006-01-02")))
 }
 
 func (p *page) readMove() (*moveView, error) {
@@ -102,7 +102,7 @@ func (v *moveView) again(why error) error {
 // clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
 func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
-	if err != nil || !stillShows(written, v.field(at, v.p.sentZone())) {
+	if err != nil || !stillShows(written, v.field(at, v.p.SentZone())) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
 			at = at.UTC().Add(furthestAhead)
 		}
@@ -111,7 +111,7 @@ func (v *moveView) readStart(written, exact string) (time.Time, error) {
 		return at, nil
 	}
 	if !v.Zones {
-		return v.p.readLocal(written)
+		return v.p.ReadLocal(written)
 	}
 	for _, layout := range localLayouts {
 		if at, err = time.Parse(layout, written); err == nil {
@@ -147,7 +147,7 @@ func (v *moveView) Says(at time.Time) string {
 	if v.Zones {
 		return at.UTC().Format("2006-01-02 15:04:05") + ", local time of each recipient"
 	}
-	return v.p.plainTime(at)
+	return v.p.PlainTime(at)
 }
 
 // Exact is the new start without doubt.
@@ -185,13 +185,13 @@ func (v *moveView) Back() string {
 	if at.IsZero() {
 		at = v.p.Now()
 	}
-	return v.p.Link("/calendar", "view", v.p.query("view"), "at", at.In(v.p.Zones.Shown()).Format("2006-01-02"))
+	return v.p.Link("/calendar", "view", v.p.Query("view"), "at", at.In(v.p.Zones.Shown()).Format("2006-01-02"))
 }
 
 // Form is the address of this page.
 func (v *moveView) Form() string {
-	return v.p.Link("/calendar/campaigns/"+pathPart(v.ID), "view", v.p.query("view"))
+	return v.p.Link("/calendar/campaigns/"+pathPart(v.ID), "view", v.p.Query("view"))
 }
 
 // View is how much time the calendar shows.
-func (v *moveView) View() string { return v.p.query("view") }
+func (v *moveView) View() string { return v.p.Query("view") }

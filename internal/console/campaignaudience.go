@@ -218,7 +218,7 @@ func (p *page) badLines() error {
 		}
 		out.Write(fmt.Sprint(n), messages[i], texts[i])
 	}
-	if all, err := strconv.ParseInt(p.form("all"), 10, 64); err == nil && all > int64(len(lines)) {
+	if all, err := strconv.ParseInt(p.Field("all"), 10, 64); err == nil && all > int64(len(lines)) {
 		out.Write("", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad row", "bad rows")), "")
 	}
 	_ = out.Flush() // a browser that went away needs no file

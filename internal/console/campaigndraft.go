@@ -104,14 +104,6 @@ func draft(step func(p *page, v *draftView) error) handler {
 	}
 }
 
-// Kept is the value of a field: what was typed, if the form is shown again, else what is stored.
-func (p *page) Kept(name string, stored any) any {
-	if p.r.PostForm != nil {
-		return p.r.PostForm.Get(name)
-	}
-	return stored
-}
-
 // channelOf is the channel that the message is written for.
 func (v *draftView) channelOf() client.Channel {
 	name := cmp.Or(v.AskedChannel, v.Channel)

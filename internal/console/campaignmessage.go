@@ -60,7 +60,7 @@ func (p *page) fillMessage(v *draftView) error {
 	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
 		return err
 	}
-	v.Channels, v.AskedChannel = report.Channels, cmp.Or(p.form("channel"), p.query("channel"))
+	v.Channels, v.AskedChannel = report.Channels, cmp.Or(p.Field("channel"), p.Query("channel"))
 	form := messageForm{Channel: v.channelOf()}
 	form.Fields = messageFieldsOf(form.Channel.Type)
 	rest := map[string]any{}
@@ -91,7 +91,7 @@ func (p *page) fillMessage(v *draftView) error {
 // otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
 // one before is not left out unseen.
 func (p *page) otherFields() bool {
-	return p.form("do") == "fields" || p.form("shown_for") != p.form("channel")
+	return p.Field("do") == "fields" || p.Field("shown_for") != p.Field("channel")
 }
 
 // createCampaign makes a draft of a message.
@@ -106,7 +106,7 @@ func (p *page) createCampaign() error {
 	message, err := p.readMessageForm(v)
 	var made client.Campaign
 	if err == nil {
-		made, err = p.api.Campaigns.Create(p.ctx(), p.form("once"), client.NewCampaign{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+		made, err = p.api.Campaigns.Create(p.ctx(), p.Field("once"), client.NewCampaign{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
 		return p.againDraft(err, "message", v)
@@ -124,7 +124,7 @@ func (p *page) changeMessage(v *draftView) error {
 	}
 	message, err := p.readMessageForm(v)
 	if err == nil {
-		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{Name: p.form("name"), Channel: p.form("channel"), Category: p.form("category"), Message: message})
+		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), client.CampaignChange{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
 		return p.againDraft(inBetween(err), "message", v)
@@ -140,7 +140,7 @@ func (p *page) changeMessage(v *draftView) error {
 func (p *page) readMessageForm(v *draftView) (client.Message, error) {
 	var wrong faults
 	message := client.Message{}
-	if more := p.form("message.more"); more != "" {
+	if more := p.Field("message.more"); more != "" {
 		wrong.add("message.more", readObject(more, message))
 	}
 	for _, f := range v.Form.(messageForm).Fields {

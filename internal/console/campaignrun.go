@@ -131,6 +131,6 @@ func (p *page) campaignRecipients() error {
 // exportCampaign hands on the recipients with what became of them, while they are read.
 func (p *page) exportCampaign() error {
 	return p.export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
-		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.query("outcome"), Dialect: dialect}, as)
+		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.Query("outcome"), Dialect: dialect}, as)
 	})
 }

@@ -16,10 +16,6 @@ const (
 	startScope = push.ScopeCampaignsWrite
 )
 
-// MayDraft and MayStart are for the templates.
-func (p *page) MayDraft() bool { return p.May(draftScope) }
-func (p *page) MayStart() bool { return p.May(startScope) }
-
 // campaignsView is the list of campaigns.
 type campaignsView struct {
 	client.CampaignsPage
@@ -72,7 +68,7 @@ func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
 // CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
 func (p *page) CampaignChoice(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
-		return campaignName(c) + ", created " + p.plainTime(c.CreatedAt.Truncate(time.Second))
+		return campaignName(c) + ", created " + p.PlainTime(c.CreatedAt.Truncate(time.Second))
 	}
 	return c.Name
 }

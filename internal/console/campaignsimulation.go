@@ -31,7 +31,7 @@ func (p *page) previewDraft(v *draftView) error {
 		return err
 	}
 	form.First, form.Longest, v.Form = first.Messages, longest.Messages, &form
-	if one := p.query("recipient"); one != "" {
+	if one := p.Query("recipient"); one != "" {
 		asked, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Recipient: one})
 		if err != nil {
 			return p.againDraft(err, "preview", v)
@@ -119,7 +119,7 @@ func (s *simulationForm) Bars() []histogramBar { return delayBars(s.Delays) }
 
 // showStart asks for the number of recipients before a start.
 func (p *page) showStart(v *draftView) error {
-	v.Simulated = p.query("simulated")
+	v.Simulated = p.Query("simulated")
 	if at, err := time.Parse(time.RFC3339Nano, v.Simulated); err == nil && !at.Equal(v.UpdatedAt) {
 		return p.againDraft(changedSince(), "start", v)
 	}
@@ -133,11 +133,11 @@ func changedSince() error {
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
 func (p *page) startCampaign(v *draftView) error {
-	shown := p.shownAt()
+	shown := p.ShownAt()
 	if !shown.IsZero() && !shown.Equal(v.UpdatedAt) {
 		return p.againDraft(changedSince(), "start", v)
 	}
-	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.form("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
+	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.Field("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong faults
 		wrong.add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
 		return p.againDraft(wrong.problem(), "start", v)

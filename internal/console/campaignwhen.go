@@ -43,7 +43,7 @@ func (v *draftView) Skipped() string {
 func (p *page) changeWhen(v *draftView) error {
 	change, err := p.readWhen(v)
 	if err == nil {
-		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), change)
+		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), change)
 	}
 	if err != nil {
 		return p.againDraft(inBetween(err), "when", v)
@@ -57,20 +57,20 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 	p.unusedTimes(v, &wrong)
 	c := client.CampaignChange{
 		SendAt: client.Null, LocalTime: client.Null, TimeZone: client.Null, Latest: client.Null,
-		Spread: orNull(p.form("spread")), OnConflict: orNull(p.form("on_conflict")), ExpiresAfter: orNull(p.form("expires_after")),
+		Spread: orNull(p.Field("spread")), OnConflict: orNull(p.Field("on_conflict")), ExpiresAfter: orNull(p.Field("expires_after")),
 	}
-	switch p.form("when") {
+	switch p.Field("when") {
 	case "at":
 		at, err := p.formTime("send_at")
 		wrong.add("send_at", err)
 		c.SendAt = at
 	case "local":
-		c.LocalTime, c.TimeZone = p.form("local_time"), orNull(p.form("time_zone"))
+		c.LocalTime, c.TimeZone = p.Field("local_time"), orNull(p.Field("time_zone"))
 		if c.LocalTime == "" {
 			wrong.add("local_time", errors.New("choose the local time"))
 		}
 	}
-	if p.form("latest") != "" {
+	if p.Field("latest") != "" {
 		at, err := p.formTime("latest")
 		wrong.add("latest", err)
 		c.Latest = at
@@ -81,11 +81,11 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 // unusedTimes are times that were typed beside a choice that does not use them: nobody should start a campaign at once who has typed when.
 // What stands in a field because the draft has it is no such time.
 func (p *page) unusedTimes(v *draftView, wrong *faults) {
-	at, local := p.form("send_at"), p.form("local_time")
-	if p.form("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
+	at, local := p.Field("send_at"), p.Field("local_time")
+	if p.Field("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
 		wrong.add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
 	}
-	if p.form("when") != "local" && local != "" && !stillShows(local, v.LocalTime) {
+	if p.Field("when") != "local" && local != "" && !stillShows(local, v.LocalTime) {
 		wrong.add("local_time", errors.New("this time is not used yet. Choose “At each person’s local time” above it, or empty the field"))
 	}
 }
@@ -100,11 +100,11 @@ func orNull(text string) any {
 
 // takeStart makes a better start, as a simulation has found it, the time of a draft.
 func (p *page) takeStart(v *draftView) error {
-	at, err := p.readLocal(p.form("send_at"))
+	at, err := p.ReadLocal(p.Field("send_at"))
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
 	}
-	if _, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.shownAt(), client.CampaignChange{SendAt: at}); err != nil {
+	if _, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), client.CampaignChange{SendAt: at}); err != nil {
 		return inBetween(err)
 	}
 	return p.done("Saved the new time and simulated it again.", p.Link("/campaigns/"+v.ID+"/simulation"))

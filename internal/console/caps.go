@@ -18,7 +18,7 @@ func (p *page) caps() error {
 		day   time.Time
 		err   error
 	)
-	if text := p.query("day"); text != "" {
+	if text := p.Query("day"); text != "" {
 		if day, err = time.Parse(time.DateOnly, text); err != nil {
 			wrong.add("day", errors.New("write it as 2026-12-01"))
 		}

@@ -46,9 +46,9 @@ func rejectingWords(c client.Channel) string {
 
 // testSend sends a message to oneself, as any other push: through the quota, at once.
 func (p *page) testSend() error {
-	one, failed := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
-		Recipient: p.form("recipient"), Channel: p.form("channel"), To: p.form("to"),
-		Message: client.Message{"title": "Test of the channel " + p.form("channel"), "body": "This message was sent from the console to see whether it arrives."},
+	one, failed := p.api.Pushes.Submit(p.ctx(), p.Field("once"), client.NewPush{
+		Recipient: p.Field("recipient"), Channel: p.Field("channel"), To: p.Field("to"),
+		Message: client.Message{"title": "Test of the channel " + p.Field("channel"), "body": "This message was sent from the console to see whether it arrives."},
 	})
 	if failed == nil {
 		return p.done(fmt.Sprintf("Test message to %s sent. Reload this page to see the result.", one.Recipient), p.Link("/pushes/"+one.ID))

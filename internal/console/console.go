@@ -12,7 +12,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // Config is what a console may be told. The zero value is useful.
@@ -28,15 +27,6 @@ type Config struct {
 
 	// FormMemory is how many bytes the forms that are being read may take; 0: [DefaultFormMemory].
 	FormMemory int64
-}
-
-// Visitor is a user who has signed in.
-type Visitor struct {
-	Caller push.Caller // with the scopes of the role
-	Name   string      // to be shown
-	Role   string
-
-	Session uuid.UUID // in which the user has signed in, which is no secret
 }
 
 // authenticator knows who has signed in, and serves the pages for signing in and out.

@@ -16,7 +16,7 @@ const mediaCSV = "text/csv; charset=utf-8"
 // that. The name has no ending.
 func (p *page) export(name string, open func(as client.Format, dialect string) (io.ReadCloser, error)) error {
 	format, dialect, media, ending := client.CSV, string(httpapi.ExcelCSV), mediaCSV, ".csv"
-	switch asked := p.query("format"); asked {
+	switch asked := p.Query("format"); asked {
 	case "", "csv":
 	case "ndjson":
 		format, dialect, media, ending = client.NDJSON, "", string(client.NDJSON), ".ndjson"

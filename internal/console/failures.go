@@ -104,7 +104,7 @@ type reasonCount struct {
 
 // retryFailures retries the pushes of a group, step by step: each request does one step, and hands what was counted to the next.
 func (p *page) retryFailures() error {
-	view := &retriesView{Try: p.form("do") != "retry", Began: p.Now()}
+	view := &retriesView{Try: p.Field("do") != "retry", Began: p.Now()}
 	query := url.Values{"page_size": {strconv.Itoa(retryStep)}}
 	for _, name := range []string{"status", "channel", "reason", "campaign", "from", "until"} {
 		if v := p.r.PostForm.Get(name); v != "" {
@@ -112,7 +112,7 @@ func (p *page) retryFailures() error {
 			view.Filter = append(view.Filter, formField{name, v})
 		}
 	}
-	if token := p.form("page_token"); token != "" {
+	if token := p.Field("page_token"); token != "" {
 		query.Set("page_token", token)
 		view.resume(p)
 	}
@@ -140,7 +140,7 @@ func (p *page) retryFailures() error {
 
 // retriesUntil is when the form has retries expire; zero: it does not say.
 func (p *page) retriesUntil() (at time.Time, err error) {
-	if p.form("expires_at") == "" {
+	if p.Field("expires_at") == "" {
 		return at, nil
 	}
 	var bad faults
@@ -154,13 +154,13 @@ func (p *page) retriesUntil() (at time.Time, err error) {
 // resume takes over what earlier steps have counted.
 func (v *retriesView) resume(p *page) {
 	count := func(name string) int {
-		n, _ := strconv.Atoi(p.form(name)) // the user's own page counts in it
+		n, _ := strconv.Atoi(p.Field(name)) // the user's own page counts in it
 		return n
 	}
-	if began, err := time.Parse(time.RFC3339Nano, p.form("began")); err == nil {
+	if began, err := time.Parse(time.RFC3339Nano, p.Field("began")); err == nil {
 		v.Began = began
 	}
-	if ends, err := time.Parse(time.RFC3339Nano, p.form("ends")); err == nil {
+	if ends, err := time.Parse(time.RFC3339Nano, p.Field("ends")); err == nil {
 		v.Ends, v.Shortest = ends, time.Duration(count("shortest"))
 	}
 	v.Looked, v.Accepted, v.Again, v.Twice = count("looked"), count("accepted"), count("again"), count("twice")
@@ -180,7 +180,7 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 		fatal error
 		turn  = make(chan struct{}, retryCalls)
 	)
-	how := client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict")), ExpiresAt: v.Until}
+	how := client.NewRetry{OnConflict: client.NewRetryOnConflict(p.Field("on_conflict")), ExpiresAt: v.Until}
 	for _, one := range pushes {
 		turn <- struct{}{}
 		wg.Go(func() {

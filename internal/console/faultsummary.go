@@ -26,55 +26,55 @@ type drawing struct {
 
 // placeFaults divides the faults of the form into those that the page shows at their fields, in the order of the page, and the others,
 // which stand above. No fault is lost, whatever the API finds.
-func (p *page) placeFaults() {
-	p.AtFields, p.Elsewhere = nil, nil
-	for _, name := range p.drawing.faults {
-		field := p.drawing.fields[name]
-		p.AtFields = append(p.AtFields, shownFault{cmp.Or(field.words, fieldWords(name)), cmp.Or(field.id, "fault-"+name), p.Faults[name]})
+func (f *form) placeFaults() {
+	f.AtFields, f.Elsewhere = nil, nil
+	for _, name := range f.drawing.faults {
+		field := f.drawing.fields[name]
+		f.AtFields = append(f.AtFields, shownFault{cmp.Or(field.words, fieldWords(name)), cmp.Or(field.id, "fault-"+name), f.Faults[name]})
 	}
-	for name, text := range p.Faults {
-		if !slices.Contains(p.drawing.faults, name) {
-			p.Elsewhere = append(p.Elsewhere, shownFault{Name: fieldWords(name), Text: text})
+	for name, text := range f.Faults {
+		if !slices.Contains(f.drawing.faults, name) {
+			f.Elsewhere = append(f.Elsewhere, shownFault{Name: fieldWords(name), Text: text})
 		}
 	}
-	slices.SortFunc(p.Elsewhere, func(a, b shownFault) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(f.Elsewhere, func(a, b shownFault) int { return cmp.Compare(a.Name, b.Name) })
 }
 
 // Shown is Fault where the page shows it.
-func (p *page) Shown(name string) string {
-	text := p.Faults[name]
-	if text != "" && !slices.Contains(p.drawing.faults, name) {
-		p.drawing.faults = append(p.drawing.faults, name)
+func (f *form) Shown(name string) string {
+	text := f.Faults[name]
+	if text != "" && !slices.Contains(f.drawing.faults, name) {
+		f.drawing.faults = append(f.drawing.faults, name)
 	}
 	return text
 }
 
 // name notes what people read of a field: the first field of a name counts. Without a name, the field has no faults.
-func (p *page) name(name, id, words string) {
-	if _, known := p.drawing.fields[name]; known || name == "" {
+func (f *form) name(name, id, words string) {
+	if _, known := f.drawing.fields[name]; known || name == "" {
 		return
 	}
-	if p.drawing.fields == nil {
-		p.drawing.fields = map[string]named{}
+	if f.drawing.fields == nil {
+		f.drawing.fields = map[string]named{}
 	}
-	p.drawing.fields[name] = named{id, words}
+	f.drawing.fields[name] = named{id, words}
 }
 
 // Label is the label of a field.
-func (p *page) Label(name, id, words string) template.HTML {
-	p.name(name, id, words)
+func (f *form) Label(name, id, words string) template.HTML {
+	f.name(name, id, words)
 	return template.HTML(`<label for="` + html.EscapeString(id) + `">` + html.EscapeString(words) + `</label>`)
 }
 
 // Legend is the legend of a group of fields.
-func (p *page) Legend(name, id, words string) template.HTML {
-	p.name(name, id, words)
+func (f *form) Legend(name, id, words string) template.HTML {
+	f.name(name, id, words)
 	return template.HTML(`<legend>` + html.EscapeString(words) + `</legend>`)
 }
 
 // AriaLabel is the attribute that names a field without a label.
-func (p *page) AriaLabel(name, id, words string) template.HTMLAttr {
-	p.name(name, id, words)
+func (f *form) AriaLabel(name, id, words string) template.HTMLAttr {
+	f.name(name, id, words)
 	return template.HTMLAttr(` aria-label="` + html.EscapeString(words) + `"`)
 }
 
@@ -84,20 +84,20 @@ func fieldWords(name string) string {
 }
 
 // Marks are the attributes of a field that is not accepted as it is filled in: they lead to what is wrong with it.
-func (p *page) Marks(name string) template.HTMLAttr {
-	if p.Faults[name] == "" {
+func (f *form) Marks(name string) template.HTMLAttr {
+	if f.Faults[name] == "" {
 		return ""
 	}
 	return template.HTMLAttr(` aria-invalid="true" aria-describedby="fault-` + html.EscapeString(name) + `"`)
 }
 
 // GroupMarks are Marks of a group of fields.
-func (p *page) GroupMarks(name string) template.HTMLAttr {
-	if p.Faults[name] == "" {
+func (f *form) GroupMarks(name string) template.HTMLAttr {
+	if f.Faults[name] == "" {
 		return ""
 	}
 	return template.HTMLAttr(` tabindex="-1" aria-describedby="fault-` + html.EscapeString(name) + `"`)
 }
 
 // Reading reports whether the form only looks something up.
-func (p *page) Reading() bool { return p.r.Method == "GET" }
+func (f *form) Reading() bool { return f.r.Method == "GET" }

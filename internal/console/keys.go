@@ -31,7 +31,7 @@ func (p *page) readKeys() (*keysView, error) {
 		view.Chosen[scope] = true
 	}
 	query := url.Values{"page_size": {"100"}}
-	if token := p.query("page_token"); token != "" {
+	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
 	return view, p.api.Get(p.ctx(), "/v1/keys", query, &view.KeysPage)
@@ -48,15 +48,15 @@ func (p *page) keys() error {
 // createKey makes a key, and shows it in the answer itself: it is stored nowhere to be shown again.
 func (p *page) createKey() error {
 	var wrong faults
-	made := client.NewKey{Name: p.form("name")}
+	made := client.NewKey{Name: p.Field("name")}
 	for _, scope := range p.r.PostForm["scopes"] {
 		made.Scopes = append(made.Scopes, client.NewKeyScopes(scope))
 	}
 	if len(made.Scopes) == 0 {
 		wrong.add("scopes", errors.New("choose at least one scope"))
 	}
-	if until := p.form("expires_at"); until != "" {
-		at, err := p.readLocal(until)
+	if until := p.Field("expires_at"); until != "" {
+		at, err := p.ReadLocal(until)
 		wrong.add("expires_at", err)
 		made.ExpiresAt = at
 	}
@@ -70,9 +70,9 @@ func (p *page) createKey() error {
 
 // rotateKey makes the successor of a key.
 func (p *page) rotateKey() error {
-	hours, err := duration.Parse(p.form("overlap"))
+	hours, err := duration.Parse(p.Field("overlap"))
 	if err != nil {
-		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.form("overlap"))))
+		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.Field("overlap"))))
 	}
 	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
 	return p.withKey(key, err)

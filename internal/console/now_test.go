@@ -106,12 +106,12 @@ func TestNow_Words(t *testing.T) {
 	}
 	well := client.Status{Status: client.StatusStatusReady, Postgres: client.StatusPostgresOk, Redis: client.StatusRedisOk, Queue: client.StatusQueueOk, Workers: 1}
 	for want, change := range map[string]func(*nowView){
-		"All systems normal":            func(*nowView) {},
-		"does not respond":               func(v *nowView) { v.Unknown = "unavailable" },
-		"is stopping":                 func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
+		"All systems normal":               func(*nowView) {},
+		"does not respond":                 func(v *nowView) { v.Unknown = "unavailable" },
+		"is stopping":                      func(v *nowView) { v.Status.Status = client.StatusStatusStopping },
 		"right now: Postgres is a standby": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresReadOnly, client.StatusRedisUnreachable },
-		"no worker":                     func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
-		"overdue":                       func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
+		"no worker":                        func(v *nowView) { v.Workers, v.Queue = 0, client.StatusQueueOverdue },
+		"overdue":                          func(v *nowView) { v.Queue, v.Redis = client.StatusQueueOverdue, client.StatusRedisUnreachable },
 		"sms is not sending": func(v *nowView) {
 			v.Channels = []client.Channel{{Name: "push", State: client.ChannelStateUnknown}, {Name: "sms", State: client.ChannelStateFailing, Until: time.Now()}}
 		},
@@ -126,9 +126,9 @@ func TestNow_Words(t *testing.T) {
 				v.Channels = append(v.Channels, client.Channel{Name: name, State: client.ChannelStatePaused})
 			}
 		},
-		"for now: Postgres has too few locks": func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresFewLocks, client.StatusRedisEvicts },
-		"for now: Redis may evict":           func(v *nowView) { v.Redis = client.StatusRedisEvicts },
-		"a little slower: Redis is not reachable":        func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
+		"for now: Postgres has too few locks":     func(v *nowView) { v.Postgres, v.Redis = client.StatusPostgresFewLocks, client.StatusRedisEvicts },
+		"for now: Redis may evict":                func(v *nowView) { v.Redis = client.StatusRedisEvicts },
+		"a little slower: Redis is not reachable": func(v *nowView) { v.Redis = client.StatusRedisUnreachable },
 	} {
 		v := &nowView{Status: well}
 		change(v)

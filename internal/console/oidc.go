@@ -119,7 +119,7 @@ func (s *SignIn) goToProvider(p *page) error {
 		s.cfg.Log.ErrorContext(p.ctx(), "OIDC provider does not respond", "error", err)
 		return providerAway
 	}
-	a := away{unguessable(), unguessable(), oauth2.GenerateVerifier(), safePath(p.query("to"))}
+	a := away{unguessable(), unguessable(), oauth2.GenerateVerifier(), safePath(p.Query("to"))}
 	s.keep(p, a, int(awayTime/time.Second))
 	return p.redirect(config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
 }
@@ -140,10 +140,10 @@ func (s *SignIn) comeFromProvider(p *page) error {
 		_ = json.Unmarshal(text, &a) // what cannot be read has no state
 	}
 	s.keep(p, away{}, -1) // it is used once
-	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(p.query("state"))) != 1 {
+	if a.State == "" || subtle.ConstantTimeCompare([]byte(a.State), []byte(p.Query("state"))) != 1 {
 		return refusedAtProvider("This sign-in did not start in this browser, or it took too long. Start again")
 	}
-	if reason := p.query("error"); reason != "" {
+	if reason := p.Query("error"); reason != "" {
 		s.cfg.Log.InfoContext(p.ctx(), "OIDC provider refused a sign-in", "reason", user.TrimName(reason))
 		return refusedAtProvider("Your company's sign-in refused it. Start again, or ask its admin")
 	}
@@ -151,7 +151,7 @@ func (s *SignIn) comeFromProvider(p *page) error {
 	if err != nil {
 		return err
 	}
-	external, err := s.provider.whoIs(p.ctx(), p.query("code"), a)
+	external, err := s.provider.whoIs(p.ctx(), p.Query("code"), a)
 	if err != nil {
 		return s.notExternal(p, err)
 	}

@@ -3,41 +3,32 @@ package console
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/go-chi/chi/v5"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // page is one request for a page, and what the templates see of it: they are executed with a page, whose Main is the view of the
 // screen.
 type page struct {
-	Title   string
-	Visitor Visitor
+	Title string
+	Visitor
+	form
 	Main    any
-	Notice  string            // of what was done just now
-	Problem *client.Problem   // why the form, which is shown again, was not accepted
-	Form    bool              // it is shown again
-	Faults  map[string]string // of the form, by the name of the field
-	Place   client.NoPlace    // of a push that has none at its time: where there is one instead
-	Zones   zones
+	Notice  string          // of what was done just now
+	Problem *client.Problem // why the form, which is shown again, was not accepted
+	Place   client.NoPlace  // of a push that has none at its time: where there is one instead
 
-	Drawn     template.HTML // the main part
-	AtFields  []shownFault
-	Elsewhere []shownFault
-	drawing   drawing
+	Drawn template.HTML // the main part
 
 	c     *console
 	w     http.ResponseWriter
-	r     *http.Request
 	api   *client.Client
 	calls *inProcess
 	sent  bool
@@ -51,7 +42,7 @@ func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *
 	if err != nil {
 		panic(err) // the address and the key are good
 	}
-	p := &page{Visitor: who, c: c, w: w, r: r, api: api, calls: calls, Zones: readZones(r)}
+	p := &page{Visitor: who, form: form{times: times{Zones: readZones(r), now: c.cfg.Now}, r: r}, c: c, w: w, api: api, calls: calls}
 	p.carried = p.takeCarried()
 	p.Notice = p.carried.Notice
 	return p
@@ -71,12 +62,6 @@ func (p *page) param(name string) string {
 	return v
 }
 
-// query is a parameter of the URL without spaces around it.
-func (p *page) query(name string) string { return strings.TrimSpace(p.r.URL.Query().Get(name)) }
-
-// form is a field of the form without spaces around it.
-func (p *page) form(name string) string { return strings.TrimSpace(p.r.PostForm.Get(name)) }
-
 // show sends the page with the main part of a screen.
 func (p *page) show(screen, title string, view any) error {
 	return p.send(http.StatusOK, screen, title, view)
@@ -89,7 +74,7 @@ func (p *page) again(err error, screen, title string, view any) error {
 		return err
 	}
 	p.setProblem(problem, err)
-	p.Form = true
+	p.Again = true
 	if problem.Name() == "idempotency-key-reused" { // somebody went back to a form that was accepted, and changed it
 		p.Problem = &client.Problem{Title: "This form was already sent with other values", Status: problem.Status, RequestID: problem.RequestID,
 			Detail: "The first version took effect. This one changed nothing: send it again to apply it as well."}
@@ -99,7 +84,7 @@ func (p *page) again(err error, screen, title string, view any) error {
 }
 
 func (p *page) setProblem(problem *client.Problem, err error) {
-	p.Problem, p.Faults, p.Place, p.Form = p.saidProblem(problem, err), nil, client.NoPlace{}, false
+	p.Problem, p.Faults, p.Place, p.Again = p.saidProblem(problem, err), nil, client.NoPlace{}, false
 	var (
 		invalid *client.Invalid
 		full    *client.QuotaExceeded
@@ -194,40 +179,6 @@ func (p *page) redirect(to string) error {
 	http.Redirect(p.w, p.r, to, http.StatusSeeOther)
 	return nil
 }
-
-// May reports whether the user's role has a scope: what it does not have is not offered.
-func (p *page) May(scope string) bool { return p.Visitor.Caller.May(scope) }
-
-// MayWrite and its sisters are for the templates.
-func (p *page) MayWrite() bool      { return p.May(push.ScopeWrite) }
-func (p *page) MayCampaigns() bool  { return p.May(push.ScopeCampaignsWrite) }
-func (p *page) MayPolicy() bool     { return p.May(push.ScopePolicyWrite) }
-func (p *page) MayKeys() bool       { return p.May(push.ScopeKeysWrite) }
-func (p *page) MayHooks() bool      { return p.May(push.ScopeHooks) }
-func (p *page) MayUsers() bool      { return p.May(push.ScopeUsersWrite) }
-func (p *page) MayRecipients() bool { return p.May(push.ScopeRecipientsWrite) }
-
-// Value is what a field of a form was filled with: by a form that is shown again, else by the URL.
-func (p *page) Value(name string) string {
-	if p.r.PostForm != nil {
-		return p.r.PostForm.Get(name)
-	}
-	return p.r.URL.Query().Get(name)
-}
-
-// Typed is what a field was filled with, even with nothing; what is stored, if the form that was sent does not have it.
-func (p *page) Typed(name string, stored any) any {
-	if p.r.PostForm.Has(name) {
-		return p.r.PostForm.Get(name)
-	}
-	return stored
-}
-
-// Fault is what is wrong with a field of the form; empty: nothing.
-func (p *page) Fault(name string) string { return p.Faults[name] }
-
-// Once is a new Idempotency-Key for a form: however often it is sent, what it does is done once.
-func (p *page) Once() string { return rand.Text() }
 
 // Calls are those that were made for the page, as lines for a shell.
 func (p *page) Calls() []string { return p.curl(p.calls.calls()) }

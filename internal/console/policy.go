@@ -56,7 +56,7 @@ func (p *page) policy() error {
 		return err
 	}
 	draft := asNew(view.InForce)
-	if text := p.query("version"); text != "" {
+	if text := p.Query("version"); text != "" {
 		old, found, err := p.findVersion(&view.Versions, text)
 		if err != nil {
 			return err
@@ -76,7 +76,7 @@ func (p *page) readPolicy() (*policyView, error) {
 	if view.InForce, err = p.api.Policy.Get(p.ctx()); err != nil {
 		return nil, err
 	}
-	if id := p.query("operation"); id != "" {
+	if id := p.Query("operation"); id != "" {
 		o, err := p.api.Policy.GetOperation(p.ctx(), id)
 		if err != nil {
 			return nil, err
@@ -88,7 +88,7 @@ func (p *page) readPolicy() (*policyView, error) {
 		return nil, err
 	}
 	view.Shadow = shadow.Rules
-	if err := p.readVersions(&view.Versions, p.query("page_token")); err != nil {
+	if err := p.readVersions(&view.Versions, p.Query("page_token")); err != nil {
 		return nil, err
 	}
 	if len(view.Versions.Versions) > 0 {
@@ -152,7 +152,7 @@ func (p *page) savePolicy() error {
 	}
 	draft, rows, wrong := view.read(p.r.PostForm)
 	sum := digest(draft)
-	if len(wrong) > 0 || p.form("do") != "save" || p.form("forecast_of") != sum {
+	if len(wrong) > 0 || p.Field("do") != "save" || p.Field("forecast_of") != sum {
 		forecast, err := p.api.Policy.ForecastPut(p.ctx(), draft)
 		if err := wrong.both(atRows(err, rows)); err != nil {
 			return p.again(err, "policy", "Policy", view.edit(draft, rows))
@@ -160,11 +160,11 @@ func (p *page) savePolicy() error {
 		view.Forecast, view.ForecastOf = &forecast, sum
 		return p.show("policy", "Policy", view.edit(draft, rows))
 	}
-	version, err := strconv.ParseInt(p.form("if_version"), 10, 64)
+	version, err := strconv.ParseInt(p.Field("if_version"), 10, 64)
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form does not name the version that it changes. Open the page again"}
 	}
-	made, err := p.api.Policy.Put(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.form("apply")})
+	made, err := p.api.Policy.Put(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.Field("apply")})
 	if err != nil {
 		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
@@ -221,7 +221,7 @@ func digest(draft client.NewPolicy) string {
 // deletePolicy goes back to the policy of the operator.
 func (p *page) deletePolicy() error {
 	var seen client.PolicyOptions
-	if version, err := strconv.ParseInt(p.form("if_version"), 10, 64); err == nil {
+	if version, err := strconv.ParseInt(p.Field("if_version"), 10, 64); err == nil {
 		seen.IfVersion = &version
 	}
 	made, err := p.api.Policy.Delete(p.ctx(), seen)

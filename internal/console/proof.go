@@ -26,7 +26,7 @@ func (g provenGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "
 func (p *page) proof() error {
 	view := &proofView{}
 	query := url.Values{"page_size": {"20"}}
-	if token := p.query("page_token"); token != "" {
+	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
 	if err := p.api.Get(p.ctx(), "/v1/audits", query, &view.AuditsPage); err != nil {

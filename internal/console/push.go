@@ -107,7 +107,7 @@ func (p *page) moveOnePush() error {
 		return p.pushAgain(bad.problem(), nil)
 	}
 	id, to := p.param("id"), client.NewTime{SendAt: at}
-	if p.form("do") != "move" {
+	if p.Field("do") != "move" {
 		checked, err := p.api.Pushes.ValidateReschedule(p.ctx(), id, to)
 		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
@@ -115,7 +115,7 @@ func (p *page) moveOnePush() error {
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
 	}
-	return p.done("The message for "+moved.Recipient+" is moved to "+p.plainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
+	return p.done("The message for "+moved.Recipient+" is moved to "+p.PlainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
@@ -124,10 +124,10 @@ func (p *page) retryOnePush() error {
 		return err
 	}
 	p.takeNextFree("retry_at")
-	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.form("on_conflict"))}
+	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.Field("on_conflict"))}
 	var bad faults
 	for name, at := range map[string]*time.Time{"retry_at": &how.SendAt, "expires_at": &how.ExpiresAt} {
-		if p.form(name) != "" {
+		if p.Field(name) != "" {
 			var err error
 			*at, err = p.formTime(name)
 			bad.add(name, err)
@@ -136,15 +136,15 @@ func (p *page) retryOnePush() error {
 	if err := bad.problem(); err != nil {
 		return p.pushAgain(err, nil)
 	}
-	if p.form("do") != "retry" {
+	if p.Field("do") != "retry" {
 		checked, err := p.api.Pushes.ValidateRetry(p.ctx(), id, how)
 		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
-	retry, err := p.api.Pushes.Retry(p.ctx(), p.form("once"), id, how)
+	retry, err := p.api.Pushes.Retry(p.ctx(), p.Field("once"), id, how)
 	if err != nil {
 		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
 	}
-	return p.done("This is the retry, scheduled for "+p.plainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
+	return p.done("This is the retry, scheduled for "+p.PlainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }
 
 // newPushView is the form for one push.
@@ -176,15 +176,15 @@ func (p *page) submitOnePush() error {
 	p.takeNextFree("send_at")
 	var bad faults
 	one := client.NewPush{
-		Recipient: p.form("recipient"), Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), OnConflict: client.NewPushOnConflict(p.form("on_conflict")),
+		Recipient: p.Field("recipient"), Channel: p.Field("channel"), Category: p.Field("category"), To: p.Field("to"), OnConflict: client.NewPushOnConflict(p.Field("on_conflict")),
 	}
-	if p.form("send_at") != "" {
+	if p.Field("send_at") != "" {
 		one.SendAt, err = p.formTime("send_at")
 		bad.add("send_at", err)
 	}
 	one.Message, err = p.formMessage()
 	bad.add("message", err)
-	if p.form("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
+	if p.Field("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
 		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
 		if err := bad.both(err); err != nil {
 			return p.again(err, "pushnew", "Send a message", view)
@@ -192,9 +192,9 @@ func (p *page) submitOnePush() error {
 		view.Checked = &checked
 		return p.show("pushnew", "Send a message", view)
 	}
-	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
+	booked, err := p.api.Pushes.Submit(p.ctx(), p.Field("once"), one)
 	if err != nil {
 		return p.again(err, "pushnew", "Send a message", view)
 	}
-	return p.done("Scheduled for "+p.plainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
+	return p.done("Scheduled for "+p.PlainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
 }

@@ -21,8 +21,8 @@ var pushStatuses = []client.PushStatus{
 
 // pushes lists pushes by a filter, which stands in the URL.
 func (p *page) pushes() error {
-	status := client.PushStatus(p.query("status"))
-	view := pushesView{Statuses: pushStatuses, Bulk: p.query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
+	status := client.PushStatus(p.Query("status"))
+	view := pushesView{Statuses: pushStatuses, Bulk: p.Query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
 	err := p.list("/v1/pushes", 50, &view.PushesPage, "recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err != nil {
 		view.Bulk = false
@@ -35,17 +35,17 @@ func (p *page) pushes() error {
 // a browser writes them, and what is wrong with these. The page knows the zone of the recipient of the filter.
 func (p *page) filter(names ...string) (query url.Values, bad faults, err error) {
 	query = url.Values{}
-	if err := p.zoneOf(p.query("recipient")); err != nil {
+	if err := p.zoneOf(p.Query("recipient")); err != nil {
 		return query, nil, err
 	}
 	for _, name := range names {
-		if v := p.query(name); v != "" {
+		if v := p.Query(name); v != "" {
 			query.Set(name, v)
 		}
 	}
 	for _, name := range []string{"from", "until"} {
-		if v := p.query(name); v != "" {
-			at, err := p.readTime(v, p.typedIn(p.r.URL.Query()))
+		if v := p.Query(name); v != "" {
+			at, err := p.ReadTime(v, p.TypedIn(p.r.URL.Query()))
 			if bad.add(name, err); err == nil {
 				query.Set(name, rfc3339(at))
 			}

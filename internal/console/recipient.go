@@ -18,14 +18,14 @@ type recipientsView struct{ client.RecipientsPage }
 
 // recipients finds a recipient by its id, and lists those of whom something is known.
 func (p *page) recipients() error {
-	if id := p.query("id"); id != "" {
+	if id := p.Query("id"); id != "" {
 		return p.redirect(p.Link("/recipients/" + pathPart(id)))
 	}
 	var view recipientsView
 	if p.May(push.ScopeRecipientsRead) {
 		query := url.Values{"page_size": {"50"}}
 		for _, name := range []string{"opted_out", "page_token"} {
-			if v := p.query(name); v != "" {
+			if v := p.Query(name); v != "" {
 				query.Set(name, v)
 			}
 		}
@@ -73,9 +73,9 @@ const (
 func (p *page) recipient() error {
 	view, err := p.readRecipient(time.Time{})
 	var invalid *client.Invalid
-	if errors.As(err, &invalid) && p.query("channel")+p.query("category") != "" { // the axis is about all then, and the form has what was typed
+	if errors.As(err, &invalid) && p.Query("channel")+p.Query("category") != "" { // the axis is about all then, and the form has what was typed
 		if view, failed := p.readAxisOf(time.Time{}, "", ""); failed == nil {
-			view.Channel, view.Category = p.query("channel"), p.query("category")
+			view.Channel, view.Category = p.Query("channel"), p.Query("category")
 			return p.again(atField(err, "category", "kind-category"), "recipient", view.ID, view)
 		}
 	}
@@ -87,12 +87,12 @@ func (p *page) recipient() error {
 
 // readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
 func (p *page) readRecipient(cursor time.Time) (*recipientView, error) {
-	return p.readAxisOf(cursor, p.query("channel"), p.query("category"))
+	return p.readAxisOf(cursor, p.Query("channel"), p.Query("category"))
 }
 
 // readAxisOf is readRecipient for pushes of a channel and a category.
 func (p *page) readAxisOf(cursor time.Time, channel, category string) (*recipientView, error) {
-	v := &recipientView{ID: p.param("id"), Scale: readScale(p.query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
+	v := &recipientView{ID: p.param("id"), Scale: readScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
 	if err := v.readKnown(); err != nil {
 		return v, err
 	}
@@ -140,7 +140,7 @@ func (v *recipientView) readKnown() error {
 // readMoving reads the push that is to be moved or canceled. The axis is about its channel and category then.
 func (v *recipientView) readMoving() error {
 	for name, to := range map[string]**client.Push{"move": &v.Moving, "cancel": &v.Canceling} {
-		id := v.p.query(name)
+		id := v.p.Query(name)
 		if id == "" || !v.p.May(push.ScopeWrite) || !v.p.May(push.ScopeRead) {
 			continue
 		}
@@ -165,7 +165,7 @@ func (v *recipientView) readMoments() {
 		v.At = sent
 	}
 	for _, one := range []*client.Push{v.Moving, v.Canceling} {
-		if one != nil && v.p.query("at") == "" && v.Cursor.IsZero() {
+		if one != nil && v.p.Query("at") == "" && v.Cursor.IsZero() {
 			v.At = one.SendAt
 		}
 	}
@@ -179,7 +179,7 @@ func (v *recipientView) sees(t time.Time) bool {
 
 // moment reads a moment of the URL. One that cannot be read is none.
 func (p *page) moment(name string) time.Time {
-	at, err := p.readTime(p.query(name), p.typedIn(p.r.URL.Query()))
+	at, err := p.ReadTime(p.Query(name), p.TypedIn(p.r.URL.Query()))
 	if err != nil {
 		return time.Time{}
 	}

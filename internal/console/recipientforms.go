@@ -13,11 +13,11 @@ import (
 // formTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
 // clocks show twice is the one that was meant.
 func (p *page) formTime(name string) (time.Time, error) {
-	written := p.form(name)
-	if exact, err := time.Parse(time.RFC3339Nano, p.form(name+"_exact")); err == nil && stillShows(written, p.Local(exact)) {
+	written := p.Field(name)
+	if exact, err := time.Parse(time.RFC3339Nano, p.Field(name+"_exact")); err == nil && stillShows(written, p.Local(exact)) {
 		return exact, nil
 	}
-	return p.readLocal(written)
+	return p.ReadLocal(written)
 }
 
 // stillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
@@ -28,7 +28,7 @@ func stillShows(written, given string) bool {
 // takeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
 // booked.
 func (p *page) takeNextFree(name string) {
-	at, err := time.Parse(time.RFC3339Nano, p.form("next_free"))
+	at, err := time.Parse(time.RFC3339Nano, p.Field("next_free"))
 	if err != nil {
 		return
 	}
@@ -49,38 +49,38 @@ func (p *page) submitPush() error {
 	message, err := p.formMessage()
 	bad.add("message", err)
 	one := client.NewPush{
-		Recipient: id, Channel: p.form("channel"), Category: p.form("category"), To: p.form("to"), Message: message, SendAt: at,
-		OnConflict: client.NewPushOnConflict(p.form("on_conflict")),
+		Recipient: id, Channel: p.Field("channel"), Category: p.Field("category"), To: p.Field("to"), Message: message, SendAt: at,
+		OnConflict: client.NewPushOnConflict(p.Field("on_conflict")),
 	}
 	if len(bad) > 0 {
 		return p.recipientAgain(at, bad.problem())
 	}
-	if p.form("do") == "check" {
+	if p.Field("do") == "check" {
 		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
 		if err != nil {
 			return p.recipientAgain(at, err)
 		}
-		p.Notice = "It would be scheduled for " + p.plainTime(checked.SendAt) + ". Nothing was scheduled yet."
+		p.Notice = "It would be scheduled for " + p.PlainTime(checked.SendAt) + ". Nothing was scheduled yet."
 		return p.recipientAgain(checked.SendAt, nil)
 	}
-	booked, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), one)
+	booked, err := p.api.Pushes.Submit(p.ctx(), p.Field("once"), one)
 	if err != nil {
 		return p.recipientAgain(at, err)
 	}
 	v := recipientView{ID: id, p: p}
-	return p.done("Scheduled for "+p.plainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
+	return p.done("Scheduled for "+p.PlainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
 }
 
 // formMessage is the message of the form: its title and its text, or the whole as JSON.
 func (p *page) formMessage() (client.Message, error) {
 	message := client.Message{}
-	if text := p.form("message"); text != "" {
+	if text := p.Field("message"); text != "" {
 		if err := readObject(text, message); err != nil {
 			return nil, err
 		}
 	}
 	for _, name := range []string{"title", "body"} {
-		if text := p.form("message." + name); text != "" {
+		if text := p.Field("message." + name); text != "" {
 			message[name] = text
 		}
 	}
@@ -99,7 +99,7 @@ func (p *page) movePush() error {
 		bad.add("move_to", err)
 		return p.recipientAgain(time.Time{}, bad.problem())
 	}
-	one := p.query("move")
+	one := p.Query("move")
 	if _, err := p.api.Pushes.ValidateReschedule(p.ctx(), one, client.NewTime{SendAt: to}); err != nil {
 		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
@@ -108,7 +108,7 @@ func (p *page) movePush() error {
 		return p.recipientAgain(to, atField(err, "send_at", "move_to"))
 	}
 	v := recipientView{ID: id, p: p}
-	return p.done("Moved to "+p.plainTime(moved.SendAt)+".", v.Link("", "move", "", "cursor", rfc3339(moved.SendAt), "at", rfc3339(moved.SendAt)))
+	return p.done("Moved to "+p.PlainTime(moved.SendAt)+".", v.Link("", "move", "", "cursor", rfc3339(moved.SendAt), "at", rfc3339(moved.SendAt)))
 }
 
 // cancelOnAxis cancels a push, and goes back to the axis.
@@ -116,12 +116,12 @@ func (p *page) cancelOnAxis() error {
 	if err := p.zoneOfForm(p.param("id")); err != nil {
 		return err
 	}
-	gone, err := p.api.Pushes.Cancel(p.ctx(), p.query("cancel"))
+	gone, err := p.api.Pushes.Cancel(p.ctx(), p.Query("cancel"))
 	if err != nil {
 		return p.recipientAgain(time.Time{}, err)
 	}
 	v := recipientView{ID: p.param("id"), p: p}
-	return p.done("The message of "+p.plainTime(gone.SendAt)+" is canceled and no longer counts towards limits.", v.Link("", "cancel", "", "at", rfc3339(gone.SendAt)))
+	return p.done("The message of "+p.PlainTime(gone.SendAt)+" is canceled and no longer counts towards limits.", v.Link("", "cancel", "", "at", rfc3339(gone.SendAt)))
 }
 
 // recipientAgain shows the axis with a form that was not accepted, or that was only to be checked.
@@ -138,7 +138,7 @@ func (p *page) recipientAgain(cursor time.Time, why error) error {
 
 // freeWithout answers the script of the axis when a push is dragged: what would be free without it.
 func (p *page) freeWithout() error {
-	one, err := p.api.Pushes.Get(p.ctx(), p.query("without"))
+	one, err := p.api.Pushes.Get(p.ctx(), p.Query("without"))
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (p *page) saidFault(f client.Fault) string {
 	value, _ := f.Value.(string)
 	for _, machine := range []string{f.Limit, value} {
 		if at, err := time.Parse(time.RFC3339Nano, machine); err == nil {
-			text = strings.Replace(text, ", "+machine, ", "+p.plainTime(at), 1)
+			text = strings.Replace(text, ", "+machine, ", "+p.PlainTime(at), 1)
 		}
 	}
 	if !f.Now.IsZero() {
@@ -96,7 +96,7 @@ func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
 			text = because("quota-exceeded", []string{v.Rule}) + ": " + ruleWords(v)
 			var times []string
 			for _, c := range v.Conflicts[:min(len(v.Conflicts), mostTold)] {
-				times = append(times, p.plainTime(c.SendAt))
+				times = append(times, p.PlainTime(c.SendAt))
 			}
 			if more := taken - int64(len(times)); more > 0 && len(times) > 0 {
 				times = append(times, number(more)+" more")

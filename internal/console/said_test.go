@@ -18,7 +18,7 @@ import (
 func TestSaid_Words(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
-	p := &page{Zones: zones{Mine: loadZone("Europe/Berlin")}, c: &console{cfg: Config{Now: func() time.Time { return now }}}}
+	p := &page{form: form{times: times{Zones: zones{Mine: loadZone("Europe/Berlin")}, now: func() time.Time { return now }}}}
 	said := func(f client.Fault, want string) {
 		t.Helper()
 		if got := p.saidFault(f); got != want {

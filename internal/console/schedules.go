@@ -105,7 +105,7 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 	}
 	view.Next = nextOf(view.Cron, next.Next, loadZone(view.TimeZone), p.Now())
 	query := url.Values{"page_size": {"20"}}
-	if token := p.query("page_token"); token != "" {
+	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
 	return view, p.api.Get(p.ctx(), "/v1/schedules/"+pathPart(id)+"/runs", query, &view.Runs)
@@ -194,24 +194,24 @@ func (p *page) patterns() *scheduleView {
 func (p *page) createSchedule() error {
 	var wrong faults
 	made := client.NewSchedule{
-		Name: p.form("name"), Cron: p.form("cron"), TimeZone: p.form("time_zone"), Campaign: p.form("campaign"), CatchUp: client.NewScheduleCatchUp(p.form("catch_up")),
+		Name: p.Field("name"), Cron: p.Field("cron"), TimeZone: p.Field("time_zone"), Campaign: p.Field("campaign"), CatchUp: client.NewScheduleCatchUp(p.Field("catch_up")),
 	}
-	if until := p.form("until"); until != "" {
-		at, err := p.readLocal(until)
+	if until := p.Field("until"); until != "" {
+		at, err := p.ReadLocal(until)
 		wrong.add("until", err)
 		made.Until = at
 	}
 	if made.Campaign == "" {
 		made.Push = client.PushPattern{
-			Recipient: p.form("push.recipient"), Channel: p.form("push.channel"), Category: p.form("push.category"), Message: client.Message{},
-			OnConflict: client.PushPatternOnConflict(p.form("push.on_conflict")),
+			Recipient: p.Field("push.recipient"), Channel: p.Field("push.channel"), Category: p.Field("push.category"), Message: client.Message{},
+			OnConflict: client.PushPatternOnConflict(p.Field("push.on_conflict")),
 		}
 		wrong.add("push.message", readMessage(p.r.PostForm, made.Push.Message))
 	}
 	err := wrong.problem()
 	var one client.Schedule
 	if err == nil {
-		one, err = p.api.Schedules.Create(p.ctx(), p.form("once"), made)
+		one, err = p.api.Schedules.Create(p.ctx(), p.Field("once"), made)
 	}
 	if err != nil {
 		return p.again(err, "schedulenew", "New schedule", p.patterns())
@@ -243,7 +243,7 @@ func (p *page) changeSchedule() error {
 		done   = "Schedule saved."
 		shown  time.Time // zero: whatever was changed in between stays
 	)
-	switch p.form("do") {
+	switch p.Field("do") {
 	case "pause":
 		yes := true
 		change.Paused, done = &yes, "Schedule paused. Nothing is sent until you resume it."
@@ -251,11 +251,11 @@ func (p *page) changeSchedule() error {
 		no := false
 		change.Paused, done = &no, "Schedule resumed."
 	default:
-		name, cron, timeZone, catchUp := p.form("name"), p.form("cron"), p.form("time_zone"), client.ScheduleChangeCatchUp(p.form("catch_up"))
-		shown = p.shownAt()
+		name, cron, timeZone, catchUp := p.Field("name"), p.Field("cron"), p.Field("time_zone"), client.ScheduleChangeCatchUp(p.Field("catch_up"))
+		shown = p.ShownAt()
 		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &timeZone, CatchUp: &catchUp, Until: client.Null}
-		if until := p.form("until"); until != "" {
-			at, err := p.readLocal(until)
+		if until := p.Field("until"); until != "" {
+			at, err := p.ReadLocal(until)
 			wrong.add("until", err)
 			change.Until = at
 		}

@@ -18,10 +18,10 @@ func (p *page) endMySessions() error {
 		notice string
 		err    error
 	)
-	if p.form("do") == "end-all" {
+	if p.Field("do") == "end-all" {
 		notice, err = p.endSessions(me)
 	} else {
-		notice, err = p.endSession(me, p.form("session"))
+		notice, err = p.endSession(me, p.Field("session"))
 	}
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func (s *SignIn) view(p *page) signInView {
 
 func (s *SignIn) signInForm(p *page) error {
 	if _, ok := s.visitor(p.r); ok {
-		return p.redirect(safePath(p.query("to")))
+		return p.redirect(safePath(p.Query("to")))
 	}
 	return p.show("signin", "Sign in", s.view(p))
 }
@@ -155,7 +155,7 @@ var wrongCredentials = &client.Problem{Title: "Sign-in failed", Status: http.Sta
 // signIn charges the failures: a try is charged before, so that many at a time are no way around, and given back unless the password
 // was wrong.
 func (s *SignIn) signIn(p *page) error {
-	email, wrong := user.CleanEmail(p.form("email"))
+	email, wrong := user.CleanEmail(p.Field("email"))
 	secret, err := s.store.Secret(p.ctx())
 	if err != nil {
 		return err
@@ -172,16 +172,16 @@ func (s *SignIn) signIn(p *page) error {
 	if err != nil {
 		return err
 	}
-	if p.form("lost") != "" {
+	if p.Field("lost") != "" {
 		p.Notice = "You are signed in again. What you typed before was not saved."
 	}
-	return p.redirect(safePath(p.form("to")))
+	return p.redirect(safePath(p.Field("to")))
 }
 
 // enter begins a session of the user whose password it is: of several tenants' users with one address, of the user whose password fits, and
 // was set last. It takes as long for a name that no user has as for a wrong password.
 func (s *SignIn) enter(p *page, salt user.Salt, email, wrong string) error {
-	password, team := p.r.PostForm.Get("password"), p.form("team")
+	password, team := p.r.PostForm.Get("password"), p.Field("team")
 	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
 		team, wrong = "", "no name of a team"
 	}

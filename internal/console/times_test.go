@@ -117,7 +117,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 	for _, zones := range [][2]string{{"Europe/Berlin", "America/New_York"}, {"America/New_York", "Europe/Berlin"}} {
 		b.inBrowser(zones[0])
 		form := b.get(path)
-		form.has(t, 200, "by the clocks of "+zones[0], `value="`+clocks(t, at, zones[0])+`"`)
+		form.has(t, 200, "Date and time ("+zones[0]+")", `value="`+clocks(t, at, zones[0])+`"`)
 		fields := []string{"zone", hidden(t, form, "zone"), "when", "at", "send_at", clocks(t, at, zones[0]), "send_at_exact", hidden(t, form, "send_at_exact"), "updated_at", hidden(t, form, "updated_at"), "on_conflict", "reject"}
 		b.inBrowser(zones[1])
 		if answer := b.post(path, append(fields, "spread", "30m")...); answer.Status != 303 {
@@ -128,7 +128,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 		}
 		seen := hidden(t, b.get(path), "updated_at")
 		fields[9] = seen
-		b.post(path, append(fields, "when", "start", "spread", "x")...).has(t, 422, "by the clocks of "+zones[0], `value="`+clocks(t, at, zones[0])+`"`, `name="zone" value="`+zones[0]+`"`)
+		b.post(path, append(fields, "when", "start", "spread", "x")...).has(t, 422, "Date and time ("+zones[0]+")", `value="`+clocks(t, at, zones[0])+`"`, `name="zone" value="`+zones[0]+`"`)
 	}
 }
 

@@ -3,18 +3,9 @@ package console
 import (
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/sendquota/sendquota/client"
 )
-
-// shownAt is when what a form changes was last changed, as the form was filled; zero: the form does not say.
-//
-//	<input type="hidden" name="updated_at" value="{{.Kept "updated_at" (.Machine .Main.UpdatedAt)}}">
-func (p *page) shownAt() time.Time {
-	at, _ := time.Parse(time.RFC3339Nano, p.form("updated_at"))
-	return at
-}
 
 // inBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
 func inBetween(err error) error {

@@ -19,7 +19,7 @@ type usersView struct {
 func (p *page) readUsers() (*usersView, error) {
 	view := &usersView{}
 	query := url.Values{"page_size": {"100"}}
-	if token := p.query("page_token"); token != "" {
+	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
 	return view, p.api.Get(p.ctx(), "/v1/users", query, &view.UsersPage)
@@ -35,7 +35,7 @@ func (p *page) users() error {
 
 // createUser makes a user, and shows the link in the answer itself: it is stored nowhere to be shown again.
 func (p *page) createUser() error {
-	made, failed := p.api.Users.Create(p.ctx(), client.NewUser{Email: p.form("email"), Name: p.form("name"), Role: client.NewUserRole(p.form("role"))})
+	made, failed := p.api.Users.Create(p.ctx(), client.NewUser{Email: p.Field("email"), Name: p.Field("name"), Role: client.NewUserRole(p.Field("role"))})
 	view, err := p.readUsers()
 	if err != nil {
 		return err
@@ -124,10 +124,10 @@ func (p *page) user() error {
 
 // userChange is what the form changes: what it leaves as it was shown may have been changed by somebody else since.
 func (p *page) userChange() (c client.UserChange) {
-	if name := p.form("name"); name != p.form("was_name") {
+	if name := p.Field("name"); name != p.Field("was_name") {
 		c.Name = &name
 	}
-	if role := client.UserChangeRole(p.form("role")); string(role) != p.form("was_role") {
+	if role := client.UserChangeRole(p.Field("role")); string(role) != p.Field("was_role") {
 		c.Role = &role
 	}
 	return c
@@ -141,7 +141,7 @@ func (p *page) actOnUser() error {
 		yes, no     = true, false
 		notice, err = "", error(nil)
 	)
-	switch p.form("do") {
+	switch p.Field("do") {
 	case "change":
 		notice = "User saved. The change applies from the next page that the user opens."
 		_, err = p.api.Users.Change(p.ctx(), id, p.userChange())
@@ -155,7 +155,7 @@ func (p *page) actOnUser() error {
 		notice, back = "User deleted and signed out everywhere.", p.Link("/settings/users")
 		err = p.api.Users.Delete(p.ctx(), id)
 	case "end":
-		notice, err = p.endSession(id, p.form("session"))
+		notice, err = p.endSession(id, p.Field("session"))
 	case "end-all":
 		notice, err = p.endSessions(id)
 	case "link":

@@ -24,8 +24,8 @@ func (p *page) webhooks() error {
 }
 
 func (p *page) createWebhook() error {
-	made := client.NewWebhook{URL: p.form("url")}
-	for _, event := range words(p.form("events")) {
+	made := client.NewWebhook{URL: p.Field("url")}
+	for _, event := range words(p.Field("events")) {
 		made.Events = append(made.Events, client.NewWebhookEvents(event))
 	}
 	hook, failed := p.api.Webhooks.Create(p.ctx(), made)
@@ -70,7 +70,7 @@ func (p *page) readWebhook() (*webhookView, error) {
 	}
 	query := url.Values{"page_size": {"50"}}
 	for _, name := range []string{"status", "event", "push", "page_token"} {
-		if v := p.query(name); v != "" {
+		if v := p.Query(name); v != "" {
 			query.Set(name, v)
 		}
 	}
@@ -91,7 +91,7 @@ func (p *page) webhook() error {
 // actOnWebhook does one of the things that buttons of a webhook's page do.
 func (p *page) actOnWebhook() error {
 	id, back := p.param("id"), p.Link("/settings/webhooks/"+p.param("id"))
-	switch p.form("do") {
+	switch p.Field("do") {
 	case "test":
 		if _, err := p.api.Webhooks.Test(p.ctx(), id); err != nil {
 			return err
@@ -114,7 +114,7 @@ func (p *page) actOnWebhook() error {
 		}
 		return p.done(replayed(n.Replayed), back)
 	case "replay":
-		if _, err := p.api.Webhooks.ReplayDelivery(p.ctx(), id, p.form("delivery")); err != nil {
+		if _, err := p.api.Webhooks.ReplayDelivery(p.ctx(), id, p.Field("delivery")); err != nil {
 			return err
 		}
 		return p.done("Event queued to be sent again.", back)

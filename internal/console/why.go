@@ -57,7 +57,7 @@ const whyTitle = "Why didn’t they get it?"
 // why answers why a person was not sent something: at a time, or by a campaign.
 func (p *page) why() error {
 	view := &whyView{}
-	recipient, campaign := p.query("recipient"), p.query("campaign")
+	recipient, campaign := p.Query("recipient"), p.Query("campaign")
 	if p.May("campaigns:read") {
 		var recent client.CampaignsPage
 		if err := p.api.Get(p.ctx(), "/v1/campaigns", url.Values{"page_size": {"50"}}, &recent); err != nil {
@@ -65,7 +65,7 @@ func (p *page) why() error {
 		}
 		view.Campaigns = recent.Campaigns
 	}
-	if len(p.r.URL.Query()) == 0 || recipient == "" && campaign == "" && p.query("at") == "" {
+	if len(p.r.URL.Query()) == 0 || recipient == "" && campaign == "" && p.Query("at") == "" {
 		return p.show("why", whyTitle, view)
 	}
 	var wrong faults
@@ -80,8 +80,8 @@ func (p *page) why() error {
 		return p.again(err, "why", whyTitle, view)
 	}
 	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
-	if v := p.query("at"); v != "" {
-		at, err = p.readTime(v, p.typedIn(p.r.URL.Query()))
+	if v := p.Query("at"); v != "" {
+		at, err = p.ReadTime(v, p.TypedIn(p.r.URL.Query()))
 		wrong.add("at", err)
 	} else {
 		view.Untimed = true
@@ -108,7 +108,7 @@ func (p *page) why() error {
 
 // bookThen books what a campaign would have sent to a person, at the next free time.
 func (p *page) bookThen() error {
-	recipient, id := p.form("recipient"), p.form("campaign")
+	recipient, id := p.Field("recipient"), p.Field("campaign")
 	if err := p.zoneOfForm(recipient); err != nil {
 		return err
 	}
@@ -123,16 +123,16 @@ func (p *page) bookThen() error {
 	if len(preview.Messages) != 1 || preview.Messages[0].Error != "" {
 		return &client.Problem{Title: "The message cannot be personalised", Status: http.StatusConflict, Detail: "The campaign has no valid line for " + recipient + " any more. Send a message from the recipient’s page instead"}
 	}
-	at, err := time.Parse(time.RFC3339Nano, p.form("send_at"))
+	at, err := time.Parse(time.RFC3339Nano, p.Field("send_at"))
 	if err != nil {
-		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.form("send_at") + " is not readable"}
+		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.Field("send_at") + " is not readable"}
 	}
-	made, err := p.api.Pushes.Submit(p.ctx(), p.form("once"), client.NewPush{
+	made, err := p.api.Pushes.Submit(p.ctx(), p.Field("once"), client.NewPush{
 		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
 		Metadata: map[string]any{"campaign": id},
 	})
 	if err != nil {
 		return p.again(err, "why", whyTitle, &whyView{})
 	}
-	return p.done("Scheduled for "+recipient+", for "+p.plainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
+	return p.done("Scheduled for "+recipient+", for "+p.PlainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
 }

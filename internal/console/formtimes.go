@@ -1,0 +1,95 @@
+package console
+
+import (
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// TypedIn is the zone of the times among the values of a form: the one that the form named when it was drawn. Without one, as in a link,
+// it is the zone that the page shows.
+func (f *form) TypedIn(values url.Values) *time.Location {
+	if in := loadZone(values.Get(zoneField)); in != nil {
+		return in
+	}
+	return f.Zones.Shown()
+}
+
+// SentZone is the zone of the times of the form that was sent: of what [form.Value] returns.
+func (f *form) SentZone() *time.Location {
+	if f.r.PostForm != nil {
+		return f.TypedIn(f.r.PostForm)
+	}
+	return f.TypedIn(f.r.URL.Query())
+}
+
+// FieldZone is the zone of the times in the fields of this page: the one that it shows, but that in which they were typed where they
+// stand there as they were typed.
+func (f *form) FieldZone() *time.Location {
+	if f.r.PostForm != nil || f.Again {
+		return f.SentZone()
+	}
+	for _, name := range []string{"at", "from", "until"} {
+		at, err := f.ReadLocal(f.Value(name))
+		if err == nil && !exactTime(f.Value(name)) && !f.fits(at, f.Zones.Shown()) {
+			return f.SentZone()
+		}
+	}
+	return f.Zones.Shown()
+}
+
+// fits reports whether a field, which shows whole seconds, can show a time in a zone: what its clocks show twice is read as one of both.
+func (f *form) fits(at time.Time, in *time.Location) bool {
+	again, err := f.ReadTime(localIn(at, in), in)
+	return err == nil && again.Equal(at.Truncate(time.Second))
+}
+
+// exactTime reports whether a time is written with its offset: no zone is needed to read it.
+func exactTime(written string) bool {
+	_, err := time.Parse(time.RFC3339Nano, written)
+	return err == nil
+}
+
+// TimeValue is what a field for a time of a filter was filled with, by the clocks of FieldZone.
+func (f *form) TimeValue(name string) string {
+	written, in := f.Value(name), f.FieldZone()
+	at, err := f.ReadLocal(written)
+	if err != nil || !f.fits(at, in) || !exactTime(written) && in.String() == f.SentZone().String() {
+		return written
+	}
+	return localIn(at, in)
+}
+
+// localLayouts are how browsers write the value of a datetime-local field.
+var localLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
+
+// ReadLocal reads a time of the form that was sent.
+func (f *form) ReadLocal(value string) (time.Time, error) { return f.ReadTime(value, f.SentZone()) }
+
+// ReadTime reads the value of a datetime-local field in a zone. A time that a clock change leaves out is an error.
+func (f *form) ReadTime(value string, in *time.Location) (time.Time, error) {
+	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
+		return t, nil
+	}
+	for _, layout := range localLayouts {
+		t, err := time.ParseInLocation(layout, value, in)
+		if err != nil {
+			continue
+		}
+		if t.Format(layout) != value && t.Format("2006-01-02T15:04:05") != value {
+			return t, fmt.Errorf("%s does not exist in %s: clocks go forward over it", value, in)
+		}
+		return t, nil
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time. Write it as 2006-01-02T15:04", value)
+}
+
+// Local is a moment as the value of a datetime-local field of this page.
+func (f *form) Local(t time.Time) string { return localIn(t, f.FieldZone()) }
+
+func localIn(t time.Time, in *time.Location) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.In(in).Format("2006-01-02T15:04:05")
+}
