@@ -27,7 +27,7 @@ var logFilters = []string{"actor", "actor_type", "action", "target"}
 // auditLog shows who did what, by a filter that stands in the URL.
 func (p *page) auditLog() error {
 	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
-	if err := p.list("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
+	if err := p.List("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
 		return p.again(err, "auditlog", "Activity log", view)
 	}
 	return p.show("auditlog", "Activity log", view)

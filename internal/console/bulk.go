@@ -83,7 +83,7 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 	if c.Action == client.NewBulkChangeActionMove {
 		c.Shift = p.Field("shift")
 		if p.Field("send_at") != "" {
-			at, err := p.formTime("send_at")
+			at, err := p.FormTime("send_at")
 			bad.add("send_at", err)
 			c.SendAt = at
 		}

@@ -84,7 +84,7 @@ func (v *draftView) title() string {
 // there.
 func (p *page) readDraft() (*draftView, error) {
 	var one client.Campaign
-	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
+	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {

@@ -1,12 +1,9 @@
 package console
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/sendquota/sendquota/client"
@@ -154,31 +151,4 @@ func (p *page) readMessageForm(v *draftView) (client.Message, error) {
 		message[f.Name] = text
 	}
 	return message, wrong.problem()
-}
-
-// readExact reads what the API answers, whose numbers stay as they are written: those of a message are not for the console to round.
-func (p *page) readExact(path string, into any) error {
-	var text json.RawMessage
-	if err := p.api.Get(p.ctx(), path, nil, &text); err != nil {
-		return err
-	}
-	in := json.NewDecoder(bytes.NewReader(text))
-	in.UseNumber()
-	return in.Decode(into)
-}
-
-// readObject reads the members of a JSON object; numbers stay as they are written.
-func readObject(text string, into map[string]any) error {
-	in := json.NewDecoder(bytes.NewReader([]byte(text)))
-	in.UseNumber()
-	if err := in.Decode(&into); err != nil {
-		return fmt.Errorf("this is not a JSON object: %w", err)
-	}
-	if into == nil {
-		return errors.New("this is null, not a JSON object")
-	}
-	if _, err := in.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is text after the JSON object")
-	}
-	return nil
 }

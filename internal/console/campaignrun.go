@@ -120,7 +120,7 @@ func (p *page) campaignRecipients() error {
 	}
 	v := runningView{Campaign: one}
 	var found client.CampaignRecipientsPage
-	err = p.list("/v1/campaigns/"+pathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
+	err = p.List("/v1/campaigns/"+pathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
 	v.Recipients, v.Next = found.Recipients, found.NextPageToken
 	if err != nil {
 		return p.again(err, "campaignrecipients", campaignName(one)+": results by person", v)

@@ -3,7 +3,6 @@ package console
 import (
 	"html/template"
 	"strings"
-	"time"
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
@@ -30,7 +29,7 @@ var campaignStatuses = []client.CampaignStatus{
 // campaigns lists campaigns, the latest first.
 func (p *page) campaigns() error {
 	view := campaignsView{Statuses: campaignStatuses}
-	if err := p.list("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
+	if err := p.List("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
 		return p.again(err, "campaigns", "Campaigns", view)
 	}
 	return p.show("campaigns", "Campaigns", view)
@@ -47,38 +46,6 @@ func (p *page) StatusChoice(s client.CampaignStatus) string {
 		return "sent, or not sent"
 	}
 	return string(s)
-}
-
-// phaseWords names a phase.
-func phaseWords(phase client.CampaignPhase) string {
-	return strings.ReplaceAll(string(phase), "_", " ")
-}
-
-// campaignName is what a campaign is called on pages.
-func campaignName(c client.Campaign) string {
-	if strings.TrimSpace(c.Name) == "" {
-		return "Campaign without a name"
-	}
-	return c.Name
-}
-
-// CampaignName is that for templates.
-func (p *page) CampaignName(c client.Campaign) string { return campaignName(c) }
-
-// CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
-func (p *page) CampaignChoice(c client.Campaign) string {
-	if strings.TrimSpace(c.Name) == "" {
-		return campaignName(c) + ", created " + p.PlainTime(c.CreatedAt.Truncate(time.Second))
-	}
-	return c.Name
-}
-
-// quotedName is the name of a campaign within a sentence.
-func quotedName(c client.Campaign) string {
-	if strings.TrimSpace(c.Name) == "" {
-		return "the campaign without a name"
-	}
-	return "“" + c.Name + "”"
 }
 
 // CampaignTime says when a campaign is sent.
@@ -111,18 +78,10 @@ func (p *page) oneZone(c client.Campaign) template.HTML {
 // localWords is a time of clocks as people write it.
 func localWords(local string) string { return strings.Replace(local, "T", " ", 1) }
 
-// counted is a number with the words that go with it.
-func counted(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return number(n) + " " + many
-}
-
 // campaign shows a draft with its steps, or how far a campaign is that was started.
 func (p *page) campaign() error {
 	var one client.Campaign
-	if err := p.readExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
+	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return err
 	}
 	if one.Status == client.CampaignStatusDraft {

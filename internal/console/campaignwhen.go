@@ -61,7 +61,7 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 	}
 	switch p.Field("when") {
 	case "at":
-		at, err := p.formTime("send_at")
+		at, err := p.FormTime("send_at")
 		wrong.add("send_at", err)
 		c.SendAt = at
 	case "local":
@@ -71,7 +71,7 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 		}
 	}
 	if p.Field("latest") != "" {
-		at, err := p.formTime("latest")
+		at, err := p.FormTime("latest")
 		wrong.add("latest", err)
 		c.Latest = at
 	}

@@ -31,7 +31,7 @@ type failuresView struct {
 // failures shows what has failed or expired, in groups.
 func (p *page) failures() error {
 	view := failuresView{}
-	if err := p.list("/v1/failures", 0, &view.Failures, "channel", "campaign"); err != nil { // it has no pages
+	if err := p.List("/v1/failures", 0, &view.Failures, "channel", "campaign"); err != nil { // it has no pages
 		return p.again(err, "failures", "Failures", view)
 	}
 	return p.show("failures", "Failures", view)
@@ -144,7 +144,7 @@ func (p *page) retriesUntil() (at time.Time, err error) {
 		return at, nil
 	}
 	var bad faults
-	if at, err = p.formTime("expires_at"); err == nil && !at.After(p.Now()) {
+	if at, err = p.FormTime("expires_at"); err == nil && !at.After(p.Now()) {
 		err = errors.New("must be in the future")
 	}
 	bad.add("expires_at", err)

@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -92,4 +93,31 @@ func localIn(t time.Time, in *time.Location) string {
 		return ""
 	}
 	return t.In(in).Format("2006-01-02T15:04:05")
+}
+
+// FormTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
+// clocks show twice is the one that was meant.
+func (f *form) FormTime(name string) (time.Time, error) {
+	written := f.Field(name)
+	if exact, err := time.Parse(time.RFC3339Nano, f.Field(name+"_exact")); err == nil && stillShows(written, f.Local(exact)) {
+		return exact, nil
+	}
+	return f.ReadLocal(written)
+}
+
+// stillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
+func stillShows(written, given string) bool {
+	return written == given || written == strings.TrimSuffix(given, ":00")
+}
+
+// TakeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
+// booked.
+func (f *form) TakeNextFree(name string) {
+	at, err := time.Parse(time.RFC3339Nano, f.Field("next_free"))
+	if err != nil {
+		return
+	}
+	f.r.PostForm.Set(name, f.Local(at))
+	f.r.PostForm.Set(name+"_exact", rfc3339(at))
+	f.r.PostForm.Set("do", "check")
 }

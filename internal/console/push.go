@@ -99,8 +99,8 @@ func (p *page) moveOnePush() error {
 	if err := p.zoneOfPush(); err != nil {
 		return err
 	}
-	p.takeNextFree("move_to")
-	at, err := p.formTime("move_to")
+	p.TakeNextFree("move_to")
+	at, err := p.FormTime("move_to")
 	if err != nil {
 		var bad faults
 		bad.add("move_to", err)
@@ -123,13 +123,13 @@ func (p *page) retryOnePush() error {
 	if err := p.zoneOfPush(); err != nil {
 		return err
 	}
-	p.takeNextFree("retry_at")
+	p.TakeNextFree("retry_at")
 	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.Field("on_conflict"))}
 	var bad faults
 	for name, at := range map[string]*time.Time{"retry_at": &how.SendAt, "expires_at": &how.ExpiresAt} {
 		if p.Field(name) != "" {
 			var err error
-			*at, err = p.formTime(name)
+			*at, err = p.FormTime(name)
 			bad.add(name, err)
 		}
 	}
@@ -173,16 +173,16 @@ func (p *page) submitOnePush() error {
 	if err != nil {
 		return err
 	}
-	p.takeNextFree("send_at")
+	p.TakeNextFree("send_at")
 	var bad faults
 	one := client.NewPush{
 		Recipient: p.Field("recipient"), Channel: p.Field("channel"), Category: p.Field("category"), To: p.Field("to"), OnConflict: client.NewPushOnConflict(p.Field("on_conflict")),
 	}
 	if p.Field("send_at") != "" {
-		one.SendAt, err = p.formTime("send_at")
+		one.SendAt, err = p.FormTime("send_at")
 		bad.add("send_at", err)
 	}
-	one.Message, err = p.formMessage()
+	one.Message, err = p.FormMessage()
 	bad.add("message", err)
 	if p.Field("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
 		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)

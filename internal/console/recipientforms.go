@@ -4,38 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/sendquota/sendquota/client"
 )
-
-// formTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
-// clocks show twice is the one that was meant.
-func (p *page) formTime(name string) (time.Time, error) {
-	written := p.Field(name)
-	if exact, err := time.Parse(time.RFC3339Nano, p.Field(name+"_exact")); err == nil && stillShows(written, p.Local(exact)) {
-		return exact, nil
-	}
-	return p.ReadLocal(written)
-}
-
-// stillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
-func stillShows(written, given string) bool {
-	return written == given || written == strings.TrimSuffix(given, ":00")
-}
-
-// takeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
-// booked.
-func (p *page) takeNextFree(name string) {
-	at, err := time.Parse(time.RFC3339Nano, p.Field("next_free"))
-	if err != nil {
-		return
-	}
-	p.r.PostForm.Set(name, p.Local(at))
-	p.r.PostForm.Set(name+"_exact", rfc3339(at))
-	p.r.PostForm.Set("do", "check")
-}
 
 // submitPush books a push for the recipient, or only says what that would do.
 func (p *page) submitPush() error {
@@ -44,9 +16,9 @@ func (p *page) submitPush() error {
 		return err
 	}
 	var bad faults
-	at, err := p.formTime("send_at")
+	at, err := p.FormTime("send_at")
 	bad.add("send_at", err)
-	message, err := p.formMessage()
+	message, err := p.FormMessage()
 	bad.add("message", err)
 	one := client.NewPush{
 		Recipient: id, Channel: p.Field("channel"), Category: p.Field("category"), To: p.Field("to"), Message: message, SendAt: at,
@@ -71,29 +43,13 @@ func (p *page) submitPush() error {
 	return p.done("Scheduled for "+p.PlainTime(booked.SendAt)+".", v.Link("", "cursor", rfc3339(booked.SendAt), "at", rfc3339(booked.SendAt)))
 }
 
-// formMessage is the message of the form: its title and its text, or the whole as JSON.
-func (p *page) formMessage() (client.Message, error) {
-	message := client.Message{}
-	if text := p.Field("message"); text != "" {
-		if err := readObject(text, message); err != nil {
-			return nil, err
-		}
-	}
-	for _, name := range []string{"title", "body"} {
-		if text := p.Field("message." + name); text != "" {
-			message[name] = text
-		}
-	}
-	return message, nil
-}
-
 // movePush moves a push to another send time. First it asks what that would do: a refusal moves nothing, and is shown on the axis.
 func (p *page) movePush() error {
 	id := p.param("id")
 	if err := p.zoneOfForm(id); err != nil {
 		return err
 	}
-	to, err := p.formTime("move_to")
+	to, err := p.FormTime("move_to")
 	if err != nil {
 		var bad faults
 		bad.add("move_to", err)

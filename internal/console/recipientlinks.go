@@ -24,11 +24,6 @@ func (v *recipientView) Scales() []scaleChoice {
 	return all
 }
 
-type scaleChoice struct {
-	Name, Link string
-	Current    bool
-}
-
 // AllPushes is the address of the list of all pushes of the axis' time.
 func (v *recipientView) AllPushes() string {
 	from, until := v.window()

@@ -23,7 +23,7 @@ func (p *page) CronWords(expression string) string { return recurrence.Words(exp
 
 func (p *page) schedules() error {
 	view := schedulesView{}
-	if err := p.list("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
+	if err := p.List("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
 		return err
 	}
 	return p.show("schedules", "Schedules", view)
@@ -84,7 +84,7 @@ func (v *scheduleView) title() string {
 func (p *page) readSchedule(id string) (*scheduleView, error) {
 	view := &scheduleView{}
 	var err error
-	if err = p.readExact("/v1/schedules/"+pathPart(id), &view.Schedule); err != nil {
+	if err = p.ReadExact("/v1/schedules/"+pathPart(id), &view.Schedule); err != nil {
 		return nil, err
 	}
 	if view.Campaign != "" {
@@ -92,7 +92,7 @@ func (p *page) readSchedule(id string) (*scheduleView, error) {
 			pattern client.Campaign
 			none    *client.Problem
 		)
-		switch err := p.readExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern); {
+		switch err := p.ReadExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern); {
 		case err == nil:
 			view.Pattern = &pattern
 		case !errors.As(err, &none) || none.Status != http.StatusForbidden && none.Status != http.StatusNotFound: // the page works without it

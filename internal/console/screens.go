@@ -64,19 +64,20 @@ func (s screens) draw(screen, part string, view any) ([]byte, error) {
 
 // functions are those of the templates that need no page. Those that do are methods of [page].
 var functions = template.FuncMap{
-	"number":     func(n any) string { return number(n) },
-	"percent":    percent,
-	"span":       func(d time.Duration) string { return span(d) },
-	"spoken":     spoken,
-	"words":      func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
-	"pathpart":   pathPart,
-	"bulkreason": bulkReason,
-	"dict":       dict,
-	"joined":     func(all []string) string { return strings.Join(all, ", ") },
-	"perline":    func(all []string) string { return strings.Join(all, "\n") },
-	"strings":    func(all ...string) []string { return all },
-	"second":     func(t time.Time) time.Time { return t.Truncate(time.Second) },
-	"len64":      func(all []client.LineFault) int64 { return int64(len(all)) },
+	"number":       func(n any) string { return number(n) },
+	"percent":      percent,
+	"span":         func(d time.Duration) string { return span(d) },
+	"spoken":       spoken,
+	"words":        func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
+	"pathpart":     pathPart,
+	"bulkreason":   bulkReason,
+	"campaignname": campaignName,
+	"dict":         dict,
+	"joined":       func(all []string) string { return strings.Join(all, ", ") },
+	"perline":      func(all []string) string { return strings.Join(all, "\n") },
+	"strings":      func(all ...string) []string { return all },
+	"second":       func(t time.Time) time.Time { return t.Truncate(time.Second) },
+	"len64":        func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
 // spoken is a time span of the API in words.
@@ -137,4 +138,12 @@ func (p *page) draw(screen, part string) (text []byte, err error) {
 		return err
 	})
 	return text, err
+}
+
+// counted is a number with the words that go with it.
+func counted(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return number(n) + " " + many
 }

@@ -130,3 +130,8 @@ type timeAxis struct {
 	Title       string
 	Lanes       []axisLane
 }
+
+type scaleChoice struct {
+	Name, Link string
+	Current    bool
+}

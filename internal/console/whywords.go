@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/sendquota/sendquota/client"
 )
@@ -66,26 +65,4 @@ func because2(text string) string {
 		return " with its campaign"
 	}
 	return ": " + text
-}
-
-// because puts the reason of a refusal into words.
-func because(reason string, rules []string) string {
-	list := strings.Join(rules, " and ")
-	switch reason {
-	case "quota-exceeded":
-		if len(rules) == 1 {
-			return "the rule " + list + " was full"
-		}
-		return "the rules " + list + " were full"
-	case "quiet-hours":
-		return "it was quiet hours (" + list + ")"
-	case "opted-out":
-		return "they have opted out"
-	case tenantCap:
-		return "your team’s cap was used up (" + list + ")"
-	}
-	if list == "" {
-		return "it was refused: " + strings.ReplaceAll(reason, "-", " ")
-	}
-	return "it was refused: " + strings.ReplaceAll(reason, "-", " ") + " (" + list + ")"
 }

@@ -1,0 +1,43 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// FormMessage is the message of the form: its title and its text, or the whole as JSON.
+func (f *form) FormMessage() (client.Message, error) {
+	message := client.Message{}
+	if text := f.Field("message"); text != "" {
+		if err := readObject(text, message); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"title", "body"} {
+		if text := f.Field("message." + name); text != "" {
+			message[name] = text
+		}
+	}
+	return message, nil
+}
+
+// readObject reads the members of a JSON object; numbers stay as they are written.
+func readObject(text string, into map[string]any) error {
+	in := json.NewDecoder(bytes.NewReader([]byte(text)))
+	in.UseNumber()
+	if err := in.Decode(&into); err != nil {
+		return fmt.Errorf("this is not a JSON object: %w", err)
+	}
+	if into == nil {
+		return errors.New("this is null, not a JSON object")
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("there is text after the JSON object")
+	}
+	return nil
+}
