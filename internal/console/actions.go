@@ -24,7 +24,7 @@ var actionWords = map[push.Action]string{
 	push.ActTenantCap: "changed the caps", push.ActTenantRename: "renamed the tenant",
 }
 
-// ActionWords says what was done. What has no words is named as the API does.
-func (p *page) ActionWords(action string) string {
+// actionName says what was done. What has no words is named as the API does.
+func actionName(action string) string {
 	return cmp.Or(actionWords[push.Action(action)], action)
 }

@@ -24,8 +24,8 @@ type auditLogView struct {
 // logFilters are the parameters of the URL that choose entries, besides from and until.
 var logFilters = []string{"actor", "actor_type", "action", "target"}
 
-// auditLog shows who did what, by a filter that stands in the URL.
-func (p *page) auditLog() error {
+// showAuditLog shows who did what, by a filter that stands in the URL.
+func showAuditLog(p *page) error {
 	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
 	if err := p.List("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
 		return p.again(err, "auditlog", "Activity log", view)
@@ -47,13 +47,13 @@ func (v *auditLogView) Actor(a client.Actor) string {
 // Target is the name of what was changed, or its id.
 func (v *auditLogView) Target(t client.Target) string { return cmp.Or(t.Name, t.ID) }
 
-// Filtered reports whether the URL chooses entries.
-func (p *page) Filtered() bool {
+// filtered reports whether the URL chooses entries.
+func filtered(p *page) bool {
 	return slices.ContainsFunc(append([]string{"from", "until"}, logFilters...), func(name string) bool { return p.Query(name) != "" })
 }
 
-// LogExport is the address of an export of what the filter chooses.
-func (p *page) LogExport(format string) string {
+// logExport is the address of an export of what the filter chooses.
+func logExport(p *page, format string) string {
 	query := []string{"format", format}
 	for _, name := range append([]string{"from", "until", zoneField}, logFilters...) {
 		query = append(query, name, p.Query(name))
@@ -61,8 +61,8 @@ func (p *page) LogExport(format string) string {
 	return p.Link("/proof/log/export", query...)
 }
 
-// TargetLink is the page of what was changed; empty: it has none that this role can open.
-func (p *page) TargetLink(e client.LogEntry) string {
+// targetLink is the page of what was changed; empty: it has none that this role can open.
+func targetLink(p *page, e client.LogEntry) string {
 	t := e.Target
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
@@ -87,17 +87,17 @@ type change struct {
 	Only     string        // that it has changed, where its values are not shown
 }
 
-// Changes are those of a difference, by their names.
-func (p *page) Changes(difference map[string]any) []change {
+// changes are those of a difference, by their names.
+func changes(p *page, difference map[string]any) []change {
 	var all []change
 	for _, name := range slices.Sorted(maps.Keys(difference)) {
 		c := change{Name: name}
 		became, _ := difference[name].(map[string]any)
 		if from, has := became["from"]; has {
-			c.From = p.logged(name, from)
+			c.From = logPage(p, name, from)
 		}
 		if to, has := became["to"]; has {
-			c.To = p.logged(name, to)
+			c.To = logPage(p, name, to)
 		}
 		switch what := became["changed"].(type) {
 		case bool:
@@ -113,8 +113,8 @@ func (p *page) Changes(difference map[string]any) []change {
 // loggedSpans are the names of what is a time span.
 var loggedSpans = []string{"overlap", "shift", "spread", "expires_after"}
 
-// logged is a value of a difference: a moment as all moments, a time span in words, texts as they are, and all else as JSON.
-func (p *page) logged(name string, value any) template.HTML {
+// logPage is a value of a difference: a moment as all moments, a time span in words, texts as they are, and all else as JSON.
+func logPage(p *page, name string, value any) template.HTML {
 	if at, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
 		return p.Time(at)
 	}
@@ -151,7 +151,7 @@ func textOf(value any) string {
 }
 
 // exportAuditLog hands all entries on that the filter chooses, as CSV or NDJSON, while they are read.
-func (p *page) exportAuditLog() error {
+func exportAuditLog(p *page) error {
 	query, bad, err := p.filter(logFilters...)
 	if err := cmp.Or(err, bad.problem()); err != nil {
 		return err

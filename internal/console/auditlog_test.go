@@ -69,7 +69,7 @@ func TestAuditLog_Story(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	p := &page{form: form{times: times{Zones: zones{Mine: time.UTC}, now: time.Now}}}
-	got := p.Changes(map[string]any{
+	got := changes(p, map[string]any{
 		"name": map[string]any{"to": "<b>"}, "send_at": map[string]any{"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T10:00:00Z"},
 		"limits": map[string]any{"from": map[string]any{"per-day": 20.0}}, "addresses": map[string]any{"changed": []any{"push", "sms"}}, "message": map[string]any{"changed": true},
 	})

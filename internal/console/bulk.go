@@ -26,12 +26,12 @@ type bulkField struct {
 	At time.Time // of a time
 }
 
-// bulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
-func (p *page) bulk() error {
+// showBulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
+func showBulk(p *page) error {
 	if err := p.zoneOf(p.Value("recipient")); err != nil {
 		return err
 	}
-	view, bad := p.readBulk()
+	view, bad := readBulk(p)
 	if err := bad.problem(); err != nil {
 		return p.again(err, "bulk", bulkTitle, view)
 	}
@@ -42,7 +42,7 @@ const bulkTitle = "Cancel or reschedule messages"
 
 // readBulk is the filter, of the URL or of the form that was sent, and what is wrong with it. Its times are by the clocks that the page
 // shows, and exact from then on.
-func (p *page) readBulk() (view *bulkView, bad faults) {
+func readBulk(p *page) (view *bulkView, bad faults) {
 	view = &bulkView{All: true}
 	for _, name := range []string{"recipient", "campaign", "channel", "category", "from", "until"} {
 		field := bulkField{formField: formField{name, strings.TrimSpace(p.Value(name))}}
@@ -91,21 +91,21 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 	return c, bad
 }
 
-// Asked names the change that the form asks for. The form of an estimate carries it: its button starts that change, or none.
-func (p *page) Asked() string {
+// askedBulk names the change that the form asks for. The form of an estimate carries it: its button starts that change, or none.
+func askedBulk(p *page) string {
 	return strings.Join([]string{p.Field("action"), p.Field("shift"), p.Field("send_at")}, ";")
 }
 
 // startBulk estimates a bulk change, and starts one that was estimated. The number of pushes is no condition: it falls while they are sent.
-func (p *page) startBulk() error {
+func startBulk(p *page) error {
 	if err := p.zoneOf(p.Value("recipient")); err != nil {
 		return err
 	}
-	view, bad := p.readBulk()
+	view, bad := readBulk(p)
 	change, wrong := view.change(p)
 	bad = append(bad, wrong...)
 	if p.Field("do") == "start" {
-		if view.Changed = p.Field("estimated") != p.Asked(); !view.Changed && len(bad) == 0 {
+		if view.Changed = p.Field("estimated") != askedBulk(p); !view.Changed && len(bad) == 0 {
 			made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.Field("once"), change)
 			if err != nil {
 				return p.again(err, "bulk", bulkTitle, view)
@@ -127,7 +127,7 @@ type bulkChangeView struct {
 	RefusedPushes []client.BulkRefused // the first ones
 }
 
-func (p *page) readBulkChange() (*bulkChangeView, error) {
+func readBulkChange(p *page) (*bulkChangeView, error) {
 	made, err := p.api.Pushes.GetBulkChange(p.ctx(), p.param("id"))
 	if err != nil || made.Refused == 0 {
 		return &bulkChangeView{BulkChange: made}, err
@@ -137,22 +137,22 @@ func (p *page) readBulkChange() (*bulkChangeView, error) {
 	return &bulkChangeView{made, refused.Refused}, err
 }
 
-// bulkChange shows how far a bulk change has come.
-func (p *page) bulkChange() error {
-	view, err := p.readBulkChange()
+// showBulkChange shows how far a bulk change has come.
+func showBulkChange(p *page) error {
+	view, err := readBulkChange(p)
 	if err != nil {
 		return err
 	}
 	return p.show("bulkchange", "Bulk change", view)
 }
 
-// bulkLive streams how far it has come.
-func (p *page) bulkLive() error {
-	return p.stream("bulkchange", "live", bulkEvery, func() (any, error) { return p.readBulkChange() })
+// streamBulkChange streams how far it has come.
+func streamBulkChange(p *page) error {
+	return p.stream("bulkchange", "live", bulkEvery, func() (any, error) { return readBulkChange(p) })
 }
 
 // stopBulk stops a bulk change.
-func (p *page) stopBulk() error {
+func stopBulk(p *page) error {
 	made, err := p.api.Pushes.CancelBulkChange(p.ctx(), p.param("id"))
 	if err != nil {
 		return err

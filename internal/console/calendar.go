@@ -44,8 +44,8 @@ const (
 	calendarCampaigns = 500
 )
 
-// calendar shows how much is booked ahead by hours, beside what the channels can carry, and the campaigns.
-func (p *page) calendar() error {
+// showCalendar shows how much is booked ahead by hours, beside what the channels can carry, and the campaigns.
+func showCalendar(p *page) error {
 	v := &calendarView{
 		Scale: readCalendarScale(p.Query("view")), Split: p.Query("split"), Channel: p.Query("channel"), Category: p.Query("category"), ID: p.Query("campaign"), Audience: p.Query("audience"),
 		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.MayDraft(), names: map[string]string{}, p: p,

@@ -21,7 +21,7 @@ func (v *moveView) simulate() error {
 	var state *client.CampaignState
 	switch {
 	case errors.As(err, &state) && state.Campaign.Status == client.CampaignStatusDraft:
-		v.Asked, v.Why = true, v.p.Said(state.Detail) // it has no audience yet
+		v.Asked, v.Why = true, said(state.Detail) // it has no audience yet
 		return nil
 	case err != nil:
 		return err
@@ -37,7 +37,7 @@ func (v *moveView) simulate() error {
 	case err == nil:
 		v.Before = &before
 	case errors.As(err, &problem) && problem.Status < 500:
-		v.Why = "The current start cannot be simulated: " + v.p.Said(problem.Detail) + "."
+		v.Why = "The current start cannot be simulated: " + said(problem.Detail) + "."
 	default:
 		return err
 	}

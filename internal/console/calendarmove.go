@@ -22,8 +22,8 @@ type moveView struct {
 }
 
 // moveCampaign shows what another start of a draft would change. Nothing is changed by it.
-func (p *page) moveCampaign() error {
-	v, err := p.readMove()
+func moveCampaign(p *page) error {
+	v, err := readMove(p)
 	if err != nil {
 		return err
 	}
@@ -43,8 +43,8 @@ func (p *page) moveCampaign() error {
 }
 
 // saveMove gives a draft its new start.
-func (p *page) saveMove() error {
-	v, err := p.readMove()
+func saveMove(p *page) error {
+	v, err := readMove(p)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (p *page) saveMove() error {
 	return p.done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.Query("view"), "at", at.Format("2006-01-02")))
 }
 
-func (p *page) readMove() (*moveView, error) {
+func readMove(p *page) (*moveView, error) {
 	c, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return nil, err

@@ -37,13 +37,13 @@ const (
 	answerTime  = 30 * time.Second
 )
 
-func (p *page) showAudience(v *draftView) error {
+func showAudience(p *page, v *draftView) error {
 	v.Form = &audienceForm{}
-	return p.showDraft("audience", v)
+	return showDraft(p, "audience", v)
 }
 
 // channelType is the type of the channel of a draft; empty, if it is not known: it only helps to guess.
-func (p *page) channelType(v *draftView) string {
+func channelType(p *page, v *draftView) string {
 	var report client.ChannelReport
 	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
 		return ""
@@ -54,34 +54,34 @@ func (p *page) channelType(v *draftView) string {
 
 // showColumns shows the columns of a file, of which it reads the beginning. A script asks for them as a part of the page, and sends
 // no more than that beginning.
-func (p *page) showColumns(v *draftView) error {
+func showColumns(p *page, v *draftView) error {
 	form := &audienceForm{}
 	v.Form = form
-	file, err := p.readUpload()
+	file, err := readUpload(p)
 	if err == nil {
-		form.Columns, err = lookAt(file, p.channelType(v), p.MayRecipients())
+		form.Columns, err = lookAt(file, channelType(p, v), p.MayRecipients())
 		err = unreadable(err)
-		p.drop(file)
+		dropFile(p, file)
 	}
 	if p.r.Header.Get("HX-Request") == "" {
 		if err != nil {
-			return p.againDraft(err, "audience", v)
+			return againDraft(p, err, "audience", v)
 		}
-		return p.showDraft("audience", v)
+		return showDraft(p, "audience", v)
 	}
 	if err != nil {
 		var problem *client.Invalid
 		if !errors.As(err, &problem) {
 			return err
 		}
-		p.Faults = map[string]string{"file": p.saidFault(problem.Errors[0])}
+		p.Faults = map[string]string{"file": saidFault(p, problem.Errors[0])}
 	}
 	v.Step = "audience"
 	return p.fragment("campaigndraft", "columns", v)
 }
 
-// drop reads the rest of a file: a browser reads the answer when all is sent.
-func (p *page) drop(file io.Reader) {
+// dropFile reads the rest of a file: a browser reads the answer when all is sent.
+func dropFile(p *page, file io.Reader) {
 	_, _ = io.CopyN(io.Discard, file, mostDropped)
 	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
 }
@@ -98,22 +98,22 @@ func unreadable(err error) error {
 }
 
 // putAudience sends a file to the API while it arrives, its columns called as was chosen.
-func (p *page) putAudience(v *draftView) error {
+func putAudience(p *page, v *draftView) error {
 	form := &audienceForm{}
 	v.Form = form
-	file, err := p.readUpload()
+	file, err := readUpload(p)
 	form.Columns = readColumns(p.r.PostForm, p.MayRecipients())
 	if err == nil && form.Columns == nil {
 		err = unreadable(errors.New("show the columns of the file first"))
 	}
 	if err == nil {
-		err = p.sendAudience(v.ID, file, form)
+		err = sendAudience(p, v.ID, file, form)
 	}
 	if err != nil && file != nil {
-		p.drop(file)
+		dropFile(p, file)
 	}
 	if err != nil {
-		return p.againDraft(err, "audience", v)
+		return againDraft(p, err, "audience", v)
 	}
 	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
@@ -126,11 +126,11 @@ func (p *page) putAudience(v *draftView) error {
 		return err
 	}
 	p.Notice, p.r.PostForm, form.Columns = done, nil, nil
-	return p.showDraft("audience", v)
+	return showDraft(p, "audience", v)
 }
 
 // readUpload reads the fields of a form up to its file, which it opens.
-func (p *page) readUpload() (*multipart.Part, error) {
+func readUpload(p *page) (*multipart.Part, error) {
 	body := &headReader{ReadCloser: httpapi.PatientBody(p.w, p.r)}
 	p.r.PostForm, p.r.Body = url.Values{}, body
 	parts, err := p.r.MultipartReader()
@@ -163,11 +163,11 @@ func (p *page) readUpload() (*multipart.Part, error) {
 }
 
 // sendAudience sends the lines of a file, and the time zones in it to the recipients, at the same time: nothing is kept here.
-func (p *page) sendAudience(id string, file io.Reader, form *audienceForm) error {
+func sendAudience(p *page, id string, file io.Reader, form *audienceForm) error {
 	var zones *zoneImport
 	columns := form.Columns
 	if columns.Zones && columns.of(asZone) >= 0 && columns.of(asRecipient) >= 0 {
-		zones = p.importZones(columns)
+		zones = importZones(p, columns)
 		file = io.TeeReader(file, zones)
 	}
 	opened, before, body, err := openCSV(file, columns)
@@ -206,8 +206,8 @@ func fileFaults(err error, zones bool) error {
 	return err
 }
 
-// badLines gives the bad lines, which the form has, as a file.
-func (p *page) badLines() error {
+// downloadBadRows gives the bad lines, which the form has, as a file.
+func downloadBadRows(p *page) error {
 	lines, messages, texts := p.r.PostForm["line"], p.r.PostForm["message"], p.r.PostForm["text"]
 	p.attach(mediaCSV, "bad-lines.csv")
 	out := httpapi.NewCSVWriter(p.w, httpapi.ExcelCSV, "line", "message", "the row in your list")

@@ -50,8 +50,8 @@ func (v *draftView) Steps() []draftStep {
 	return steps
 }
 
-// MayStep reports whether the user's role can open a step.
-func (p *page) MayStep(path string) bool {
+// mayStep reports whether the user's role can open a step.
+func mayStep(p *page, path string) bool {
 	switch path {
 	case "preview", "simulation":
 		return true
@@ -62,13 +62,13 @@ func (p *page) MayStep(path string) bool {
 }
 
 // showDraft shows a step.
-func (p *page) showDraft(step string, v *draftView) error {
+func showDraft(p *page, step string, v *draftView) error {
 	v.Step = step
 	return p.show("campaigndraft", v.title(), v)
 }
 
 // againDraft shows a step again, with why it was not accepted.
-func (p *page) againDraft(err error, step string, v *draftView) error {
+func againDraft(p *page, err error, step string, v *draftView) error {
 	v.Step = step
 	return p.again(err, "campaigndraft", v.title(), v)
 }
@@ -82,7 +82,7 @@ func (v *draftView) title() string {
 
 // readDraft reads the draft of the path. One that was started has a page of its own; then view is nil, and the browser is sent
 // there.
-func (p *page) readDraft() (*draftView, error) {
+func readDraft(p *page) (*draftView, error) {
 	var one client.Campaign
 	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (p *page) readDraft() (*draftView, error) {
 // draft returns the handler of a step of a draft.
 func draft(step func(p *page, v *draftView) error) handler {
 	return func(p *page) error {
-		v, err := p.readDraft()
+		v, err := readDraft(p)
 		if v == nil {
 			return err
 		}

@@ -41,18 +41,18 @@ func messageFieldsOf(kind client.ChannelType) []messageField {
 }
 
 // newCampaign is the form for another campaign.
-func (p *page) newCampaign() error { return p.showMessage(newDraftView(client.Campaign{})) }
+func newCampaign(p *page) error { return showMessage(p, newDraftView(client.Campaign{})) }
 
 // showMessage shows the message of a draft, or of one that is to be.
-func (p *page) showMessage(v *draftView) error {
-	if err := p.fillMessage(v); err != nil {
+func showMessage(p *page, v *draftView) error {
+	if err := fillMessage(p, v); err != nil {
 		return err
 	}
-	return p.showDraft("message", v)
+	return showDraft(p, "message", v)
 }
 
 // fillMessage makes the form of the message.
-func (p *page) fillMessage(v *draftView) error {
+func fillMessage(p *page, v *draftView) error {
 	var report client.ChannelReport
 	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
 		return err
@@ -87,44 +87,44 @@ func (p *page) fillMessage(v *draftView) error {
 
 // otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
 // one before is not left out unseen.
-func (p *page) otherFields() bool {
+func otherFields(p *page) bool {
 	return p.Field("do") == "fields" || p.Field("shown_for") != p.Field("channel")
 }
 
 // createCampaign makes a draft of a message.
-func (p *page) createCampaign() error {
+func createCampaign(p *page) error {
 	v := newDraftView(client.Campaign{})
-	if err := p.fillMessage(v); err != nil {
+	if err := fillMessage(p, v); err != nil {
 		return err
 	}
-	if p.otherFields() {
-		return p.showDraft("message", v)
+	if otherFields(p) {
+		return showDraft(p, "message", v)
 	}
-	message, err := p.readMessageForm(v)
+	message, err := readMessageForm(p, v)
 	var made client.Campaign
 	if err == nil {
 		made, err = p.api.Campaigns.Create(p.ctx(), p.Field("once"), client.NewCampaign{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
-		return p.againDraft(err, "message", v)
+		return againDraft(p, err, "message", v)
 	}
 	return p.done("Saved. Next: the audience.", p.Link("/campaigns/"+made.ID+"/audience"))
 }
 
 // changeMessage changes the message of a draft.
-func (p *page) changeMessage(v *draftView) error {
-	if err := p.fillMessage(v); err != nil {
+func changeMessage(p *page, v *draftView) error {
+	if err := fillMessage(p, v); err != nil {
 		return err
 	}
-	if p.otherFields() {
-		return p.showDraft("message", v)
+	if otherFields(p) {
+		return showDraft(p, "message", v)
 	}
-	message, err := p.readMessageForm(v)
+	message, err := readMessageForm(p, v)
 	if err == nil {
 		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), client.CampaignChange{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
-		return p.againDraft(inBetween(err), "message", v)
+		return againDraft(p, inBetween(err), "message", v)
 	}
 	next := "audience"
 	if v.Audience > 0 {
@@ -134,7 +134,7 @@ func (p *page) changeMessage(v *draftView) error {
 }
 
 // readMessageForm reads the message. Line ends are those of the API's callers, not of browsers.
-func (p *page) readMessageForm(v *draftView) (client.Message, error) {
+func readMessageForm(p *page, v *draftView) (client.Message, error) {
 	var wrong faults
 	message := client.Message{}
 	if more := p.Field("message.more"); more != "" {

@@ -21,8 +21,8 @@ type outcomeCount struct {
 	Count   int64
 }
 
-// Outcomes are the numbers of a campaign, in the order in which things happen.
-func (p *page) Outcomes(c client.Progress) []outcomeCount {
+// outcomes are the numbers of a campaign, in the order in which things happen.
+func outcomes(c client.Progress) []outcomeCount {
 	return []outcomeCount{
 		{"pending", "not processed yet", c.Pending},
 		{"scheduled", "scheduled, not sent yet", c.Scheduled},
@@ -69,8 +69,8 @@ func (v runningView) GivenBack() int64 { return v.Progress.Pending + v.Progress.
 // progressEvery is how often a page looks how far a campaign is.
 const progressEvery = 2 * time.Second
 
-// followCampaign streams how far a campaign is.
-func (p *page) followCampaign() error {
+// streamCampaign streams how far a campaign is.
+func streamCampaign(p *page) error {
 	id := p.param("id")
 	return p.stream("campaign", "progress", progressEvery, func() (any, error) {
 		one, err := p.api.Campaigns.Get(p.ctx(), id)
@@ -79,18 +79,18 @@ func (p *page) followCampaign() error {
 }
 
 // pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
-func (p *page) pauseCampaign() error {
+func pauseCampaign(p *page) error {
 	one, err := p.api.Campaigns.Pause(p.ctx(), p.param("id"))
-	return p.acted(one, err, "Campaign paused. Sending stops within two seconds; scheduled recipients stay scheduled.")
+	return acted(p, one, err, "Campaign paused. Sending stops within two seconds; scheduled recipients stay scheduled.")
 }
 
-func (p *page) resumeCampaign() error {
+func resumeCampaign(p *page) error {
 	one, err := p.api.Campaigns.Resume(p.ctx(), p.param("id"))
-	return p.acted(one, err, "Campaign resumed.")
+	return acted(p, one, err, "Campaign resumed.")
 }
 
 // askCancel says what a cancel would give back.
-func (p *page) askCancel() error {
+func askCancel(p *page) error {
 	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
@@ -98,22 +98,22 @@ func (p *page) askCancel() error {
 	return p.show("campaigncancel", "Cancel "+campaignName(one)+"?", runningView{Campaign: one})
 }
 
-func (p *page) cancelCampaign() error {
+func cancelCampaign(p *page) error {
 	one, err := p.api.Campaigns.Cancel(p.ctx(), p.param("id"))
 	v := runningView{Campaign: one}
-	return p.acted(one, err, "Campaign canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
+	return acted(p, one, err, "Campaign canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
 		counted(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+counted(one.Progress.Sent, "was", "were")+" sent it already.")
 }
 
-func (p *page) acted(one client.Campaign, err error, done string) error {
+func acted(p *page, one client.Campaign, err error, done string) error {
 	if err != nil {
 		return err
 	}
 	return p.done(done, p.Link("/campaigns/"+one.ID))
 }
 
-// campaignRecipients lists what became of the recipients, by outcome.
-func (p *page) campaignRecipients() error {
+// showCampaignRecipients lists what became of the recipients, by outcome.
+func showCampaignRecipients(p *page) error {
 	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *page) campaignRecipients() error {
 }
 
 // exportCampaign hands on the recipients with what became of them, while they are read.
-func (p *page) exportCampaign() error {
+func exportCampaign(p *page) error {
 	return p.export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
 		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.Query("outcome"), Dialect: dialect}, as)
 	})

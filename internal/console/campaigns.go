@@ -26,8 +26,8 @@ var campaignStatuses = []client.CampaignStatus{
 	client.CampaignStatusCanceling, client.CampaignStatusCanceled, client.CampaignStatusFinished,
 }
 
-// campaigns lists campaigns, the latest first.
-func (p *page) campaigns() error {
+// showCampaigns lists campaigns, the latest first.
+func showCampaigns(p *page) error {
 	view := campaignsView{Statuses: campaignStatuses}
 	if err := p.List("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
 		return p.again(err, "campaigns", "Campaigns", view)
@@ -35,8 +35,8 @@ func (p *page) campaigns() error {
 	return p.show("campaigns", "Campaigns", view)
 }
 
-// StatusChoice describes the campaigns of a status, for the filter of the list.
-func (p *page) StatusChoice(s client.CampaignStatus) string {
+// statusChoice describes the campaigns of a status, for the filter of the list.
+func statusChoice(s client.CampaignStatus) string {
 	switch s {
 	case client.CampaignStatusStarting:
 		return "being scheduled"
@@ -48,13 +48,13 @@ func (p *page) StatusChoice(s client.CampaignStatus) string {
 	return string(s)
 }
 
-// CampaignTime says when a campaign is sent.
-func (p *page) CampaignTime(c client.Campaign) template.HTML {
+// campaignTime says when a campaign is sent.
+func campaignTime(p *page, c client.Campaign) template.HTML {
 	switch {
 	case !c.SendAt.IsZero():
 		return p.Time(c.SendAt)
 	case c.LocalTime != "" && c.TimeZone != "":
-		return p.oneZone(c)
+		return oneZone(p, c)
 	case c.LocalTime != "":
 		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " at each person’s local time"))
 	case !c.StartedAt.IsZero():
@@ -64,7 +64,7 @@ func (p *page) CampaignTime(c client.Campaign) template.HTML {
 }
 
 // oneZone is the time of a campaign that all get when the clocks of one zone show it: with how far it is away, if it can be told.
-func (p *page) oneZone(c client.Campaign) template.HTML {
+func oneZone(p *page, c client.Campaign) template.HTML {
 	local, err := zone.ParseLocal(c.LocalTime)
 	in := loadZone(c.TimeZone)
 	if err != nil || in == nil {
@@ -78,20 +78,20 @@ func (p *page) oneZone(c client.Campaign) template.HTML {
 // localWords is a time of clocks as people write it.
 func localWords(local string) string { return strings.Replace(local, "T", " ", 1) }
 
-// campaign shows a draft with its steps, or how far a campaign is that was started.
-func (p *page) campaign() error {
+// showCampaign shows a draft with its steps, or how far a campaign is that was started.
+func showCampaign(p *page) error {
 	var one client.Campaign
 	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
 		return err
 	}
 	if one.Status == client.CampaignStatusDraft {
-		return p.showDraft("", newDraftView(one))
+		return showDraft(p, "", newDraftView(one))
 	}
 	return p.show("campaign", campaignName(one), runningView{Campaign: one})
 }
 
 // deleteCampaign removes a draft.
-func (p *page) deleteCampaign() error {
+func deleteCampaign(p *page) error {
 	if err := p.api.Campaigns.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}

@@ -119,24 +119,24 @@ func TestCampaign_Story(t *testing.T) {
 
 	start := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
 	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).
-		has(t, 200, "on time", `<div class="figure">3</div>accepted`)
+		has(t, 200, "on time", `<div class="figure">3</div>on time`)
 	b.get(at+"/when?tz=utc").has(t, 200, start.Format("2006-01-02T15:04:05"), `value="at" checked`, `value="4h"`)
 	b.follow(b.post(at+"/when?tz=utc", "when", "local", "local_time", start.Add(50*time.Hour).Format("2006-01-02T15:04:05"), "time_zone", "Africa/Nairobi")).has(t, 200, "Nothing has been scheduled yet")
 	b.get(at).has(t, 200, start.Add(50*time.Hour).Format("2006-01-02 15:04:05"), "Africa/Nairobi (+03:00)", `<span class="distance">in 2 d`)
 	b.follow(b.post(at+"/when?tz=utc", "when", "at", "send_at", start.Format("2006-01-02T15:04:05"), "spread", "", "on_conflict", "defer", "latest", "", "expires_after", "4h")).has(t, 200, "on time")
 	b.submit("anna", time.Until(start))
-	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>deferred`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better times", "within a day from the time that you chose", "Use this time")
+	b.get(at+"/simulation").has(t, 200, `<div class="figure">1</div>later than planned`, "per-minute", `<svg class="histogram"`, "up to 1 min", "Better times", "within a day from the time that you chose", "Use this time")
 	b.post(at+"/start", "recipients", "4").has(t, 422, "the campaign has 3 recipients", "Nothing was started", `value="4"`)
 	started := b.post(at+"/start", "recipients", " 3 ")
 	b.pass()
-	b.follow(started).has(t, 200, "Campaign scheduled. No message is sent before its time.", "Winter sale", "status-scheduled", "0</strong> of 3 were sent it", "3 to go", "0 % sent or failed", "hx-sse:connect")
+	b.follow(started).has(t, 200, "Campaign scheduled. No message is sent before its time.", "Winter sale", "status-scheduled", "0</strong> of 3 sent", "3 to go", "0 % sent or failed", "hx-sse:connect")
 	b.get(at+"/recipients?outcome=scheduled").has(t, 200, "ben", "carl", "/console/pushes/")
 	export := b.get(at + "/export?outcome=scheduled")
 	export.has(t, 200, "\uFEFFrecipient;line;outcome", "ben;4;scheduled")
 	if !strings.Contains(export.Header.Get("Content-Disposition"), "recipients.csv") {
 		t.Error(export.Header)
 	}
-	b.follow(b.get(at+"/message")).has(t, 200, "but not change its message or audience")
+	b.follow(b.get(at+"/message")).has(t, 200, "has started and cannot be changed")
 	b.get("/console/campaigns?status=running").has(t, 200, "Winter sale", "status-scheduled", "selected>scheduled or sending<")
 }
 

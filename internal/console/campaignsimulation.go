@@ -20,7 +20,7 @@ type previewForm struct {
 }
 
 // previewDraft shows the messages of real lines, and of those with the most text.
-func (p *page) previewDraft(v *draftView) error {
+func previewDraft(p *page, v *draftView) error {
 	var form previewForm
 	first, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{})
 	if err != nil {
@@ -34,11 +34,11 @@ func (p *page) previewDraft(v *draftView) error {
 	if one := p.Query("recipient"); one != "" {
 		asked, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Recipient: one})
 		if err != nil {
-			return p.againDraft(err, "preview", v)
+			return againDraft(p, err, "preview", v)
 		}
 		form.Asked = asked.Messages
 	}
-	return p.showDraft("preview", v)
+	return showDraft(p, "preview", v)
 }
 
 // messagePart is a text of a message that was rendered.
@@ -47,8 +47,8 @@ type messagePart struct {
 	Characters int
 }
 
-// Parts are the texts of a message, in the order in which people read them.
-func (p *page) Parts(message map[string]any) []messagePart {
+// parts are the texts of a message, in the order in which people read them.
+func parts(message map[string]any) []messagePart {
 	var all []messagePart
 	rank := []string{"title", "body", "html"}
 	for _, name := range slices.SortedFunc(maps.Keys(message), func(a, b string) int {
@@ -83,11 +83,11 @@ type ruleCount struct {
 }
 
 // simulateDraft says what a start would do, as often as it is asked.
-func (p *page) simulateDraft(v *draftView) error {
+func simulateDraft(p *page, v *draftView) error {
 	v.Simulated = rfc3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
 	s, err := p.api.Campaigns.Simulate(p.ctx(), v.ID)
 	if err != nil {
-		return p.againDraft(err, "simulation", v)
+		return againDraft(p, err, "simulation", v)
 	}
 	form := simulationForm{Simulation: s}
 	for rule, n := range s.ByRule {
@@ -98,7 +98,7 @@ func (p *page) simulateDraft(v *draftView) error {
 	})
 	form.Histogram = histogram("Delays", delayBars(s.Delays))
 	v.Form = &form
-	return p.showDraft("simulation", v)
+	return showDraft(p, "simulation", v)
 }
 
 // delayBars are the spans of a simulation in words, with their recipients.
@@ -118,12 +118,12 @@ func delayBars(delays []client.Delay) []histogramBar {
 func (s *simulationForm) Bars() []histogramBar { return delayBars(s.Delays) }
 
 // showStart asks for the number of recipients before a start.
-func (p *page) showStart(v *draftView) error {
+func showStart(p *page, v *draftView) error {
 	v.Simulated = p.Query("simulated")
 	if at, err := time.Parse(time.RFC3339Nano, v.Simulated); err == nil && !at.Equal(v.UpdatedAt) {
-		return p.againDraft(changedSince(), "start", v)
+		return againDraft(p, changedSince(), "start", v)
 	}
-	return p.showDraft("start", v)
+	return showDraft(p, "start", v)
 }
 
 // changedSince says that a draft is not what was simulated.
@@ -132,22 +132,22 @@ func changedSince() error {
 }
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
-func (p *page) startCampaign(v *draftView) error {
+func startCampaign(p *page, v *draftView) error {
 	shown := p.ShownAt()
 	if !shown.IsZero() && !shown.Equal(v.UpdatedAt) {
-		return p.againDraft(changedSince(), "start", v)
+		return againDraft(p, changedSince(), "start", v)
 	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.Field("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong faults
 		wrong.add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
-		return p.againDraft(wrong.problem(), "start", v)
+		return againDraft(p, wrong.problem(), "start", v)
 	}
 	one, err := p.api.Campaigns.StartAsOf(p.ctx(), v.ID, v.UpdatedAt)
 	if isStale(err) {
 		err = changedSince()
 	}
 	if err != nil {
-		return p.againDraft(err, "start", v)
+		return againDraft(p, err, "start", v)
 	}
 	done := "Campaign started."
 	if one.LocalTime != "" || one.SendAt.After(p.Now()) {

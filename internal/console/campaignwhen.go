@@ -23,7 +23,7 @@ func (v *draftView) When() string {
 func (v *draftView) Defers() bool { return v.OnConflict == client.CampaignOnConflictDefer }
 
 // showWhen shows when a draft is sent.
-func (p *page) showWhen(v *draftView) error { return p.showDraft("when", v) }
+func showWhen(p *page, v *draftView) error { return showDraft(p, "when", v) }
 
 // Skipped says that the clocks of the zone that all have leave the draft's time out, and when it is sent then; empty: they show it.
 func (v *draftView) Skipped() string {
@@ -40,21 +40,21 @@ func (v *draftView) Skipped() string {
 }
 
 // changeWhen changes when a draft is sent.
-func (p *page) changeWhen(v *draftView) error {
-	change, err := p.readWhen(v)
+func changeWhen(p *page, v *draftView) error {
+	change, err := readWhen(p, v)
 	if err == nil {
 		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), change)
 	}
 	if err != nil {
-		return p.againDraft(inBetween(err), "when", v)
+		return againDraft(p, inBetween(err), "when", v)
 	}
 	return p.done("Saved. Next: the simulation.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }
 
 // readWhen reads the form. What is empty goes back to its default.
-func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
+func readWhen(p *page, v *draftView) (client.CampaignChange, error) {
 	var wrong faults
-	p.unusedTimes(v, &wrong)
+	unusedTimes(p, v, &wrong)
 	c := client.CampaignChange{
 		SendAt: client.Null, LocalTime: client.Null, TimeZone: client.Null, Latest: client.Null,
 		Spread: orNull(p.Field("spread")), OnConflict: orNull(p.Field("on_conflict")), ExpiresAfter: orNull(p.Field("expires_after")),
@@ -80,7 +80,7 @@ func (p *page) readWhen(v *draftView) (client.CampaignChange, error) {
 
 // unusedTimes are times that were typed beside a choice that does not use them: nobody should start a campaign at once who has typed when.
 // What stands in a field because the draft has it is no such time.
-func (p *page) unusedTimes(v *draftView, wrong *faults) {
+func unusedTimes(p *page, v *draftView, wrong *faults) {
 	at, local := p.Field("send_at"), p.Field("local_time")
 	if p.Field("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
 		wrong.add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
@@ -99,7 +99,7 @@ func orNull(text string) any {
 }
 
 // takeStart makes a better start, as a simulation has found it, the time of a draft.
-func (p *page) takeStart(v *draftView) error {
+func takeStart(p *page, v *draftView) error {
 	at, err := p.ReadLocal(p.Field("send_at"))
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}

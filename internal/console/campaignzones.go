@@ -21,7 +21,7 @@ type zoneImport struct {
 }
 
 // importZones begins an import of the time zones of a file.
-func (p *page) importZones(columns *columnForm) *zoneImport {
+func importZones(p *page, columns *columnForm) *zoneImport {
 	from, in := io.Pipe()
 	lines, out := io.Pipe()
 	z := &zoneImport{in: in, done: make(chan struct{}), bad: badLines{}}

@@ -10,8 +10,8 @@ import (
 // capsView is what the tenant may have at a time, with how much of it is used.
 type capsView struct{ client.Caps }
 
-// caps shows what the operator allows, on a day that the URL names: today, if it names none.
-func (p *page) caps() error {
+// showCaps shows what the operator allows, on a day that the URL names: today, if it names none.
+func showCaps(p *page) error {
 	view := &capsView{}
 	var (
 		wrong faults
@@ -32,8 +32,8 @@ func (p *page) caps() error {
 	return p.show("settingscaps", "Caps", view)
 }
 
-// CapWords says how much of a cap is used.
-func (p *page) CapWords(c client.Cap) string {
+// capWords says how much of a cap is used.
+func capWords(c client.Cap) string {
 	used := number(c.Used)
 	if !c.Complete {
 		used = "more than " + used

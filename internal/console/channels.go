@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-func (p *page) channels() error {
+func showChannels(p *page) error {
 	report, err := p.api.Channels.List(p.ctx())
 	if err != nil {
 		return err
@@ -14,8 +14,8 @@ func (p *page) channels() error {
 	return p.show("settingschannels", "Channels", report)
 }
 
-// ChannelWords says how a channel stands.
-func (p *page) ChannelWords(c client.Channel) string {
+// settingsChannelWords says how a channel stands.
+func settingsChannelWords(c client.Channel) string {
 	switch c.State {
 	case client.ChannelStateWorking:
 		return "Working normally."
@@ -45,7 +45,7 @@ func rejectingWords(c client.Channel) string {
 }
 
 // testSend sends a message to oneself, as any other push: through the quota, at once.
-func (p *page) testSend() error {
+func testSend(p *page) error {
 	one, failed := p.api.Pushes.Submit(p.ctx(), p.Field("once"), client.NewPush{
 		Recipient: p.Field("recipient"), Channel: p.Field("channel"), To: p.Field("to"),
 		Message: client.Message{"title": "Test of the channel " + p.Field("channel"), "body": "This message was sent from the console to see whether it arrives."},

@@ -28,8 +28,8 @@ type failuresView struct {
 	client.Failures
 }
 
-// failures shows what has failed or expired, in groups.
-func (p *page) failures() error {
+// showFailures shows what has failed or expired, in groups.
+func showFailures(p *page) error {
 	view := failuresView{}
 	if err := p.List("/v1/failures", 0, &view.Failures, "channel", "campaign"); err != nil { // it has no pages
 		return p.again(err, "failures", "Failures", view)
@@ -103,7 +103,7 @@ type reasonCount struct {
 }
 
 // retryFailures retries the pushes of a group, step by step: each request does one step, and hands what was counted to the next.
-func (p *page) retryFailures() error {
+func retryFailures(p *page) error {
 	view := &retriesView{Try: p.Field("do") != "retry", Began: p.Now()}
 	query := url.Values{"page_size": {strconv.Itoa(retryStep)}}
 	for _, name := range []string{"status", "channel", "reason", "campaign", "from", "until"} {
@@ -116,7 +116,7 @@ func (p *page) retryFailures() error {
 		query.Set("page_token", token)
 		view.resume(p)
 	}
-	until, err := p.retriesUntil()
+	until, err := retriesUntil(p)
 	if err != nil {
 		view.Try = true
 		return p.again(err, "failuresretry", "Retry failures", view)
@@ -139,7 +139,7 @@ func (p *page) retryFailures() error {
 }
 
 // retriesUntil is when the form has retries expire; zero: it does not say.
-func (p *page) retriesUntil() (at time.Time, err error) {
+func retriesUntil(p *page) (at time.Time, err error) {
 	if p.Field("expires_at") == "" {
 		return at, nil
 	}

@@ -52,7 +52,7 @@ func TestFailures_Meaning(t *testing.T) {
 		"may have arrived":                {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
 		"refused the message permanently": {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
 		"could not be reached":            {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: no connection: connection refused"},
-		"used up":                         {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 400"},
+		"in any attempt":                  {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 400"},
 		"at this speed":                   {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 429 Too Many Requests"},
 	} {
 		if got := meaningOf(g); !strings.Contains(got.Means, want) || got.Do == "" {

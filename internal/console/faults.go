@@ -42,10 +42,10 @@ func (f faults) both(err error) error {
 }
 
 // byField are faults by the names of their fields. Of one field there may be several.
-func (p *page) byField(all []client.Fault) map[string]string {
+func byField(p *page, all []client.Fault) map[string]string {
 	texts := map[string]string{}
 	for _, f := range all {
-		name, text := fieldOf(f.Location), p.saidFault(f)
+		name, text := fieldOf(f.Location), saidFault(p, f)
 		if before := texts[name]; before != "" {
 			text = before + "; " + text
 		}

@@ -20,7 +20,7 @@ type keysView struct {
 	Rotating string // the id of the key whose form to rotate it was sent
 }
 
-func (p *page) readKeys() (*keysView, error) {
+func readKeys(p *page) (*keysView, error) {
 	view := &keysView{Chosen: map[string]bool{}}
 	for _, scope := range push.Scopes {
 		if p.May(scope) {
@@ -37,8 +37,8 @@ func (p *page) readKeys() (*keysView, error) {
 	return view, p.api.Get(p.ctx(), "/v1/keys", query, &view.KeysPage)
 }
 
-func (p *page) keys() error {
-	view, err := p.readKeys()
+func showKeys(p *page) error {
+	view, err := readKeys(p)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (p *page) keys() error {
 }
 
 // createKey makes a key, and shows it in the answer itself: it is stored nowhere to be shown again.
-func (p *page) createKey() error {
+func createKey(p *page) error {
 	var wrong faults
 	made := client.NewKey{Name: p.Field("name")}
 	for _, scope := range p.r.PostForm["scopes"] {
@@ -65,22 +65,22 @@ func (p *page) createKey() error {
 	if err == nil {
 		key, err = p.api.Keys.Create(p.ctx(), made)
 	}
-	return p.withKey(key, err)
+	return withKey(p, key, err)
 }
 
 // rotateKey makes the successor of a key.
-func (p *page) rotateKey() error {
+func rotateKey(p *page) error {
 	hours, err := duration.Parse(p.Field("overlap"))
 	if err != nil {
-		return p.withKey(client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.Field("overlap"))))
+		return withKey(p, client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.Field("overlap"))))
 	}
 	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
-	return p.withKey(key, err)
+	return withKey(p, key, err)
 }
 
 // withKey shows the list with a key that was made, or why none was.
-func (p *page) withKey(key client.Key, failed error) error {
-	view, err := p.readKeys()
+func withKey(p *page, key client.Key, failed error) error {
+	view, err := readKeys(p)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func faultOf(field string, err error) error {
 	return wrong.problem()
 }
 
-func (p *page) revokeKey() error {
+func revokeKey(p *page) error {
 	if err := p.api.Keys.Revoke(p.ctx(), p.param("id"), client.RevokeKeyOptions{}); err != nil {
 		return err
 	}

@@ -25,22 +25,22 @@ type nowView struct {
 	Series   string // the same as JSON, for the lines
 }
 
-// now shows how things stand, and follows them.
-func (p *page) now() error {
-	view, err := p.standing()
+// showNow shows how things stand, and follows them.
+func showNow(p *page) error {
+	view, err := standing(p)
 	if err != nil {
 		return err
 	}
 	return p.show("now", "Now", view)
 }
 
-// nowLive streams the part of the page that changes.
-func (p *page) nowLive() error {
-	return p.stream("now", "live", nowEvery, func() (any, error) { return p.standing() })
+// streamNow streams the part of the page that changes.
+func streamNow(p *page) error {
+	return p.stream("now", "live", nowEvery, func() (any, error) { return standing(p) })
 }
 
 // standing asks how things stand. That Postgres does not answer is one of the answers.
-func (p *page) standing() (*nowView, error) {
+func standing(p *page) (*nowView, error) {
 	view := &nowView{}
 	status, err := p.api.Records.Status(p.ctx())
 	if err == nil && p.May(push.ScopeRead) {
@@ -51,7 +51,7 @@ func (p *page) standing() (*nowView, error) {
 	var problem *client.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable:
-		view.Unknown = p.Said(problem.Detail)
+		view.Unknown = said(problem.Detail)
 		return view, nil
 	case err != nil:
 		return nil, err
@@ -223,8 +223,8 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 	return channelWords[c.State]
 }
 
-// Per is the time span of a channel's throughput in words.
-func (p *page) Per(c client.Channel) string { return spoken(c.Throughput.Per) }
+// throughputPer is the time span of a channel's throughput in words.
+func throughputPer(c client.Channel) string { return spoken(c.Throughput.Per) }
 
 var channelWords = map[client.ChannelState]string{
 	client.ChannelStateWorking: "Sending normally.",

@@ -217,7 +217,7 @@ func TestOIDC_ProviderFails(t *testing.T) {
 	b, p := setupOIDC(t)
 	issuer := p.URL
 	b.signIn.provider.cfg.Issuer = "http://127.0.0.1:1"
-	b.get(oidcPath).has(t, 502, "does not answer")
+	b.get(oidcPath).has(t, 502, "does not respond")
 	b.signIn.provider.cfg.Issuer = issuer
 	back := b.leave("")
 	q, _ := url.ParseQuery(back[strings.Index(back, "?")+1:])

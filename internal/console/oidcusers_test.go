@@ -35,7 +35,7 @@ func TestOIDC_Unverified(t *testing.T) {
 	// The operator may take the provider's word for every address, unless it says otherwise itself.
 	b.signIn.provider.cfg.TrustEmail = true
 	p.Claims["sub"], p.Claims["email"], p.Claims["email_verified"] = "s2", "eve@x", false
-	b.get(b.leave("")).has(t, 403, "does not say")
+	b.get(b.leave("")).has(t, 403, "has not verified")
 	delete(p.Claims, "email_verified")
 	if r := b.get(b.leave("")); r.Status != 303 {
 		t.Errorf("%d %s", r.Status, r.Body)

@@ -84,7 +84,7 @@ func (p *page) again(err error, screen, title string, view any) error {
 }
 
 func (p *page) setProblem(problem *client.Problem, err error) {
-	p.Problem, p.Faults, p.Place, p.Again = p.saidProblem(problem, err), nil, client.NoPlace{}, false
+	p.Problem, p.Faults, p.Place, p.Again = saidProblem(p, problem, err), nil, client.NoPlace{}, false
 	var (
 		invalid *client.Invalid
 		full    *client.QuotaExceeded
@@ -92,7 +92,7 @@ func (p *page) setProblem(problem *client.Problem, err error) {
 	)
 	switch {
 	case errors.As(err, &invalid):
-		p.Faults = p.byField(invalid.Errors)
+		p.Faults = byField(p, invalid.Errors)
 	case errors.As(err, &full):
 		p.Place = full.NoPlace
 	case errors.As(err, &quiet):
@@ -139,7 +139,7 @@ func (p *page) fail(err error) {
 	if p.sent {
 		panic(http.ErrAbortHandler) // half of an answer must not be taken for a whole one
 	}
-	if none := p.noSuchThing(err); none != nil {
+	if none := noSuchThing(p, err); none != nil {
 		err = none
 	}
 	var problem *client.Problem

@@ -49,15 +49,15 @@ type categoryRow struct {
 // shadowTime is how far back the results of shadow rules are shown.
 const shadowTime = 7 * 24 * time.Hour
 
-// policy shows the policy in force in an editor, or an older version if the URL names one.
-func (p *page) policy() error {
-	view, err := p.readPolicy()
+// showPolicy shows the policy in force in an editor, or an older version if the URL names one.
+func showPolicy(p *page) error {
+	view, err := readPolicy(p)
 	if err != nil {
 		return err
 	}
 	draft := asNew(view.InForce)
 	if text := p.Query("version"); text != "" {
-		old, found, err := p.findVersion(&view.Versions, text)
+		old, found, err := findVersion(p, &view.Versions, text)
 		if err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (p *page) policy() error {
 }
 
 // readPolicy reads what stands around the editor.
-func (p *page) readPolicy() (*policyView, error) {
+func readPolicy(p *page) (*policyView, error) {
 	view := &policyView{}
 	var err error
 	if view.InForce, err = p.api.Policy.Get(p.ctx()); err != nil {
@@ -88,17 +88,17 @@ func (p *page) readPolicy() (*policyView, error) {
 		return nil, err
 	}
 	view.Shadow = shadow.Rules
-	if err := p.readVersions(&view.Versions, p.Query("page_token")); err != nil {
+	if err := readVersions(p, &view.Versions, p.Query("page_token")); err != nil {
 		return nil, err
 	}
 	if len(view.Versions.Versions) > 0 {
-		view.names, err = p.names()
+		view.names, err = policyFaultNames(p)
 	}
 	return view, err
 }
 
 // readVersions reads a page of versions; without a token the first.
-func (p *page) readVersions(to *client.PolicyVersionsPage, token string) error {
+func readVersions(p *page, to *client.PolicyVersionsPage, token string) error {
 	query := url.Values{"page_size": {"50"}}
 	if token != "" {
 		query.Set("page_token", token)
@@ -108,7 +108,7 @@ func (p *page) readVersions(to *client.PolicyVersionsPage, token string) error {
 }
 
 // findVersion finds a version that can be loaded, and reads on to the page on which it is: the audit log leads to old ones, too.
-func (p *page) findVersion(page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
+func findVersion(p *page, page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
 	wanted, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return v, false, nil
@@ -117,7 +117,7 @@ func (p *page) findVersion(page *client.PolicyVersionsPage, number string) (v pa
 		if v, found = versionOf(page.Versions, number); found || page.NextPageToken == "" || len(page.Versions) == 0 || page.Versions[len(page.Versions)-1].Version <= wanted {
 			return v, found, nil
 		}
-		if err := p.readVersions(page, page.NextPageToken); err != nil {
+		if err := readVersions(p, page, page.NextPageToken); err != nil {
 			return v, false, err
 		}
 	}
@@ -145,8 +145,8 @@ func (v *policyView) Limit(i int, r client.NewRule) string {
 }
 
 // savePolicy asks what a draft would change, and once that was seen, puts it in force.
-func (p *page) savePolicy() error {
-	view, err := p.readPolicy()
+func savePolicy(p *page) error {
+	view, err := readPolicy(p)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,7 @@ func digest(draft client.NewPolicy) string {
 }
 
 // deletePolicy goes back to the policy of the operator.
-func (p *page) deletePolicy() error {
+func deletePolicy(p *page) error {
 	var seen client.PolicyOptions
 	if version, err := strconv.ParseInt(p.Field("if_version"), 10, 64); err == nil {
 		seen.IfVersion = &version
@@ -231,8 +231,8 @@ func (p *page) deletePolicy() error {
 	return p.done("The default policy is active again.", p.Link("/policy", "operation", made.Operation))
 }
 
-// names are those of keys and of users, by their ids, if this user may see them.
-func (p *page) names() (map[string]string, error) {
+// policyFaultNames are those of keys and of users, by their ids, if this user may see them.
+func policyFaultNames(p *page) (map[string]string, error) {
 	names := map[string]string{}
 	if p.May(push.ScopeKeysRead) {
 		var keys client.KeysPage

@@ -23,15 +23,15 @@ func TestPolicy_Story(t *testing.T) {
 	draft := []string{"if_version", "0", "rules[0].name", "daily", "rules[0].limit", "1", "rules[0].window", "24h", "rules[1].name", "", "rules[1].limit", "", "rules[1].window", "",
 		"quiet_hours[0].name", "", "categories[0].name", "receipts", "categories[0].bypass", "yes", "default_zone", "Europe/Berlin"}
 	forecast := b.post("/console/policy", append(draft, "do", "save")...) // not seen yet: a forecast first
-	forecast.has(t, 200, "Preview", "scheduled message breaks not fit", "daily: 1", "Publish", "rules[2].name")
+	forecast.has(t, 200, "Preview", "scheduled message breaks", "daily: 1", "Publish", "rules[2].name")
 	sum := regexp.MustCompile(`name="forecast_of" value="([0-9a-f]+)"`).FindStringSubmatch(forecast.Body)
 	if sum == nil {
 		t.Fatal("the form does not say which draft was forecast")
 	}
 	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All scheduled messages keep within the new limits")
 	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)
-	b.follow(saved).has(t, 200, "Version 1 of the policy is active", "looked at", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
-	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Another user changed this", "Open the page again", "Active: version 1", `value="daily"`)
+	b.follow(saved).has(t, 200, "Version 1 of the policy is active", "checked", `value="daily"`, `value="yes" checked`, "your own", "load version 1 into the editor")
+	b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...).has(t, 412, "Another user changed this", "Reload the page", "Active: version 1", `value="daily"`)
 	b.get("/console/policy?version=1").has(t, 200, "The editor shows version 1")
 	b.get("/console/policy?version=7").has(t, 404)
 	b.follow(b.post("/console/policy/delete")).has(t, 200, "The default policy is active again", "reset to default")

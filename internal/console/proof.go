@@ -22,8 +22,8 @@ type provenGuarantee struct {
 // Plain is the promise without the marks of Markdown.
 func (g provenGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "`", "") }
 
-// proof shows the last audits, and which guarantee each of their checks is about.
-func (p *page) proof() error {
+// showProof shows the last audits, and which guarantee each of their checks is about.
+func showProof(p *page) error {
 	view := &proofView{}
 	query := url.Values{"page_size": {"20"}}
 	if token := p.Query("page_token"); token != "" {

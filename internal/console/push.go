@@ -23,16 +23,16 @@ type checkedChange struct {
 	Again bool // the retry is there already
 }
 
-// push shows one push, and what has happened to it.
-func (p *page) push() error {
-	view, err := p.readPush()
+// showPush shows one push, and what has happened to it.
+func showPush(p *page) error {
+	view, err := readPush(p)
 	if err != nil {
 		return err
 	}
 	return p.show("push", "Message for "+view.Recipient, view)
 }
 
-func (p *page) readPush() (*pushView, error) {
+func readPush(p *page) (*pushView, error) {
 	one, err := p.api.Pushes.Get(p.ctx(), p.param("id"))
 	if err != nil {
 		return nil, err
@@ -61,8 +61,8 @@ func laterOf(a, b time.Time) time.Time {
 }
 
 // pushAgain shows the push with a change that was not accepted, or that was only looked at.
-func (p *page) pushAgain(why error, checked *checkedChange) error {
-	view, err := p.readPush()
+func pushAgain(p *page, why error, checked *checkedChange) error {
+	view, err := readPush(p)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (p *page) pushAgain(why error, checked *checkedChange) error {
 }
 
 // zoneOfPush has the page know the zone of the push's recipient before a time of a form is read in it.
-func (p *page) zoneOfPush() error {
+func zoneOfPush(p *page) error {
 	if p.Zones.Chosen != "recipient" {
 		return nil
 	}
@@ -86,17 +86,17 @@ func (p *page) zoneOfPush() error {
 }
 
 // cancelPush cancels one push.
-func (p *page) cancelPush() error {
+func cancelPush(p *page) error {
 	one, err := p.api.Pushes.Cancel(p.ctx(), p.param("id"))
 	if err != nil {
-		return p.pushAgain(err, nil)
+		return pushAgain(p, err, nil)
 	}
 	return p.done("The message for "+one.Recipient+" is canceled and no longer counts towards limits.", p.Link("/pushes/"+one.ID))
 }
 
 // moveOnePush says what a move would do, or moves.
-func (p *page) moveOnePush() error {
-	if err := p.zoneOfPush(); err != nil {
+func moveOnePush(p *page) error {
+	if err := zoneOfPush(p); err != nil {
 		return err
 	}
 	p.TakeNextFree("move_to")
@@ -104,23 +104,23 @@ func (p *page) moveOnePush() error {
 	if err != nil {
 		var bad faults
 		bad.add("move_to", err)
-		return p.pushAgain(bad.problem(), nil)
+		return pushAgain(p, bad.problem(), nil)
 	}
 	id, to := p.param("id"), client.NewTime{SendAt: at}
 	if p.Field("do") != "move" {
 		checked, err := p.api.Pushes.ValidateReschedule(p.ctx(), id, to)
-		return p.pushAgain(atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
+		return pushAgain(p, atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
 	moved, err := p.api.Pushes.Reschedule(p.ctx(), id, to)
 	if err != nil {
-		return p.pushAgain(atField(err, "send_at", "move_to"), nil)
+		return pushAgain(p, atField(err, "send_at", "move_to"), nil)
 	}
 	return p.done("The message for "+moved.Recipient+" is moved to "+p.PlainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
-func (p *page) retryOnePush() error {
-	if err := p.zoneOfPush(); err != nil {
+func retryOnePush(p *page) error {
+	if err := zoneOfPush(p); err != nil {
 		return err
 	}
 	p.TakeNextFree("retry_at")
@@ -134,15 +134,15 @@ func (p *page) retryOnePush() error {
 		}
 	}
 	if err := bad.problem(); err != nil {
-		return p.pushAgain(err, nil)
+		return pushAgain(p, err, nil)
 	}
 	if p.Field("do") != "retry" {
 		checked, err := p.api.Pushes.ValidateRetry(p.ctx(), id, how)
-		return p.pushAgain(atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+		return pushAgain(p, atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
 	}
 	retry, err := p.api.Pushes.Retry(p.ctx(), p.Field("once"), id, how)
 	if err != nil {
-		return p.pushAgain(atField(err, "send_at", "retry_at"), nil)
+		return pushAgain(p, atField(err, "send_at", "retry_at"), nil)
 	}
 	return p.done("This is the retry, scheduled for "+p.PlainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }
@@ -154,22 +154,22 @@ type newPushView struct {
 }
 
 // newPush shows the form for one push.
-func (p *page) newPush() error {
-	view, err := p.readNewPush()
+func newPush(p *page) error {
+	view, err := readNewPush(p)
 	if err != nil {
 		return err
 	}
 	return p.show("pushnew", "Send a message", view)
 }
 
-func (p *page) readNewPush() (*newPushView, error) {
+func readNewPush(p *page) (*newPushView, error) {
 	report, err := p.api.Channels.List(p.ctx())
 	return &newPushView{Channels: report.Channels}, err
 }
 
 // submitOnePush books a push, or says what that would do.
-func (p *page) submitOnePush() error {
-	view, err := p.readNewPush()
+func submitOnePush(p *page) error {
+	view, err := readNewPush(p)
 	if err != nil {
 		return err
 	}

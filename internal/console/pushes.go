@@ -15,8 +15,8 @@ var pushStatuses = []client.PushStatus{
 	client.PushStatusScheduled, client.PushStatusSending, client.PushStatusSent, client.PushStatusFailed, client.PushStatusCanceled, client.PushStatusExpired,
 }
 
-// pushes lists pushes by a filter, which stands in the URL.
-func (p *page) pushes() error {
+// showPushes lists pushes by a filter, which stands in the URL.
+func showPushes(p *page) error {
 	status := client.PushStatus(p.Query("status"))
 	view := pushesView{Statuses: pushStatuses, Bulk: p.Query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
 	err := p.List("/v1/pushes", 50, &view.PushesPage, "recipient", "status", "channel", "category", "campaign", "reason", "page_token")

@@ -25,9 +25,9 @@ func TestPushes_ListAndCancel(t *testing.T) {
 	b.get("/console/pushes/"+one.ID).has(t, 200, "Message for user-1", "Cancel message")
 	b.follow(b.post("/console/pushes/"+one.ID+"/cancel")).has(t, 200, "is canceled and no longer counts towards limits", "canceled")
 	b.get("/console/pushes/"+one.ID).has(t, 200)
-	b.get("/console/pushes?status=nonsense&from=never").has(t, 422, "never", "no time")
+	b.get("/console/pushes?status=nonsense&from=never").has(t, 422, "never", "not a time")
 	b.get("/console/pushes?status=nonsense").has(t, 422, "status")
-	b.get("/console/pushes/"+one.ID[:8]).has(t, 404, "There is no such push")
+	b.get("/console/pushes/"+one.ID[:8]).has(t, 404, "No such message")
 	b.get("/console/nothing").has(t, 404, "There is no page at")
 }
 
@@ -113,13 +113,13 @@ func TestPush_Zones(t *testing.T) {
 	shown := func(at time.Time) string { return at.In(tokyo).Format("2006-01-02 15:04:05") }
 	typed := func(at time.Time) string { return at.In(tokyo).Format("2006-01-02T15:04:05") }
 	b.get(path+one.ID).has(t, 200, "Recipient’s: Asia/Tokyo", "Mine: UTC", one.SendAt.UTC().Format("2006-01-02 15:04:05"))
-	b.get(path+one.ID+"?tz=recipient").has(t, 200, shown(one.SendAt), "in Asia/Tokyo")
+	b.get(path+one.ID+"?tz=recipient").has(t, 200, shown(one.SendAt), "Time zone: Asia/Tokyo")
 	to := one.SendAt.Add(3 * time.Hour).Truncate(time.Second)
 	b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "check").has(t, 200, "It can be moved to <time datetime=\""+rfc3339(to)+"\">"+shown(to))
 	b.follow(b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "move")).has(t, 200, "is moved to "+shown(to)+" Asia/Tokyo (+09:00), in ")
 	failed := b.failed("user-1", "the provider answered 404")
 	again := to.Add(time.Hour)
-	b.follow(b.post(path+failed.ID+"/retry?tz=recipient", "retry_at", typed(again), "do", "retry")).has(t, 200, "booked for "+shown(again)+" Asia/Tokyo (+09:00)")
+	b.follow(b.post(path+failed.ID+"/retry?tz=recipient", "retry_at", typed(again), "do", "retry")).has(t, 200, "scheduled for "+shown(again)+" Asia/Tokyo (+09:00)")
 
 	b.get("/console/pushes?recipient=user-1&tz=recipient&from="+typed(to)+"&until="+typed(to.Add(time.Second))).has(t, 200, shown(to), "/console/pushes/"+one.ID)
 	b.get("/console/pushes?recipient=nobody").has(t, 200, "Recipient’s: UTC") // of the policy

@@ -16,8 +16,8 @@ import (
 // recipientsView is the search for a recipient, and the list of those of whom something is known.
 type recipientsView struct{ client.RecipientsPage }
 
-// recipients finds a recipient by its id, and lists those of whom something is known.
-func (p *page) recipients() error {
+// showRecipients finds a recipient by its id, and lists those of whom something is known.
+func showRecipients(p *page) error {
 	if id := p.Query("id"); id != "" {
 		return p.redirect(p.Link("/recipients/" + pathPart(id)))
 	}
@@ -69,12 +69,12 @@ const (
 	attemptsOnAxis = 500
 )
 
-// recipient shows the time axis of a recipient.
-func (p *page) recipient() error {
-	view, err := p.readRecipient(time.Time{})
+// showRecipient shows the time axis of a recipient.
+func showRecipient(p *page) error {
+	view, err := readRecipient(p, time.Time{})
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) && p.Query("channel")+p.Query("category") != "" { // the axis is about all then, and the form has what was typed
-		if view, failed := p.readAxisOf(time.Time{}, "", ""); failed == nil {
+		if view, failed := readAxisOf(p, time.Time{}, "", ""); failed == nil {
 			view.Channel, view.Category = p.Query("channel"), p.Query("category")
 			return p.again(atField(err, "category", "kind-category"), "recipient", view.ID, view)
 		}
@@ -86,12 +86,12 @@ func (p *page) recipient() error {
 }
 
 // readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
-func (p *page) readRecipient(cursor time.Time) (*recipientView, error) {
-	return p.readAxisOf(cursor, p.Query("channel"), p.Query("category"))
+func readRecipient(p *page, cursor time.Time) (*recipientView, error) {
+	return readAxisOf(p, cursor, p.Query("channel"), p.Query("category"))
 }
 
 // readAxisOf is readRecipient for pushes of a channel and a category.
-func (p *page) readAxisOf(cursor time.Time, channel, category string) (*recipientView, error) {
+func readAxisOf(p *page, cursor time.Time, channel, category string) (*recipientView, error) {
 	v := &recipientView{ID: p.param("id"), Scale: readScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
 	if err := v.readKnown(); err != nil {
 		return v, err
@@ -159,8 +159,8 @@ func (v *recipientView) readMoving() error {
 // readMoments takes the moments from the URL: that of the cursor, and one that is to be seen. What a form has sent is to be seen.
 func (v *recipientView) readMoments() {
 	sent := v.Cursor
-	v.Cursor = cmp.Or(sent, v.p.moment("cursor"))
-	v.At = cmp.Or(v.p.moment("at"), v.Cursor, v.p.Now())
+	v.Cursor = cmp.Or(sent, cursorOf(v.p, "cursor"))
+	v.At = cmp.Or(cursorOf(v.p, "at"), v.Cursor, v.p.Now())
 	if !sent.IsZero() && !v.sees(sent) {
 		v.At = sent
 	}
@@ -177,8 +177,8 @@ func (v *recipientView) sees(t time.Time) bool {
 	return !t.Before(from) && t.Before(until)
 }
 
-// moment reads a moment of the URL. One that cannot be read is none.
-func (p *page) moment(name string) time.Time {
+// cursorOf reads a moment of the URL. One that cannot be read is none.
+func cursorOf(p *page, name string) time.Time {
 	at, err := p.ReadTime(p.Query(name), p.TypedIn(p.r.URL.Query()))
 	if err != nil {
 		return time.Time{}

@@ -146,7 +146,7 @@ func TestRecipient_Move(t *testing.T) {
 	all := b.bookHour("user-1", noon())
 	b.submit("user-2", time.Hour)
 	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
-	move := linkOf(t, r, `Move<span class="hidden"> the message `+all[2].ID)
+	move := linkOf(t, r, `Move<span class="hidden"> message `+all[2].ID)
 	b.get(move).has(t, 200, "Choose a new time", "The message can be moved here.", "<button>Move</button>")
 	b.get(move+"&cursor="+rfc3339(noon().Add(2*time.Minute))).has(t, 200, "not free", "<strong>per-minute</strong>", "Number 2")
 	path := strings.Replace(move, "/user-1?", "/user-1/move?", 1)
@@ -168,7 +168,7 @@ func TestRecipient_Cancel(t *testing.T) {
 	b := setup(t)
 	all := b.bookHour("user-1", noon())
 	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
-	cancel := linkOf(t, r, `Cancel<span class="hidden"> the message `+all[4].ID)
+	cancel := linkOf(t, r, `Cancel<span class="hidden"> message `+all[4].ID)
 	// Without the fifth, four are left: what is free then is all but a minute around each.
 	b.get(cancel).has(t, 200, "These times become free", "from "+`<time datetime="`+rfc3339(noon().Add(7*time.Minute))+`"`, "Becomes free")
 	b.follow(b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1))).has(t, 200, "is canceled and no longer counts towards limits", "status-canceled")

@@ -85,10 +85,10 @@ func (a *cursorAnswer) take(p *page, err error) error {
 	case errors.As(err, &unwant):
 		a.OptedOut = true
 	case errors.As(err, &problem) && problem.Status < 500:
-		a.Detail = p.Said(problem.Detail)
+		a.Detail = said(problem.Detail)
 		var invalid *client.Invalid
 		if errors.As(err, &invalid) && len(invalid.Errors) > 0 {
-			a.Detail = p.saidFault(invalid.Errors[0])
+			a.Detail = saidFault(p, invalid.Errors[0])
 		}
 	default:
 		return err

@@ -20,11 +20,11 @@ import (
 var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at", "the time it expires", "retry_at", "the time of the retry", "local_time", "the local time",
 	"time_zone", "the time zone", "on_conflict", "what happens at a limit", "the tenant", "the team")
 
-// Said is a text of the API for people: its fields are called what they are.
-func (p *page) Said(text string) string { return machineNames.Replace(text) }
+// said is a text of the API for people: its fields are called what they are.
+func said(text string) string { return machineNames.Replace(text) }
 
 // saidFault is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows.
-func (p *page) saidFault(f client.Fault) string {
+func saidFault(p *page, f client.Fault) string {
 	text := f.Message
 	value, _ := f.Value.(string)
 	for _, machine := range []string{f.Limit, value} {
@@ -36,15 +36,15 @@ func (p *page) saidFault(f client.Fault) string {
 		clocks, zone, _ := written(f.Now, p.Zones.Shown(), p.Now())
 		text = strings.Replace(text, rfc3339(f.Now), clocks+" "+zone, 1)
 	}
-	return p.Said(text)
+	return said(text)
 }
 
 // startsSentence are the words that may begin a sentence in capitals: another word may be an id, which stays as it is.
 var startsSentence = []string{"the", "this", "your", "another", "an", "too", "no", "only"}
 
-// sentence is Said of a text that stands by itself.
-func (p *page) sentence(text string) string {
-	text = p.Said(text)
+// plainSentence is Said of a text that stands by itself.
+func plainSentence(text string) string {
+	text = said(text)
 	if first, _, _ := strings.Cut(text, " "); slices.Contains(startsSentence, first) {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -52,7 +52,7 @@ func (p *page) sentence(text string) string {
 }
 
 // saidProblem is a problem of the API with its detail for people: of what the quota refuses, from what the answer says of the rules.
-func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
+func saidProblem(p *page, problem *client.Problem, err error) *client.Problem {
 	var (
 		said  = *problem
 		full  *client.QuotaExceeded
@@ -62,18 +62,18 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 	)
 	switch {
 	case errors.As(err, &full):
-		said.Detail = p.noPlaceWords(full.NoPlace, false)
+		said.Detail = noPlaceWords(p, full.NoPlace, false)
 	case errors.As(err, &quiet):
-		said.Detail = p.noPlaceWords(quiet.NoPlace, true)
+		said.Detail = noPlaceWords(p, quiet.NoPlace, true)
 	case errors.As(err, &opted):
 		said.Detail = optedOutWords(opted.OptedOut)
 	case errors.As(err, &lacks):
-		said.Detail = p.forbiddenWords(lacks.Scope)
+		said.Detail = forbiddenWords(p, lacks.Scope)
 		if reason, _, more := strings.Cut(problem.Detail, "; "); more { // the rest names scopes, for programs
-			said.Detail = p.sentence(reason) + ". " + said.Detail
+			said.Detail = plainSentence(reason) + ". " + said.Detail
 		}
 	default:
-		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), p.sentence(problem.Detail)
+		said.Title, said.Detail = strings.ReplaceAll(said.Title, "Tenant cap", "The team’s limit"), plainSentence(problem.Detail)
 	}
 	return &said
 }
@@ -82,7 +82,7 @@ func (p *page) saidProblem(problem *client.Problem, err error) *client.Problem {
 const mostTold = 3
 
 // noPlaceWords says which rules leave no place, and which sends fill them.
-func (p *page) noPlaceWords(place client.NoPlace, quiet bool) string {
+func noPlaceWords(p *page, place client.NoPlace, quiet bool) string {
 	var all []string
 	for _, v := range place.Violations {
 		taken := int64(len(v.Conflicts)) + v.ConflictsOmitted
@@ -142,7 +142,7 @@ func notForRole(scope string) error {
 }
 
 // forbiddenWords says which roles may do what a scope is needed for.
-func (p *page) forbiddenWords(scope string) string {
+func forbiddenWords(p *page, scope string) string {
 	var may []string
 	for _, role := range user.Roles {
 		if holder := (push.Caller{Scopes: role.Scopes()}); holder.May(scope) {
@@ -165,7 +165,7 @@ var things = map[string]string{
 }
 
 // noSuchThing is the answer to an address whose id can be none: nothing has it. It is nil for any other error.
-func (p *page) noSuchThing(err error) *client.Problem {
+func noSuchThing(p *page, err error) *client.Problem {
 	var invalid *client.Invalid
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 || slices.ContainsFunc(invalid.Errors, func(f client.Fault) bool { return !strings.HasPrefix(f.Location, "path.") }) {
 		return nil
@@ -204,8 +204,8 @@ var scopeWords = map[string]string{
 	push.ScopeUsersWrite:      "create, change and delete users",
 }
 
-// ScopeWords says what a scope allows.
-func (p *page) ScopeWords(scope string) string { return scopeWords[scope] }
+// scopeWordsOf says what a scope allows.
+func scopeWordsOf(scope string) string { return scopeWords[scope] }
 
 // because puts the reason of a refusal into words.
 func because(reason string, rules []string) string {

@@ -21,7 +21,7 @@ func TestSaid_Words(t *testing.T) {
 	p := &page{form: form{times: times{Zones: zones{Mine: loadZone("Europe/Berlin")}, now: func() time.Time { return now }}}}
 	said := func(f client.Fault, want string) {
 		t.Helper()
-		if got := p.saidFault(f); got != want {
+		if got := saidFault(p, f); got != want {
 			t.Errorf("%q is said as\n%q, want\n%q", f.Message, got, want)
 		}
 	}
@@ -35,10 +35,10 @@ func TestSaid_Words(t *testing.T) {
 	said(client.Fault{Message: "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h", Value: "24h"}, "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h")
 	said(client.Fault{Message: "needs a time zone, like 2026-12-01T09:00:00Z", Value: "2026-12-01T09:00:00"}, "needs a time zone, like 2026-12-01T09:00:00Z")
 	said(client.Fault{Message: "user-5s has no address"}, "user-5s has no address")
-	if got := p.sentence("this is the last admin of the tenant that is not disabled"); got != "This is the last admin of the team that is not disabled" {
+	if got := plainSentence("this is the last admin of the tenant that is not disabled"); got != "This is the last admin of the team that is not disabled" {
 		t.Errorf("%q", got)
 	}
-	if got := p.sentence("only-one is unknown"); got != "only-one is unknown" {
+	if got := plainSentence("only-one is unknown"); got != "only-one is unknown" {
 		t.Errorf("an id is written with a capital: %q", got)
 	}
 }
@@ -64,9 +64,9 @@ func TestSaid_Problems(t *testing.T) {
 			t.Errorf("%s: a time is raw: %q", name, found)
 		}
 	}
-	b.get("/console/pushes/abc").has(t, 404, "There is no such push", "Check that you copied all of it")
+	b.get("/console/pushes/abc").has(t, 404, "No such message", "Check that you copied all of it")
 	b.get("/console/campaigns/abc").has(t, 404, "No such campaign")
-	b.get("/console/recipients/"+strings.Repeat("a", 200)).has(t, 404, "There is no such recipient")
+	b.get("/console/recipients/"+strings.Repeat("a", 200)).has(t, 404, "No such recipient")
 	b.get("/console/proof/log/export?format=xml").has(t, 422, "Unknown format", "csv or ndjson")
 }
 
@@ -98,7 +98,7 @@ func TestSaid_Forbidden(t *testing.T) {
 	b := setup(t)
 	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "viewer", []string{push.ScopeRead, push.ScopeQuota, push.ScopeCampaignsRead}
 	r := b.get("/console/campaigns/new")
-	r.has(t, 403, "Your role, viewer, cannot do this; editors, senders and admins may. An admin can give you another role.")
+	r.has(t, 403, "Your role, viewer, cannot do this; editors, senders and admins can. An admin can give you another role.")
 	if strings.Contains(r.Body, "campaigns:draft") {
 		t.Error("the page names a scope")
 	}
@@ -115,9 +115,9 @@ func TestSaid_Forbidden(t *testing.T) {
 	}
 	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "editor", user.Editor.Scopes()
 	r = b.post("/console/campaigns/"+draft.ID+"/message", "channel", "push", "shown_for", "push", "message.body", "Ho")
-	r.has(t, 403, "The campaign is the pattern of these schedules: "+made.ID+". Your role, editor, cannot do this; senders and admins may.")
+	r.has(t, 403, "The campaign is the pattern of these schedules: "+made.ID+". Your role, editor, cannot do this; senders and admins can.")
 	policy := b.post("/console/policy", "do", "forecast", "default_zone", "UTC")
-	policy.has(t, 200, "Scheduled messages that break the new limits keeps its time. Senders and admins can have it moved or canceled.")
+	policy.has(t, 200, "Scheduled messages that break the new limits keep their time. Senders and admins can move or cancel them.")
 	if strings.Contains(r.Body, "campaigns:write") || strings.Contains(policy.Body, `name="apply"`) {
 		t.Errorf("%s %s", r.Body, policy.Body)
 	}

@@ -18,10 +18,10 @@ type schedulesView struct {
 	client.SchedulesPage
 }
 
-// CronWords says when an expression happens.
-func (p *page) CronWords(expression string) string { return recurrence.Words(expression) }
+// cronWords says when an expression happens.
+func cronWords(expression string) string { return recurrence.Words(expression) }
 
-func (p *page) schedules() error {
+func showSchedules(p *page) error {
 	view := schedulesView{}
 	if err := p.List("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
 		return err
@@ -66,8 +66,8 @@ type nextRun struct {
 // nextRuns is how many times are shown.
 const nextRuns = 5
 
-func (p *page) schedule() error {
-	view, err := p.readSchedule(p.param("id"))
+func showSchedule(p *page) error {
+	view, err := readSchedule(p, p.param("id"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (v *scheduleView) title() string {
 	return "Schedule " + v.Name
 }
 
-func (p *page) readSchedule(id string) (*scheduleView, error) {
+func readSchedule(p *page, id string) (*scheduleView, error) {
 	view := &scheduleView{}
 	var err error
 	if err = p.ReadExact("/v1/schedules/"+pathPart(id), &view.Schedule); err != nil {
@@ -169,12 +169,12 @@ func repeats(at time.Time, seconds int) bool {
 }
 
 // newSchedule is the form for another schedule.
-func (p *page) newSchedule() error {
-	return p.show("schedulenew", "New schedule", p.patterns())
+func newSchedule(p *page) error {
+	return p.show("schedulenew", "New schedule", patterns(p))
 }
 
 // patterns are the campaigns that a schedule can repeat.
-func (p *page) patterns() *scheduleView {
+func patterns(p *page) *scheduleView {
 	view := &scheduleView{}
 	if !p.May(push.ScopeCampaignsRead) {
 		return view
@@ -191,7 +191,7 @@ func (p *page) patterns() *scheduleView {
 	return view
 }
 
-func (p *page) createSchedule() error {
+func createSchedule(p *page) error {
 	var wrong faults
 	made := client.NewSchedule{
 		Name: p.Field("name"), Cron: p.Field("cron"), TimeZone: p.Field("time_zone"), Campaign: p.Field("campaign"), CatchUp: client.NewScheduleCatchUp(p.Field("catch_up")),
@@ -214,7 +214,7 @@ func (p *page) createSchedule() error {
 		one, err = p.api.Schedules.Create(p.ctx(), p.Field("once"), made)
 	}
 	if err != nil {
-		return p.again(err, "schedulenew", "New schedule", p.patterns())
+		return p.again(err, "schedulenew", "New schedule", patterns(p))
 	}
 	return p.done("Schedule created.", p.Link("/schedules/"+one.ID))
 }
@@ -235,7 +235,7 @@ func readMessage(form url.Values, into client.Message) error {
 }
 
 // changeSchedule changes the times of a schedule, or pauses it, or has it go on.
-func (p *page) changeSchedule() error {
+func changeSchedule(p *page) error {
 	id := p.param("id")
 	var (
 		change client.ScheduleChange
@@ -265,7 +265,7 @@ func (p *page) changeSchedule() error {
 		_, err = p.api.Schedules.ChangeAsOf(p.ctx(), id, shown, change)
 	}
 	if err != nil {
-		view, found := p.readSchedule(id)
+		view, found := readSchedule(p, id)
 		if found != nil {
 			return found
 		}
@@ -274,7 +274,7 @@ func (p *page) changeSchedule() error {
 	return p.done(done, p.Link("/schedules/"+id))
 }
 
-func (p *page) deleteSchedule() error {
+func deleteSchedule(p *page) error {
 	if err := p.api.Schedules.Delete(p.ctx(), p.param("id")); err != nil {
 		return err
 	}

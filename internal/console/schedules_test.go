@@ -27,7 +27,7 @@ func TestSchedules_Story(t *testing.T) {
 	b.follow(b.post(path, "do", "pause")).has(t, 200, "Nothing is sent until you resume it", "These runs are skipped unless you resume")
 	b.follow(b.post(path, "do", "resume")).has(t, 200, "Schedule resumed")
 	b.follow(b.post(path, "do", "change", "name", "Evening", "cron", "0 18 * * *", "time_zone", "Asia/Tokyo", "catch_up", "last", "until", "2099-01-01T00:00")).
-		has(t, 200, "at 18:00", "Asia/Tokyo", "sent late", "2099-01-01")
+		has(t, 200, "at 18:00", "Asia/Tokyo", "send the last one late", "2099-01-01")
 	b.post(path, "do", "change", "name", "", "cron", "never", "time_zone", "Asia/Tokyo", "catch_up", "skip", "until", "").
 		has(t, 422, "cron", `value="never"`, `name="name" type="text" value=""`, `name="until" type="datetime-local" value=""`, `<option value="last">`)
 	b.get("/console/schedules").has(t, 200, "Evening", "at 18:00, Asia/Tokyo")

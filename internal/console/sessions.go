@@ -2,8 +2,8 @@ package console
 
 import "github.com/sendquota/sendquota/client"
 
-// mySessions shows where the user who looks is signed in.
-func (p *page) mySessions() error {
+// showMySessions shows where the user who looks is signed in.
+func showMySessions(p *page) error {
 	all, err := p.api.Users.ListSessions(p.ctx(), p.Visitor.Caller.User.String())
 	if err != nil {
 		return err
@@ -12,16 +12,16 @@ func (p *page) mySessions() error {
 }
 
 // endMySessions signs the user who asks out, in one browser or in all.
-func (p *page) endMySessions() error {
+func endMySessions(p *page) error {
 	var (
 		me     = p.Visitor.Caller.User.String()
 		notice string
 		err    error
 	)
 	if p.Field("do") == "end-all" {
-		notice, err = p.endSessions(me)
+		notice, err = endSessions(p, me)
 	} else {
-		notice, err = p.endSession(me, p.Field("session"))
+		notice, err = endSession(p, me, p.Field("session"))
 	}
 	if err != nil {
 		return err
@@ -29,11 +29,11 @@ func (p *page) endMySessions() error {
 	return p.done(notice, p.Link("/settings/sessions"))
 }
 
-func (p *page) endSession(of, session string) (notice string, err error) {
+func endSession(p *page, of, session string) (notice string, err error) {
 	return "That browser is signed out.", p.api.Users.EndSession(p.ctx(), of, session)
 }
 
-func (p *page) endSessions(of string) (notice string, err error) {
+func endSessions(p *page, of string) (notice string, err error) {
 	n, err := p.api.Users.EndSessions(p.ctx(), of)
 	if n.Ended == 1 {
 		return "Signed out in 1 browser.", err
@@ -41,5 +41,5 @@ func (p *page) endSessions(of string) (notice string, err error) {
 	return "Signed out in " + number(n.Ended) + " browsers.", err
 }
 
-// ThisBrowser reports whether a session is the one of this page.
-func (p *page) ThisBrowser(s client.Session) bool { return s.ID == p.Visitor.Session.String() }
+// thisBrowser reports whether a session is the one of this page.
+func thisBrowser(p *page, s client.Session) bool { return s.ID == p.Visitor.Session.String() }

@@ -12,8 +12,8 @@ var settingsPages = []navItem{
 	{"/settings/sessions", "My sessions", push.ScopeUsersRead},
 }
 
-// SettingsPages are those that the user's role can open.
-func (p *page) SettingsPages() []navItem {
+// menuOf are those that the user's role can open.
+func menuOf(p *page) []navItem {
 	var items []navItem
 	for _, item := range settingsPages {
 		if item.Scope == "" || p.May(item.Scope) {
@@ -23,9 +23,9 @@ func (p *page) SettingsPages() []navItem {
 	return items
 }
 
-// settings goes to the first part that the role can open.
-func (p *page) settings() error {
-	for _, item := range p.SettingsPages() {
+// openSettings goes to the first part that the role can open.
+func openSettings(p *page) error {
+	for _, item := range menuOf(p) {
 		return p.redirect(p.Link(item.Path))
 	}
 	return p.show("settings", "Settings", nil)

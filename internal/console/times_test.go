@@ -38,7 +38,7 @@ func TestTimes_FilterAsDrawn(t *testing.T) {
 	b.inBrowser("America/New_York")
 	for path, names := range map[string][]string{"/console/why": {"at"}, "/console/pushes": {"from", "until"}} {
 		form := b.get(path + "?tz=recipient")
-		form.has(t, 200, ">in America/New_York</span>")
+		form.has(t, 200, ">Time zone: America/New_York</span>")
 		query := url.Values{"recipient": {"tokyo"}, "tz": {"recipient"}, "zone": {hidden(t, form, "zone")}}
 		for _, name := range names {
 			query.Set(name, typed)
@@ -47,11 +47,11 @@ func TestTimes_FilterAsDrawn(t *testing.T) {
 			query.Set("until", clocks(t, at.Add(time.Second), "America/New_York"))
 		}
 		answer := b.get(path + "?" + query.Encode())
-		answer.has(t, 200, "/console/pushes/"+one.ID, `name="`+names[0]+`" type="datetime-local" value="`+shown+`"`, ">in Asia/Tokyo</span>", `name="zone" value="Asia/Tokyo"`)
+		answer.has(t, 200, "/console/pushes/"+one.ID, `name="`+names[0]+`" type="datetime-local" value="`+shown+`"`, ">Time zone: Asia/Tokyo</span>", `name="zone" value="Asia/Tokyo"`)
 		query.Set("tz", "utc") // as the link of the page does
-		b.get(path+"?"+query.Encode()).has(t, 200, "/console/pushes/"+one.ID, `value="`+clocks(t, at, "UTC")+`"`, ">in UTC</span>")
+		b.get(path+"?"+query.Encode()).has(t, 200, "/console/pushes/"+one.ID, `value="`+clocks(t, at, "UTC")+`"`, ">Time zone: UTC</span>")
 		query.Set(names[0], "never")
-		b.get(path+"?"+query.Encode()).has(t, 422, `value="never"`, ">in America/New_York</span>", `name="zone" value="America/New_York"`)
+		b.get(path+"?"+query.Encode()).has(t, 422, `value="never"`, ">Time zone: America/New_York</span>", `name="zone" value="America/New_York"`)
 	}
 	query := url.Values{"recipient": {"tokyo"}, "from": {typed}, "until": {clocks(t, at.Add(time.Second), "America/New_York")}, "zone": {"America/New_York"}, "tz": {"utc"}}
 	bulk := regexp.MustCompile(`href="(/console/pushes/bulk[^"]*)"`).FindStringSubmatch(b.get("/console/pushes?" + query.Encode()).Body)
@@ -89,15 +89,15 @@ func TestTimes_FormAsDrawn(t *testing.T) {
 	at := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	b.inBrowser("Europe/Berlin")
 	form := b.get("/console/pushes/new")
-	form.has(t, 200, "in Europe/Berlin")
+	form.has(t, 200, "Time zone: Europe/Berlin")
 	fields := []string{"zone", hidden(t, form, "zone"), "recipient", "anna", "channel", "push", "message.title", "Hello", "send_at", clocks(t, at, "Europe/Berlin")}
 	b.inBrowser("America/New_York")
 	again := b.post("/console/pushes/new", append(fields, "do", "submit", "message", "{")...)
-	again.has(t, 422, "in Europe/Berlin", `value="`+clocks(t, at, "Europe/Berlin")+`"`, `name="zone" value="Europe/Berlin"`)
+	again.has(t, 422, "Time zone: Europe/Berlin", `value="`+clocks(t, at, "Europe/Berlin")+`"`, `name="zone" value="Europe/Berlin"`)
 	b.follow(b.post("/console/pushes/new", append(fields, "do", "submit", "once", "one")...)).has(t, 200, `datetime="`+rfc3339(at)+`"`)
 	free := at.Add(time.Minute)
 	b.post("/console/pushes/new", append(fields, "next_free", rfc3339(free))...).has(t, 200, `name="send_at" type="datetime-local" value="`+clocks(t, free, "Europe/Berlin")+`"`, `datetime="`+rfc3339(free)+`"`)
-	b.get("/console/pushes/new").has(t, 200, "in America/New_York", `name="zone" value="America/New_York"`)
+	b.get("/console/pushes/new").has(t, 200, "Time zone: America/New_York", `name="zone" value="America/New_York"`)
 }
 
 // TestTimes_KeepsExact: who changes something else of a draft leaves its time as it is, wherever the browser is by then, also where the

@@ -16,7 +16,7 @@ type usersView struct {
 	Made *client.User // with its link, which is shown this once
 }
 
-func (p *page) readUsers() (*usersView, error) {
+func readUsers(p *page) (*usersView, error) {
 	view := &usersView{}
 	query := url.Values{"page_size": {"100"}}
 	if token := p.Query("page_token"); token != "" {
@@ -25,8 +25,8 @@ func (p *page) readUsers() (*usersView, error) {
 	return view, p.api.Get(p.ctx(), "/v1/users", query, &view.UsersPage)
 }
 
-func (p *page) users() error {
-	view, err := p.readUsers()
+func showUsers(p *page) error {
+	view, err := readUsers(p)
 	if err != nil {
 		return err
 	}
@@ -34,9 +34,9 @@ func (p *page) users() error {
 }
 
 // createUser makes a user, and shows the link in the answer itself: it is stored nowhere to be shown again.
-func (p *page) createUser() error {
+func createUser(p *page) error {
 	made, failed := p.api.Users.Create(p.ctx(), client.NewUser{Email: p.Field("email"), Name: p.Field("name"), Role: client.NewUserRole(p.Field("role"))})
-	view, err := p.readUsers()
+	view, err := readUsers(p)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,8 @@ var roleWords = map[user.Role]string{
 	user.Admin:  "can do everything, including API keys and users",
 }
 
-// Roles are those that this user may give: no scope is given that the giver has not.
-func (p *page) Roles() []role {
+// roles are those that this user may give: no scope is given that the giver has not.
+func roles(p *page) []role {
 	var all []role
 	for _, name := range user.Roles {
 		if !slices.ContainsFunc(name.Scopes(), func(scope string) bool { return !p.May(scope) }) {
@@ -91,13 +91,13 @@ func (v *userView) Title() string {
 	return v.Name
 }
 
-// Oneself reports whether a user is the one who looks.
-func (p *page) Oneself(id string) bool { return id == p.Visitor.Caller.User.String() }
+// oneself reports whether a user is the one who looks.
+func oneself(p *page, id string) bool { return id == p.Visitor.Caller.User.String() }
 
 // readUser reads a user; what is shown once was just made, and stands in made.
-func (p *page) readUser(made *client.User) (*userView, error) {
+func readUser(p *page, made *client.User) (*userView, error) {
 	id := p.param("id")
-	view := &userView{See: p.Oneself(id) || p.May(push.ScopeUsersWrite)}
+	view := &userView{See: oneself(p, id) || p.May(push.ScopeUsersWrite)}
 	var err error
 	if made != nil {
 		view.User = *made
@@ -114,8 +114,8 @@ func (p *page) readUser(made *client.User) (*userView, error) {
 	return view, nil
 }
 
-func (p *page) user() error {
-	view, err := p.readUser(nil)
+func showUser(p *page) error {
+	view, err := readUser(p, nil)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p *page) user() error {
 }
 
 // userChange is what the form changes: what it leaves as it was shown may have been changed by somebody else since.
-func (p *page) userChange() (c client.UserChange) {
+func userChange(p *page) (c client.UserChange) {
 	if name := p.Field("name"); name != p.Field("was_name") {
 		c.Name = &name
 	}
@@ -134,7 +134,7 @@ func (p *page) userChange() (c client.UserChange) {
 }
 
 // actOnUser does one of the things that buttons of a user's page do.
-func (p *page) actOnUser() error {
+func actOnUser(p *page) error {
 	var (
 		id          = p.param("id")
 		back        = p.Link("/settings/users/" + pathPart(id))
@@ -144,7 +144,7 @@ func (p *page) actOnUser() error {
 	switch p.Field("do") {
 	case "change":
 		notice = "User saved. The change applies from the next page that the user opens."
-		_, err = p.api.Users.Change(p.ctx(), id, p.userChange())
+		_, err = p.api.Users.Change(p.ctx(), id, userChange(p))
 	case "disable":
 		notice = "User disabled and signed out everywhere."
 		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &yes})
@@ -155,13 +155,13 @@ func (p *page) actOnUser() error {
 		notice, back = "User deleted and signed out everywhere.", p.Link("/settings/users")
 		err = p.api.Users.Delete(p.ctx(), id)
 	case "end":
-		notice, err = p.endSession(id, p.Field("session"))
+		notice, err = endSession(p, id, p.Field("session"))
 	case "end-all":
-		notice, err = p.endSessions(id)
+		notice, err = endSessions(p, id)
 	case "link":
 		var made client.User
 		if made, err = p.api.Users.Link(p.ctx(), id); err == nil {
-			view, err := p.readUser(&made)
+			view, err := readUser(p, &made)
 			if err != nil {
 				return err
 			}
@@ -171,7 +171,7 @@ func (p *page) actOnUser() error {
 	if err == nil {
 		return p.done(notice, back)
 	}
-	view, found := p.readUser(nil)
+	view, found := readUser(p, nil)
 	if found != nil {
 		return found
 	}

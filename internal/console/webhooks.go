@@ -15,7 +15,7 @@ type webhooksView struct {
 	Made     *client.Webhook // with its secret, which is shown this once
 }
 
-func (p *page) webhooks() error {
+func showWebhooks(p *page) error {
 	all, err := p.api.Webhooks.List(p.ctx())
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (p *page) webhooks() error {
 	return p.show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
 }
 
-func (p *page) createWebhook() error {
+func createWebhook(p *page) error {
 	made := client.NewWebhook{URL: p.Field("url")}
 	for _, event := range words(p.Field("events")) {
 		made.Events = append(made.Events, client.NewWebhookEvents(event))
@@ -61,7 +61,7 @@ type webhookView struct {
 	Statuses   []client.DeliveryStatus
 }
 
-func (p *page) readWebhook() (*webhookView, error) {
+func readWebhook(p *page) (*webhookView, error) {
 	id := p.param("id")
 	view := &webhookView{Statuses: []client.DeliveryStatus{client.DeliveryStatusWaiting, client.DeliveryStatusSending, client.DeliveryStatusDelivered, client.DeliveryStatusFailed}}
 	var err error
@@ -77,8 +77,8 @@ func (p *page) readWebhook() (*webhookView, error) {
 	return view, p.api.Get(p.ctx(), "/v1/webhooks/"+pathPart(id)+"/deliveries", query, &view.Deliveries)
 }
 
-func (p *page) webhook() error {
-	view, err := p.readWebhook()
+func showWebhook(p *page) error {
+	view, err := readWebhook(p)
 	switch {
 	case err != nil && view.ID != "": // the filter is wrong
 		return p.again(err, "settingswebhook", "Webhook", view)
@@ -89,7 +89,7 @@ func (p *page) webhook() error {
 }
 
 // actOnWebhook does one of the things that buttons of a webhook's page do.
-func (p *page) actOnWebhook() error {
+func actOnWebhook(p *page) error {
 	id, back := p.param("id"), p.Link("/settings/webhooks/"+p.param("id"))
 	switch p.Field("do") {
 	case "test":
@@ -123,7 +123,7 @@ func (p *page) actOnWebhook() error {
 		if err != nil {
 			return err
 		}
-		view, err := p.readWebhook()
+		view, err := readWebhook(p)
 		if err != nil {
 			return err
 		}

@@ -54,8 +54,8 @@ type filling struct {
 
 const whyTitle = "Why didn’t they get it?"
 
-// why answers why a person was not sent something: at a time, or by a campaign.
-func (p *page) why() error {
+// showWhy answers why a person was not sent something: at a time, or by a campaign.
+func showWhy(p *page) error {
 	view := &whyView{}
 	recipient, campaign := p.Query("recipient"), p.Query("campaign")
 	if p.May("campaigns:read") {
@@ -107,7 +107,7 @@ func (p *page) why() error {
 }
 
 // bookThen books what a campaign would have sent to a person, at the next free time.
-func (p *page) bookThen() error {
+func bookThen(p *page) error {
 	recipient, id := p.Field("recipient"), p.Field("campaign")
 	if err := p.zoneOfForm(recipient); err != nil {
 		return err

@@ -26,9 +26,9 @@ func TestWhy_Campaign(t *testing.T) {
 	}
 	ask("nobody", sale.ID).has(t, 200, "nobody is not in the audience of “Sale”")
 	ask("bert", sale.ID).has(t, 200, "bert has not been sent a message of “Sale” yet: its send time")
-	ask("out", sale.ID).has(t, 200, "out got nothing of “Sale” because they had opted out. They have opted out of everything: they cannot get such a message.").lacks(t, "Send at next free time", "/console/why/book")
+	ask("out", sale.ID).has(t, 200, "out did not get “Sale” because they had opted out. They have opted out of everything: they cannot get such a message.").lacks(t, "Send at next free time", "/console/why/book")
 	page := ask("anna", sale.ID)
-	page.has(t, 200, "anna got nothing of “Sale” because the rule per-minute was full.", "1 in any 1 min", "Spring news", "/console/campaigns/"+first.ID, "Book “Sale” for anna then", "As API call")
+	page.has(t, 200, "anna did not get “Sale” because the rule per-minute was full.", "1 in any 1 min", "Spring news", "/console/campaigns/"+first.ID, "Send “Sale” to anna then", "As API call")
 	next := regexp.MustCompile(`name="send_at" value="([^"]+)"`).FindStringSubmatch(page.Body)
 	if next == nil || next[1] != at.Add(time.Minute).UTC().Format(time.RFC3339) {
 		t.Errorf("the next free time is %v", next)
@@ -55,13 +55,13 @@ func TestWhy_Time(t *testing.T) {
 	ask := func(who string, at time.Time) reply {
 		return b.get("/console/why?" + url.Values{"recipient": {who}, "at": {at.UTC().Format("2006-01-02T15:04:05")}, "tz": {"utc"}}.Encode())
 	}
-	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "was not, because the rule per-minute was full", "/console/pushes/"+one.ID, "Send a message then")
+	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "because the rule per-minute was full", "/console/pushes/"+one.ID, "Send a message then")
 	ask("anna", one.SendAt).has(t, 200, "its send time is in the future")
 	ask("nobody", one.SendAt).has(t, 200, "Nobody found for nobody: no recipient has this id or address").lacks(t, "time axis", "Send at next free time")
 	b.submit("later", 5*time.Hour)
-	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now, and", "Enter the planned time")
-	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "Nothing has been scheduled yet for anna within an hour", "A message without a category is allowed then")
-	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "Nothing has been scheduled yet for anna within an hour")
+	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now", "Enter the planned time")
+	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "No message to anna was scheduled or refused within an hour", "A message without a category is allowed then")
+	ask("anna", time.Now().Add(-5*time.Hour)).has(t, 200, "No message to anna was scheduled or refused within an hour")
 	in, err := time.LoadLocation("Asia/Tokyo")
 	if err == nil {
 		_, err = b.api.Recipients.Put(t.Context(), "anna", client.NewRecipient{TimeZone: "Asia/Tokyo"})
@@ -69,7 +69,7 @@ func TestWhy_Time(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.get("/console/why?recipient=anna&tz=recipient&at="+one.SendAt.In(in).Format("2006-01-02T15:04:05")).has(t, 200, "its send time is in the future", "in Asia/Tokyo", one.SendAt.In(in).Format("2006-01-02 15:04:05"))
+	b.get("/console/why?recipient=anna&tz=recipient&at="+one.SendAt.In(in).Format("2006-01-02T15:04:05")).has(t, 200, "its send time is in the future", "Time zone: Asia/Tokyo", one.SendAt.In(in).Format("2006-01-02 15:04:05"))
 	ask("bert", one.SendAt).has(t, 200, "Recipient’s: UTC") // that of the policy
 	ask("", one.SendAt).has(t, 422, "enter a customer id")
 	b.get("/console/why?recipient=&at=yesterday").has(t, 422, "enter a customer id", `"yesterday" is not a time`)
@@ -125,7 +125,7 @@ func TestWhy_OptedOut(t *testing.T) {
 		}
 	}
 	put(client.NewOptOuts{Categories: []string{"news"}})
-	ask(one.SendAt).has(t, 200, "They have opted out of the category news: such a message cannot be booked").lacks(t, "Send at next free time", "Send a message then")
+	ask(one.SendAt).has(t, 200, "They have opted out of the category news: they cannot get such a message").lacks(t, "Send at next free time", "Send a message then")
 	put(client.NewOptOuts{All: true})
 	ask(one.SendAt.Add(5*time.Hour)).has(t, 200, "They have opted out of everything").lacks(t, "Send at next free time", "No message is allowed", "without a category is allowed")
 	b.get("/console/pushes/"+one.ID).has(t, 200, "opted-out")
