@@ -60,11 +60,11 @@ type bundle struct {
 // signedIn is an authenticator whose user has signed in already.
 type signedIn struct{ Visitor }
 
-func (s *signedIn) visitor(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
-func (s *signedIn) mount(chi.Router, *console)            {}
-func (s *signedIn) wrap(h http.Handler) http.Handler      { return h }
-func (s *signedIn) cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
-	return (&SignIn{}).cookie(name, value, seconds, site)
+func (s *signedIn) SignedIn(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
+func (s *signedIn) Mount(chi.Router, *site)                {}
+func (s *signedIn) Wrap(h http.Handler) http.Handler       { return h }
+func (s *signedIn) Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
+	return (&SignIn{}).Cookie(name, value, seconds, site)
 }
 
 type noQueue struct{}

@@ -20,8 +20,8 @@ func BenchmarkCall(b *testing.B) {
 	for i := range 200 {
 		s.submit(fmt.Sprint("r", i), 26*time.Hour)
 	}
-	c := &console{cfg: Config{Now: time.Now}, api: s.handler}
-	page := c.newPage(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/console/now", nil), s.who.Visitor)
+	c := &site{cfg: Config{Now: time.Now}, api: s.handler}
+	page := c.NewPage(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/console/now", nil), s.who.Visitor)
 	for _, call := range []struct {
 		name, path string
 		query      url.Values

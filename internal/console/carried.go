@@ -48,12 +48,12 @@ func (p *page) carry() {
 	if c.Notice == "" && len(c.Calls) == 0 {
 		return
 	}
-	http.SetCookie(p.w, p.c.auth.cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
+	http.SetCookie(p.w, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
 }
 
 // takeCarried takes what the page before has handed on. It is shown once.
 func (p *page) takeCarried() (c carried) {
-	name := p.c.auth.cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
+	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
 	cookie, err := p.r.Cookie(name.Name)
 	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
 		return c

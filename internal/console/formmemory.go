@@ -53,7 +53,7 @@ func (p *page) takeForm(longest int64) (done func(), err error) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx(), formTurn)
 	defer cancel()
-	loan, err := p.c.forms.Acquire(ctx, p.Visitor.Caller.Tenant, bytes)
+	loan, err := p.site.forms.Acquire(ctx, p.Visitor.Caller.Tenant, bytes)
 	if err != nil {
 		return nil, &client.Problem{Title: "Too many forms at once", Status: http.StatusTooManyRequests,
 			Detail: "Other forms of your team use all the memory for forms. Nothing was changed. Go back and send the form again in a moment."}

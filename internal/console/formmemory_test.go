@@ -20,7 +20,7 @@ import (
 // neighbours are users of two tenants: a request tells whose it is.
 type neighbours struct{ signedIn }
 
-func (n *neighbours) visitor(r *http.Request) (Visitor, bool) {
+func (n *neighbours) SignedIn(r *http.Request) (Visitor, bool) {
 	who := n.Visitor
 	if r.Header.Get("X-Neighbour") != "" {
 		who.Caller.Tenant = uuid.MustParse(r.Header.Get("X-Neighbour"))

@@ -11,7 +11,7 @@ type navItem struct{ Path, Name, Scope string }
 // Nav are the entries of the menu that the user's role can open.
 func (p *page) Nav() []navItem {
 	var items []navItem
-	for _, item := range navigation {
+	for _, item := range p.site.menu {
 		if item.Scope == "" || p.May(item.Scope) {
 			items = append(items, item)
 		}

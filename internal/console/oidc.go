@@ -95,7 +95,7 @@ const awayCookie = "sendquota-oidc"
 // keep has the browser keep it for so many seconds; a negative number: not any more.
 func (s *SignIn) keep(p *page, a away, seconds int) {
 	text, _ := json.Marshal(a)
-	http.SetCookie(p.w, s.cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
+	http.SetCookie(p.w, s.Cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
 }
 
 func unguessable() string {

@@ -27,7 +27,7 @@ type page struct {
 
 	Drawn template.HTML // the main part
 
-	c     *console
+	site  *site
 	w     http.ResponseWriter
 	api   *client.Client
 	calls *inProcess
@@ -36,13 +36,13 @@ type page struct {
 	carried carried // of the page before
 }
 
-func (c *console) newPage(w http.ResponseWriter, r *http.Request, who Visitor) *page {
-	calls := &inProcess{api: c.api, caller: who.Caller, w: w, page: r}
+func (s *site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *page {
+	calls := &inProcess{api: s.api, caller: who.Caller, w: w, page: r}
 	api, err := client.New("http://api", "of-this-program", client.Config{HTTP: &http.Client{Transport: calls}, Retries: -1})
 	if err != nil {
 		panic(err) // the address and the key are good
 	}
-	p := &page{Visitor: who, form: form{times: times{Zones: readZones(r), now: c.cfg.Now}, r: r}, c: c, w: w, api: api, calls: calls}
+	p := &page{Visitor: who, form: form{times: times{Zones: readZones(r), now: s.cfg.Now}, r: r}, site: s, w: w, api: api, calls: calls}
 	p.carried = p.takeCarried()
 	p.Notice = p.carried.Notice
 	return p
@@ -145,14 +145,14 @@ func (p *page) fail(err error) {
 	var problem *client.Problem
 	if !errors.As(err, &problem) {
 		if p.ctx().Err() == nil {
-			p.c.cfg.Log.ErrorContext(p.ctx(), "console page failed", "route", chi.RouteContext(p.ctx()).RoutePattern(), "error", err)
+			p.site.cfg.Log.ErrorContext(p.ctx(), "console page failed", "route", chi.RouteContext(p.ctx()).RoutePattern(), "error", err)
 		}
 		problem = &client.Problem{Title: "Something went wrong", Status: http.StatusInternalServerError,
 			Detail: "The page could not be shown. Open it again to see whether your change was saved."}
 	}
 	p.setProblem(problem, err)
 	if err := p.send(cmp.Or(problem.Status, http.StatusInternalServerError), "error", cmp.Or(problem.Title, "Error"), nil); err != nil {
-		p.c.cfg.Log.ErrorContext(p.ctx(), "console error page failed", "error", err)
+		p.site.cfg.Log.ErrorContext(p.ctx(), "console error page failed", "error", err)
 		http.Error(p.w, "Something went wrong.", http.StatusInternalServerError)
 	}
 }
@@ -188,7 +188,7 @@ func (p *page) Did() []string     { return p.curl(p.carried.Calls) }
 func (p *page) OmittedCalls() int { return p.carried.More }
 
 func (p *page) curl(calls []Call) (lines []string) {
-	address := p.c.cfg.APIAddress
+	address := p.site.cfg.APIAddress
 	if address == "" {
 		address = "http://" + p.r.Host
 		if p.r.TLS != nil {

@@ -14,9 +14,7 @@ import (
 // TestRoutes_Pages holds the paths that a browser can open to a list, of which e2e opens every page.
 func TestRoutes_Pages(t *testing.T) {
 	t.Parallel()
-	router := chi.NewMux()
-	c := &console{screens: allScreens(), auth: NewSignIn(nil, SignInConfig{})}
-	c.routes(router)
+	router := newSite(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, Config{}).Routes()
 	var pages []string
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if method == http.MethodGet && !strings.HasSuffix(route, "/*") { // those are files
@@ -35,9 +33,7 @@ func TestRoutes_Pages(t *testing.T) {
 // has to sign in goes there afterwards.
 func TestRoutes_FormsLeadBack(t *testing.T) {
 	t.Parallel()
-	router := chi.NewMux()
-	c := &console{screens: allScreens(), auth: NewSignIn(nil, SignInConfig{})}
-	c.routes(router)
+	router := newSite(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, Config{}).Routes()
 	found := map[string]map[string]bool{}
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if found[route] == nil {

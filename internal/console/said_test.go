@@ -138,7 +138,7 @@ func TestSaid_Scopes(t *testing.T) {
 // TestTimeFields_Zone: each field for a time says whose clocks it means.
 func TestTimeFields_Zone(t *testing.T) {
 	t.Parallel()
-	names, err := fs.Glob(templateFiles, "templates/*.html")
+	names, err := fs.Glob(templateFiles, "*/templates/*.html")
 	if err != nil {
 		t.Fatal(err)
 	}

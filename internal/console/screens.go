@@ -10,7 +10,6 @@ import (
 	"path"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,39 +19,65 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-//go:embed templates
+//go:embed */templates
 var templateFiles embed.FS
 
-// screens are the templates of all screens, by the name of their file, and the files that they load.
+// templatesOf returns the templates of a room.
+func templatesOf(room string) fs.FS {
+	sub, err := fs.Sub(templateFiles, room)
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return sub
+}
+
+// room is a part of the console: its pages, with their templates and the functions that these call.
+type room struct {
+	Templates fs.FS // with templates/*.html; templates/parts.html is shared by the screens of the room
+	Functions template.FuncMap
+	Routes    func(routes)
+}
+
+// screens holds the templates of all screens by the name of their file, and the files that they load.
 type screens struct {
+	rooms     []room
 	templates map[string]*template.Template
 	files     *assets.Files
 }
 
-// allScreens are parsed once, for all consoles of a process.
-var allScreens = sync.OnceValue(parseScreens)
+// newScreens parses the templates of rooms. It panics if one is not valid. Each screen has the layout, the parts, and at least a template
+// main of its own.
+func newScreens(files *assets.Files, rooms []room) *screens {
+	s := &screens{rooms: rooms, templates: map[string]*template.Template{}, files: files}
+	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": files.Path}).ParseFS(templatesOf("frame"), "templates/layout.html", "templates/parts.html"))
+	s.parse(base, templatesOf("frame"))
+	for _, one := range rooms {
+		own := template.Must(base.Clone()).Funcs(one.Functions)
+		if parts, err := fs.Glob(one.Templates, "templates/parts.html"); err == nil && len(parts) == 1 {
+			template.Must(own.ParseFS(one.Templates, "templates/parts.html"))
+		}
+		s.parse(own, one.Templates)
+	}
+	return s
+}
 
-// parseScreens reads all templates: one that cannot be read stops the program at boot. Each screen has the layout and the parts,
-// and at least a template main of its own.
-func parseScreens() screens {
-	s := screens{templates: map[string]*template.Template{}, files: newAssets()}
-	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.files.Path}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
-	names, err := fs.Glob(templateFiles, "templates/*.html")
+// parse adds the screens of a folder.
+func (s *screens) parse(base *template.Template, from fs.FS) {
+	names, err := fs.Glob(from, "templates/*.html")
 	if err != nil {
-		panic(err) // the pattern is good
+		panic(err) // the pattern is valid
 	}
 	for _, file := range names {
 		name := strings.TrimSuffix(path.Base(file), ".html")
 		if name == "layout" || name == "parts" {
 			continue
 		}
-		s.templates[name] = template.Must(template.Must(base.Clone()).ParseFS(templateFiles, file))
+		s.templates[name] = template.Must(template.Must(base.Clone()).ParseFS(from, file))
 	}
-	return s
 }
 
 // draw executes a template of a screen.
-func (s screens) draw(screen, part string, view any) ([]byte, error) {
+func (s *screens) draw(screen, part string, view any) ([]byte, error) {
 	t, ok := s.templates[screen]
 	if !ok {
 		return nil, fmt.Errorf("there is no screen %q", screen)
@@ -64,41 +89,20 @@ func (s screens) draw(screen, part string, view any) ([]byte, error) {
 
 // functions are those of the templates that need no page. Those that do are methods of [page].
 var functions = template.FuncMap{
-	"number":        func(n any) string { return number(n) },
-	"percent":       percent,
-	"span":          func(d time.Duration) string { return span(d) },
-	"spoken":        spoken,
-	"words":         func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
-	"pathpart":      pathPart,
-	"bulkreason":    bulkReason,
-	"campaignname":  campaignName,
-	"action":        actionName,
-	"asked":         askedBulk,
-	"campaigntime":  campaignTime,
-	"capwords":      capWords,
-	"changes":       changes,
-	"channelwords":  settingsChannelWords,
-	"cronwords":     cronWords,
-	"filtered":      filtered,
-	"logexport":     logExport,
-	"maystep":       mayStep,
-	"oneself":       oneself,
-	"outcomes":      outcomes,
-	"parts":         parts,
-	"per":           throughputPer,
-	"roles":         roles,
-	"said":          said,
-	"scopewords":    scopeWordsOf,
-	"settingspages": menuOf,
-	"statuschoice":  statusChoice,
-	"targetlink":    targetLink,
-	"thisbrowser":   thisBrowser,
-	"dict":          dict,
-	"joined":        func(all []string) string { return strings.Join(all, ", ") },
-	"perline":       func(all []string) string { return strings.Join(all, "\n") },
-	"strings":       func(all ...string) []string { return all },
-	"second":        func(t time.Time) time.Time { return t.Truncate(time.Second) },
-	"len64":         func(all []client.LineFault) int64 { return int64(len(all)) },
+	"number":       func(n any) string { return number(n) },
+	"percent":      percent,
+	"span":         func(d time.Duration) string { return span(d) },
+	"spoken":       spoken,
+	"words":        func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
+	"pathpart":     pathPart,
+	"campaignname": campaignName,
+	"said":         said,
+	"dict":         dict,
+	"joined":       func(all []string) string { return strings.Join(all, ", ") },
+	"perline":      func(all []string) string { return strings.Join(all, "\n") },
+	"strings":      func(all ...string) []string { return all },
+	"second":       func(t time.Time) time.Time { return t.Truncate(time.Second) },
+	"len64":        func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
 // spoken is a time span of the API in words.
@@ -152,10 +156,10 @@ func dict(pairs ...any) (map[string]any, error) {
 // milliseconds.
 func (p *page) draw(screen, part string) (text []byte, err error) {
 	if p.Visitor.Caller.Tenant == uuid.Nil { // nobody has signed in: what is shown is short
-		return p.c.screens.draw(screen, part, p)
+		return p.site.screens.draw(screen, part, p)
 	}
-	err = p.c.cfg.Computing.Do(p.ctx(), p.Visitor.Caller.Tenant, func() error {
-		text, err = p.c.screens.draw(screen, part, p)
+	err = p.site.cfg.Computing.Do(p.ctx(), p.Visitor.Caller.Tenant, func() error {
+		text, err = p.site.screens.draw(screen, part, p)
 		return err
 	})
 	return text, err

@@ -53,10 +53,10 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 }
 
 // unreadable answers a request whose session cannot be read: Postgres, which has the sessions, does not answer.
-func (s *SignIn) unreadable(c *console, w http.ResponseWriter, r *http.Request, err error) {
+func (s *SignIn) unreadable(at *site, w http.ResponseWriter, r *http.Request, err error) {
 	s.cfg.Log.ErrorContext(r.Context(), "cannot read session", "error", err)
 	w.Header().Set("Retry-After", "1")
-	c.newPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not respond", Status: http.StatusServiceUnavailable,
+	at.NewPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not respond", Status: http.StatusServiceUnavailable,
 		Detail: "Accepted messages are safe and will be sent when it responds again. Try again in a moment."})
 }
 
@@ -71,13 +71,13 @@ func (s *SignIn) cookieName(name string) string {
 	return name
 }
 
-// cookie is part of authenticator.
-func (s *SignIn) cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
+// Cookie is part of authenticator.
+func (s *SignIn) Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
 	return &http.Cookie{Name: s.cookieName(name), Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, SameSite: site, Secure: s.secure()}
 }
 
-// wrap finds the session of each request that is for a page.
-func (s *SignIn) wrap(h http.Handler) http.Handler {
+// Wrap finds the session of each request that is for a page.
+func (s *SignIn) Wrap(h http.Handler) http.Handler {
 	pages := s.sessions.LoadAndSave(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, root+"/static/") || strings.HasPrefix(r.URL.Path, root+"/vendor/") {
@@ -88,8 +88,8 @@ func (s *SignIn) wrap(h http.Handler) http.Handler {
 	})
 }
 
-// visitor is the user of the request's session, as the user is now.
-func (s *SignIn) visitor(r *http.Request) (Visitor, bool) {
+// SignedIn returns the user of the request's session, as the user is now.
+func (s *SignIn) SignedIn(r *http.Request) (Visitor, bool) {
 	o := openedOf(r.Context())
 	if o == nil || !o.found {
 		return Visitor{}, false

@@ -88,10 +88,10 @@ const (
 	callbackPath = oidcPath + "/callback"
 )
 
-// mount adds the pages, which are open to everybody.
-func (s *SignIn) mount(r chi.Router, c *console) {
-	open := func(h handler) http.HandlerFunc { return s.open(c, h) }
-	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(c, w, r, err) }
+// Mount adds the pages, which are open to everybody.
+func (s *SignIn) Mount(r chi.Router, at *site) {
+	open := func(h handler) http.HandlerFunc { return s.open(at, h) }
+	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(at, w, r, err) }
 	r.Get(signInPath, open(s.signInForm))
 	r.Post(signInPath, open(s.signIn))
 	r.Get(signOutPath, redirectTo(homePath))
@@ -103,11 +103,11 @@ func (s *SignIn) mount(r chi.Router, c *console) {
 }
 
 // open serves a page to people who may not have signed in.
-func (s *SignIn) open(c *console, h handler) http.HandlerFunc {
+func (s *SignIn) open(at *site, h handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "no-referrer") // paths and queries here have secrets
-		p := c.newPage(w, r, Visitor{})
-		defer p.recover()
+		p := at.NewPage(w, r, Visitor{})
+		defer p.Recover()
 		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 		if err := r.ParseForm(); err != nil {
 			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form is not readable."})
@@ -142,7 +142,7 @@ func (s *SignIn) view(p *page) signInView {
 }
 
 func (s *SignIn) signInForm(p *page) error {
-	if _, ok := s.visitor(p.r); ok {
+	if _, ok := s.SignedIn(p.r); ok {
 		return p.redirect(safePath(p.Query("to")))
 	}
 	return p.show("signin", "Sign in", s.view(p))

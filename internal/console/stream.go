@@ -26,7 +26,7 @@ const (
 //
 //	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
 func (p *page) stream(screen, part string, every time.Duration, view func() (any, error)) error {
-	place, free := p.c.streams.take(p.Visitor.Caller.Tenant)
+	place, free := p.site.streams.take(p.Visitor.Caller.Tenant)
 	if !free {
 		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
 			Detail: "This page does not update by itself: too many open pages do so already. Close some, or reload it later"}
@@ -48,7 +48,7 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 			return nil
 		}
 		if err != nil {
-			p.c.cfg.Log.ErrorContext(p.ctx(), "cannot draw part of a page", "screen", screen, "part", part, "error", err)
+			p.site.cfg.Log.ErrorContext(p.ctx(), "cannot draw part of a page", "screen", screen, "part", part, "error", err)
 			return nil
 		}
 		if !p.sent {
@@ -82,12 +82,12 @@ func (p *page) wait(d time.Duration, lost <-chan struct{}) bool {
 		case <-lost:
 			return false
 		case <-tick.C:
-			if p.c.cfg.Stopping() {
+			if p.site.cfg.Stopping() {
 				return false
 			}
 		}
 	}
-	return !p.c.cfg.Stopping()
+	return !p.site.cfg.Stopping()
 }
 
 // event is a text as a message of an event stream.

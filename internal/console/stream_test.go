@@ -23,7 +23,7 @@ func TestStream(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var stopping atomic.Bool
-	c := &console{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: parseScreens(), streams: newStreamPlaces(maxStreams, maxTenantStreams)}
+	c := &site{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: newScreens(newAssets(), rooms), streams: newStreamPlaces(maxStreams, maxTenantStreams)}
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
 	r.Get("/live", c.serve("", shortForm, func(p *page) error {
@@ -83,7 +83,7 @@ func TestStream(t *testing.T) {
 func TestStream_PlaceOfNeighbour(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	c := &console{cfg: Config{Now: time.Now, Stopping: func() bool { return false }}, auth: &neighbours{*b.who}, screens: parseScreens(), streams: newStreamPlaces(3, 3)}
+	c := &site{cfg: Config{Now: time.Now, Stopping: func() bool { return false }}, auth: &neighbours{*b.who}, screens: newScreens(newAssets(), rooms), streams: newStreamPlaces(3, 3)}
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
 	r.Get("/live", c.serve("", shortForm, func(p *page) error {

@@ -135,7 +135,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 // TestForms_SayTheirZone: no form with a time leaves out in which zone its time stands in it.
 func TestForms_SayTheirZone(t *testing.T) {
 	t.Parallel()
-	names, err := fs.Glob(templateFiles, "templates/*.html")
+	names, err := fs.Glob(templateFiles, "*/templates/*.html")
 	if err != nil {
 		t.Fatal(err)
 	}

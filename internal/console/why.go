@@ -72,14 +72,14 @@ func showWhy(p *page) error {
 	if recipient == "" {
 		wrong.add("recipient", errors.New("enter a customer id, an e-mail address or a phone number"))
 	}
-	a := &answerWhy{api: p.api, whyView: view, now: p.c.cfg.Now(), campaigns: map[string]client.Campaign{}}
+	a := &answerWhy{api: p.api, whyView: view, now: p.Now(), campaigns: map[string]client.Campaign{}}
 	if err := a.find(p.ctx(), recipient); err != nil {
 		return p.again(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
 	}
 	if err := p.zoneOf(a.Who); err != nil {
 		return p.again(err, "why", whyTitle, view)
 	}
-	at, err := p.c.cfg.Now().Truncate(time.Second), error(nil)
+	at, err := p.Now().Truncate(time.Second), error(nil)
 	if v := p.Query("at"); v != "" {
 		at, err = p.ReadTime(v, p.TypedIn(p.r.URL.Query()))
 		wrong.add("at", err)

@@ -1,0 +1,65 @@
+package console
+
+import (
+	"html/template"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// campaignsRoom has campaigns and schedules.
+var campaignsRoom = room{
+	Templates: templatesOf("campaigns"),
+	Functions: template.FuncMap{
+		"campaigntime": campaignTime,
+		"cronwords":    cronWords,
+		"maystep":      mayStep,
+		"outcomes":     outcomes,
+		"parts":        parts,
+		"statuschoice": statusChoice,
+	},
+	Routes: campaignsRoutes,
+}
+
+// campaignsRoutes adds the pages of campaigns and schedules.
+func campaignsRoutes(r routes) {
+	campaignRoutes(r)
+	scheduleRoutes(r)
+}
+
+func campaignRoutes(r routes) {
+	r.Get("/campaigns", push.ScopeCampaignsRead, showCampaigns)
+	r.Get("/campaigns/new", draftScope, newCampaign)
+	r.Long("/campaigns/new", draftScope, createCampaign)
+	r.Get("/campaigns/{id}", push.ScopeCampaignsRead, showCampaign)
+	r.Get("/campaigns/{id}/message", draftScope, draft(showMessage))
+	r.Long("/campaigns/{id}/message", draftScope, draft(changeMessage))
+	r.Get("/campaigns/{id}/audience", draftScope, draft(showAudience))
+	r.Post("/campaigns/{id}/audience", draftScope, draft(putAudience))
+	r.Form("/campaigns/{id}/audience/columns", "/campaigns/{id}/audience", draftScope, draft(showColumns))
+	r.Get("/campaigns/{id}/audience/bad-lines", "", backTo("/campaigns/{id}/audience"))
+	r.Long("/campaigns/{id}/audience/bad-lines", push.ScopeCampaignsRead, downloadBadRows)
+	r.Get("/campaigns/{id}/preview", push.ScopeCampaignsRead, draft(previewDraft))
+	r.Get("/campaigns/{id}/when", draftScope, draft(showWhen))
+	r.Post("/campaigns/{id}/when", draftScope, draft(changeWhen))
+	r.Form("/campaigns/{id}/send-at", "/campaigns/{id}/simulation", draftScope, draft(takeStart))
+	r.Get("/campaigns/{id}/simulation", push.ScopeCampaignsRead, draft(simulateDraft))
+	r.Get("/campaigns/{id}/start", startScope, draft(showStart))
+	r.Post("/campaigns/{id}/start", startScope, draft(startCampaign))
+	r.Form("/campaigns/{id}/delete", "/campaigns/{id}", draftScope, deleteCampaign)
+	r.Get("/campaigns/{id}/live", push.ScopeCampaignsRead, streamCampaign)
+	r.Form("/campaigns/{id}/pause", "/campaigns/{id}", startScope, pauseCampaign)
+	r.Form("/campaigns/{id}/resume", "/campaigns/{id}", startScope, resumeCampaign)
+	r.Get("/campaigns/{id}/cancel", startScope, askCancel)
+	r.Post("/campaigns/{id}/cancel", startScope, cancelCampaign)
+	r.Get("/campaigns/{id}/recipients", push.ScopeCampaignsRead, showCampaignRecipients)
+	r.Get("/campaigns/{id}/export", push.ScopeCampaignsRead, exportCampaign)
+}
+
+func scheduleRoutes(r routes) {
+	r.Get("/schedules", push.ScopeCampaignsRead, showSchedules)
+	r.Get("/schedules/new", push.ScopeCampaignsWrite, newSchedule)
+	r.Long("/schedules/new", push.ScopeCampaignsWrite, createSchedule)
+	r.Get("/schedules/{id}", push.ScopeCampaignsRead, showSchedule)
+	r.Long("/schedules/{id}", push.ScopeCampaignsWrite, changeSchedule)
+	r.Form("/schedules/{id}/delete", "/schedules/{id}", push.ScopeCampaignsWrite, deleteSchedule)
+}

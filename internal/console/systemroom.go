@@ -1,0 +1,52 @@
+package console
+
+import (
+	"html/template"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// systemRoom has the status, the policy and the settings.
+var systemRoom = room{
+	Templates: templatesOf("system"),
+	Functions: template.FuncMap{
+		"capwords":      capWords,
+		"channelwords":  settingsChannelWords,
+		"oneself":       oneself,
+		"per":           throughputPer,
+		"roles":         roles,
+		"scopewords":    scopeWordsOf,
+		"settingspages": menuOf,
+		"thisbrowser":   thisBrowser,
+	},
+	Routes: systemRoutes,
+}
+
+// systemRoutes adds the pages of the status, the policy and the settings.
+func systemRoutes(r routes) {
+	r.Get("/now", push.ScopeRecordsRead, showNow)
+	r.Get("/now/live", push.ScopeRecordsRead, streamNow)
+
+	r.Get("/policy", push.ScopePolicyRead, showPolicy)
+	r.Long("/policy", push.ScopePolicyWrite, savePolicy)
+	r.Form("/policy/delete", "/policy", push.ScopePolicyWrite, deletePolicy)
+
+	r.Get("/settings", "", openSettings)
+	r.Get("/settings/keys", push.ScopeKeysRead, showKeys)
+	r.Post("/settings/keys", push.ScopeKeysWrite, createKey)
+	r.Form("/settings/keys/{id}/rotate", "/settings/keys", push.ScopeKeysWrite, rotateKey)
+	r.Form("/settings/keys/{id}/revoke", "/settings/keys", push.ScopeKeysWrite, revokeKey)
+	r.Get("/settings/webhooks", push.ScopeHooks, showWebhooks)
+	r.Post("/settings/webhooks", push.ScopeHooks, createWebhook)
+	r.Get("/settings/webhooks/{id}", push.ScopeHooks, showWebhook)
+	r.Post("/settings/webhooks/{id}", push.ScopeHooks, actOnWebhook)
+	r.Get("/settings/channels", push.ScopeRead, showChannels)
+	r.Long("/settings/channels", push.ScopeWrite, testSend)
+	r.Get("/settings/caps", push.ScopeRead, showCaps)
+	r.Get("/settings/users", push.ScopeUsersRead, showUsers)
+	r.Post("/settings/users", push.ScopeUsersWrite, createUser)
+	r.Get("/settings/users/{id}", push.ScopeUsersRead, showUser)
+	r.Post("/settings/users/{id}", push.ScopeUsersWrite, actOnUser)
+	r.Get("/settings/sessions", push.ScopeUsersRead, showMySessions)
+	r.Post("/settings/sessions", push.ScopeUsersRead, endMySessions)
+}
