@@ -20,7 +20,7 @@ func BenchmarkCall(b *testing.B) {
 	for i := range 200 {
 		s.submit(fmt.Sprint("r", i), 26*time.Hour)
 	}
-	c := &site{cfg: Config{Now: time.Now}, api: s.handler}
+	c := newSite(s.handler, s.who, allScreens(), menu, Config{})
 	page := c.NewPage(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/console/now", nil), s.who.Visitor)
 	for _, call := range []struct {
 		name, path string

@@ -25,9 +25,8 @@ type audienceForm struct {
 
 // mostFields bounds the fields of a form beside its file, in number and in bytes.
 const (
-	mostFields     = 2000
-	longestField   = 4 << 10
-	longestColumns = 256 << 10
+	mostFields   = 2000
+	longestField = 4 << 10
 )
 
 // mostDropped is how much of a file is read that is not taken, or only looked at where no script cuts it short; and answerTime is for the

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/client"
 )
 
 // summary is what the top of a page says of a form that was not accepted.
@@ -78,14 +76,5 @@ func TestFaults_Summary(t *testing.T) {
 	}
 	if r := b.post("/console/pushes/"+one.ID+"/move", "move_to", local(b.submit("user-1", 2*time.Hour).SendAt), "do", "move"); r.Status != 409 || !strings.Contains(r.summary(), "Send quota exceeded") {
 		t.Errorf("what is no fault of a field is not told: %d %s", r.Status, r.summary())
-	}
-}
-
-// TestFaults_SameField: of two faults of one field, both are told.
-func TestFaults_SameField(t *testing.T) {
-	t.Parallel()
-	got := byField(new(page), []client.Fault{{Location: "body.name", Message: "is too long"}, {Location: "body.to", Message: "is missing"}, {Location: "body.name", Message: "is taken"}})
-	if got["name"] != "is too long; is taken" || got["to"] != "is missing" || len(got) != 2 {
-		t.Errorf("%q", got)
 	}
 }

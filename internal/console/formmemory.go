@@ -87,6 +87,9 @@ func tooLong(longest int64) *client.Problem {
 		Detail: "A form can have up to " + most + " of text. Nothing was changed. Go back and shorten it."}
 }
 
+// longestColumns is the maximum size of the fields before the file of an upload, in bytes.
+const longestColumns = 256 << 10
+
 // longestHead is how many bytes may come before what a part of an upload has: mime/multipart takes ten megabytes of headers.
 const longestHead = 16 << 10
 

@@ -45,11 +45,11 @@ func (u *unfinished) Read([]byte) (int, error) {
 // refused beyond it before they are read.
 func TestForms_Memory(t *testing.T) {
 	t.Parallel()
-	const size, fit = 60_000, 4
+	const size, fit, copies = 60_000, 4, 4
 	b := setup(t)
 	who := &neighbours{*b.who}
 	who.Visitor.Role, who.Visitor.Caller.Scopes = "viewer", user.Viewer.Scopes()
-	console := New(b.handler, who, Config{FormMemory: 2 * (fit*formCopies*size + size)})
+	console := New(b.handler, who, Config{FormMemory: 2 * (fit*copies*size + size)})
 	reading, end := make(chan struct{}, 100), make(chan struct{})
 	send := func(ctx context.Context, path, kind, neighbour string, length int64, body io.Reader) int {
 		r := httptest.NewRequestWithContext(ctx, "POST", path, body)
@@ -86,7 +86,7 @@ func TestForms_Memory(t *testing.T) {
 	testenv.Until(t, time.Millisecond, "the memory is free again", func() bool {
 		return send(gone, path, urlencoded, "", 6, strings.NewReader("line=1")) == http.StatusOK
 	})
-	if got := send(t.Context(), "/console/settings/sessions", urlencoded, "", shortForm+1, &unfinished{}); got != http.StatusRequestEntityTooLarge {
+	if got := send(t.Context(), "/console/settings/sessions", urlencoded, "", 64<<10+1, &unfinished{}); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("a form without a message of more than 64 KiB: %d", got)
 	}
 }
@@ -111,7 +111,7 @@ func TestForms_LongHead(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "POST", b.draftPath()+"/audience/columns", io.MultiReader(strings.NewReader("--b\r\nX-Long: "), rest))
 	r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 	b.send(r).has(t, 413, "The header of a part of the form is too long")
-	if rest.read > 2*longestHead {
+	if rest.read > 2*16<<10 {
 		t.Errorf("%d bytes of it were read", rest.read)
 	}
 }

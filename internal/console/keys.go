@@ -104,3 +104,27 @@ func revokeKey(p *page) error {
 	}
 	return p.done("Key revoked. It stops working within a second.", p.Link("/settings/keys"))
 }
+
+// scopeWords are what a key with a scope may do.
+var scopeWords = map[string]string{
+	push.ScopeWrite:           "send, move, cancel and retry messages",
+	push.ScopeRead:            "see messages and their outcomes",
+	push.ScopeQuota:           "check when a person can get a message",
+	push.ScopeLimits:          "use the rate limits for other things than messages",
+	push.ScopeHooks:           "create, change and test webhooks, and see their deliveries",
+	push.ScopeRecipientsRead:  "see recipients with their addresses and opt-outs",
+	push.ScopeRecipientsWrite: "create, change and erase recipients",
+	push.ScopePolicyRead:      "see the rules of the policy",
+	push.ScopePolicyWrite:     "change the rules of the policy, but not scheduled messages",
+	push.ScopeCampaignsRead:   "see campaigns and schedules",
+	push.ScopeCampaignsDraft:  "draft campaigns, but not start them or change what a schedule sends",
+	push.ScopeCampaignsWrite:  "start, move and cancel campaigns; change schedules",
+	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and the activity log",
+	push.ScopeKeysRead:        "see API keys, without their secrets",
+	push.ScopeKeysWrite:       "create and revoke API keys",
+	push.ScopeUsersRead:       "see the users of the console",
+	push.ScopeUsersWrite:      "create, change and delete users",
+}
+
+// scopeWordsOf says what a scope allows.
+func scopeWordsOf(scope string) string { return scopeWords[scope] }

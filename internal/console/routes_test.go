@@ -81,7 +81,7 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 func TestServe_TooLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.post("/console/pushes/new", "message.body", strings.Repeat("x", longForm)).has(t, 413, "The form is too long", "1 MiB", "Nothing was changed")
+	b.post("/console/pushes/new", "message.body", strings.Repeat("x", 1<<20)).has(t, 413, "The form is too long", "1 MiB", "Nothing was changed")
 }
 
 // TestServe_Charset: a form is read also if a script sends it, which names the character set.

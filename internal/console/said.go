@@ -183,30 +183,6 @@ func noSuchThing(p *page, err error) *client.Problem {
 		Detail: "The id in this address does not exist. Check that you copied all of it."}
 }
 
-// scopeWords are what a key with a scope may do.
-var scopeWords = map[string]string{
-	push.ScopeWrite:           "send, move, cancel and retry messages",
-	push.ScopeRead:            "see messages and their outcomes",
-	push.ScopeQuota:           "check when a person can get a message",
-	push.ScopeLimits:          "use the rate limits for other things than messages",
-	push.ScopeHooks:           "create, change and test webhooks, and see their deliveries",
-	push.ScopeRecipientsRead:  "see recipients with their addresses and opt-outs",
-	push.ScopeRecipientsWrite: "create, change and erase recipients",
-	push.ScopePolicyRead:      "see the rules of the policy",
-	push.ScopePolicyWrite:     "change the rules of the policy, but not scheduled messages",
-	push.ScopeCampaignsRead:   "see campaigns and schedules",
-	push.ScopeCampaignsDraft:  "draft campaigns, but not start them or change what a schedule sends",
-	push.ScopeCampaignsWrite:  "start, move and cancel campaigns; change schedules",
-	push.ScopeRecordsRead:     "see sends, refusals, statistics, audits and the activity log",
-	push.ScopeKeysRead:        "see API keys, without their secrets",
-	push.ScopeKeysWrite:       "create and revoke API keys",
-	push.ScopeUsersRead:       "see the users of the console",
-	push.ScopeUsersWrite:      "create, change and delete users",
-}
-
-// scopeWordsOf says what a scope allows.
-func scopeWordsOf(scope string) string { return scopeWords[scope] }
-
 // because puts the reason of a refusal into words.
 func because(reason string, rules []string) string {
 	list := strings.Join(rules, " and ")
@@ -220,7 +196,7 @@ func because(reason string, rules []string) string {
 		return "it was quiet hours (" + list + ")"
 	case "opted-out":
 		return "they have opted out"
-	case tenantCap:
+	case TenantCap:
 		return "your team’s cap was used up (" + list + ")"
 	}
 	if list == "" {
@@ -228,3 +204,6 @@ func because(reason string, rules []string) string {
 	}
 	return "it was refused: " + strings.ReplaceAll(reason, "-", " ") + " (" + list + ")"
 }
+
+// TenantCap is the reason of a refusal that no other send time avoids.
+const TenantCap = "tenant-cap-exceeded"

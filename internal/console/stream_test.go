@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,15 +16,40 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/assets"
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
+
+// tenants is an authenticator of users who have signed in. A request can name its tenant.
+type tenants struct{ who Visitor }
+
+func (a tenants) SignedIn(r *http.Request) (Visitor, bool) {
+	who := a.who
+	if other := r.Header.Get("X-Neighbour"); other != "" {
+		who.Caller.Tenant = uuid.MustParse(other)
+	}
+	return who, true
+}
+func (tenants) Mount(chi.Router, *site)          {}
+func (tenants) Wrap(h http.Handler) http.Handler { return h }
+func (tenants) Cookie(name, value string, seconds int, _ http.SameSite) *http.Cookie {
+	return &http.Cookie{Name: name, Value: value, MaxAge: seconds}
+}
+
+// siteOf returns a console without rooms.
+func siteOf(t *testing.T, cfg Config) *site {
+	t.Helper()
+	files, err := assets.New("/console/", os.DirFS(".."))
+	testenv.Check(t, err)
+	return newSite(http.NotFoundHandler(), tenants{Visitor{Caller: push.Caller{Tenant: uuid.New(), Scopes: push.Scopes}, Role: "admin"}}, newScreens(files, nil), nil, cfg)
+}
 
 // TestStream: a stream sends what changed, ends when the program stops, and a tenant has no more of them than its bound.
 func TestStream(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
 	var stopping atomic.Bool
-	c := &site{cfg: Config{Now: time.Now, Stopping: stopping.Load}, auth: b.who, screens: newScreens(newAssets(), rooms), streams: newStreamPlaces(maxStreams, maxTenantStreams)}
+	c := siteOf(t, Config{Stopping: stopping.Load})
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
 	r.Get("/live", c.serve("", shortForm, func(p *page) error {
@@ -82,8 +108,8 @@ func TestStream(t *testing.T) {
 // TestStream_PlaceOfNeighbour: one tenant has all streams, and another one that opens a page gets a place: a stream of the first one ends.
 func TestStream_PlaceOfNeighbour(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	c := &site{cfg: Config{Now: time.Now, Stopping: func() bool { return false }}, auth: &neighbours{*b.who}, screens: newScreens(newAssets(), rooms), streams: newStreamPlaces(3, 3)}
+	c := siteOf(t, Config{})
+	c.streams = newStreamPlaces(3, 3)
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
 	r.Get("/live", c.serve("", shortForm, func(p *page) error {

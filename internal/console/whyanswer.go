@@ -71,7 +71,7 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 		conflicts = conflictsOf(found.Refusals[0])
 	}
 	a.Sentence = fmt.Sprintf("%s did not get %s because %s.", a.Who, name, because(line.Reason, line.Rules))
-	if line.Reason == tenantCap {
+	if line.Reason == TenantCap {
 		a.At = line.SendAt
 		return nil
 	}
@@ -126,7 +126,7 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 		}
 	}
 	a.Sentence = fmt.Sprintf("%s did not get %s then, because %s.", a.Who, what, because(r.Reason, r.Rules))
-	if r.Reason == tenantCap {
+	if r.Reason == TenantCap {
 		a.At = wanted(r)
 		return nil
 	}

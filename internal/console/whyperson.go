@@ -11,9 +11,6 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// tenantCap is the reason of a refusal that no other time makes good.
-const tenantCap = "tenant-cap-exceeded"
-
 // find finds the person that was typed: by the id, or else by an address.
 func (a *answerWhy) find(ctx context.Context, typed string) error {
 	a.Who = typed

@@ -1,0 +1,16 @@
+package console
+
+import (
+	"testing"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// TestFaults_SameField: of two faults of one field, both are told.
+func TestFaults_SameField(t *testing.T) {
+	t.Parallel()
+	got := byField(new(page), []client.Fault{{Location: "body.name", Message: "is too long"}, {Location: "body.to", Message: "is missing"}, {Location: "body.name", Message: "is taken"}})
+	if got["name"] != "is too long; is taken" || got["to"] != "is missing" || len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
