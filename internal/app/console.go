@@ -8,6 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/console"
+	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -22,7 +23,7 @@ func (a *App) handlers() (api, pages http.Handler) {
 	pages = console.New(api, console.NewSignIn(a.store, console.SignInConfig{
 		Log: a.log, PublicURL: a.cfg.ConsoleURL(), Lifetime: c.SessionLifetime, Idle: c.SessionIdle,
 		Limiter: a.callerLimits.Limiter, Address: a.callerLimits.ClientAddress, OIDC: a.oidc, MaxUsers: c.MaxUsersPerTenant,
-	}), console.Config{Log: a.log, Stopping: a.stopping.Load, Computing: a.computing, APIAddress: a.cfg.ShownAPIURL(), FormMemory: requestMemory() / 10})
+	}), frame.Config{Log: a.log, Stopping: a.stopping.Load, Computing: a.computing, APIAddress: a.cfg.ShownAPIURL(), FormMemory: requestMemory() / 10})
 	if c.Addr != "" {
 		return api, toConsole(pages)
 	}

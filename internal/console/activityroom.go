@@ -3,11 +3,13 @@ package console
 import (
 	"html/template"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // activityRoom has messages, bulk changes, failures, audits and the activity log.
-var activityRoom = room{
+var activityRoom = frame.Room{
 	Templates: templatesOf("activity"),
 	Functions: template.FuncMap{
 		"bulkreason": bulkReason,
@@ -22,7 +24,7 @@ var activityRoom = room{
 }
 
 // activityRoutes adds the pages of messages, failures and audits.
-func activityRoutes(r routes) {
+func activityRoutes(r frame.Routes) {
 	r.Get("/pushes", push.ScopeRead, showPushes)
 	r.Get("/pushes/new", push.ScopeWrite, newPush)
 	r.Long("/pushes/new", push.ScopeWrite, submitOnePush)
@@ -32,7 +34,7 @@ func activityRoutes(r routes) {
 	r.Get("/pushes/bulk/{id}/live", push.ScopeRead, streamBulkChange)
 	r.Form("/pushes/bulk/{id}/stop", "/pushes/bulk/{id}", push.ScopeWrite, stopBulk)
 	r.Get("/pushes/{id}", push.ScopeRead, showPush)
-	for name, h := range map[string]handler{"cancel": cancelPush, "move": moveOnePush, "retry": retryOnePush} {
+	for name, h := range map[string]frame.Handler{"cancel": cancelPush, "move": moveOnePush, "retry": retryOnePush} {
 		r.Get("/pushes/{id}/"+name, push.ScopeRead, showPush)
 		r.Post("/pushes/{id}/"+name, push.ScopeWrite, h)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -25,12 +27,12 @@ type auditLogView struct {
 var logFilters = []string{"actor", "actor_type", "action", "target"}
 
 // showAuditLog shows who did what, by a filter that stands in the URL.
-func showAuditLog(p *page) error {
+func showAuditLog(p *frame.Page) error {
 	view := &auditLogView{Actions: push.Actions, ActorTypes: push.ActorTypes}
 	if err := p.List("/v1/audit-log", 50, &view.AuditLogPage, append([]string{"page_token"}, logFilters...)...); err != nil {
-		return p.again(err, "auditlog", "Activity log", view)
+		return p.ShowAgain(err, "auditlog", "Activity log", view)
 	}
-	return p.show("auditlog", "Activity log", view)
+	return p.Show("auditlog", "Activity log", view)
 }
 
 // Actor says who acted.
@@ -48,21 +50,21 @@ func (v *auditLogView) Actor(a client.Actor) string {
 func (v *auditLogView) Target(t client.Target) string { return cmp.Or(t.Name, t.ID) }
 
 // filtered reports whether the URL chooses entries.
-func filtered(p *page) bool {
+func filtered(p *frame.Page) bool {
 	return slices.ContainsFunc(append([]string{"from", "until"}, logFilters...), func(name string) bool { return p.Query(name) != "" })
 }
 
 // logExport is the address of an export of what the filter chooses.
-func logExport(p *page, format string) string {
+func logExport(p *frame.Page, format string) string {
 	query := []string{"format", format}
-	for _, name := range append([]string{"from", "until", zoneField}, logFilters...) {
+	for _, name := range append([]string{"from", "until", frame.ZoneField}, logFilters...) {
 		query = append(query, name, p.Query(name))
 	}
 	return p.Link("/proof/log/export", query...)
 }
 
 // targetLink is the page of what was changed; empty: it has none that this role can open.
-func targetLink(p *page, e client.LogEntry) string {
+func targetLink(p *frame.Page, e client.LogEntry) string {
 	t := e.Target
 	where := map[string]struct{ path, scope string }{
 		"push": {"/pushes/", push.ScopeRead}, "campaign": {"/campaigns/", push.ScopeCampaignsRead}, "schedule": {"/schedules/", push.ScopeCampaignsRead},
@@ -75,7 +77,7 @@ func targetLink(p *page, e client.LogEntry) string {
 	case t.Type == "policy" && p.May(push.ScopePolicyRead):
 		return p.Link("/policy", "version", t.ID)
 	case where.path != "" && p.May(where.scope):
-		return p.Link(where.path + pathPart(t.ID))
+		return p.Link(where.path + frame.PathPart(t.ID))
 	}
 	return ""
 }
@@ -88,7 +90,7 @@ type change struct {
 }
 
 // changes are those of a difference, by their names.
-func changes(p *page, difference map[string]any) []change {
+func changes(p *frame.Page, difference map[string]any) []change {
 	var all []change
 	for _, name := range slices.Sorted(maps.Keys(difference)) {
 		c := change{Name: name}
@@ -114,13 +116,13 @@ func changes(p *page, difference map[string]any) []change {
 var loggedSpans = []string{"overlap", "shift", "spread", "expires_after"}
 
 // logPage is a value of a difference: a moment as all moments, a time span in words, texts as they are, and all else as JSON.
-func logPage(p *page, name string, value any) template.HTML {
+func logPage(p *frame.Page, name string, value any) template.HTML {
 	if at, err := time.Parse(time.RFC3339Nano, textOf(value)); err == nil {
 		return p.Time(at)
 	}
 	if text := textOf(value); text != "" {
 		if slices.Contains(loggedSpans, name) {
-			text = spoken(text)
+			text = frame.Spoken(text)
 		}
 		return template.HTML(template.HTMLEscapeString(text))
 	}
@@ -151,16 +153,16 @@ func textOf(value any) string {
 }
 
 // exportAuditLog hands all entries on that the filter chooses, as CSV or NDJSON, while they are read.
-func exportAuditLog(p *page) error {
-	query, bad, err := p.filter(logFilters...)
-	if err := cmp.Or(err, bad.problem()); err != nil {
+func exportAuditLog(p *frame.Page) error {
+	query, bad, err := p.Filter(logFilters...)
+	if err := cmp.Or(err, bad.Problem()); err != nil {
 		return err
 	}
 	f := client.ExportAuditLogOptions{Actor: query.Get("actor"), ActorType: query.Get("actor_type"), Action: query.Get("action"), Target: query.Get("target")}
 	f.From, _ = time.Parse(time.RFC3339Nano, query.Get("from")) // filter wrote them
 	f.Until, _ = time.Parse(time.RFC3339Nano, query.Get("until"))
-	return p.export("who-did-what", func(as client.Format, dialect string) (io.ReadCloser, error) {
+	return p.Export("who-did-what", func(as client.Format, dialect string) (io.ReadCloser, error) {
 		f.Dialect = dialect
-		return p.api.Records.ExportAuditLog(p.ctx(), f, as)
+		return p.API.Records.ExportAuditLog(p.Context(), f, as)
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
@@ -68,7 +70,7 @@ func TestAuditLog_Story(t *testing.T) {
 // TestChanges: values are shown, moments with their zone and distance, and where there are none, what has changed.
 func TestChanges(t *testing.T) {
 	t.Parallel()
-	p := &page{form: form{times: times{Zones: zones{Mine: time.UTC}, now: time.Now}}}
+	p := &frame.Page{Form: frame.Form{Times: frame.Times{Zones: frame.Zones{Mine: time.UTC}, Clock: time.Now}}}
 	got := changes(p, map[string]any{
 		"name": map[string]any{"to": "<b>"}, "send_at": map[string]any{"from": "2026-12-01T09:00:00Z", "to": "2026-12-01T10:00:00Z"},
 		"limits": map[string]any{"from": map[string]any{"per-day": 20.0}}, "addresses": map[string]any{"changed": []any{"push", "sms"}}, "message": map[string]any{"changed": true},

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -27,22 +29,22 @@ type bulkField struct {
 }
 
 // showBulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
-func showBulk(p *page) error {
-	if err := p.zoneOf(p.Value("recipient")); err != nil {
+func showBulk(p *frame.Page) error {
+	if err := p.ZoneOf(p.Value("recipient")); err != nil {
 		return err
 	}
 	view, bad := readBulk(p)
-	if err := bad.problem(); err != nil {
-		return p.again(err, "bulk", bulkTitle, view)
+	if err := bad.Problem(); err != nil {
+		return p.ShowAgain(err, "bulk", bulkTitle, view)
 	}
-	return p.show("bulk", bulkTitle, view)
+	return p.Show("bulk", bulkTitle, view)
 }
 
 const bulkTitle = "Cancel or reschedule messages"
 
 // readBulk is the filter, of the URL or of the form that was sent, and what is wrong with it. Its times are by the clocks that the page
 // shows, and exact from then on.
-func readBulk(p *page) (view *bulkView, bad faults) {
+func readBulk(p *frame.Page) (view *bulkView, bad frame.Faults) {
 	view = &bulkView{All: true}
 	for _, name := range []string{"recipient", "campaign", "channel", "category", "from", "until"} {
 		field := bulkField{formField: formField{name, strings.TrimSpace(p.Value(name))}}
@@ -51,8 +53,8 @@ func readBulk(p *page) (view *bulkView, bad faults) {
 		}
 		if name == "from" || name == "until" {
 			at, err := p.ReadLocal(field.Value)
-			if bad.add(name, err); err == nil {
-				field.At, field.Value = at, rfc3339(at)
+			if bad.Add(name, err); err == nil {
+				field.At, field.Value = at, frame.RFC3339(at)
 			}
 		}
 		view.Filter, view.All = append(view.Filter, field), false
@@ -61,8 +63,8 @@ func readBulk(p *page) (view *bulkView, bad faults) {
 }
 
 // change is what the form asks for.
-func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
-	var bad faults
+func (v *bulkView) change(p *frame.Page) (client.NewBulkChange, frame.Faults) {
+	var bad frame.Faults
 	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.Field("action")), All: v.All}
 	for _, field := range v.Filter {
 		switch field.Name {
@@ -84,7 +86,7 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 		c.Shift = p.Field("shift")
 		if p.Field("send_at") != "" {
 			at, err := p.FormTime("send_at")
-			bad.add("send_at", err)
+			bad.Add("send_at", err)
 			c.SendAt = at
 		}
 	}
@@ -92,13 +94,13 @@ func (v *bulkView) change(p *page) (client.NewBulkChange, faults) {
 }
 
 // askedBulk names the change that the form asks for. The form of an estimate carries it: its button starts that change, or none.
-func askedBulk(p *page) string {
+func askedBulk(p *frame.Page) string {
 	return strings.Join([]string{p.Field("action"), p.Field("shift"), p.Field("send_at")}, ";")
 }
 
 // startBulk estimates a bulk change, and starts one that was estimated. The number of pushes is no condition: it falls while they are sent.
-func startBulk(p *page) error {
-	if err := p.zoneOf(p.Value("recipient")); err != nil {
+func startBulk(p *frame.Page) error {
+	if err := p.ZoneOf(p.Value("recipient")); err != nil {
 		return err
 	}
 	view, bad := readBulk(p)
@@ -106,19 +108,19 @@ func startBulk(p *page) error {
 	bad = append(bad, wrong...)
 	if p.Field("do") == "start" {
 		if view.Changed = p.Field("estimated") != askedBulk(p); !view.Changed && len(bad) == 0 {
-			made, err := p.api.Pushes.CreateBulkChange(p.ctx(), p.Field("once"), change)
+			made, err := p.API.Pushes.CreateBulkChange(p.Context(), p.Field("once"), change)
 			if err != nil {
-				return p.again(err, "bulk", bulkTitle, view)
+				return p.ShowAgain(err, "bulk", bulkTitle, view)
 			}
-			return p.redirect(p.Link("/pushes/bulk/" + made.ID))
+			return p.Redirect(p.Link("/pushes/bulk/" + made.ID))
 		}
 	}
-	estimate, err := p.api.Pushes.ValidateCreateBulkChange(p.ctx(), change)
-	if err := bad.both(err); err != nil {
-		return p.again(err, "bulk", bulkTitle, view)
+	estimate, err := p.API.Pushes.ValidateCreateBulkChange(p.Context(), change)
+	if err := bad.Both(err); err != nil {
+		return p.ShowAgain(err, "bulk", bulkTitle, view)
 	}
 	view.Estimate = &estimate
-	return p.show("bulk", bulkTitle, view)
+	return p.Show("bulk", bulkTitle, view)
 }
 
 // bulkChangeView is how far a bulk change has come.
@@ -127,37 +129,37 @@ type bulkChangeView struct {
 	RefusedPushes []client.BulkRefused // the first ones
 }
 
-func readBulkChange(p *page) (*bulkChangeView, error) {
-	made, err := p.api.Pushes.GetBulkChange(p.ctx(), p.param("id"))
+func readBulkChange(p *frame.Page) (*bulkChangeView, error) {
+	made, err := p.API.Pushes.GetBulkChange(p.Context(), p.Param("id"))
 	if err != nil || made.Refused == 0 {
 		return &bulkChangeView{BulkChange: made}, err
 	}
 	var refused client.BulkRefusedPage
-	err = p.api.Get(p.ctx(), "/v1/bulk-changes/"+pathPart(made.ID)+"/refused", url.Values{"page_size": {"50"}}, &refused)
+	err = p.API.Get(p.Context(), "/v1/bulk-changes/"+frame.PathPart(made.ID)+"/refused", url.Values{"page_size": {"50"}}, &refused)
 	return &bulkChangeView{made, refused.Refused}, err
 }
 
 // showBulkChange shows how far a bulk change has come.
-func showBulkChange(p *page) error {
+func showBulkChange(p *frame.Page) error {
 	view, err := readBulkChange(p)
 	if err != nil {
 		return err
 	}
-	return p.show("bulkchange", "Bulk change", view)
+	return p.Show("bulkchange", "Bulk change", view)
 }
 
 // streamBulkChange streams how far it has come.
-func streamBulkChange(p *page) error {
-	return p.stream("bulkchange", "live", bulkEvery, func() (any, error) { return readBulkChange(p) })
+func streamBulkChange(p *frame.Page) error {
+	return p.Stream("bulkchange", "live", bulkEvery, func() (any, error) { return readBulkChange(p) })
 }
 
 // stopBulk stops a bulk change.
-func stopBulk(p *page) error {
-	made, err := p.api.Pushes.CancelBulkChange(p.ctx(), p.param("id"))
+func stopBulk(p *frame.Page) error {
+	made, err := p.API.Pushes.CancelBulkChange(p.Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return p.done("Stopping. Changes already made stay.", p.Link("/pushes/bulk/"+made.ID))
+	return p.Done("Stopping. Changes already made stay.", p.Link("/pushes/bulk/"+made.ID))
 }
 
 // bulkReason explains why a bulk change left a push as it was.

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -63,8 +65,8 @@ func TestBulk_Times(t *testing.T) {
 		t.Fatal(err)
 	}
 	from, until := one.SendAt.Add(-time.Minute).Truncate(time.Second), one.SendAt.Add(time.Minute).Truncate(time.Second)
-	page := b.get("/console/pushes/bulk?tz=recipient&recipient=user-1&from=" + from.In(tokyo).Format("2006-01-02T15:04:05") + "&until=" + rfc3339(until))
-	page.has(t, 200, from.In(tokyo).Format("2006-01-02 15:04:05")+` <span class="zone">Asia/Tokyo (+09:00)</span> <span class="distance">in 1 h 5`, `name="from" value="`+rfc3339(from)+`"`, `name="until" value="`+rfc3339(until)+`"`)
-	b.post("/console/pushes/bulk?tz=utc", "recipient", "user-1", "from", rfc3339(from), "until", rfc3339(until), "action", "cancel", "do", "check").has(t, 200, "1</strong> message matches", from.UTC().Format("2006-01-02 15:04:05")+` <span class="zone">UTC`)
+	page := b.get("/console/pushes/bulk?tz=recipient&recipient=user-1&from=" + from.In(tokyo).Format("2006-01-02T15:04:05") + "&until=" + frame.RFC3339(until))
+	page.has(t, 200, from.In(tokyo).Format("2006-01-02 15:04:05")+` <span class="zone">Asia/Tokyo (+09:00)</span> <span class="distance">in 1 h 5`, `name="from" value="`+frame.RFC3339(from)+`"`, `name="until" value="`+frame.RFC3339(until)+`"`)
+	b.post("/console/pushes/bulk?tz=utc", "recipient", "user-1", "from", frame.RFC3339(from), "until", frame.RFC3339(until), "action", "cancel", "do", "check").has(t, 200, "1</strong> message matches", from.UTC().Format("2006-01-02 15:04:05")+` <span class="zone">UTC`)
 	b.get("/console/pushes/bulk?from=never").has(t, 422, "is not a time")
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
@@ -58,11 +60,11 @@ type bundle struct {
 }
 
 // signedIn is an authenticator whose user has signed in already.
-type signedIn struct{ Visitor }
+type signedIn struct{ frame.Visitor }
 
-func (s *signedIn) SignedIn(*http.Request) (Visitor, bool) { return s.Visitor, s.Role != "" }
-func (s *signedIn) Mount(chi.Router, *site)                {}
-func (s *signedIn) Wrap(h http.Handler) http.Handler       { return h }
+func (s *signedIn) SignedIn(*http.Request) (frame.Visitor, bool) { return s.Visitor, s.Role != "" }
+func (s *signedIn) Mount(chi.Router, *frame.Site)                {}
+func (s *signedIn) Wrap(h http.Handler) http.Handler             { return h }
 func (s *signedIn) Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie {
 	return (&SignIn{}).Cookie(name, value, seconds, site)
 }
@@ -148,9 +150,9 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	if b.api, err = client.New(server.URL, b.key, client.Config{}); err != nil {
 		t.Fatal(err)
 	}
-	b.who = &signedIn{Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
+	b.who = &signedIn{frame.Visitor{Caller: push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}, Name: "Ada", Role: "admin"}}
 	b.handler = api
-	b.console = New(api, b.who, Config{Log: log, APIAddress: "https://api.example.com"})
+	b.console = New(api, b.who, frame.Config{Log: log, APIAddress: "https://api.example.com"})
 	return b
 }
 

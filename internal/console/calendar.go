@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -34,7 +36,7 @@ type calendarView struct {
 	Found    client.Capacity
 
 	names map[string]string // of campaigns
-	p     *page
+	p     *frame.Page
 }
 
 // How much a calendar shows at most.
@@ -45,7 +47,7 @@ const (
 )
 
 // showCalendar shows how much is booked ahead by hours, beside what the channels can carry, and the campaigns.
-func showCalendar(p *page) error {
+func showCalendar(p *frame.Page) error {
 	v := &calendarView{
 		Scale: readCalendarScale(p.Query("view")), Split: p.Query("split"), Channel: p.Query("channel"), Category: p.Query("category"), ID: p.Query("campaign"), Audience: p.Query("audience"),
 		MayCampaigns: p.May(push.ScopeCampaignsRead), MayMove: p.MayDraft(), names: map[string]string{}, p: p,
@@ -57,10 +59,10 @@ func showCalendar(p *page) error {
 	v.From, v.Until = v.Scale.Window(v.At, p.Zones.Shown())
 	for _, read := range []func() error{v.readCampaigns, v.readCeilings, v.readCounts, v.readCapacity} {
 		if err := read(); err != nil {
-			return p.again(err, "calendar", "Calendar", v)
+			return p.ShowAgain(err, "calendar", "Calendar", v)
 		}
 	}
-	return p.show("calendar", "Calendar", v)
+	return p.Show("calendar", "Calendar", v)
 }
 
 // readDay reads a day, such as 2026-12-01, or a month, such as 2026-12. One that cannot be read is that of now.
@@ -76,7 +78,7 @@ func readDay(text string, now time.Time, in *time.Location) time.Time {
 // readCounts asks how many are booked in each hour. They are asked for by channel, too, to compare each with its ceiling.
 func (v *calendarView) readCounts() error {
 	o := client.AheadOptions{From: v.From, Until: v.Until, GroupBy: "hour", SplitBy: "channel", Channel: v.Channel, Category: v.Category, Campaign: v.ID}
-	found, err := v.p.api.Records.Ahead(v.p.ctx(), o)
+	found, err := v.p.API.Records.Ahead(v.p.Context(), o)
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func (v *calendarView) readCounts() error {
 	v.Map.markOver(over)
 	if v.Split == "campaign" {
 		o.SplitBy = v.Split
-		if found, err = v.p.api.Records.Ahead(v.p.ctx(), o); err != nil {
+		if found, err = v.p.API.Records.Ahead(v.p.Context(), o); err != nil {
 			return err
 		}
 	}
@@ -151,7 +153,7 @@ func (v *calendarView) split(found client.Ahead) error {
 		if key == "" {
 			part.Link = "" // there is no filter for those without a campaign
 		}
-		part.Map = v.heat("heat-"+number(i+1), part.Name, counts[key], v.Map.Step)
+		part.Map = v.heat("heat-"+frame.Number(i+1), part.Name, counts[key], v.Map.Step)
 		part.Map.markOver(over[key])
 		v.Parts = append(v.Parts, part)
 	}
@@ -196,7 +198,7 @@ func (v *calendarView) readCeilings() error {
 	if !v.p.May(push.ScopeRead) {
 		return nil
 	}
-	all, err := v.p.api.Channels.List(v.p.ctx())
+	all, err := v.p.API.Channels.List(v.p.Context())
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -30,7 +32,7 @@ func (b *bundle) draft(c client.NewCampaign, audience string) client.Campaign {
 func (b *bundle) many(n int, channel string, at time.Time) {
 	b.t.Helper()
 	for i := range n {
-		_, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: "many-" + number(i) + channel, Channel: channel, To: "+4912345", Message: client.Message{"body": "Hi"}, SendAt: at})
+		_, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: "many-" + frame.Number(i) + channel, Channel: channel, To: "+4912345", Message: client.Message{"body": "Hi"}, SendAt: at})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -112,9 +114,9 @@ func TestCalendar_Roles(t *testing.T) {
 	b.who.Caller.Scopes = []string{push.ScopeRecordsRead, push.ScopeCampaignsRead}
 	r := b.get(path)
 	r.has(t, 200, "Winter sale", "your role cannot change campaigns")
-	move := "/console/calendar/campaigns/" + one.ID + "?to=" + rfc3339(noon().Add(time.Hour))
+	move := "/console/calendar/campaigns/" + one.ID + "?to=" + frame.RFC3339(noon().Add(time.Hour))
 	b.get(move).has(t, 403, "cannot do this")
-	b.post(move, "to", rfc3339(noon().Add(time.Hour))).has(t, 403, "cannot do this")
+	b.post(move, "to", frame.RFC3339(noon().Add(time.Hour))).has(t, 403, "cannot do this")
 	b.who.Caller.Scopes = append(b.who.Caller.Scopes, push.ScopeCampaignsDraft)
 	b.get(path).has(t, 200, "/console/calendar/campaigns/"+one.ID, "Drag a draft")
 	b.get(move).has(t, 200, "Preview", "<button>Move</button>")

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -38,7 +40,7 @@ func planned(c client.Campaign) plannedCampaign {
 	case c.TimeZone == "":
 		p.From, p.Until, p.Zones = local.Add(-furthestAhead), local.Add(furthestBehind+spread), true
 	default:
-		if in := loadZone(c.TimeZone); in != nil {
+		if in := frame.LoadZone(c.TimeZone); in != nil {
 			p.From = zone.Instant(local, in)
 		}
 	}
@@ -111,7 +113,7 @@ func (d *axisDrawing) campaign(c plannedCampaign, top int) {
 	}
 	from, until := d.x(c.From), d.x(c.Until)
 	until = max(until, from+narrowest)
-	says := name + ", " + phaseWords(c.Phase) + ", from " + d.stamp(c.From)
+	says := name + ", " + frame.PhaseWords(c.Phase) + ", from " + d.stamp(c.From)
 	if c.Until.After(c.From) {
 		says += " until " + d.stamp(c.Until)
 	}

@@ -15,7 +15,7 @@ func (v *calendarView) readCampaigns() error {
 		return nil
 	}
 	n := 0
-	for c, err := range v.p.api.Campaigns.List(v.p.ctx(), client.CampaignsOptions{}) {
+	for c, err := range v.p.API.Campaigns.List(v.p.Context(), client.CampaignsOptions{}) {
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (v *calendarView) readCapacity() (err error) {
 		return nil
 	}
 	o := client.CampaignCapacityOptions{From: v.From, Until: v.Until, TimeZone: v.p.Zones.Shown().String()}
-	if v.Found, err = v.p.api.Campaigns.Capacity(v.p.ctx(), v.Audience, o); err != nil {
+	if v.Found, err = v.p.API.Campaigns.Capacity(v.p.Context(), v.Audience, o); err != nil {
 		return err
 	}
 	counts, days := map[int64]int64{}, map[string]int64{}

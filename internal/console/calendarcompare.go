@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -17,11 +19,11 @@ func (v *moveView) simulate() error {
 	if err != nil {
 		return err
 	}
-	after, err := v.p.api.Campaigns.SimulateChanged(v.p.ctx(), v.ID, change)
+	after, err := v.p.API.Campaigns.SimulateChanged(v.p.Context(), v.ID, change)
 	var state *client.CampaignState
 	switch {
 	case errors.As(err, &state) && state.Campaign.Status == client.CampaignStatusDraft:
-		v.Asked, v.Why = true, said(state.Detail) // it has no audience yet
+		v.Asked, v.Why = true, frame.Words(state.Detail) // it has no audience yet
 		return nil
 	case err != nil:
 		return err
@@ -31,13 +33,13 @@ func (v *moveView) simulate() error {
 		v.Why = "The audience is large, so only the new start was simulated."
 		return nil
 	}
-	before, err := v.p.api.Campaigns.Simulate(v.p.ctx(), v.ID)
+	before, err := v.p.API.Campaigns.Simulate(v.p.Context(), v.ID)
 	var problem *client.Problem
 	switch {
 	case err == nil:
 		v.Before = &before
 	case errors.As(err, &problem) && problem.Status < 500:
-		v.Why = "The current start cannot be simulated: " + said(problem.Detail) + "."
+		v.Why = "The current start cannot be simulated: " + frame.Words(problem.Detail) + "."
 	default:
 		return err
 	}
@@ -66,9 +68,9 @@ func (v *moveView) Lines() (all []compared) {
 // Change is the difference with its sign.
 func (c compared) Change() string {
 	if c.After > c.Before {
-		return "+" + number(c.After-c.Before)
+		return "+" + frame.Number(c.After-c.Before)
 	}
-	return number(c.After - c.Before)
+	return frame.Number(c.After - c.Before)
 }
 
 // Better are starts at which more get it at their time, with the addresses that look at them.
@@ -77,7 +79,7 @@ func (v *moveView) Better() (all []betterStart) {
 		return nil
 	}
 	for _, s := range v.After.BetterStarts {
-		all = append(all, betterStart{s.SendAt, s.Accepted, v.p.Same("to", rfc3339(s.SendAt), "to_exact", "")})
+		all = append(all, betterStart{s.SendAt, s.Accepted, v.p.Same("to", frame.RFC3339(s.SendAt), "to_exact", "")})
 	}
 	return all
 }

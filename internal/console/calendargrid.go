@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -167,12 +169,12 @@ func (m *heatMap) Legend() []heatName {
 	all := []heatName{{0, "none"}}
 	for level := int64(1); level <= heatLevels; level++ {
 		first, last := (level-1)*m.Step+1, level*m.Step
-		text := number(first) + " to " + number(last)
+		text := frame.Number(first) + " to " + frame.Number(last)
 		if first == last {
-			text = number(first)
+			text = frame.Number(first)
 		}
 		if level == heatLevels && m.Suffix == "" && m.Max > last {
-			text = number(first) + " and more"
+			text = frame.Number(first) + " and more"
 		}
 		all = append(all, heatName{level, text + m.Suffix})
 	}

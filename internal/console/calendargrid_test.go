@@ -4,13 +4,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
 // TestCalendarScale_Window: months begin on their first day, weeks on Monday, by the clocks of the zone.
 func TestCalendarScale_Window(t *testing.T) {
 	t.Parallel()
-	berlin := loadZone("Europe/Berlin")
+	berlin := frame.LoadZone("Europe/Berlin")
 	for _, row := range []struct {
 		scale           calendarScale
 		at, from, until string
@@ -23,16 +25,16 @@ func TestCalendarScale_Window(t *testing.T) {
 	} {
 		at, _ := time.Parse(time.RFC3339, row.at)
 		from, until := row.scale.Window(at, berlin)
-		if rfc3339(from) != row.from || rfc3339(until) != row.until {
-			t.Errorf("the %s of %s is from %s until %s", row.scale, row.at, rfc3339(from), rfc3339(until))
+		if frame.RFC3339(from) != row.from || frame.RFC3339(until) != row.until {
+			t.Errorf("the %s of %s is from %s until %s", row.scale, row.at, frame.RFC3339(from), frame.RFC3339(until))
 		}
 		later, _ := row.scale.Window(row.scale.Shift(at, 1, berlin), berlin)
 		if !later.Equal(until) {
-			t.Errorf("behind the %s of %s comes %s", row.scale, row.at, rfc3339(later))
+			t.Errorf("behind the %s of %s comes %s", row.scale, row.at, frame.RFC3339(later))
 		}
 		earlier := row.scale.Shift(at, -1, berlin)
 		if _, until := row.scale.Window(earlier, berlin); !until.Equal(from) {
-			t.Errorf("the %s before that of %s ends at %s", row.scale, row.at, rfc3339(until))
+			t.Errorf("the %s before that of %s ends at %s", row.scale, row.at, frame.RFC3339(until))
 		}
 	}
 }
@@ -65,7 +67,7 @@ func TestHeatMap_Days(t *testing.T) {
 		{"America/New_York", "2026-11-01", 25, "25 h"}, {"Asia/Kolkata", "2026-10-25", 24, ""}, {"America/Santiago", "2026-09-06", 23, "23 h"},
 		{"Australia/Lord_Howe", "2026-10-04", 23, "23½ h"}, {"Australia/Lord_Howe", "2026-04-05", 25, "24½ h"}, {"UTC", "2026-10-25", 24, ""},
 	} {
-		in := loadZone(row.zone)
+		in := frame.LoadZone(row.zone)
 		m := heatOf(calendarMonth, row.day, in)
 		seen, last := 0, time.Time{}
 		for _, d := range m.Days {
@@ -97,11 +99,11 @@ func TestHeatMap_Days(t *testing.T) {
 func TestHeatMap_SVG(t *testing.T) {
 	t.Parallel()
 	golden(t, "calendar/month.svg", string(heatOf(calendarMonth, "2026-11-24", time.UTC).SVG()))
-	back := heatOf(calendarWeek, "2026-10-25", loadZone("Europe/Berlin"))
+	back := heatOf(calendarWeek, "2026-10-25", frame.LoadZone("Europe/Berlin"))
 	back.markOver(map[int64]bool{back.Days[6].Hours[4].From.Unix(): true})
 	golden(t, "calendar/week-clocks-back.svg", string(back.SVG()))
-	golden(t, "calendar/week-clocks-forward.svg", string(heatOf(calendarWeek, "2026-03-29", loadZone("Europe/Berlin")).SVG()))
-	golden(t, "calendar/week-half-hours.svg", string(heatOf(calendarWeek, "2026-11-24", loadZone("Asia/Kolkata")).SVG()))
+	golden(t, "calendar/week-clocks-forward.svg", string(heatOf(calendarWeek, "2026-03-29", frame.LoadZone("Europe/Berlin")).SVG()))
+	golden(t, "calendar/week-half-hours.svg", string(heatOf(calendarWeek, "2026-11-24", frame.LoadZone("Asia/Kolkata")).SVG()))
 }
 
 // TestHeatStep: the largest number has the hottest level, and steps are round.
@@ -150,7 +152,7 @@ func TestPlanned(t *testing.T) {
 // TestBars_SVG: drafts are links that can be dragged; the others say why they cannot be.
 func TestBars_SVG(t *testing.T) {
 	t.Parallel()
-	from, until := calendarMonth.Window(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), loadZone("Europe/Berlin"))
+	from, until := calendarMonth.Window(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), frame.LoadZone("Europe/Berlin"))
 	one := func(name string, status client.CampaignStatus, phase client.CampaignPhase, day, hours int) plannedCampaign {
 		p := planned(client.Campaign{Name: name, Status: status, Phase: phase, SendAt: time.Date(2026, 10, day, 9, 0, 0, 0, time.UTC), Spread: (time.Duration(hours) * time.Hour).String()})
 		p.Fixed, p.Move = fixed(p.Campaign, true), "/console/calendar/campaigns/"+name+"?a=1&b=2"
@@ -159,7 +161,7 @@ func TestBars_SVG(t *testing.T) {
 	zones := planned(client.Campaign{Name: "Everywhere", Status: client.CampaignStatusDraft, Phase: client.CampaignPhaseDraft, LocalTime: "2026-10-27T09:00:00", Spread: "30m"})
 	zones.Move = "/console/calendar/campaigns/everywhere"
 	drawn := bars{
-		timeAxis{From: from, Until: until, Zone: loadZone("Europe/Berlin"), Scale: scaleMonth, Now: time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC), Title: "Campaigns"},
+		timeAxis{From: from, Until: until, Zone: frame.LoadZone("Europe/Berlin"), Scale: scaleMonth, Now: time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC), Title: "Campaigns"},
 		[]plannedCampaign{one("Autumn <sale>", client.CampaignStatusFinished, client.CampaignPhaseSentWithProblems, 3, 24), one("A campaign with quite a long name", client.CampaignStatusRunning, client.CampaignPhaseScheduled, 11, 48), one("Winter", client.CampaignStatusDraft, client.CampaignPhaseDraft, 20, 0), zones},
 	}
 	golden(t, "calendar/bars.svg", string(drawn.SVG()))

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -18,57 +20,57 @@ type moveView struct {
 	After  *client.Simulation
 	Why    string // there is no simulation of the present start
 
-	p *page
+	p *frame.Page
 }
 
 // moveCampaign shows what another start of a draft would change. Nothing is changed by it.
-func moveCampaign(p *page) error {
+func moveCampaign(p *frame.Page) error {
 	v, err := readMove(p)
 	if err != nil {
 		return err
 	}
 	if v.Fixed != "" || p.Query("to") == "" {
-		return p.show("calendarmove", "Move "+v.title(), v)
+		return p.Show("calendarmove", "Move "+v.title(), v)
 	}
-	var bad faults
+	var bad frame.Faults
 	v.To, err = v.readStart(p.Query("to"), p.Query("to_exact"))
-	bad.add("to", err)
-	if err := bad.problem(); err != nil {
+	bad.Add("to", err)
+	if err := bad.Problem(); err != nil {
 		return v.again(err)
 	}
 	if err := v.simulate(); err != nil {
 		return v.again(err)
 	}
-	return p.show("calendarmove", "Move "+v.title(), v)
+	return p.Show("calendarmove", "Move "+v.title(), v)
 }
 
 // saveMove gives a draft its new start.
-func saveMove(p *page) error {
+func saveMove(p *frame.Page) error {
 	v, err := readMove(p)
 	if err != nil {
 		return err
 	}
-	var bad faults
+	var bad frame.Faults
 	v.To, err = v.readStart(p.Field("to"), p.Field("to_exact"))
-	bad.add("to", err)
-	if err := bad.problem(); err != nil {
+	bad.Add("to", err)
+	if err := bad.Problem(); err != nil {
 		return v.again(err)
 	}
 	change, err := v.change()
 	if err != nil {
 		return v.again(err)
 	}
-	moved, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), change)
+	moved, err := p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), change)
 	if err != nil {
-		return v.again(inBetween(err))
+		return v.again(frame.InBetween(err))
 	}
 	shown := planned(moved)
 	at := shown.From.In(p.Zones.Shown())
-	return p.done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.Query("view"), "at", at.Format("2006-01-02")))
+	return p.Done("“"+v.title()+"” now begins "+v.Says(v.To)+".", p.Link("/calendar", "view", p.Query("view"), "at", at.Format("2006-01-02")))
 }
 
-func readMove(p *page) (*moveView, error) {
-	c, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
+func readMove(p *frame.Page) (*moveView, error) {
+	c, err := p.API.Campaigns.Get(p.Context(), p.Param("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -89,20 +91,20 @@ func (v *moveView) again(why error) error {
 	var invalid *client.Invalid
 	if errors.As(why, &invalid) { // the new start is one field here, whatever the API calls it
 		for i := range invalid.Errors {
-			switch fieldOf(invalid.Errors[i].Location) {
+			switch frame.FieldOf(invalid.Errors[i].Location) {
 			case "send_at", "local_time":
 				invalid.Errors[i].Location = "to"
 			}
 		}
 	}
-	return v.p.again(why, "calendarmove", "Move "+v.title(), v)
+	return v.p.ShowAgain(why, "calendarmove", "Move "+v.title(), v)
 }
 
 // readStart reads the new start: an instant, or by the clocks of the recipients what they show. The bar of such a campaign begins where
 // clocks are furthest ahead. exact is the moment that the field shows, as long as it was not changed: the clocks may show it twice.
 func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
-	if err != nil || !stillShows(written, v.field(at, v.p.SentZone())) {
+	if err != nil || !frame.StillShows(written, v.field(at, v.p.SentZone())) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
 			at = at.UTC().Add(furthestAhead)
 		}
@@ -113,7 +115,7 @@ func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	if !v.Zones {
 		return v.p.ReadLocal(written)
 	}
-	for _, layout := range localLayouts {
+	for _, layout := range frame.LocalLayouts {
 		if at, err = time.Parse(layout, written); err == nil {
 			return at, nil
 		}
@@ -131,7 +133,7 @@ func (v *moveView) field(at time.Time, in *time.Location) string {
 	if v.Zones {
 		return at.UTC().Format(localLayout)
 	}
-	return localIn(at, in)
+	return frame.LocalIn(at, in)
 }
 
 // Present is the present start as the form shows it.
@@ -155,25 +157,25 @@ func (v *moveView) Exact() string {
 	if v.To.IsZero() {
 		return ""
 	}
-	return rfc3339(v.To)
+	return frame.RFC3339(v.To)
 }
 
 // change is the new start as the API takes it: a campaign that has a local time keeps one.
 func (v *moveView) change() (client.CampaignChange, error) {
 	if v.LocalTime == "" {
-		return client.CampaignChange{SendAt: rfc3339(v.To)}, nil
+		return client.CampaignChange{SendAt: frame.RFC3339(v.To)}, nil
 	}
 	shown := v.To.UTC()
 	if !v.Zones {
-		in := loadZone(v.TimeZone)
+		in := frame.LoadZone(v.TimeZone)
 		if in == nil {
-			return client.CampaignChange{SendAt: rfc3339(v.To)}, nil
+			return client.CampaignChange{SendAt: frame.RFC3339(v.To)}, nil
 		}
 		shown = zone.Shown(v.To, in)
 		if !zone.Instant(shown, in).Equal(v.To.Truncate(time.Second)) {
-			var bad faults
-			bad.add("to", fmt.Errorf("clocks in %s show this time twice; the campaign’s local time means the first one", v.TimeZone))
-			return client.CampaignChange{}, bad.problem()
+			var bad frame.Faults
+			bad.Add("to", fmt.Errorf("clocks in %s show this time twice; the campaign’s local time means the first one", v.TimeZone))
+			return client.CampaignChange{}, bad.Problem()
 		}
 	}
 	return client.CampaignChange{LocalTime: shown.Format(localLayout)}, nil
@@ -190,7 +192,7 @@ func (v *moveView) Back() string {
 
 // Form is the address of this page.
 func (v *moveView) Form() string {
-	return v.p.Link("/calendar/campaigns/"+pathPart(v.ID), "view", v.p.Query("view"))
+	return v.p.Link("/calendar/campaigns/"+frame.PathPart(v.ID), "view", v.p.Query("view"))
 }
 
 // View is how much time the calendar shows.

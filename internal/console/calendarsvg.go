@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // The measures of a heat map, in units of its viewBox.
@@ -79,7 +81,7 @@ func (m *heatMap) cell(add func(string, ...any), c hourCell, x, top, width int) 
 			}
 		}
 		add(`<g class="%s"><title>%s %s: %s%s</title><rect x="%d" y="%d" width="%d" height="%d"/><text x="%d" y="%d">%s</text></g>`,
-			class, c.From.Format("2006-01-02"), c.Clock(), number(c.N), m.Suffix, x, top, width-1, heatRow-2, x+width/2, top+14, text)
+			class, c.From.Format("2006-01-02"), c.Clock(), frame.Number(c.N), m.Suffix, x, top, width-1, heatRow-2, x+width/2, top+14, text)
 	}
 	if now {
 		add(`<rect class="now" x="%d" y="%d" width="%d" height="%d"/>`, x, top, width-1, heatRow-2)
@@ -94,7 +96,7 @@ func (m *heatMap) summary() string {
 	first, last := m.Days[0], m.Days[len(m.Days)-1]
 	text := "By hours from " + first.Date.Format("2006-01-02") + " to " + last.Date.Format("2006-01-02") + ", " + first.Date.Location().String() + "."
 	if m.Suffix == "" {
-		text += " Total: " + number(m.Total()) + ", at most per hour: " + number(m.Max) + "."
+		text += " Total: " + frame.Number(m.Total()) + ", at most per hour: " + frame.Number(m.Max) + "."
 	}
 	return text
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -20,7 +22,7 @@ func BenchmarkCall(b *testing.B) {
 	for i := range 200 {
 		s.submit(fmt.Sprint("r", i), 26*time.Hour)
 	}
-	c := newSite(s.handler, s.who, allScreens(), menu, Config{})
+	c := frame.New(s.handler, s.who, allScreens(), menu, frame.Config{})
 	page := c.NewPage(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/console/now", nil), s.who.Visitor)
 	for _, call := range []struct {
 		name, path string
@@ -29,7 +31,7 @@ func BenchmarkCall(b *testing.B) {
 		for _, way := range []struct {
 			name string
 			api  *client.Client
-		}{{"in process", page.api}, {"over loopback", s.api}} {
+		}{{"in process", page.API}, {"over loopback", s.api}} {
 			b.Run(call.name+" "+way.name, func(b *testing.B) {
 				for b.Loop() {
 					var answer map[string]any

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
@@ -36,15 +38,15 @@ const (
 	answerTime  = 30 * time.Second
 )
 
-func showAudience(p *page, v *draftView) error {
+func showAudience(p *frame.Page, v *draftView) error {
 	v.Form = &audienceForm{}
 	return showDraft(p, "audience", v)
 }
 
 // channelType is the type of the channel of a draft; empty, if it is not known: it only helps to guess.
-func channelType(p *page, v *draftView) string {
+func channelType(p *frame.Page, v *draftView) string {
 	var report client.ChannelReport
-	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
+	if err := p.API.Get(p.Context(), "/v1/channels", nil, &report); err != nil {
 		return ""
 	}
 	v.Channels = report.Channels
@@ -53,7 +55,7 @@ func channelType(p *page, v *draftView) string {
 
 // showColumns shows the columns of a file, of which it reads the beginning. A script asks for them as a part of the page, and sends
 // no more than that beginning.
-func showColumns(p *page, v *draftView) error {
+func showColumns(p *frame.Page, v *draftView) error {
 	form := &audienceForm{}
 	v.Form = form
 	file, err := readUpload(p)
@@ -62,7 +64,7 @@ func showColumns(p *page, v *draftView) error {
 		err = unreadable(err)
 		dropFile(p, file)
 	}
-	if p.r.Header.Get("HX-Request") == "" {
+	if p.Request.Header.Get("HX-Request") == "" {
 		if err != nil {
 			return againDraft(p, err, "audience", v)
 		}
@@ -73,35 +75,35 @@ func showColumns(p *page, v *draftView) error {
 		if !errors.As(err, &problem) {
 			return err
 		}
-		p.Faults = map[string]string{"file": saidFault(p, problem.Errors[0])}
+		p.Faults = map[string]string{"file": frame.FaultWords(p, problem.Errors[0])}
 	}
 	v.Step = "audience"
-	return p.fragment("campaigndraft", "columns", v)
+	return p.Fragment("campaigndraft", "columns", v)
 }
 
 // dropFile reads the rest of a file: a browser reads the answer when all is sent.
-func dropFile(p *page, file io.Reader) {
+func dropFile(p *frame.Page, file io.Reader) {
 	_, _ = io.CopyN(io.Discard, file, mostDropped)
-	_ = http.NewResponseController(p.w).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
+	_ = http.NewResponseController(p.Writer).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
 }
 
 // unreadable is what is wrong with a file as a fault of its field.
 func unreadable(err error) error {
-	var wrong faults
+	var wrong frame.Faults
 	var problem *client.Problem
 	if errors.As(err, &problem) {
 		return err
 	}
-	wrong.add("file", err)
-	return wrong.problem()
+	wrong.Add("file", err)
+	return wrong.Problem()
 }
 
 // putAudience sends a file to the API while it arrives, its columns called as was chosen.
-func putAudience(p *page, v *draftView) error {
+func putAudience(p *frame.Page, v *draftView) error {
 	form := &audienceForm{}
 	v.Form = form
 	file, err := readUpload(p)
-	form.Columns = readColumns(p.r.PostForm, p.MayRecipients())
+	form.Columns = readColumns(p.Request.PostForm, p.MayRecipients())
 	if err == nil && form.Columns == nil {
 		err = unreadable(errors.New("show the columns of the file first"))
 	}
@@ -114,35 +116,35 @@ func putAudience(p *page, v *draftView) error {
 	if err != nil {
 		return againDraft(p, err, "audience", v)
 	}
-	done := counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
+	done := frame.Counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
-		done += " " + counted(form.Result.Duplicates, "row repeats a recipient", "rows repeat a recipient") + " of an earlier row: the earlier row counts."
+		done += " " + frame.Counted(form.Result.Duplicates, "row repeats a recipient", "rows repeat a recipient") + " of an earlier row: the earlier row counts."
 	}
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
-		return p.done(done, p.Link("/campaigns/"+v.ID+"/preview"))
+		return p.Done(done, p.Link("/campaigns/"+v.ID+"/preview"))
 	}
-	if v.Campaign, err = p.api.Campaigns.Get(p.ctx(), v.ID); err != nil {
+	if v.Campaign, err = p.API.Campaigns.Get(p.Context(), v.ID); err != nil {
 		return err
 	}
-	p.Notice, p.r.PostForm, form.Columns = done, nil, nil
+	p.Notice, p.Request.PostForm, form.Columns = done, nil, nil
 	return showDraft(p, "audience", v)
 }
 
 // readUpload reads the fields of a form up to its file, which it opens.
-func readUpload(p *page) (*multipart.Part, error) {
-	body := &headReader{ReadCloser: httpapi.PatientBody(p.w, p.r)}
-	p.r.PostForm, p.r.Body = url.Values{}, body
-	parts, err := p.r.MultipartReader()
+func readUpload(p *frame.Page) (*multipart.Part, error) {
+	body := &frame.HeadReader{ReadCloser: httpapi.PatientBody(p.Writer, p.Request)}
+	p.Request.PostForm, p.Request.Body = url.Values{}, body
+	parts, err := p.Request.MultipartReader()
 	if err != nil {
 		return nil, unreadable(errors.New("choose the file"))
 	}
 	size := 0
 	for fields := 0; ; fields++ {
-		body.next()
+		body.Next()
 		part, err := parts.NextPart()
-		body.head = false
+		body.Head = false
 		switch {
-		case errors.Is(err, errLongHead):
+		case errors.Is(err, frame.ErrLongHead):
 			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The header of a part of the form is too long. The audience was not changed."}
 		case errors.Is(err, io.EOF):
 			return nil, unreadable(errors.New("choose the file"))
@@ -154,15 +156,15 @@ func readUpload(p *page) (*multipart.Part, error) {
 			return part, nil
 		}
 		text, err := io.ReadAll(io.LimitReader(part, longestField))
-		if size += len(text); err != nil || fields == mostFields || size > longestColumns {
+		if size += len(text); err != nil || fields == mostFields || size > frame.LongestColumns {
 			return nil, &client.Problem{Title: "The form is too long", Status: http.StatusRequestEntityTooLarge, Detail: "The column names are too long or too many. A file can have 500 columns."}
 		}
-		p.r.PostForm.Add(part.FormName(), string(text))
+		p.Request.PostForm.Add(part.FormName(), string(text))
 	}
 }
 
 // sendAudience sends the lines of a file, and the time zones in it to the recipients, at the same time: nothing is kept here.
-func sendAudience(p *page, id string, file io.Reader, form *audienceForm) error {
+func sendAudience(p *frame.Page, id string, file io.Reader, form *audienceForm) error {
 	var zones *zoneImport
 	columns := form.Columns
 	if columns.Zones && columns.of(asZone) >= 0 && columns.of(asRecipient) >= 0 {
@@ -175,8 +177,8 @@ func sendAudience(p *page, id string, file io.Reader, form *audienceForm) error 
 		return err
 	}
 	form.BadLines = badLines{}
-	ctx := httpapi.WithBadLines(withUpload(p.ctx(), before, body), form.BadLines.take)
-	all, err := p.api.Campaigns.PutAudience(ctx, id, opened, client.CSV)
+	ctx := httpapi.WithBadLines(frame.WithUpload(p.Context(), before, body), form.BadLines.take)
+	all, err := p.API.Campaigns.PutAudience(ctx, id, opened, client.CSV)
 	if err != nil {
 		zones.drop(err)
 		return fileFaults(err, zones != nil)
@@ -194,7 +196,7 @@ func fileFaults(err error, zones bool) error {
 	if errors.As(err, &invalid) {
 		for i := range invalid.Errors {
 			one := &invalid.Errors[i]
-			if at := fieldOf(one.Location); at == "body" || at == "header" {
+			if at := frame.FieldOf(one.Location); at == "body" || at == "header" {
 				one.Location = "file"
 				if zones {
 					one.Message += "; time zones above that line may already be saved"
@@ -206,10 +208,10 @@ func fileFaults(err error, zones bool) error {
 }
 
 // downloadBadRows gives the bad lines, which the form has, as a file.
-func downloadBadRows(p *page) error {
-	lines, messages, texts := p.r.PostForm["line"], p.r.PostForm["message"], p.r.PostForm["text"]
-	p.attach(mediaCSV, "bad-lines.csv")
-	out := httpapi.NewCSVWriter(p.w, httpapi.ExcelCSV, "line", "message", "the row in your list")
+func downloadBadRows(p *frame.Page) error {
+	lines, messages, texts := p.Request.PostForm["line"], p.Request.PostForm["message"], p.Request.PostForm["text"]
+	p.Attach(frame.MediaCSV, "bad-lines.csv")
+	out := httpapi.NewCSVWriter(p.Writer, httpapi.ExcelCSV, "line", "message", "the row in your list")
 	for i := range lines[:min(len(lines), len(messages), len(texts))] {
 		n, err := strconv.Atoi(lines[i])
 		if err != nil {
@@ -218,7 +220,7 @@ func downloadBadRows(p *page) error {
 		out.Write(fmt.Sprint(n), messages[i], texts[i])
 	}
 	if all, err := strconv.ParseInt(p.Field("all"), 10, 64); err == nil && all > int64(len(lines)) {
-		out.Write("", fmt.Sprintf("These are the first %s of %s.", number(len(lines)), counted(all, "bad row", "bad rows")), "")
+		out.Write("", fmt.Sprintf("These are the first %s of %s.", frame.Number(len(lines)), frame.Counted(all, "bad row", "bad rows")), "")
 	}
 	_ = out.Flush() // a browser that went away needs no file
 	return nil

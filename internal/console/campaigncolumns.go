@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
@@ -211,30 +213,30 @@ func (f *columnForm) of(as string) int {
 
 // check says what is wrong with the choices for a file that has these columns.
 func (f *columnForm) check(headers []string) error {
-	var wrong faults
+	var wrong frame.Faults
 	same := len(headers) == len(f.Columns)
 	for i := 0; same && i < len(headers); i++ {
 		same = oneLine(headers[i]) == oneLine(f.Columns[i].Header) // browsers write line breaks in their own way
 	}
 	if !same {
-		wrong.add("file", fmt.Errorf("this file has other columns than the one you checked: %s. Show its columns first", strings.Join(headers, ", ")))
-		return wrong.problem()
+		wrong.Add("file", fmt.Errorf("this file has other columns than the one you checked: %s. Show its columns first", strings.Join(headers, ", ")))
+		return wrong.Problem()
 	}
 	if f.of(asRecipient) < 0 {
-		wrong.add("columns", fmt.Errorf("choose which column is the recipient"))
+		wrong.Add("columns", fmt.Errorf("choose which column is the recipient"))
 	}
 	seen := map[string]bool{}
 	for i, name := range f.names() {
 		at := fmt.Sprintf("header[%d]", i)
 		switch c := f.Columns[i]; {
 		case c.As == asVariable && (name == "" || name == asRecipient || name == asAddress):
-			wrong.add(at, fmt.Errorf("give the placeholder a unique name"))
+			wrong.Add(at, fmt.Errorf("give the placeholder a unique name"))
 		case name != "" && seen[name], c.As == asZone && seen[" zone"]:
-			wrong.add(at, fmt.Errorf("another column is used for this already"))
+			wrong.Add(at, fmt.Errorf("another column is used for this already"))
 		case c.As == asZone:
 			seen[" zone"] = true
 		}
 		seen[name] = true
 	}
-	return wrong.problem()
+	return wrong.Problem()
 }

@@ -3,6 +3,8 @@ package console
 import (
 	"cmp"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -39,7 +41,7 @@ func (v *draftView) Steps() []draftStep {
 		steps[0].Done = "written, for " + v.Channel
 	}
 	if v.Audience > 0 {
-		steps[1].Done = counted(v.Audience, "recipient", "recipients")
+		steps[1].Done = frame.Counted(v.Audience, "recipient", "recipients")
 	}
 	switch {
 	case !v.SendAt.IsZero():
@@ -51,7 +53,7 @@ func (v *draftView) Steps() []draftStep {
 }
 
 // mayStep reports whether the user's role can open a step.
-func mayStep(p *page, path string) bool {
+func mayStep(p *frame.Page, path string) bool {
 	switch path {
 	case "preview", "simulation":
 		return true
@@ -62,40 +64,40 @@ func mayStep(p *page, path string) bool {
 }
 
 // showDraft shows a step.
-func showDraft(p *page, step string, v *draftView) error {
+func showDraft(p *frame.Page, step string, v *draftView) error {
 	v.Step = step
-	return p.show("campaigndraft", v.title(), v)
+	return p.Show("campaigndraft", v.title(), v)
 }
 
 // againDraft shows a step again, with why it was not accepted.
-func againDraft(p *page, err error, step string, v *draftView) error {
+func againDraft(p *frame.Page, err error, step string, v *draftView) error {
 	v.Step = step
-	return p.again(err, "campaigndraft", v.title(), v)
+	return p.ShowAgain(err, "campaigndraft", v.title(), v)
 }
 
 func (v *draftView) title() string {
 	if v.ID == "" {
 		return "New campaign"
 	}
-	return campaignName(v.Campaign)
+	return frame.CampaignName(v.Campaign)
 }
 
 // readDraft reads the draft of the path. One that was started has a page of its own; then view is nil, and the browser is sent
 // there.
-func readDraft(p *page) (*draftView, error) {
+func readDraft(p *frame.Page) (*draftView, error) {
 	var one client.Campaign
-	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
+	if err := p.ReadExact("/v1/campaigns/"+frame.PathPart(p.Param("id")), &one); err != nil {
 		return nil, err
 	}
 	if one.Status != client.CampaignStatusDraft {
-		return nil, p.done("The campaign has started and cannot be changed.", p.Link("/campaigns/"+one.ID))
+		return nil, p.Done("The campaign has started and cannot be changed.", p.Link("/campaigns/"+one.ID))
 	}
 	return newDraftView(one), nil
 }
 
 // draft returns the handler of a step of a draft.
-func draft(step func(p *page, v *draftView) error) handler {
-	return func(p *page) error {
+func draft(step func(p *frame.Page, v *draftView) error) frame.Handler {
+	return func(p *frame.Page) error {
 		v, err := readDraft(p)
 		if v == nil {
 			return err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // histogramBar is a bar of a histogram.
@@ -41,7 +43,7 @@ func histogram(title string, bars []histogramBar) template.HTML {
 		}
 		fmt.Fprintf(&s, `<text class="name" x="%d" y="%d" text-anchor="end">%s</text>`, histogramNames-8, top+18, template.HTMLEscapeString(b.Name))
 		fmt.Fprintf(&s, `<rect class="bar" x="%d" y="%d" width="%d" height="%d"/>`, histogramNames, top+4, long, histogramRow-8)
-		fmt.Fprintf(&s, `<text class="count" x="%d" y="%d">%s</text>`+"\n", histogramNames+long+6, top+18, number(b.Count))
+		fmt.Fprintf(&s, `<text class="count" x="%d" y="%d">%s</text>`+"\n", histogramNames+long+6, top+18, frame.Number(b.Count))
 	}
 	s.WriteString("</svg>")
 	return template.HTML(s.String())

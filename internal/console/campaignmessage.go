@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -41,10 +43,10 @@ func messageFieldsOf(kind client.ChannelType) []messageField {
 }
 
 // newCampaign is the form for another campaign.
-func newCampaign(p *page) error { return showMessage(p, newDraftView(client.Campaign{})) }
+func newCampaign(p *frame.Page) error { return showMessage(p, newDraftView(client.Campaign{})) }
 
 // showMessage shows the message of a draft, or of one that is to be.
-func showMessage(p *page, v *draftView) error {
+func showMessage(p *frame.Page, v *draftView) error {
 	if err := fillMessage(p, v); err != nil {
 		return err
 	}
@@ -52,9 +54,9 @@ func showMessage(p *page, v *draftView) error {
 }
 
 // fillMessage makes the form of the message.
-func fillMessage(p *page, v *draftView) error {
+func fillMessage(p *frame.Page, v *draftView) error {
 	var report client.ChannelReport
-	if err := p.api.Get(p.ctx(), "/v1/channels", nil, &report); err != nil {
+	if err := p.API.Get(p.Context(), "/v1/channels", nil, &report); err != nil {
 		return err
 	}
 	v.Channels, v.AskedChannel = report.Channels, cmp.Or(p.Field("channel"), p.Query("channel"))
@@ -87,12 +89,12 @@ func fillMessage(p *page, v *draftView) error {
 
 // otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
 // one before is not left out unseen.
-func otherFields(p *page) bool {
+func otherFields(p *frame.Page) bool {
 	return p.Field("do") == "fields" || p.Field("shown_for") != p.Field("channel")
 }
 
 // createCampaign makes a draft of a message.
-func createCampaign(p *page) error {
+func createCampaign(p *frame.Page) error {
 	v := newDraftView(client.Campaign{})
 	if err := fillMessage(p, v); err != nil {
 		return err
@@ -103,16 +105,16 @@ func createCampaign(p *page) error {
 	message, err := readMessageForm(p, v)
 	var made client.Campaign
 	if err == nil {
-		made, err = p.api.Campaigns.Create(p.ctx(), p.Field("once"), client.NewCampaign{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
+		made, err = p.API.Campaigns.Create(p.Context(), p.Field("once"), client.NewCampaign{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
 		return againDraft(p, err, "message", v)
 	}
-	return p.done("Saved. Next: the audience.", p.Link("/campaigns/"+made.ID+"/audience"))
+	return p.Done("Saved. Next: the audience.", p.Link("/campaigns/"+made.ID+"/audience"))
 }
 
 // changeMessage changes the message of a draft.
-func changeMessage(p *page, v *draftView) error {
+func changeMessage(p *frame.Page, v *draftView) error {
 	if err := fillMessage(p, v); err != nil {
 		return err
 	}
@@ -121,34 +123,34 @@ func changeMessage(p *page, v *draftView) error {
 	}
 	message, err := readMessageForm(p, v)
 	if err == nil {
-		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), client.CampaignChange{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
+		_, err = p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), client.CampaignChange{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
-		return againDraft(p, inBetween(err), "message", v)
+		return againDraft(p, frame.InBetween(err), "message", v)
 	}
 	next := "audience"
 	if v.Audience > 0 {
 		next = "preview"
 	}
-	return p.done("Saved.", p.Link("/campaigns/"+v.ID+"/"+next))
+	return p.Done("Saved.", p.Link("/campaigns/"+v.ID+"/"+next))
 }
 
 // readMessageForm reads the message. Line ends are those of the API's callers, not of browsers.
-func readMessageForm(p *page, v *draftView) (client.Message, error) {
-	var wrong faults
+func readMessageForm(p *frame.Page, v *draftView) (client.Message, error) {
+	var wrong frame.Faults
 	message := client.Message{}
 	if more := p.Field("message.more"); more != "" {
-		wrong.add("message.more", readObject(more, message))
+		wrong.Add("message.more", frame.ReadObject(more, message))
 	}
 	for _, f := range v.Form.(messageForm).Fields {
-		text := strings.ReplaceAll(p.r.PostForm.Get(f.MessageName()), "\r\n", "\n")
+		text := strings.ReplaceAll(p.Request.PostForm.Get(f.MessageName()), "\r\n", "\n")
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
 		if _, twice := message[f.Name]; twice {
-			wrong.add("message.more", fmt.Errorf("%s is set here and in the field %s", f.Name, f.Label))
+			wrong.Add("message.more", fmt.Errorf("%s is set here and in the field %s", f.Name, f.Label))
 		}
 		message[f.Name] = text
 	}
-	return message, wrong.problem()
+	return message, wrong.Problem()
 }

@@ -4,6 +4,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -70,67 +72,67 @@ func (v runningView) GivenBack() int64 { return v.Progress.Pending + v.Progress.
 const progressEvery = 2 * time.Second
 
 // streamCampaign streams how far a campaign is.
-func streamCampaign(p *page) error {
-	id := p.param("id")
-	return p.stream("campaign", "progress", progressEvery, func() (any, error) {
-		one, err := p.api.Campaigns.Get(p.ctx(), id)
+func streamCampaign(p *frame.Page) error {
+	id := p.Param("id")
+	return p.Stream("campaign", "progress", progressEvery, func() (any, error) {
+		one, err := p.API.Campaigns.Get(p.Context(), id)
 		return runningView{Campaign: one}, err
 	})
 }
 
 // pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
-func pauseCampaign(p *page) error {
-	one, err := p.api.Campaigns.Pause(p.ctx(), p.param("id"))
+func pauseCampaign(p *frame.Page) error {
+	one, err := p.API.Campaigns.Pause(p.Context(), p.Param("id"))
 	return acted(p, one, err, "Campaign paused. Sending stops within two seconds; scheduled recipients stay scheduled.")
 }
 
-func resumeCampaign(p *page) error {
-	one, err := p.api.Campaigns.Resume(p.ctx(), p.param("id"))
+func resumeCampaign(p *frame.Page) error {
+	one, err := p.API.Campaigns.Resume(p.Context(), p.Param("id"))
 	return acted(p, one, err, "Campaign resumed.")
 }
 
 // askCancel says what a cancel would give back.
-func askCancel(p *page) error {
-	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
+func askCancel(p *frame.Page) error {
+	one, err := p.API.Campaigns.Get(p.Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return p.show("campaigncancel", "Cancel "+campaignName(one)+"?", runningView{Campaign: one})
+	return p.Show("campaigncancel", "Cancel "+frame.CampaignName(one)+"?", runningView{Campaign: one})
 }
 
-func cancelCampaign(p *page) error {
-	one, err := p.api.Campaigns.Cancel(p.ctx(), p.param("id"))
+func cancelCampaign(p *frame.Page) error {
+	one, err := p.API.Campaigns.Cancel(p.Context(), p.Param("id"))
 	v := runningView{Campaign: one}
-	return acted(p, one, err, "Campaign canceled. "+counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
-		counted(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+counted(one.Progress.Sent, "was", "were")+" sent it already.")
+	return acted(p, one, err, "Campaign canceled. "+frame.Counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
+		frame.Counted(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+frame.Counted(one.Progress.Sent, "was", "were")+" sent it already.")
 }
 
-func acted(p *page, one client.Campaign, err error, done string) error {
+func acted(p *frame.Page, one client.Campaign, err error, done string) error {
 	if err != nil {
 		return err
 	}
-	return p.done(done, p.Link("/campaigns/"+one.ID))
+	return p.Done(done, p.Link("/campaigns/"+one.ID))
 }
 
 // showCampaignRecipients lists what became of the recipients, by outcome.
-func showCampaignRecipients(p *page) error {
-	one, err := p.api.Campaigns.Get(p.ctx(), p.param("id"))
+func showCampaignRecipients(p *frame.Page) error {
+	one, err := p.API.Campaigns.Get(p.Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
 	v := runningView{Campaign: one}
 	var found client.CampaignRecipientsPage
-	err = p.List("/v1/campaigns/"+pathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
+	err = p.List("/v1/campaigns/"+frame.PathPart(one.ID)+"/recipients", 100, &found, "outcome", "recipient", "page_token")
 	v.Recipients, v.Next = found.Recipients, found.NextPageToken
 	if err != nil {
-		return p.again(err, "campaignrecipients", campaignName(one)+": results by person", v)
+		return p.ShowAgain(err, "campaignrecipients", frame.CampaignName(one)+": results by person", v)
 	}
-	return p.show("campaignrecipients", campaignName(one)+": results by person", v)
+	return p.Show("campaignrecipients", frame.CampaignName(one)+": results by person", v)
 }
 
 // exportCampaign hands on the recipients with what became of them, while they are read.
-func exportCampaign(p *page) error {
-	return p.export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
-		return p.api.Campaigns.ExportRecipients(p.ctx(), p.param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.Query("outcome"), Dialect: dialect}, as)
+func exportCampaign(p *frame.Page) error {
+	return p.Export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
+		return p.API.Campaigns.ExportRecipients(p.Context(), p.Param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.Query("outcome"), Dialect: dialect}, as)
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"html/template"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
@@ -27,12 +29,12 @@ var campaignStatuses = []client.CampaignStatus{
 }
 
 // showCampaigns lists campaigns, the latest first.
-func showCampaigns(p *page) error {
+func showCampaigns(p *frame.Page) error {
 	view := campaignsView{Statuses: campaignStatuses}
 	if err := p.List("/v1/campaigns", 50, &view.CampaignsPage, "status", "page_token"); err != nil {
-		return p.again(err, "campaigns", "Campaigns", view)
+		return p.ShowAgain(err, "campaigns", "Campaigns", view)
 	}
-	return p.show("campaigns", "Campaigns", view)
+	return p.Show("campaigns", "Campaigns", view)
 }
 
 // statusChoice describes the campaigns of a status, for the filter of the list.
@@ -49,7 +51,7 @@ func statusChoice(s client.CampaignStatus) string {
 }
 
 // campaignTime says when a campaign is sent.
-func campaignTime(p *page, c client.Campaign) template.HTML {
+func campaignTime(p *frame.Page, c client.Campaign) template.HTML {
 	switch {
 	case !c.SendAt.IsZero():
 		return p.Time(c.SendAt)
@@ -64,36 +66,36 @@ func campaignTime(p *page, c client.Campaign) template.HTML {
 }
 
 // oneZone is the time of a campaign that all get when the clocks of one zone show it: with how far it is away, if it can be told.
-func oneZone(p *page, c client.Campaign) template.HTML {
+func oneZone(p *frame.Page, c client.Campaign) template.HTML {
 	local, err := zone.ParseLocal(c.LocalTime)
-	in := loadZone(c.TimeZone)
+	in := frame.LoadZone(c.TimeZone)
 	if err != nil || in == nil {
 		return template.HTML(template.HTMLEscapeString(localWords(c.LocalTime) + " in " + c.TimeZone))
 	}
 	at := zone.Instant(local, in)
-	clocks, named, away := written(at, in, p.Now())
-	return timeElement(at, clocks, named, away)
+	clocks, named, away := frame.Written(at, in, p.Now())
+	return frame.TimeElement(at, clocks, named, away)
 }
 
 // localWords is a time of clocks as people write it.
 func localWords(local string) string { return strings.Replace(local, "T", " ", 1) }
 
 // showCampaign shows a draft with its steps, or how far a campaign is that was started.
-func showCampaign(p *page) error {
+func showCampaign(p *frame.Page) error {
 	var one client.Campaign
-	if err := p.ReadExact("/v1/campaigns/"+pathPart(p.param("id")), &one); err != nil {
+	if err := p.ReadExact("/v1/campaigns/"+frame.PathPart(p.Param("id")), &one); err != nil {
 		return err
 	}
 	if one.Status == client.CampaignStatusDraft {
 		return showDraft(p, "", newDraftView(one))
 	}
-	return p.show("campaign", campaignName(one), runningView{Campaign: one})
+	return p.Show("campaign", frame.CampaignName(one), runningView{Campaign: one})
 }
 
 // deleteCampaign removes a draft.
-func deleteCampaign(p *page) error {
-	if err := p.api.Campaigns.Delete(p.ctx(), p.param("id")); err != nil {
+func deleteCampaign(p *frame.Page) error {
+	if err := p.API.Campaigns.Delete(p.Context(), p.Param("id")); err != nil {
 		return err
 	}
-	return p.done("Draft deleted.", p.Link("/campaigns"))
+	return p.Done("Draft deleted.", p.Link("/campaigns"))
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -20,19 +22,19 @@ type previewForm struct {
 }
 
 // previewDraft shows the messages of real lines, and of those with the most text.
-func previewDraft(p *page, v *draftView) error {
+func previewDraft(p *frame.Page, v *draftView) error {
 	var form previewForm
-	first, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{})
+	first, err := p.API.Campaigns.Preview(p.Context(), v.ID, client.PreviewForm{})
 	if err != nil {
 		return err
 	}
-	longest, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Longest: true})
+	longest, err := p.API.Campaigns.Preview(p.Context(), v.ID, client.PreviewForm{Longest: true})
 	if err != nil {
 		return err
 	}
 	form.First, form.Longest, v.Form = first.Messages, longest.Messages, &form
 	if one := p.Query("recipient"); one != "" {
-		asked, err := p.api.Campaigns.Preview(p.ctx(), v.ID, client.PreviewForm{Recipient: one})
+		asked, err := p.API.Campaigns.Preview(p.Context(), v.ID, client.PreviewForm{Recipient: one})
 		if err != nil {
 			return againDraft(p, err, "preview", v)
 		}
@@ -83,9 +85,9 @@ type ruleCount struct {
 }
 
 // simulateDraft says what a start would do, as often as it is asked.
-func simulateDraft(p *page, v *draftView) error {
-	v.Simulated = rfc3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
-	s, err := p.api.Campaigns.Simulate(p.ctx(), v.ID)
+func simulateDraft(p *frame.Page, v *draftView) error {
+	v.Simulated = frame.RFC3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
+	s, err := p.API.Campaigns.Simulate(p.Context(), v.ID)
 	if err != nil {
 		return againDraft(p, err, "simulation", v)
 	}
@@ -107,7 +109,7 @@ func delayBars(delays []client.Delay) []histogramBar {
 	for _, d := range delays {
 		name := "longer"
 		if d.UpToSeconds > 0 {
-			name = "up to " + span(time.Duration(d.UpToSeconds)*time.Second)
+			name = "up to " + frame.Span(time.Duration(d.UpToSeconds)*time.Second)
 		}
 		all = append(all, histogramBar{name, d.Recipients})
 	}
@@ -118,7 +120,7 @@ func delayBars(delays []client.Delay) []histogramBar {
 func (s *simulationForm) Bars() []histogramBar { return delayBars(s.Delays) }
 
 // showStart asks for the number of recipients before a start.
-func showStart(p *page, v *draftView) error {
+func showStart(p *frame.Page, v *draftView) error {
 	v.Simulated = p.Query("simulated")
 	if at, err := time.Parse(time.RFC3339Nano, v.Simulated); err == nil && !at.Equal(v.UpdatedAt) {
 		return againDraft(p, changedSince(), "start", v)
@@ -128,22 +130,22 @@ func showStart(p *page, v *draftView) error {
 
 // changedSince says that a draft is not what was simulated.
 func changedSince() error {
-	return stale("The draft was changed after the simulation or since this page was opened. Nothing was started. Check the draft and simulate it again.")
+	return frame.Stale("The draft was changed after the simulation or since this page was opened. Nothing was started. Check the draft and simulate it again.")
 }
 
 // startCampaign starts a draft as it was shown, once the number of its recipients was typed.
-func startCampaign(p *page, v *draftView) error {
+func startCampaign(p *frame.Page, v *draftView) error {
 	shown := p.ShownAt()
 	if !shown.IsZero() && !shown.Equal(v.UpdatedAt) {
 		return againDraft(p, changedSince(), "start", v)
 	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.Field("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
-		var wrong faults
-		wrong.add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", counted(v.Audience, "recipient", "recipients")))
-		return againDraft(p, wrong.problem(), "start", v)
+		var wrong frame.Faults
+		wrong.Add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", frame.Counted(v.Audience, "recipient", "recipients")))
+		return againDraft(p, wrong.Problem(), "start", v)
 	}
-	one, err := p.api.Campaigns.StartAsOf(p.ctx(), v.ID, v.UpdatedAt)
-	if isStale(err) {
+	one, err := p.API.Campaigns.StartAsOf(p.Context(), v.ID, v.UpdatedAt)
+	if frame.IsStale(err) {
 		err = changedSince()
 	}
 	if err != nil {
@@ -153,5 +155,5 @@ func startCampaign(p *page, v *draftView) error {
 	if one.LocalTime != "" || one.SendAt.After(p.Now()) {
 		done = "Campaign scheduled. No message is sent before its time."
 	}
-	return p.done(done, p.Link("/campaigns/"+one.ID))
+	return p.Done(done, p.Link("/campaigns/"+one.ID))
 }

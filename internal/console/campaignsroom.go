@@ -3,11 +3,13 @@ package console
 import (
 	"html/template"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // campaignsRoom has campaigns and schedules.
-var campaignsRoom = room{
+var campaignsRoom = frame.Room{
 	Templates: templatesOf("campaigns"),
 	Functions: template.FuncMap{
 		"campaigntime": campaignTime,
@@ -21,12 +23,12 @@ var campaignsRoom = room{
 }
 
 // campaignsRoutes adds the pages of campaigns and schedules.
-func campaignsRoutes(r routes) {
+func campaignsRoutes(r frame.Routes) {
 	campaignRoutes(r)
 	scheduleRoutes(r)
 }
 
-func campaignRoutes(r routes) {
+func campaignRoutes(r frame.Routes) {
 	r.Get("/campaigns", push.ScopeCampaignsRead, showCampaigns)
 	r.Get("/campaigns/new", draftScope, newCampaign)
 	r.Long("/campaigns/new", draftScope, createCampaign)
@@ -36,7 +38,7 @@ func campaignRoutes(r routes) {
 	r.Get("/campaigns/{id}/audience", draftScope, draft(showAudience))
 	r.Post("/campaigns/{id}/audience", draftScope, draft(putAudience))
 	r.Form("/campaigns/{id}/audience/columns", "/campaigns/{id}/audience", draftScope, draft(showColumns))
-	r.Get("/campaigns/{id}/audience/bad-lines", "", backTo("/campaigns/{id}/audience"))
+	r.Get("/campaigns/{id}/audience/bad-lines", "", frame.BackTo("/campaigns/{id}/audience"))
 	r.Long("/campaigns/{id}/audience/bad-lines", push.ScopeCampaignsRead, downloadBadRows)
 	r.Get("/campaigns/{id}/preview", push.ScopeCampaignsRead, draft(previewDraft))
 	r.Get("/campaigns/{id}/when", draftScope, draft(showWhen))
@@ -55,7 +57,7 @@ func campaignRoutes(r routes) {
 	r.Get("/campaigns/{id}/export", push.ScopeCampaignsRead, exportCampaign)
 }
 
-func scheduleRoutes(r routes) {
+func scheduleRoutes(r frame.Routes) {
 	r.Get("/schedules", push.ScopeCampaignsRead, showSchedules)
 	r.Get("/schedules/new", push.ScopeCampaignsWrite, newSchedule)
 	r.Long("/schedules/new", push.ScopeCampaignsWrite, createSchedule)

@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
 // exchange changes a draft, and gives it another audience, as somebody else does it meanwhile.
 func (b *bundle) exchange(at, title, audience string) {
 	b.t.Helper()
-	id := strings.TrimPrefix(at, root+"/campaigns/")
+	id := strings.TrimPrefix(at, frame.Root+"/campaigns/")
 	_, err := b.api.Campaigns.Change(b.t.Context(), id, client.CampaignChange{Message: client.Message{"title": title}})
 	if err == nil && audience != "" {
 		_, err = b.api.Campaigns.PutAudience(b.t.Context(), id, strings.NewReader(audience), client.CSV)
@@ -87,6 +89,6 @@ func TestCampaign_ChangedInBetween(t *testing.T) {
 	seen := hidden(t, b.get(at+"/when"), "updated_at")
 	b.exchange(at, "Theirs", "")
 	b.post(at+"/send-at", "send_at", "2099-01-01T10:00:00Z", "updated_at", seen).has(t, 412, refused)
-	path := "/console/calendar/campaigns/" + strings.TrimPrefix(at, root+"/campaigns/")
+	path := "/console/calendar/campaigns/" + strings.TrimPrefix(at, frame.Root+"/campaigns/")
 	b.post(path, "to", "2099-01-01T10:00:00", "updated_at", seen).has(t, 412, refused)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/zone"
 )
@@ -23,12 +25,12 @@ func (v *draftView) When() string {
 func (v *draftView) Defers() bool { return v.OnConflict == client.CampaignOnConflictDefer }
 
 // showWhen shows when a draft is sent.
-func showWhen(p *page, v *draftView) error { return showDraft(p, "when", v) }
+func showWhen(p *frame.Page, v *draftView) error { return showDraft(p, "when", v) }
 
 // Skipped says that the clocks of the zone that all have leave the draft's time out, and when it is sent then; empty: they show it.
 func (v *draftView) Skipped() string {
 	local, err := zone.ParseLocal(v.LocalTime)
-	in := loadZone(v.TimeZone)
+	in := frame.LoadZone(v.TimeZone)
 	if err != nil || in == nil || v.TimeZone == "" {
 		return ""
 	}
@@ -40,20 +42,20 @@ func (v *draftView) Skipped() string {
 }
 
 // changeWhen changes when a draft is sent.
-func changeWhen(p *page, v *draftView) error {
+func changeWhen(p *frame.Page, v *draftView) error {
 	change, err := readWhen(p, v)
 	if err == nil {
-		_, err = p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), change)
+		_, err = p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), change)
 	}
 	if err != nil {
-		return againDraft(p, inBetween(err), "when", v)
+		return againDraft(p, frame.InBetween(err), "when", v)
 	}
-	return p.done("Saved. Next: the simulation.", p.Link("/campaigns/"+v.ID+"/simulation"))
+	return p.Done("Saved. Next: the simulation.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }
 
 // readWhen reads the form. What is empty goes back to its default.
-func readWhen(p *page, v *draftView) (client.CampaignChange, error) {
-	var wrong faults
+func readWhen(p *frame.Page, v *draftView) (client.CampaignChange, error) {
+	var wrong frame.Faults
 	unusedTimes(p, v, &wrong)
 	c := client.CampaignChange{
 		SendAt: client.Null, LocalTime: client.Null, TimeZone: client.Null, Latest: client.Null,
@@ -62,31 +64,31 @@ func readWhen(p *page, v *draftView) (client.CampaignChange, error) {
 	switch p.Field("when") {
 	case "at":
 		at, err := p.FormTime("send_at")
-		wrong.add("send_at", err)
+		wrong.Add("send_at", err)
 		c.SendAt = at
 	case "local":
 		c.LocalTime, c.TimeZone = p.Field("local_time"), orNull(p.Field("time_zone"))
 		if c.LocalTime == "" {
-			wrong.add("local_time", errors.New("choose the local time"))
+			wrong.Add("local_time", errors.New("choose the local time"))
 		}
 	}
 	if p.Field("latest") != "" {
 		at, err := p.FormTime("latest")
-		wrong.add("latest", err)
+		wrong.Add("latest", err)
 		c.Latest = at
 	}
-	return c, wrong.problem()
+	return c, wrong.Problem()
 }
 
 // unusedTimes are times that were typed beside a choice that does not use them: nobody should start a campaign at once who has typed when.
 // What stands in a field because the draft has it is no such time.
-func unusedTimes(p *page, v *draftView, wrong *faults) {
+func unusedTimes(p *frame.Page, v *draftView, wrong *frame.Faults) {
 	at, local := p.Field("send_at"), p.Field("local_time")
-	if p.Field("when") != "at" && at != "" && !stillShows(at, p.Local(v.SendAt)) {
-		wrong.add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
+	if p.Field("when") != "at" && at != "" && !frame.StillShows(at, p.Local(v.SendAt)) {
+		wrong.Add("send_at", errors.New("this time is not used yet. Choose “Same time for everyone” above it, or empty the field"))
 	}
-	if p.Field("when") != "local" && local != "" && !stillShows(local, v.LocalTime) {
-		wrong.add("local_time", errors.New("this time is not used yet. Choose “At each person’s local time” above it, or empty the field"))
+	if p.Field("when") != "local" && local != "" && !frame.StillShows(local, v.LocalTime) {
+		wrong.Add("local_time", errors.New("this time is not used yet. Choose “At each person’s local time” above it, or empty the field"))
 	}
 }
 
@@ -99,13 +101,13 @@ func orNull(text string) any {
 }
 
 // takeStart makes a better start, as a simulation has found it, the time of a draft.
-func takeStart(p *page, v *draftView) error {
+func takeStart(p *frame.Page, v *draftView) error {
 	at, err := p.ReadLocal(p.Field("send_at"))
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
 	}
-	if _, err := p.api.Campaigns.ChangeAsOf(p.ctx(), v.ID, p.ShownAt(), client.CampaignChange{SendAt: at}); err != nil {
-		return inBetween(err)
+	if _, err := p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), client.CampaignChange{SendAt: at}); err != nil {
+		return frame.InBetween(err)
 	}
-	return p.done("Saved the new time and simulated it again.", p.Link("/campaigns/"+v.ID+"/simulation"))
+	return p.Done("Saved the new time and simulated it again.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
@@ -21,19 +23,19 @@ type zoneImport struct {
 }
 
 // importZones begins an import of the time zones of a file.
-func importZones(p *page, columns *columnForm) *zoneImport {
+func importZones(p *frame.Page, columns *columnForm) *zoneImport {
 	from, in := io.Pipe()
 	lines, out := io.Pipe()
 	z := &zoneImport{in: in, done: make(chan struct{}), bad: badLines{}}
 	recipient, zone := columns.Columns[columns.of(asRecipient)].Header, columns.Columns[columns.of(asZone)].Header
-	ctx := withUpload(p.ctx(), "# zones.csv has the first line recipient,time_zone, and of your list the columns "+quoteShell(oneLine(recipient))+" and "+quoteShell(oneLine(zone))+"\n", "@zones.csv")
+	ctx := frame.WithUpload(p.Context(), "# zones.csv has the first line recipient,time_zone, and of your list the columns "+frame.QuoteShell(oneLine(recipient))+" and "+frame.QuoteShell(oneLine(zone))+"\n", "@zones.csv")
 	go func() {
 		_ = out.CloseWithError(writeZones(out, from, columns))
 		_, _ = io.Copy(io.Discard, from) // the audience is read on, whatever becomes of the zones
 	}()
 	go func() {
 		defer close(z.done)
-		z.made, z.err = p.api.Recipients.Import(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
+		z.made, z.err = p.API.Recipients.Import(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
 		_ = lines.CloseWithError(errors.New("the import has ended"))
 	}()
 	return z

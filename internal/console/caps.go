@@ -4,6 +4,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -11,30 +13,30 @@ import (
 type capsView struct{ client.Caps }
 
 // showCaps shows what the operator allows, on a day that the URL names: today, if it names none.
-func showCaps(p *page) error {
+func showCaps(p *frame.Page) error {
 	view := &capsView{}
 	var (
-		wrong faults
+		wrong frame.Faults
 		day   time.Time
 		err   error
 	)
 	if text := p.Query("day"); text != "" {
 		if day, err = time.Parse(time.DateOnly, text); err != nil {
-			wrong.add("day", errors.New("write it as 2026-12-01"))
+			wrong.Add("day", errors.New("write it as 2026-12-01"))
 		}
 	}
-	if err = wrong.problem(); err == nil {
-		view.Caps, err = p.api.Quota.GetCaps(p.ctx(), client.CapsOptions{Day: day})
+	if err = wrong.Problem(); err == nil {
+		view.Caps, err = p.API.Quota.GetCaps(p.Context(), client.CapsOptions{Day: day})
 	}
 	if err != nil {
-		return p.again(err, "settingscaps", "Caps", view)
+		return p.ShowAgain(err, "settingscaps", "Caps", view)
 	}
-	return p.show("settingscaps", "Caps", view)
+	return p.Show("settingscaps", "Caps", view)
 }
 
 // capWords says how much of a cap is used.
 func capWords(c client.Cap) string {
-	used := number(c.Used)
+	used := frame.Number(c.Used)
 	if !c.Complete {
 		used = "more than " + used
 	}
@@ -42,7 +44,7 @@ func capWords(c client.Cap) string {
 	case c.Limit == 0:
 		return used + "; no cap"
 	case c.Used >= c.Limit:
-		return used + " of " + number(c.Limit) + ": nothing more is accepted until some have ended"
+		return used + " of " + frame.Number(c.Limit) + ": nothing more is accepted until some have ended"
 	}
-	return used + " of " + number(c.Limit) + " (" + percent(c.Used, c.Limit) + ")"
+	return used + " of " + frame.Number(c.Limit) + " (" + frame.Percent(c.Used, c.Limit) + ")"
 }

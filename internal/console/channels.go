@@ -3,15 +3,17 @@ package console
 import (
 	"fmt"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
-func showChannels(p *page) error {
-	report, err := p.api.Channels.List(p.ctx())
+func showChannels(p *frame.Page) error {
+	report, err := p.API.Channels.List(p.Context())
 	if err != nil {
 		return err
 	}
-	return p.show("settingschannels", "Channels", report)
+	return p.Show("settingschannels", "Channels", report)
 }
 
 // settingsChannelWords says how a channel stands.
@@ -34,28 +36,28 @@ func settingsChannelWords(c client.Channel) string {
 // failingWords says whether a channel that fails pauses.
 func failingWords(c client.Channel) string {
 	if c.Until.IsZero() {
-		return fmt.Sprintf("The provider fails sometimes: %s of %s attempts in the last five minutes. They are retried.", number(c.LastFiveMinutes.Failed), number(c.LastFiveMinutes.Attempts))
+		return fmt.Sprintf("The provider fails sometimes: %s of %s attempts in the last five minutes. They are retried.", frame.Number(c.LastFiveMinutes.Failed), frame.Number(c.LastFiveMinutes.Attempts))
 	}
 	return "The provider is down: too many attempts failed in a row. Sending resumes after the pause."
 }
 
 // rejectingWords says how much of what is sent a channel's provider refuses.
 func rejectingWords(c client.Channel) string {
-	return fmt.Sprintf("The provider refuses messages permanently: %s of %s in the last five minutes. The failed messages name the reason.", number(c.LastFiveMinutes.Rejected), number(c.LastFiveMinutes.Attempts))
+	return fmt.Sprintf("The provider refuses messages permanently: %s of %s in the last five minutes. The failed messages name the reason.", frame.Number(c.LastFiveMinutes.Rejected), frame.Number(c.LastFiveMinutes.Attempts))
 }
 
 // testSend sends a message to oneself, as any other push: through the quota, at once.
-func testSend(p *page) error {
-	one, failed := p.api.Pushes.Submit(p.ctx(), p.Field("once"), client.NewPush{
+func testSend(p *frame.Page) error {
+	one, failed := p.API.Pushes.Submit(p.Context(), p.Field("once"), client.NewPush{
 		Recipient: p.Field("recipient"), Channel: p.Field("channel"), To: p.Field("to"),
 		Message: client.Message{"title": "Test of the channel " + p.Field("channel"), "body": "This message was sent from the console to see whether it arrives."},
 	})
 	if failed == nil {
-		return p.done(fmt.Sprintf("Test message to %s sent. Reload this page to see the result.", one.Recipient), p.Link("/pushes/"+one.ID))
+		return p.Done(fmt.Sprintf("Test message to %s sent. Reload this page to see the result.", one.Recipient), p.Link("/pushes/"+one.ID))
 	}
-	report, err := p.api.Channels.List(p.ctx())
+	report, err := p.API.Channels.List(p.Context())
 	if err != nil {
 		return err
 	}
-	return p.again(failed, "settingschannels", "Channels", report)
+	return p.ShowAgain(failed, "settingschannels", "Channels", report)
 }

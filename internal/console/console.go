@@ -3,15 +3,17 @@ package console
 import (
 	"net/http"
 	"sync"
+
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // New returns the console in front of an API that serves /v1.
-func New(api http.Handler, auth authenticator, cfg Config) http.Handler {
-	return newSite(api, auth, allScreens(), menu, cfg).Handler()
+func New(api http.Handler, auth frame.Authenticator, cfg frame.Config) http.Handler {
+	return frame.New(api, auth, allScreens(), menu, cfg).Handler()
 }
 
 // rooms are the parts of the console. Each has its pages and their templates.
-var rooms = []room{signInRoom, campaignsRoom, calendarRoom, peopleRoom, activityRoom, systemRoom}
+var rooms = []frame.Room{signInRoom, campaignsRoom, calendarRoom, peopleRoom, activityRoom, systemRoom}
 
 // allScreens are parsed once, for all consoles of a process.
-var allScreens = sync.OnceValue(func() *screens { return newScreens(newAssets(), rooms) })
+var allScreens = sync.OnceValue(func() *frame.Screens { return frame.NewScreens(newAssets(), rooms) })

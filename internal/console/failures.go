@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -29,12 +31,12 @@ type failuresView struct {
 }
 
 // showFailures shows what has failed or expired, in groups.
-func showFailures(p *page) error {
+func showFailures(p *frame.Page) error {
 	view := failuresView{}
 	if err := p.List("/v1/failures", 0, &view.Failures, "channel", "campaign"); err != nil { // it has no pages
-		return p.again(err, "failures", "Failures", view)
+		return p.ShowAgain(err, "failures", "Failures", view)
 	}
-	return p.show("failures", "Failures", view)
+	return p.Show("failures", "Failures", view)
 }
 
 // Meaning says in plain words what a group means, and what to do.
@@ -103,11 +105,11 @@ type reasonCount struct {
 }
 
 // retryFailures retries the pushes of a group, step by step: each request does one step, and hands what was counted to the next.
-func retryFailures(p *page) error {
+func retryFailures(p *frame.Page) error {
 	view := &retriesView{Try: p.Field("do") != "retry", Began: p.Now()}
 	query := url.Values{"page_size": {strconv.Itoa(retryStep)}}
 	for _, name := range []string{"status", "channel", "reason", "campaign", "from", "until"} {
-		if v := p.r.PostForm.Get(name); v != "" {
+		if v := p.Request.PostForm.Get(name); v != "" {
 			query.Set(name, v)
 			view.Filter = append(view.Filter, formField{name, v})
 		}
@@ -119,11 +121,11 @@ func retryFailures(p *page) error {
 	until, err := retriesUntil(p)
 	if err != nil {
 		view.Try = true
-		return p.again(err, "failuresretry", "Retry failures", view)
+		return p.ShowAgain(err, "failuresretry", "Retry failures", view)
 	}
 	view.Until = until
 	var found client.PushesPage
-	if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
+	if err := p.API.Get(p.Context(), "/v1/pushes", query, &found); err != nil {
 		return err
 	}
 	before := slices.DeleteFunc(found.Pushes, func(one client.Push) bool { return one.CreatedAt.After(view.Began) })
@@ -135,24 +137,24 @@ func retryFailures(p *page) error {
 	if view.Try {
 		title = "Preview of a retry"
 	}
-	return p.show("failuresretry", title, view)
+	return p.Show("failuresretry", title, view)
 }
 
 // retriesUntil is when the form has retries expire; zero: it does not say.
-func retriesUntil(p *page) (at time.Time, err error) {
+func retriesUntil(p *frame.Page) (at time.Time, err error) {
 	if p.Field("expires_at") == "" {
 		return at, nil
 	}
-	var bad faults
+	var bad frame.Faults
 	if at, err = p.FormTime("expires_at"); err == nil && !at.After(p.Now()) {
 		err = errors.New("must be in the future")
 	}
-	bad.add("expires_at", err)
-	return at, bad.problem()
+	bad.Add("expires_at", err)
+	return at, bad.Problem()
 }
 
 // resume takes over what earlier steps have counted.
-func (v *retriesView) resume(p *page) {
+func (v *retriesView) resume(p *frame.Page) {
 	count := func(name string) int {
 		n, _ := strconv.Atoi(p.Field(name)) // the user's own page counts in it
 		return n
@@ -164,7 +166,7 @@ func (v *retriesView) resume(p *page) {
 		v.Ends, v.Shortest = ends, time.Duration(count("shortest"))
 	}
 	v.Looked, v.Accepted, v.Again, v.Twice = count("looked"), count("accepted"), count("again"), count("twice")
-	for _, one := range p.r.PostForm["refused"] {
+	for _, one := range p.Request.PostForm["refused"] {
 		n, reason, _ := strings.Cut(one, " ")
 		if pushes, err := strconv.Atoi(n); err == nil {
 			v.Refused = append(v.Refused, reasonCount{reason, pushes})
@@ -173,7 +175,7 @@ func (v *retriesView) resume(p *page) {
 }
 
 // step retries some pushes, or looks what that would do. A push is never retried twice: the API knows its retry.
-func (v *retriesView) step(p *page, pushes []client.Push) error {
+func (v *retriesView) step(p *frame.Page, pushes []client.Push) error {
 	var (
 		mu    sync.Mutex
 		wg    sync.WaitGroup
@@ -190,16 +192,16 @@ func (v *retriesView) step(p *page, pushes []client.Push) error {
 				err   error
 			)
 			if v.Try {
-				retry, err = p.api.Pushes.ValidateRetry(p.ctx(), one.ID, how)
+				retry, err = p.API.Pushes.ValidateRetry(p.Context(), one.ID, how)
 			} else {
-				retry, err = p.api.Pushes.Retry(p.ctx(), "", one.ID, how)
+				retry, err = p.API.Pushes.Retry(p.Context(), "", one.ID, how)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			v.Looked++
 			var problem *client.Problem
 			switch {
-			case err == nil && p.calls.statusOf("/v1/pushes/"+one.ID+"/retry") == http.StatusOK: // 201: it is a new one, or would be
+			case err == nil && p.Made.StatusOf("/v1/pushes/"+one.ID+"/retry") == http.StatusOK: // 201: it is a new one, or would be
 				v.Again++
 			case err == nil:
 				v.accept(retry)

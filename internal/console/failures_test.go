@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -22,7 +24,7 @@ func TestFailures_RetryGroup(t *testing.T) {
 		b.failed(fmt.Sprint("user-", i), "unregistered: not a valid telephone number")
 	}
 	b.failed("user-9", "the provider answered 404")
-	path := "/console/failures?until=" + rfc3339(b.submit("last", 3600e9).SendAt)
+	path := "/console/failures?until=" + frame.RFC3339(b.submit("last", 3600e9).SendAt)
 	page := b.get(path)
 	page.has(t, 200, "push: unregistered: not a valid telephone number", "3", "no longer knows this address", "push: the provider answered 404", "/v1/failures?", "Preview a retry of all")
 	b.get("/console/pushes?status=failed&channel=push&reason=the+provider+answered+404").has(t, 200, "user-9")

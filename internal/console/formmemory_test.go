@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,7 +22,7 @@ import (
 // neighbours are users of two tenants: a request tells whose it is.
 type neighbours struct{ signedIn }
 
-func (n *neighbours) SignedIn(r *http.Request) (Visitor, bool) {
+func (n *neighbours) SignedIn(r *http.Request) (frame.Visitor, bool) {
 	who := n.Visitor
 	if r.Header.Get("X-Neighbour") != "" {
 		who.Caller.Tenant = uuid.MustParse(r.Header.Get("X-Neighbour"))
@@ -49,7 +51,7 @@ func TestForms_Memory(t *testing.T) {
 	b := setup(t)
 	who := &neighbours{*b.who}
 	who.Visitor.Role, who.Visitor.Caller.Scopes = "viewer", user.Viewer.Scopes()
-	console := New(b.handler, who, Config{FormMemory: 2 * (fit*copies*size + size)})
+	console := New(b.handler, who, frame.Config{FormMemory: 2 * (fit*copies*size + size)})
 	reading, end := make(chan struct{}, 100), make(chan struct{})
 	send := func(ctx context.Context, path, kind, neighbour string, length int64, body io.Reader) int {
 		r := httptest.NewRequestWithContext(ctx, "POST", path, body)

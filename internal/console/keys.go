@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
@@ -20,89 +22,89 @@ type keysView struct {
 	Rotating string // the id of the key whose form to rotate it was sent
 }
 
-func readKeys(p *page) (*keysView, error) {
+func readKeys(p *frame.Page) (*keysView, error) {
 	view := &keysView{Chosen: map[string]bool{}}
 	for _, scope := range push.Scopes {
 		if p.May(scope) {
 			view.Scopes = append(view.Scopes, scope)
 		}
 	}
-	for _, scope := range p.r.PostForm["scopes"] {
+	for _, scope := range p.Request.PostForm["scopes"] {
 		view.Chosen[scope] = true
 	}
 	query := url.Values{"page_size": {"100"}}
 	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
-	return view, p.api.Get(p.ctx(), "/v1/keys", query, &view.KeysPage)
+	return view, p.API.Get(p.Context(), "/v1/keys", query, &view.KeysPage)
 }
 
-func showKeys(p *page) error {
+func showKeys(p *frame.Page) error {
 	view, err := readKeys(p)
 	if err != nil {
 		return err
 	}
-	return p.show("settingskeys", "API keys", view)
+	return p.Show("settingskeys", "API keys", view)
 }
 
 // createKey makes a key, and shows it in the answer itself: it is stored nowhere to be shown again.
-func createKey(p *page) error {
-	var wrong faults
+func createKey(p *frame.Page) error {
+	var wrong frame.Faults
 	made := client.NewKey{Name: p.Field("name")}
-	for _, scope := range p.r.PostForm["scopes"] {
+	for _, scope := range p.Request.PostForm["scopes"] {
 		made.Scopes = append(made.Scopes, client.NewKeyScopes(scope))
 	}
 	if len(made.Scopes) == 0 {
-		wrong.add("scopes", errors.New("choose at least one scope"))
+		wrong.Add("scopes", errors.New("choose at least one scope"))
 	}
 	if until := p.Field("expires_at"); until != "" {
 		at, err := p.ReadLocal(until)
-		wrong.add("expires_at", err)
+		wrong.Add("expires_at", err)
 		made.ExpiresAt = at
 	}
-	err := wrong.problem()
+	err := wrong.Problem()
 	var key client.Key
 	if err == nil {
-		key, err = p.api.Keys.Create(p.ctx(), made)
+		key, err = p.API.Keys.Create(p.Context(), made)
 	}
 	return withKey(p, key, err)
 }
 
 // rotateKey makes the successor of a key.
-func rotateKey(p *page) error {
+func rotateKey(p *frame.Page) error {
 	hours, err := duration.Parse(p.Field("overlap"))
 	if err != nil {
 		return withKey(p, client.Key{}, faultOf("overlap", fmt.Errorf("%q is not a time span. Write it as 24h or 7d", p.Field("overlap"))))
 	}
-	key, err := p.api.Keys.Rotate(p.ctx(), p.param("id"), client.KeyRotation{Overlap: hours.String()})
+	key, err := p.API.Keys.Rotate(p.Context(), p.Param("id"), client.KeyRotation{Overlap: hours.String()})
 	return withKey(p, key, err)
 }
 
 // withKey shows the list with a key that was made, or why none was.
-func withKey(p *page, key client.Key, failed error) error {
+func withKey(p *frame.Page, key client.Key, failed error) error {
 	view, err := readKeys(p)
 	if err != nil {
 		return err
 	}
 	if failed != nil {
-		view.Rotating = p.param("id")
-		return p.again(failed, "settingskeys", "API keys", view)
+		view.Rotating = p.Param("id")
+		return p.ShowAgain(failed, "settingskeys", "API keys", view)
 	}
-	view.Made, view.Chosen, p.r.PostForm = &key, nil, nil // the form is for another one
-	return p.show("settingskeys", "API keys", view)
+	view.Made, view.Chosen, p.Request.PostForm = &key, nil, nil // the form is for another one
+	return p.Show("settingskeys", "API keys", view)
 }
 
 func faultOf(field string, err error) error {
-	var wrong faults
-	wrong.add(field, err)
-	return wrong.problem()
+	var wrong frame.Faults
+	wrong.Add(field, err)
+	return wrong.Problem()
 }
 
-func revokeKey(p *page) error {
-	if err := p.api.Keys.Revoke(p.ctx(), p.param("id"), client.RevokeKeyOptions{}); err != nil {
+func revokeKey(p *frame.Page) error {
+	if err := p.API.Keys.Revoke(p.Context(), p.Param("id"), client.RevokeKeyOptions{}); err != nil {
 		return err
 	}
-	return p.done("Key revoked. It stops working within a second.", p.Link("/settings/keys"))
+	return p.Done("Key revoked. It stops working within a second.", p.Link("/settings/keys"))
 }
 
 // scopeWords are what a key with a scope may do.

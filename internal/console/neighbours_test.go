@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -114,7 +116,7 @@ func TestPage_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	computing := bulkhead.NewComputing[uuid.UUID](nil)
-	b.console = New(b.handler, b.who, Config{Computing: computing})
+	b.console = New(b.handler, b.who, frame.Config{Computing: computing})
 	// hold keeps all turns of a tenant until the test lets go.
 	hold := func(tenant uuid.UUID) (release func()) {
 		var all sync.WaitGroup

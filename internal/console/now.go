@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
@@ -26,32 +28,32 @@ type nowView struct {
 }
 
 // showNow shows how things stand, and follows them.
-func showNow(p *page) error {
+func showNow(p *frame.Page) error {
 	view, err := standing(p)
 	if err != nil {
 		return err
 	}
-	return p.show("now", "Now", view)
+	return p.Show("now", "Now", view)
 }
 
 // streamNow streams the part of the page that changes.
-func streamNow(p *page) error {
-	return p.stream("now", "live", nowEvery, func() (any, error) { return standing(p) })
+func streamNow(p *frame.Page) error {
+	return p.Stream("now", "live", nowEvery, func() (any, error) { return standing(p) })
 }
 
 // standing asks how things stand. That Postgres does not answer is one of the answers.
-func standing(p *page) (*nowView, error) {
+func standing(p *frame.Page) (*nowView, error) {
 	view := &nowView{}
-	status, err := p.api.Records.Status(p.ctx())
+	status, err := p.API.Records.Status(p.Context())
 	if err == nil && p.May(push.ScopeRead) {
 		var report client.ChannelReport
-		report, err = p.api.Channels.List(p.ctx())
+		report, err = p.API.Channels.List(p.Context())
 		view.Channels = report.Channels
 	}
 	var problem *client.Problem
 	switch {
 	case errors.As(err, &problem) && problem.Status == http.StatusServiceUnavailable:
-		view.Unknown = said(problem.Detail)
+		view.Unknown = frame.Words(problem.Detail)
 		return view, nil
 	case err != nil:
 		return nil, err
@@ -224,7 +226,7 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 }
 
 // throughputPer is the time span of a channel's throughput in words.
-func throughputPer(c client.Channel) string { return spoken(c.Throughput.Per) }
+func throughputPer(c client.Channel) string { return frame.Spoken(c.Throughput.Per) }
 
 var channelWords = map[client.ChannelState]string{
 	client.ChannelStateWorking: "Sending normally.",

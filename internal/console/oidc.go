@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 	"golang.org/x/sync/singleflight"
@@ -93,9 +95,9 @@ const awayTime = 10 * time.Minute
 const awayCookie = "sendquota-oidc"
 
 // keep has the browser keep it for so many seconds; a negative number: not any more.
-func (s *SignIn) keep(p *page, a away, seconds int) {
+func (s *SignIn) keep(p *frame.Page, a away, seconds int) {
 	text, _ := json.Marshal(a)
-	http.SetCookie(p.w, s.Cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
+	http.SetCookie(p.Writer, s.Cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
 }
 
 func unguessable() string {
@@ -110,18 +112,18 @@ var (
 )
 
 // goToProvider sends a browser to the provider, with what it has to bring back.
-func (s *SignIn) goToProvider(p *page) error {
+func (s *SignIn) goToProvider(p *frame.Page) error {
 	if s.provider == nil {
 		return noProvider
 	}
-	config, _, err := s.provider.client(p.ctx())
+	config, _, err := s.provider.client(p.Context())
 	if err != nil {
-		s.cfg.Log.ErrorContext(p.ctx(), "OIDC provider does not respond", "error", err)
+		s.cfg.Log.ErrorContext(p.Context(), "OIDC provider does not respond", "error", err)
 		return providerAway
 	}
 	a := away{unguessable(), unguessable(), oauth2.GenerateVerifier(), safePath(p.Query("to"))}
 	s.keep(p, a, int(awayTime/time.Second))
-	return p.redirect(config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
+	return p.Redirect(config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
 }
 
 // refusedAtProvider is what is said of a way back that is not to be believed. The log has the reason.
@@ -130,12 +132,12 @@ func refusedAtProvider(detail string) error {
 }
 
 // comeFromProvider signs in whoever the provider says that it is.
-func (s *SignIn) comeFromProvider(p *page) error {
+func (s *SignIn) comeFromProvider(p *frame.Page) error {
 	if s.provider == nil {
 		return noProvider
 	}
 	var a away
-	if cookie, err := p.r.Cookie(s.cookieName(awayCookie)); err == nil {
+	if cookie, err := p.Request.Cookie(s.cookieName(awayCookie)); err == nil {
 		text, _ := base64.RawURLEncoding.DecodeString(cookie.Value)
 		_ = json.Unmarshal(text, &a) // what cannot be read has no state
 	}
@@ -144,18 +146,18 @@ func (s *SignIn) comeFromProvider(p *page) error {
 		return refusedAtProvider("This sign-in did not start in this browser, or it took too long. Start again")
 	}
 	if reason := p.Query("error"); reason != "" {
-		s.cfg.Log.InfoContext(p.ctx(), "OIDC provider refused a sign-in", "reason", user.TrimName(reason))
+		s.cfg.Log.InfoContext(p.Context(), "OIDC provider refused a sign-in", "reason", user.TrimName(reason))
 		return refusedAtProvider("Your company's sign-in refused it. Start again, or ask its admin")
 	}
 	try, err := s.chargeAddress(p, "callbacks of address", callbackLimit) // any browser can make a state up, and has the provider asked
 	if err != nil {
 		return err
 	}
-	external, err := s.provider.whoIs(p.ctx(), p.Query("code"), a)
+	external, err := s.provider.whoIs(p.Context(), p.Query("code"), a)
 	if err != nil {
 		return s.notExternal(p, err)
 	}
-	external.Tenant, err = s.store.Tenant(p.ctx(), s.cfg.OIDC.Tenant)
+	external.Tenant, err = s.store.Tenant(p.Context(), s.cfg.OIDC.Tenant)
 	if errors.Is(err, push.ErrNotFound) {
 		err = fmt.Errorf("console.oidc.tenant: no tenant has this name")
 	}
@@ -163,15 +165,15 @@ func (s *SignIn) comeFromProvider(p *page) error {
 		return err
 	}
 	external.Most = s.cfg.MaxUsers
-	u, err := s.store.ExternalUser(p.ctx(), external)
+	u, err := s.store.ExternalUser(p.Context(), external)
 	if err == nil {
-		err = s.begin(p.r, u, "")
+		err = s.begin(p.Request, u, "")
 	}
 	if err != nil {
 		return s.notExternal(p, err)
 	}
 	s.giveBack(p, try)
-	return p.redirect(safePath(a.To))
+	return p.Redirect(safePath(a.To))
 }
 
 // unfitError says, to the user, why what the provider tells of a user does not do.
@@ -180,7 +182,7 @@ type unfitError string
 func (e unfitError) Error() string { return string(e) }
 
 // notExternal turns errors of who comes from the provider into words.
-func (s *SignIn) notExternal(p *page, err error) error {
+func (s *SignIn) notExternal(p *frame.Page, err error) error {
 	var unfit unfitError
 	detail := "The answer of your company's sign-in is not valid. Start again"
 	switch {
@@ -197,6 +199,6 @@ func (s *SignIn) notExternal(p *page, err error) error {
 	case errors.Is(err, push.ErrUnavailable):
 		return err
 	}
-	s.cfg.Log.WarnContext(p.ctx(), "sign-in through the OIDC provider refused", "error", err)
+	s.cfg.Log.WarnContext(p.Context(), "sign-in through the OIDC provider refused", "error", err)
 	return refusedAtProvider(detail)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/testenv/oidcprovider"
 	"github.com/sendquota/sendquota/internal/user"
@@ -53,7 +55,7 @@ func (b *signInBundle) leave(to string) string {
 func TestOIDC_SignIn(t *testing.T) {
 	t.Parallel()
 	b, p := setupOIDC(t)
-	b.get(signInPath+"?to=/console/why").has(t, 200, "/console/sign-in/oidc?to=", "With a password")
+	b.get(frame.SignInPath+"?to=/console/why").has(t, 200, "/console/sign-in/oidc?to=", "With a password")
 	r := b.get(b.leave("/console/pushes?status=sent"))
 	if r.Status != 303 || r.Header.Get("Location") != "/console/pushes?status=sent" {
 		t.Fatalf("%d %v %s", r.Status, r.Header, r.Body)
@@ -235,7 +237,7 @@ func TestOIDC_None(t *testing.T) {
 	b := setupSignIn(t, SignInConfig{})
 	b.get(oidcPath).has(t, 404)
 	b.get(callbackPath).has(t, 404)
-	if r := b.get(signInPath); strings.Contains(r.Body, "oidc") {
+	if r := b.get(frame.SignInPath); strings.Contains(r.Body, "oidc") {
 		t.Error(r.Body)
 	}
 }

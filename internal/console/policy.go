@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -50,7 +52,7 @@ type categoryRow struct {
 const shadowTime = 7 * 24 * time.Hour
 
 // showPolicy shows the policy in force in an editor, or an older version if the URL names one.
-func showPolicy(p *page) error {
+func showPolicy(p *frame.Page) error {
 	view, err := readPolicy(p)
 	if err != nil {
 		return err
@@ -66,24 +68,24 @@ func showPolicy(p *page) error {
 		}
 		draft, view.Loaded = old.document(), old.Version
 	}
-	return p.show("policy", "Policy", view.edit(draft, categoryRows(draft.Categories)))
+	return p.Show("policy", "Policy", view.edit(draft, categoryRows(draft.Categories)))
 }
 
 // readPolicy reads what stands around the editor.
-func readPolicy(p *page) (*policyView, error) {
+func readPolicy(p *frame.Page) (*policyView, error) {
 	view := &policyView{}
 	var err error
-	if view.InForce, err = p.api.Policy.Get(p.ctx()); err != nil {
+	if view.InForce, err = p.API.Policy.Get(p.Context()); err != nil {
 		return nil, err
 	}
 	if id := p.Query("operation"); id != "" {
-		o, err := p.api.Policy.GetOperation(p.ctx(), id)
+		o, err := p.API.Policy.GetOperation(p.Context(), id)
 		if err != nil {
 			return nil, err
 		}
 		view.Operation = &o
 	}
-	shadow, err := p.api.Policy.Shadow(p.ctx(), client.PolicyShadowOptions{From: p.Now().Add(-shadowTime).Truncate(time.Hour)})
+	shadow, err := p.API.Policy.Shadow(p.Context(), client.PolicyShadowOptions{From: p.Now().Add(-shadowTime).Truncate(time.Hour)})
 	if err != nil {
 		return nil, err
 	}
@@ -98,17 +100,17 @@ func readPolicy(p *page) (*policyView, error) {
 }
 
 // readVersions reads a page of versions; without a token the first.
-func readVersions(p *page, to *client.PolicyVersionsPage, token string) error {
+func readVersions(p *frame.Page, to *client.PolicyVersionsPage, token string) error {
 	query := url.Values{"page_size": {"50"}}
 	if token != "" {
 		query.Set("page_token", token)
 	}
 	*to = client.PolicyVersionsPage{}
-	return p.api.Get(p.ctx(), "/v1/policy/versions", query, to)
+	return p.API.Get(p.Context(), "/v1/policy/versions", query, to)
 }
 
 // findVersion finds a version that can be loaded, and reads on to the page on which it is: the audit log leads to old ones, too.
-func findVersion(p *page, page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
+func findVersion(p *frame.Page, page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
 	wanted, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return v, false, nil
@@ -145,37 +147,37 @@ func (v *policyView) Limit(i int, r client.NewRule) string {
 }
 
 // savePolicy asks what a draft would change, and once that was seen, puts it in force.
-func savePolicy(p *page) error {
+func savePolicy(p *frame.Page) error {
 	view, err := readPolicy(p)
 	if err != nil {
 		return err
 	}
-	draft, rows, wrong := view.read(p.r.PostForm)
+	draft, rows, wrong := view.read(p.Request.PostForm)
 	sum := digest(draft)
 	if len(wrong) > 0 || p.Field("do") != "save" || p.Field("forecast_of") != sum {
-		forecast, err := p.api.Policy.ForecastPut(p.ctx(), draft)
-		if err := wrong.both(atRows(err, rows)); err != nil {
-			return p.again(err, "policy", "Policy", view.edit(draft, rows))
+		forecast, err := p.API.Policy.ForecastPut(p.Context(), draft)
+		if err := wrong.Both(atRows(err, rows)); err != nil {
+			return p.ShowAgain(err, "policy", "Policy", view.edit(draft, rows))
 		}
 		view.Forecast, view.ForecastOf = &forecast, sum
-		return p.show("policy", "Policy", view.edit(draft, rows))
+		return p.Show("policy", "Policy", view.edit(draft, rows))
 	}
 	version, err := strconv.ParseInt(p.Field("if_version"), 10, 64)
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: "The form does not name the version that it changes. Open the page again"}
 	}
-	made, err := p.api.Policy.Put(p.ctx(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.Field("apply")})
+	made, err := p.API.Policy.Put(p.Context(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.Field("apply")})
 	if err != nil {
-		return p.again(inBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
+		return p.ShowAgain(frame.InBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
-	return p.done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is active.", p.Link("/policy", "operation", made.Operation))
+	return p.Done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is active.", p.Link("/policy", "operation", made.Operation))
 }
 
 // anyLimit stands for a limit that is no number when the API is asked what else is wrong: places can be kept of it.
 const anyLimit = 100_000
 
 // read reads the editor. Rows that are all empty are left out, and their fields are named as the API names their places.
-func (v *policyView) read(form url.Values) (d client.NewPolicy, rows []categoryRow, wrong faults) {
+func (v *policyView) read(form url.Values) (d client.NewPolicy, rows []categoryRow, wrong frame.Faults) {
 	v.Limits = map[string]string{}
 	d = client.NewPolicy{DefaultZone: form.Get("default_zone")}
 	for i := range rowsOf(form, "rules") {
@@ -186,7 +188,7 @@ func (v *policyView) read(form url.Values) (d client.NewPolicy, rows []categoryR
 		limit, err := strconv.ParseInt(at("limit"), 10, 64)
 		if err != nil {
 			field := row("rules", len(d.Rules)) + "limit"
-			wrong.add(field, errors.New("must be a whole number"))
+			wrong.Add(field, errors.New("must be a whole number"))
 			limit, v.Limits[field] = anyLimit, at("limit")
 		}
 		d.Rules = append(d.Rules, client.NewRule{
@@ -219,24 +221,24 @@ func digest(draft client.NewPolicy) string {
 }
 
 // deletePolicy goes back to the policy of the operator.
-func deletePolicy(p *page) error {
+func deletePolicy(p *frame.Page) error {
 	var seen client.PolicyOptions
 	if version, err := strconv.ParseInt(p.Field("if_version"), 10, 64); err == nil {
 		seen.IfVersion = &version
 	}
-	made, err := p.api.Policy.Delete(p.ctx(), seen)
+	made, err := p.API.Policy.Delete(p.Context(), seen)
 	if err != nil {
 		return err
 	}
-	return p.done("The default policy is active again.", p.Link("/policy", "operation", made.Operation))
+	return p.Done("The default policy is active again.", p.Link("/policy", "operation", made.Operation))
 }
 
 // policyFaultNames are those of keys and of users, by their ids, if this user may see them.
-func policyFaultNames(p *page) (map[string]string, error) {
+func policyFaultNames(p *frame.Page) (map[string]string, error) {
 	names := map[string]string{}
 	if p.May(push.ScopeKeysRead) {
 		var keys client.KeysPage
-		if err := p.api.Get(p.ctx(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
+		if err := p.API.Get(p.Context(), "/v1/keys", url.Values{"page_size": {"500"}}, &keys); err != nil {
 			return nil, err
 		}
 		for _, k := range keys.Keys {
@@ -245,7 +247,7 @@ func policyFaultNames(p *page) (map[string]string, error) {
 	}
 	if p.May(push.ScopeUsersRead) {
 		var users client.UsersPage
-		if err := p.api.Get(p.ctx(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
+		if err := p.API.Get(p.Context(), "/v1/users", url.Values{"page_size": {"500"}}, &users); err != nil {
 			return nil, err
 		}
 		for _, u := range users.Users {

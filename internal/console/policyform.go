@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -65,7 +67,7 @@ func readReserve(text string) (map[string]int, error) {
 }
 
 // readCategories reads the rows of categories, and returns them as they were typed, too.
-func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCategory, rows []categoryRow) {
+func readCategories(form url.Values, wrong *frame.Faults) (all map[string]client.NewCategory, rows []categoryRow) {
 	for i := range rowsOf(form, "categories") {
 		at := func(field string) string { return strings.TrimSpace(form.Get(row("categories", i) + field)) }
 		r := categoryRow{Name: at("name"), Bypass: at("bypass") != "", Free: at("free") != "", Reserve: at("reserve")}
@@ -76,16 +78,16 @@ func readCategories(form url.Values, wrong *faults) (all map[string]client.NewCa
 		place := row("categories", len(rows))
 		rows = append(rows, r)
 		reserve, err := readReserve(r.Reserve)
-		wrong.add(place+"reserve", err)
+		wrong.Add(place+"reserve", err)
 		c := client.NewCategory{Bypass: r.Bypass, Reserve: reserve}
 		if counts := !r.Free; r.Free || r.Counts {
 			c.Counts = &counts
 		}
 		switch _, twice := all[r.Name]; {
 		case r.Name == "":
-			wrong.add(place+"name", errors.New("is required"))
+			wrong.Add(place+"name", errors.New("is required"))
 		case twice:
-			wrong.add(place+"name", errors.New("is listed twice"))
+			wrong.Add(place+"name", errors.New("is listed twice"))
 		case all == nil:
 			all = map[string]client.NewCategory{r.Name: c}
 		default:
@@ -106,14 +108,14 @@ func atRows(err error, rows []categoryRow) error {
 		return err
 	}
 	for i, f := range invalid.Errors {
-		if list := inList.FindStringSubmatch(fieldOf(f.Location)); list != nil {
+		if list := inList.FindStringSubmatch(frame.FieldOf(f.Location)); list != nil {
 			invalid.Errors[i].Location = list[1]
 			if name, is := f.Value.(string); is && name != "" {
 				invalid.Errors[i].Message = "“" + name + "” " + f.Message
 			}
 		}
 		for n, r := range rows {
-			if rule, is := strings.CutPrefix(fieldOf(f.Location), "categories."+r.Name+".reserve."); is {
+			if rule, is := strings.CutPrefix(frame.FieldOf(f.Location), "categories."+r.Name+".reserve."); is {
 				invalid.Errors[i].Location, invalid.Errors[i].Message = row("categories", n)+"reserve", rule+": "+f.Message
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -23,13 +25,13 @@ type provenGuarantee struct {
 func (g provenGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "`", "") }
 
 // showProof shows the last audits, and which guarantee each of their checks is about.
-func showProof(p *page) error {
+func showProof(p *frame.Page) error {
 	view := &proofView{}
 	query := url.Values{"page_size": {"20"}}
 	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
-	if err := p.api.Get(p.ctx(), "/v1/audits", query, &view.AuditsPage); err != nil {
+	if err := p.API.Get(p.Context(), "/v1/audits", query, &view.AuditsPage); err != nil {
 		return err
 	}
 	for _, g := range guarantees {
@@ -41,7 +43,7 @@ func showProof(p *page) error {
 		}
 		view.Guarantees = append(view.Guarantees, proven)
 	}
-	return p.show("proof", "Proof", view)
+	return p.Show("proof", "Proof", view)
 }
 
 // Guarantee is the guarantee that a check of the last audits is about.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -24,20 +26,20 @@ type checkedChange struct {
 }
 
 // showPush shows one push, and what has happened to it.
-func showPush(p *page) error {
+func showPush(p *frame.Page) error {
 	view, err := readPush(p)
 	if err != nil {
 		return err
 	}
-	return p.show("push", "Message for "+view.Recipient, view)
+	return p.Show("push", "Message for "+view.Recipient, view)
 }
 
-func readPush(p *page) (*pushView, error) {
-	one, err := p.api.Pushes.Get(p.ctx(), p.param("id"))
+func readPush(p *frame.Page) (*pushView, error) {
+	one, err := p.API.Pushes.Get(p.Context(), p.Param("id"))
 	if err != nil {
 		return nil, err
 	}
-	if err := p.zoneOf(one.Recipient); err != nil {
+	if err := p.ZoneOf(one.Recipient); err != nil {
 		return nil, err
 	}
 	view := &pushView{Push: one}
@@ -45,8 +47,8 @@ func readPush(p *page) (*pushView, error) {
 		return view, nil
 	}
 	var past client.Timeline
-	query := url.Values{"from": {rfc3339(one.CreatedAt.Add(-time.Second))}, "until": {rfc3339(laterOf(p.Now(), one.UpdatedAt).Add(time.Second))}}
-	if err := p.api.Get(p.ctx(), "/v1/recipients/"+pathPart(one.Recipient)+"/timeline", query, &past); err != nil {
+	query := url.Values{"from": {frame.RFC3339(one.CreatedAt.Add(-time.Second))}, "until": {frame.RFC3339(laterOf(p.Now(), one.UpdatedAt).Add(time.Second))}}
+	if err := p.API.Get(p.Context(), "/v1/recipients/"+frame.PathPart(one.Recipient)+"/timeline", query, &past); err != nil {
 		return nil, err
 	}
 	view.Events = slices.DeleteFunc(past.Entries, func(e client.TimelineEntry) bool { return e.Push != one.ID })
@@ -61,90 +63,90 @@ func laterOf(a, b time.Time) time.Time {
 }
 
 // pushAgain shows the push with a change that was not accepted, or that was only looked at.
-func pushAgain(p *page, why error, checked *checkedChange) error {
+func pushAgain(p *frame.Page, why error, checked *checkedChange) error {
 	view, err := readPush(p)
 	if err != nil {
 		return err
 	}
 	if why != nil {
-		return p.again(why, "push", "Message for "+view.Recipient, view)
+		return p.ShowAgain(why, "push", "Message for "+view.Recipient, view)
 	}
 	view.Checked = checked
-	return p.show("push", "Message for "+view.Recipient, view)
+	return p.Show("push", "Message for "+view.Recipient, view)
 }
 
 // zoneOfPush has the page know the zone of the push's recipient before a time of a form is read in it.
-func zoneOfPush(p *page) error {
+func zoneOfPush(p *frame.Page) error {
 	if p.Zones.Chosen != "recipient" {
 		return nil
 	}
-	one, err := p.api.Pushes.Get(p.ctx(), p.param("id"))
+	one, err := p.API.Pushes.Get(p.Context(), p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return p.zoneOf(one.Recipient)
+	return p.ZoneOf(one.Recipient)
 }
 
 // cancelPush cancels one push.
-func cancelPush(p *page) error {
-	one, err := p.api.Pushes.Cancel(p.ctx(), p.param("id"))
+func cancelPush(p *frame.Page) error {
+	one, err := p.API.Pushes.Cancel(p.Context(), p.Param("id"))
 	if err != nil {
 		return pushAgain(p, err, nil)
 	}
-	return p.done("The message for "+one.Recipient+" is canceled and no longer counts towards limits.", p.Link("/pushes/"+one.ID))
+	return p.Done("The message for "+one.Recipient+" is canceled and no longer counts towards limits.", p.Link("/pushes/"+one.ID))
 }
 
 // moveOnePush says what a move would do, or moves.
-func moveOnePush(p *page) error {
+func moveOnePush(p *frame.Page) error {
 	if err := zoneOfPush(p); err != nil {
 		return err
 	}
 	p.TakeNextFree("move_to")
 	at, err := p.FormTime("move_to")
 	if err != nil {
-		var bad faults
-		bad.add("move_to", err)
-		return pushAgain(p, bad.problem(), nil)
+		var bad frame.Faults
+		bad.Add("move_to", err)
+		return pushAgain(p, bad.Problem(), nil)
 	}
-	id, to := p.param("id"), client.NewTime{SendAt: at}
+	id, to := p.Param("id"), client.NewTime{SendAt: at}
 	if p.Field("do") != "move" {
-		checked, err := p.api.Pushes.ValidateReschedule(p.ctx(), id, to)
-		return pushAgain(p, atField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
+		checked, err := p.API.Pushes.ValidateReschedule(p.Context(), id, to)
+		return pushAgain(p, frame.AtField(err, "send_at", "move_to"), &checkedChange{Action: "move", Push: checked})
 	}
-	moved, err := p.api.Pushes.Reschedule(p.ctx(), id, to)
+	moved, err := p.API.Pushes.Reschedule(p.Context(), id, to)
 	if err != nil {
-		return pushAgain(p, atField(err, "send_at", "move_to"), nil)
+		return pushAgain(p, frame.AtField(err, "send_at", "move_to"), nil)
 	}
-	return p.done("The message for "+moved.Recipient+" is moved to "+p.PlainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
+	return p.Done("The message for "+moved.Recipient+" is moved to "+p.PlainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
 // retryOnePush says what a retry would do, or books it.
-func retryOnePush(p *page) error {
+func retryOnePush(p *frame.Page) error {
 	if err := zoneOfPush(p); err != nil {
 		return err
 	}
 	p.TakeNextFree("retry_at")
-	id, how := p.param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.Field("on_conflict"))}
-	var bad faults
+	id, how := p.Param("id"), client.NewRetry{OnConflict: client.NewRetryOnConflict(p.Field("on_conflict"))}
+	var bad frame.Faults
 	for name, at := range map[string]*time.Time{"retry_at": &how.SendAt, "expires_at": &how.ExpiresAt} {
 		if p.Field(name) != "" {
 			var err error
 			*at, err = p.FormTime(name)
-			bad.add(name, err)
+			bad.Add(name, err)
 		}
 	}
-	if err := bad.problem(); err != nil {
+	if err := bad.Problem(); err != nil {
 		return pushAgain(p, err, nil)
 	}
 	if p.Field("do") != "retry" {
-		checked, err := p.api.Pushes.ValidateRetry(p.ctx(), id, how)
-		return pushAgain(p, atField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.calls.last().Status == 200})
+		checked, err := p.API.Pushes.ValidateRetry(p.Context(), id, how)
+		return pushAgain(p, frame.AtField(err, "send_at", "retry_at"), &checkedChange{Action: "retry", Push: checked, Again: p.Made.Last().Status == 200})
 	}
-	retry, err := p.api.Pushes.Retry(p.ctx(), p.Field("once"), id, how)
+	retry, err := p.API.Pushes.Retry(p.Context(), p.Field("once"), id, how)
 	if err != nil {
-		return pushAgain(p, atField(err, "send_at", "retry_at"), nil)
+		return pushAgain(p, frame.AtField(err, "send_at", "retry_at"), nil)
 	}
-	return p.done("This is the retry, scheduled for "+p.PlainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
+	return p.Done("This is the retry, scheduled for "+p.PlainTime(retry.SendAt)+".", p.Link("/pushes/"+retry.ID))
 }
 
 // newPushView is the form for one push.
@@ -154,47 +156,47 @@ type newPushView struct {
 }
 
 // newPush shows the form for one push.
-func newPush(p *page) error {
+func newPush(p *frame.Page) error {
 	view, err := readNewPush(p)
 	if err != nil {
 		return err
 	}
-	return p.show("pushnew", "Send a message", view)
+	return p.Show("pushnew", "Send a message", view)
 }
 
-func readNewPush(p *page) (*newPushView, error) {
-	report, err := p.api.Channels.List(p.ctx())
+func readNewPush(p *frame.Page) (*newPushView, error) {
+	report, err := p.API.Channels.List(p.Context())
 	return &newPushView{Channels: report.Channels}, err
 }
 
 // submitOnePush books a push, or says what that would do.
-func submitOnePush(p *page) error {
+func submitOnePush(p *frame.Page) error {
 	view, err := readNewPush(p)
 	if err != nil {
 		return err
 	}
 	p.TakeNextFree("send_at")
-	var bad faults
+	var bad frame.Faults
 	one := client.NewPush{
 		Recipient: p.Field("recipient"), Channel: p.Field("channel"), Category: p.Field("category"), To: p.Field("to"), OnConflict: client.NewPushOnConflict(p.Field("on_conflict")),
 	}
 	if p.Field("send_at") != "" {
 		one.SendAt, err = p.FormTime("send_at")
-		bad.add("send_at", err)
+		bad.Add("send_at", err)
 	}
 	one.Message, err = p.FormMessage()
-	bad.add("message", err)
+	bad.Add("message", err)
 	if p.Field("do") == "check" || len(bad) > 0 { // of a push that is booked already, it would say that there is no place
-		checked, err := p.api.Pushes.ValidateSubmit(p.ctx(), one)
-		if err := bad.both(err); err != nil {
-			return p.again(err, "pushnew", "Send a message", view)
+		checked, err := p.API.Pushes.ValidateSubmit(p.Context(), one)
+		if err := bad.Both(err); err != nil {
+			return p.ShowAgain(err, "pushnew", "Send a message", view)
 		}
 		view.Checked = &checked
-		return p.show("pushnew", "Send a message", view)
+		return p.Show("pushnew", "Send a message", view)
 	}
-	booked, err := p.api.Pushes.Submit(p.ctx(), p.Field("once"), one)
+	booked, err := p.API.Pushes.Submit(p.Context(), p.Field("once"), one)
 	if err != nil {
-		return p.again(err, "pushnew", "Send a message", view)
+		return p.ShowAgain(err, "pushnew", "Send a message", view)
 	}
-	return p.done("Scheduled for "+p.PlainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
+	return p.Done("Scheduled for "+p.PlainTime(booked.SendAt)+".", p.Link("/pushes/"+booked.ID))
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // pushesView is the list of pushes.
@@ -16,13 +17,13 @@ var pushStatuses = []client.PushStatus{
 }
 
 // showPushes lists pushes by a filter, which stands in the URL.
-func showPushes(p *page) error {
+func showPushes(p *frame.Page) error {
 	status := client.PushStatus(p.Query("status"))
 	view := pushesView{Statuses: pushStatuses, Bulk: p.Query("reason") == "" && (status == "" || status == client.PushStatusScheduled)}
 	err := p.List("/v1/pushes", 50, &view.PushesPage, "recipient", "status", "channel", "category", "campaign", "reason", "page_token")
 	if err != nil {
 		view.Bulk = false
-		return p.again(err, "pushes", "Messages", view)
+		return p.ShowAgain(err, "pushes", "Messages", view)
 	}
-	return p.show("pushes", "Messages", view)
+	return p.Show("pushes", "Messages", view)
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -66,9 +68,9 @@ func TestPush_Submit(t *testing.T) {
 	b.follow(b.post("/console/pushes/new", append(fields, "submit")...)).has(t, 200, "Scheduled for "+at.UTC().Format("2006-01-02 15:04:05"), "Message for user-1", "History", "booked")
 	fields[9] = "another-key"
 	free := at.Add(time.Minute).UTC()
-	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute", "The next free time is", `name="next_free" value="`+rfc3339(free)+`"`)
-	b.post("/console/pushes/new", append(fields, "", "next_free", rfc3339(free))...).has(t, 200, "It would be scheduled for", "Nothing was scheduled yet",
-		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+rfc3339(free)+`"`, `value="Hello"`)
+	b.post("/console/pushes/new", append(fields, "submit")...).has(t, 409, "Send quota exceeded", "per-minute", "The next free time is", `name="next_free" value="`+frame.RFC3339(free)+`"`)
+	b.post("/console/pushes/new", append(fields, "", "next_free", frame.RFC3339(free))...).has(t, 200, "It would be scheduled for", "Nothing was scheduled yet",
+		`name="send_at" type="datetime-local" value="`+local(free)+`"`, `name="send_at_exact" value="`+frame.RFC3339(free)+`"`, `value="Hello"`)
 	b.post("/console/pushes/new", append(fields, "submit", "message", "null")...).has(t, 422, "fault-message", `value="Hello"`)
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get("/console/pushes/new").has(t, 403, "cannot do this")
@@ -84,10 +86,10 @@ func TestPush_Move(t *testing.T) {
 	b.post(path, "move_to", local(to), "do", "check").has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(to)+`"`)
 	free := other.SendAt.Add(time.Minute)
 	taken := b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "check")
-	if taken.has(t, 409, "Send quota exceeded", "The next free time is", `value="`+rfc3339(free)+`"`); strings.Contains(taken.Body, "It can be moved") {
+	if taken.has(t, 409, "Send quota exceeded", "The next free time is", `value="`+frame.RFC3339(free)+`"`); strings.Contains(taken.Body, "It can be moved") {
 		t.Error("what is refused can be moved")
 	}
-	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "next_free", rfc3339(free)).has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(free)+`"`)
+	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "next_free", frame.RFC3339(free)).has(t, 200, "It can be moved to", "Nothing was moved yet", `value="`+local(free)+`"`)
 	b.post(path, "move_to", "2020-01-01T09:00", "do", "check").has(t, 422, "fault-move_to", "in the past", `value="2020-01-01T09:00"`)
 	b.post(path, "move_to", local(other.SendAt.Add(30*time.Second)), "do", "move").has(t, 409, "Send quota exceeded")
 	b.post(path, "move_to", "never", "do", "move").has(t, 422, "fault-move_to")
@@ -115,7 +117,7 @@ func TestPush_Zones(t *testing.T) {
 	b.get(path+one.ID).has(t, 200, "Recipient’s: Asia/Tokyo", "Mine: UTC", one.SendAt.UTC().Format("2006-01-02 15:04:05"))
 	b.get(path+one.ID+"?tz=recipient").has(t, 200, shown(one.SendAt), "Time zone: Asia/Tokyo")
 	to := one.SendAt.Add(3 * time.Hour).Truncate(time.Second)
-	b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "check").has(t, 200, "It can be moved to <time datetime=\""+rfc3339(to)+"\">"+shown(to))
+	b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "check").has(t, 200, "It can be moved to <time datetime=\""+frame.RFC3339(to)+"\">"+shown(to))
 	b.follow(b.post(path+one.ID+"/move?tz=recipient", "move_to", typed(to), "do", "move")).has(t, 200, "is moved to "+shown(to)+" Asia/Tokyo (+09:00), in ")
 	failed := b.failed("user-1", "the provider answered 404")
 	again := to.Add(time.Hour)

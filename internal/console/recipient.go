@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -17,9 +19,9 @@ import (
 type recipientsView struct{ client.RecipientsPage }
 
 // showRecipients finds a recipient by its id, and lists those of whom something is known.
-func showRecipients(p *page) error {
+func showRecipients(p *frame.Page) error {
 	if id := p.Query("id"); id != "" {
-		return p.redirect(p.Link("/recipients/" + pathPart(id)))
+		return p.Redirect(p.Link("/recipients/" + frame.PathPart(id)))
 	}
 	var view recipientsView
 	if p.May(push.ScopeRecipientsRead) {
@@ -29,11 +31,11 @@ func showRecipients(p *page) error {
 				query.Set(name, v)
 			}
 		}
-		if err := p.api.Get(p.ctx(), "/v1/recipients", query, &view.RecipientsPage); err != nil {
-			return p.again(err, "recipients", "Recipients", view)
+		if err := p.API.Get(p.Context(), "/v1/recipients", query, &view.RecipientsPage); err != nil {
+			return p.ShowAgain(err, "recipients", "Recipients", view)
 		}
 	}
-	return p.show("recipients", "Recipients", view)
+	return p.Show("recipients", "Recipients", view)
 }
 
 // recipientView is one recipient: what is known of it, its time axis, and what can be done there.
@@ -61,7 +63,7 @@ type recipientView struct {
 	Canceling    *client.Push // of which it is shown what its cancel leaves free
 	BecomesFree  []client.Span
 
-	p *page
+	p *frame.Page
 }
 
 const (
@@ -70,29 +72,29 @@ const (
 )
 
 // showRecipient shows the time axis of a recipient.
-func showRecipient(p *page) error {
+func showRecipient(p *frame.Page) error {
 	view, err := readRecipient(p, time.Time{})
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) && p.Query("channel")+p.Query("category") != "" { // the axis is about all then, and the form has what was typed
 		if view, failed := readAxisOf(p, time.Time{}, "", ""); failed == nil {
 			view.Channel, view.Category = p.Query("channel"), p.Query("category")
-			return p.again(atField(err, "category", "kind-category"), "recipient", view.ID, view)
+			return p.ShowAgain(frame.AtField(err, "category", "kind-category"), "recipient", view.ID, view)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return p.show("recipient", view.ID, view)
+	return p.Show("recipient", view.ID, view)
 }
 
 // readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
-func readRecipient(p *page, cursor time.Time) (*recipientView, error) {
+func readRecipient(p *frame.Page, cursor time.Time) (*recipientView, error) {
 	return readAxisOf(p, cursor, p.Query("channel"), p.Query("category"))
 }
 
 // readAxisOf is readRecipient for pushes of a channel and a category.
-func readAxisOf(p *page, cursor time.Time, channel, category string) (*recipientView, error) {
-	v := &recipientView{ID: p.param("id"), Scale: readScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
+func readAxisOf(p *frame.Page, cursor time.Time, channel, category string) (*recipientView, error) {
+	v := &recipientView{ID: p.Param("id"), Scale: readScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
 	if err := v.readKnown(); err != nil {
 		return v, err
 	}
@@ -117,16 +119,16 @@ func readAxisOf(p *page, cursor time.Time, channel, category string) (*recipient
 func (v *recipientView) readKnown() error {
 	p := v.p
 	if p.May(push.ScopeRecipientsRead) {
-		known, err := p.known(v.ID)
+		known, err := p.Known(v.ID)
 		if err != nil {
 			return err
 		}
 		if v.Known = known; known != nil {
-			p.useZone(known.TimeZone)
+			p.UseZone(known.TimeZone)
 		}
 	}
 	if p.May(push.ScopeRead) {
-		all, err := p.api.Channels.List(p.ctx())
+		all, err := p.API.Channels.List(p.Context())
 		if err != nil {
 			return err
 		}
@@ -144,7 +146,7 @@ func (v *recipientView) readMoving() error {
 		if id == "" || !v.p.May(push.ScopeWrite) || !v.p.May(push.ScopeRead) {
 			continue
 		}
-		one, err := v.p.api.Pushes.Get(v.p.ctx(), id)
+		one, err := v.p.API.Pushes.Get(v.p.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -178,8 +180,8 @@ func (v *recipientView) sees(t time.Time) bool {
 }
 
 // cursorOf reads a moment of the URL. One that cannot be read is none.
-func cursorOf(p *page, name string) time.Time {
-	at, err := p.ReadTime(p.Query(name), p.TypedIn(p.r.URL.Query()))
+func cursorOf(p *frame.Page, name string) time.Time {
+	at, err := p.ReadTime(p.Query(name), p.TypedIn(p.Request.URL.Query()))
 	if err != nil {
 		return time.Time{}
 	}
@@ -198,16 +200,16 @@ func (v *recipientView) readAxis() error {
 			o.Without = v.Moving.ID
 		}
 		var err error
-		if v.Availability, err = p.api.Quota.RecipientAvailability(p.ctx(), v.ID, o); err != nil {
+		if v.Availability, err = p.API.Quota.RecipientAvailability(p.Context(), v.ID, o); err != nil {
 			return err
 		}
-		if p.useZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
+		if p.UseZone(v.Availability.TimeZone); p.Zones.Shown().String() == shown {
 			break
 		}
 	}
 	if v.Canceling != nil {
 		from, until := v.window()
-		without, err := p.api.Quota.RecipientAvailability(p.ctx(), v.ID, client.RecipientAvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category, Without: v.Canceling.ID})
+		without, err := p.API.Quota.RecipientAvailability(p.Context(), v.ID, client.RecipientAvailabilityOptions{From: from, Until: until, Channel: v.Channel, Category: v.Category, Without: v.Canceling.ID})
 		if err != nil {
 			return err
 		}
@@ -224,10 +226,10 @@ func (v *recipientView) window() (from, until time.Time) {
 func (v *recipientView) readPushes() error {
 	p := v.p
 	from, until := v.window()
-	query := url.Values{"recipient": {v.ID}, "from": {rfc3339(from)}, "until": {rfc3339(until)}, "page_size": {strconv.Itoa(pushesOnAxis)}}
+	query := url.Values{"recipient": {v.ID}, "from": {frame.RFC3339(from)}, "until": {frame.RFC3339(until)}, "page_size": {strconv.Itoa(pushesOnAxis)}}
 	if p.May(push.ScopeRead) {
 		var found client.PushesPage
-		if err := p.api.Get(p.ctx(), "/v1/pushes", query, &found); err != nil {
+		if err := p.API.Get(p.Context(), "/v1/pushes", query, &found); err != nil {
 			return err
 		}
 		v.Pushes, v.MorePushes = found.Pushes, found.NextPageToken != ""
@@ -235,7 +237,7 @@ func (v *recipientView) readPushes() error {
 	if p.May(push.ScopeRecordsRead) && from.Before(p.Now()) {
 		var found client.SendsPage
 		query.Set("page_size", strconv.Itoa(attemptsOnAxis))
-		if err := p.api.Get(p.ctx(), "/v1/sends", query, &found); err != nil {
+		if err := p.API.Get(p.Context(), "/v1/sends", query, &found); err != nil {
 			return err
 		}
 		v.Attempts, v.MoreAttempts = found.Sends, found.NextPageToken != ""

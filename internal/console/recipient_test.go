@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -30,7 +32,7 @@ func (b *bundle) bookHour(recipient string, at time.Time) (all []client.Push) {
 	b.t.Helper()
 	for i := range 5 {
 		one, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{
-			Recipient: recipient, Category: "news", Message: client.Message{"title": "Number " + number(i+1)}, SendAt: at.Add(time.Duration(2*i) * time.Minute),
+			Recipient: recipient, Category: "news", Message: client.Message{"title": "Number " + frame.Number(i+1)}, SendAt: at.Add(time.Duration(2*i) * time.Minute),
 		})
 		if err != nil {
 			b.t.Fatal(err)
@@ -50,21 +52,21 @@ func TestRecipient_Axis(t *testing.T) {
 	b := setup(t)
 	all := b.bookHour("user/1 & co", noon())
 	path := "/console/recipients/" + url.PathEscape("user/1 & co")
-	r := b.get(path + "?tz=utc&scale=day&at=" + rfc3339(noon()) + "&cursor=" + rfc3339(noon().Add(30*time.Minute)))
+	r := b.get(path + "?tz=utc&scale=day&at=" + frame.RFC3339(noon()) + "&cursor=" + frame.RFC3339(noon().Add(30*time.Minute)))
 	r.has(t, 200, "<h1>user/1 & co</h1>", "not free", "<strong>per-hour</strong>", "“Number 1”", "“Number 5”", "/console/pushes/"+all[4].ID,
 		`<svg class="axis"`, "No profile is stored", `curl -sS 'https://api.example.com/v1/recipients/user%2F1%20&%20co/availability?`, "As a table")
 	for text, want := range map[string]time.Time{"Next free": noon().Add(time.Hour), "Previous free": noon().Add(8*time.Minute - time.Hour)} {
 		to, err := url.Parse(linkOf(t, r, text))
-		if err != nil || to.Query().Get("cursor") != rfc3339(want) {
+		if err != nil || to.Query().Get("cursor") != frame.RFC3339(want) {
 			t.Errorf("%s leads to %s, want %s", text, to, want)
 		}
 		b.get(to.String()).has(t, 200, "A message of this kind can be sent here.")
 	}
 	for _, scale := range []string{"hour", "6h", "week", "month", "nonsense"} {
-		b.get(path+"?tz=utc&scale="+scale+"&at="+rfc3339(noon())).has(t, 200, "Number 3")
+		b.get(path+"?tz=utc&scale="+scale+"&at="+frame.RFC3339(noon())).has(t, 200, "Number 3")
 	}
-	b.get(path+"?tz=utc&scale=hour&at="+rfc3339(noon().Add(10*time.Minute))).has(t, 200, "No free time here.")
-	if later := linkOf(t, r, "Later"); !strings.Contains(later, url.QueryEscape(rfc3339(noon().Add(12*time.Hour)))) {
+	b.get(path+"?tz=utc&scale=hour&at="+frame.RFC3339(noon().Add(10*time.Minute))).has(t, 200, "No free time here.")
+	if later := linkOf(t, r, "Later"); !strings.Contains(later, url.QueryEscape(frame.RFC3339(noon().Add(12*time.Hour)))) {
 		t.Errorf("later is %s", later)
 	}
 }
@@ -87,16 +89,16 @@ func TestRecipient_Zones(t *testing.T) {
 			sunday = sunday.AddDate(0, 0, -1)
 		}
 	}
-	r := b.get("/console/recipients/user-1?tz=recipient&scale=6h&cursor=" + rfc3339(sunday.Add(90*time.Minute)))
+	r := b.get("/console/recipients/user-1?tz=recipient&scale=6h&cursor=" + frame.RFC3339(sunday.Add(90*time.Minute)))
 	r.has(t, 200, "clocks back 1 h", "02:00 +02:00", "02:00 +01:00", "02:30:00 <span class=\"zone\">Europe/Berlin (+01:00)", "sms: +4912345", "Recipient’s: Europe/Berlin")
-	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
+	done := b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", frame.RFC3339(sunday.Add(90*time.Minute)), "channel", "push", "message.title", "Hi")
 	b.follow(done).has(t, 200, "Scheduled for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+01:00)")
 	for one, err := range b.api.Pushes.List(t.Context(), client.PushesOptions{Recipient: "user-1"}) {
 		if err != nil || !one.SendAt.Equal(sunday.Add(90*time.Minute)) {
 			t.Errorf("booked at %s, want the second half past two; %v", one.SendAt, err)
 		}
 	}
-	done = b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", rfc3339(sunday.Add(30*time.Minute)), "channel", "push", "message.title", "Hi")
+	done = b.post("/console/recipients/user-1/submit?tz=recipient", "send_at", sunday.Format("2006-01-02")+"T02:30", "send_at_exact", frame.RFC3339(sunday.Add(30*time.Minute)), "channel", "push", "message.title", "Hi")
 	b.follow(done).has(t, 200, "Scheduled for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
 }
 
@@ -145,10 +147,10 @@ func TestRecipient_Move(t *testing.T) {
 	b := setup(t)
 	all := b.bookHour("user-1", noon())
 	b.submit("user-2", time.Hour)
-	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
+	r := b.get("/console/recipients/user-1?tz=utc&at=" + frame.RFC3339(noon()))
 	move := linkOf(t, r, `Move<span class="hidden"> message `+all[2].ID)
 	b.get(move).has(t, 200, "Choose a new time", "The message can be moved here.", "<button>Move</button>")
-	b.get(move+"&cursor="+rfc3339(noon().Add(2*time.Minute))).has(t, 200, "not free", "<strong>per-minute</strong>", "Number 2")
+	b.get(move+"&cursor="+frame.RFC3339(noon().Add(2*time.Minute))).has(t, 200, "not free", "<strong>per-minute</strong>", "Number 2")
 	path := strings.Replace(move, "/user-1?", "/user-1/move?", 1)
 	b.post(path, "move_to", noon().Add(2*time.Minute+30*time.Second).Format("2006-01-02T15:04:05")).has(t, 409, "per-minute", "Choose a new time")
 	b.post(path, "move_to", "later").has(t, 422, "is not a time", `id="fault-move_to"`)
@@ -167,10 +169,10 @@ func TestRecipient_Cancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	all := b.bookHour("user-1", noon())
-	r := b.get("/console/recipients/user-1?tz=utc&at=" + rfc3339(noon()))
+	r := b.get("/console/recipients/user-1?tz=utc&at=" + frame.RFC3339(noon()))
 	cancel := linkOf(t, r, `Cancel<span class="hidden"> message `+all[4].ID)
 	// Without the fifth, four are left: what is free then is all but a minute around each.
-	b.get(cancel).has(t, 200, "These times become free", "from "+`<time datetime="`+rfc3339(noon().Add(7*time.Minute))+`"`, "Becomes free")
+	b.get(cancel).has(t, 200, "These times become free", "from "+`<time datetime="`+frame.RFC3339(noon().Add(7*time.Minute))+`"`, "Becomes free")
 	b.follow(b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1))).has(t, 200, "is canceled and no longer counts towards limits", "status-canceled")
 	b.post(strings.Replace(cancel, "/user-1?", "/user-1/cancel?", 1)).has(t, 303)
 }
@@ -180,7 +182,7 @@ func TestRecipient_FreeWithout(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	all := b.bookHour("user-1", noon())
-	r := b.get("/console/recipients/user-1/free?without=" + all[2].ID + "&from=" + rfc3339(noon()) + "&until=" + rfc3339(noon().Add(10*time.Minute)))
+	r := b.get("/console/recipients/user-1/free?without=" + all[2].ID + "&from=" + frame.RFC3339(noon()) + "&until=" + frame.RFC3339(noon().Add(10*time.Minute)))
 	var found struct {
 		Free  [][2]int64
 		Rules []axisRule
@@ -212,7 +214,7 @@ func TestRecipient_Roles(t *testing.T) {
 	b := setup(t)
 	one := b.bookHour("user-1", noon())[0]
 	b.who.Caller.Scopes, b.who.Role = []string{push.ScopeQuota, push.ScopeRead}, "viewer"
-	r := b.get("/console/recipients/user-1?at=" + rfc3339(noon()))
+	r := b.get("/console/recipients/user-1?at=" + frame.RFC3339(noon()))
 	r.has(t, 200, "Number 1")
 	for _, offered := range []string{">Send<", "Move<", "Cancel<", "data-push"} {
 		if strings.Contains(r.Body, offered) {
@@ -223,7 +225,7 @@ func TestRecipient_Roles(t *testing.T) {
 		b.post("/console/recipients/user-1/"+form+"?move="+one.ID+"&cancel="+one.ID).has(t, 403, "cannot do this")
 	}
 	b.who.Caller.Scopes = []string{push.ScopeQuota}
-	b.get("/console/recipients/user-1?at="+rfc3339(noon())).has(t, 200, "5 are scheduled here", "mark-scheduled")
+	b.get("/console/recipients/user-1?at="+frame.RFC3339(noon())).has(t, 200, "5 are scheduled here", "mark-scheduled")
 	b.who.Caller.Scopes = []string{push.ScopeRead}
 	b.get("/console/recipients/user-1").has(t, 403)
 }
@@ -255,14 +257,14 @@ func TestRecipient_ManyAttempts(t *testing.T) {
 		SELECT id, g, tenant_id, recipient_key, shard, recipient, channel, send_at, $2::timestamptz + g * interval '1 second', $2::timestamptz + g * interval '1 second', $2::timestamptz + g * interval '1 second', 'unknown'
 		FROM pushes, generate_series(1, 502) g WHERE id = $1`, one.ID, from)
 	path := "/console/recipients/user-1?tz=utc&scale=day&at="
-	page := b.get(path + rfc3339(from))
+	page := b.get(path + frame.RFC3339(from))
 	last := from.Add(500 * time.Second)
 	page.has(t, 200, "Only the first 500 attempts in this period are shown, until", last.UTC().Format("2006-01-02 15:04:05"))
 	rest, err := url.Parse(linkOf(t, page, "Continue from there on a shorter axis"))
-	if err != nil || rest.Query().Get("scale") != "6h" || rest.Query().Get("at") != rfc3339(last) {
+	if err != nil || rest.Query().Get("scale") != "6h" || rest.Query().Get("at") != frame.RFC3339(last) {
 		t.Errorf("it goes on at %s, %v", rest, err)
 	}
-	if r := b.get(path + rfc3339(from.AddDate(0, 0, 1))); strings.Contains(r.Body, "Only the first") {
+	if r := b.get(path + frame.RFC3339(from.AddDate(0, 0, 1))); strings.Contains(r.Body, "Only the first") {
 		t.Error("an axis without attempts says that it leaves some out")
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -66,7 +68,7 @@ func (v *recipientView) pushLane(a timeAxis) axisLane {
 func (v *recipientView) attemptLane(a timeAxis) axisLane {
 	lane := axisLane{Name: "Attempts", Kind: "sends"}
 	for _, s := range v.Attempts {
-		lane.Marks = append(lane.Marks, axisMark{At: s.StartedAt, Status: string(s.Outcome), Title: string(s.Outcome) + ": attempt " + number(s.Attempt) + ", " + a.stamp(s.StartedAt)})
+		lane.Marks = append(lane.Marks, axisMark{At: s.StartedAt, Status: string(s.Outcome), Title: string(s.Outcome) + ": attempt " + frame.Number(s.Attempt) + ", " + a.stamp(s.StartedAt)})
 	}
 	return lane
 }

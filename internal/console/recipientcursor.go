@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -55,10 +57,10 @@ func (v *recipientView) readCursor() error {
 		v.Legal = cursorAnswer{Asked: true, Past: true}
 		return nil
 	case v.Moving != nil:
-		_, err := p.api.Pushes.ValidateReschedule(p.ctx(), v.Moving.ID, client.NewTime{SendAt: v.Cursor})
+		_, err := p.API.Pushes.ValidateReschedule(p.Context(), v.Moving.ID, client.NewTime{SendAt: v.Cursor})
 		return v.Legal.take(p, err)
 	}
-	found, err := p.api.Quota.Check(p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: v.Cursor})
+	found, err := p.API.Quota.Check(p.Context(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: v.Cursor})
 	if err != nil {
 		return v.Legal.take(p, err)
 	}
@@ -68,7 +70,7 @@ func (v *recipientView) readCursor() error {
 }
 
 // take takes the answer to a call that only validates. What is no refusal is returned.
-func (a *cursorAnswer) take(p *page, err error) error {
+func (a *cursorAnswer) take(p *frame.Page, err error) error {
 	*a = cursorAnswer{Asked: true, Allowed: err == nil}
 	var (
 		full    *client.QuotaExceeded
@@ -85,10 +87,10 @@ func (a *cursorAnswer) take(p *page, err error) error {
 	case errors.As(err, &unwant):
 		a.OptedOut = true
 	case errors.As(err, &problem) && problem.Status < 500:
-		a.Detail = said(problem.Detail)
+		a.Detail = frame.Words(problem.Detail)
 		var invalid *client.Invalid
 		if errors.As(err, &invalid) && len(invalid.Errors) > 0 {
-			a.Detail = saidFault(p, invalid.Errors[0])
+			a.Detail = frame.FaultWords(p, invalid.Errors[0])
 		}
 	default:
 		return err
@@ -128,7 +130,7 @@ func (v *recipientView) readNeighbours() error {
 
 // check asks about a moment. One that cannot be asked about, because it is too far away, has no free times.
 func (v *recipientView) check(at time.Time) (client.Check, error) {
-	found, err := v.p.api.Quota.Check(v.p.ctx(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: at})
+	found, err := v.p.API.Quota.Check(v.p.Context(), client.NewCheck{Recipient: v.ID, Channel: v.Channel, Category: v.Category, SendAt: at})
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		return client.Check{}, nil
@@ -141,13 +143,13 @@ func (v *recipientView) Exact() string {
 	if v.Cursor.IsZero() {
 		return ""
 	}
-	return rfc3339(v.Cursor)
+	return frame.RFC3339(v.Cursor)
 }
 
 // CursorAt is the address of the axis with the cursor at a moment.
 func (v *recipientView) CursorAt(t time.Time) string {
 	if !v.sees(t) {
-		return v.Link("", "cursor", rfc3339(t), "at", rfc3339(t))
+		return v.Link("", "cursor", frame.RFC3339(t), "at", frame.RFC3339(t))
 	}
-	return v.Link("", "cursor", rfc3339(t), "at", rfc3339(v.At))
+	return v.Link("", "cursor", frame.RFC3339(t), "at", frame.RFC3339(v.At))
 }

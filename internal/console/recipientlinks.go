@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -12,14 +14,14 @@ import (
 
 // Link is the address of the page with other values in its query: of the axis, or of one of its forms.
 func (v *recipientView) Link(form string, query ...string) string {
-	return withQuery(root+"/recipients/"+pathPart(v.ID)+form, v.p.r.URL.Query(), query)
+	return frame.WithQuery(frame.Root+"/recipients/"+frame.PathPart(v.ID)+form, v.p.Request.URL.Query(), query)
 }
 
 // Scales are the scales of the axis with their addresses.
 func (v *recipientView) Scales() []scaleChoice {
 	var all []scaleChoice
 	for _, s := range axisScales {
-		all = append(all, scaleChoice{s.Name, v.Link("", "scale", string(s.Scale), "at", rfc3339(v.centre())), s.Scale == v.Scale})
+		all = append(all, scaleChoice{s.Name, v.Link("", "scale", string(s.Scale), "at", frame.RFC3339(v.centre())), s.Scale == v.Scale})
 	}
 	return all
 }
@@ -27,7 +29,7 @@ func (v *recipientView) Scales() []scaleChoice {
 // AllPushes is the address of the list of all pushes of the axis' time.
 func (v *recipientView) AllPushes() string {
 	from, until := v.window()
-	return v.p.Link("/pushes", "recipient", v.ID, "from", rfc3339(from), "until", rfc3339(until))
+	return v.p.Link("/pushes", "recipient", v.ID, "from", frame.RFC3339(from), "until", frame.RFC3339(until))
 }
 
 // LastAttempt is the moment of the last attempt that is shown.
@@ -36,7 +38,7 @@ func (v *recipientView) LastAttempt() time.Time { return v.Attempts[len(v.Attemp
 // AttemptsFrom is the address of the axis at that moment, on a shorter scale, if there is one.
 func (v *recipientView) AttemptsFrom() string {
 	i := slices.IndexFunc(axisScales, func(s namedScale) bool { return s.Scale == v.Scale })
-	return v.Link("", "scale", string(axisScales[max(0, i-1)].Scale), "at", rfc3339(v.LastAttempt()), "cursor", "")
+	return v.Link("", "scale", string(axisScales[max(0, i-1)].Scale), "at", frame.RFC3339(v.LastAttempt()), "cursor", "")
 }
 
 // centre is the moment that stays in sight when the scale changes: that of the cursor, if it can be seen.
@@ -54,7 +56,7 @@ func (v *recipientView) Earlier() string { return v.shifted(-1) }
 func (v *recipientView) Later() string { return v.shifted(1) }
 
 func (v *recipientView) shifted(by int) string {
-	return v.Link("", "at", rfc3339(v.Scale.Shift(v.At, by, v.p.Zones.Shown())), "cursor", "")
+	return v.Link("", "at", frame.RFC3339(v.Scale.Shift(v.At, by, v.p.Zones.Shown())), "cursor", "")
 }
 
 // ByID finds a push of the axis; nil: it has none of this id.

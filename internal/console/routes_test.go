@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/go-chi/chi/v5"
 )
 
 // TestRoutes_Pages holds the paths that a browser can open to a list, of which e2e opens every page.
 func TestRoutes_Pages(t *testing.T) {
 	t.Parallel()
-	router := newSite(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, Config{}).Routes()
+	router := frame.New(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, frame.Config{}).Routes()
 	var pages []string
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if method == http.MethodGet && !strings.HasSuffix(route, "/*") { // those are files
@@ -33,7 +35,7 @@ func TestRoutes_Pages(t *testing.T) {
 // has to sign in goes there afterwards.
 func TestRoutes_FormsLeadBack(t *testing.T) {
 	t.Parallel()
-	router := newSite(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, Config{}).Routes()
+	router := frame.New(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, frame.Config{}).Routes()
 	found := map[string]map[string]bool{}
 	err := chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		if found[route] == nil {
@@ -65,7 +67,7 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 		"/recipients/a%20b/submit?tz=utc&cursor=": "/recipients/a%20b?cursor=&tz=utc",
 		"/policy/delete?tz=recipient":             "/policy?tz=recipient",
 	} {
-		if answer := b.get(root + path); answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != root+want {
+		if answer := b.get(frame.Root + path); answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != frame.Root+want {
 			t.Errorf("%s leads to %d %s, want %s", path, answer.Status, answer.Header.Get("Location"), want)
 		}
 	}

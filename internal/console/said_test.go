@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
@@ -20,9 +22,9 @@ func TestSaid_Problems(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.submit("lea", time.Hour)
-	clocks := one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02 15:04:05") + " Asia/Tokyo (+09:00), in "
+	clocks := one.SendAt.In(frame.LoadZone("Asia/Tokyo")).Format("2006-01-02 15:04:05") + " Asia/Tokyo (+09:00), in "
 	b.cookies["sendquota_tz"] = "Asia/Tokyo"
-	full := b.post("/console/pushes/new", "recipient", "lea", "channel", "push", "send_at", one.SendAt.In(loadZone("Asia/Tokyo")).Format("2006-01-02T15:04:05"), "message.title", "Hi")
+	full := b.post("/console/pushes/new", "recipient", "lea", "channel", "push", "send_at", one.SendAt.In(frame.LoadZone("Asia/Tokyo")).Format("2006-01-02T15:04:05"), "message.title", "Hi")
 	full.has(t, 409, "The rule per-minute is full: 1 in any 1 minute, used at "+clocks)
 	past := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
 	past.has(t, 422, "must not be more than a minute in the past")

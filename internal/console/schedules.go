@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
@@ -21,12 +23,12 @@ type schedulesView struct {
 // cronWords says when an expression happens.
 func cronWords(expression string) string { return recurrence.Words(expression) }
 
-func showSchedules(p *page) error {
+func showSchedules(p *frame.Page) error {
 	view := schedulesView{}
 	if err := p.List("/v1/schedules", 50, &view.SchedulesPage, "page_token"); err != nil {
 		return err
 	}
-	return p.show("schedules", "Schedules", view)
+	return p.Show("schedules", "Schedules", view)
 }
 
 // scheduleView is one schedule, or the form for another one.
@@ -66,12 +68,12 @@ type nextRun struct {
 // nextRuns is how many times are shown.
 const nextRuns = 5
 
-func showSchedule(p *page) error {
-	view, err := readSchedule(p, p.param("id"))
+func showSchedule(p *frame.Page) error {
+	view, err := readSchedule(p, p.Param("id"))
 	if err != nil {
 		return err
 	}
-	return p.show("schedule", view.title(), view)
+	return p.Show("schedule", view.title(), view)
 }
 
 func (v *scheduleView) title() string {
@@ -81,10 +83,10 @@ func (v *scheduleView) title() string {
 	return "Schedule " + v.Name
 }
 
-func readSchedule(p *page, id string) (*scheduleView, error) {
+func readSchedule(p *frame.Page, id string) (*scheduleView, error) {
 	view := &scheduleView{}
 	var err error
-	if err = p.ReadExact("/v1/schedules/"+pathPart(id), &view.Schedule); err != nil {
+	if err = p.ReadExact("/v1/schedules/"+frame.PathPart(id), &view.Schedule); err != nil {
 		return nil, err
 	}
 	if view.Campaign != "" {
@@ -92,23 +94,23 @@ func readSchedule(p *page, id string) (*scheduleView, error) {
 			pattern client.Campaign
 			none    *client.Problem
 		)
-		switch err := p.ReadExact("/v1/campaigns/"+pathPart(view.Campaign), &pattern); {
+		switch err := p.ReadExact("/v1/campaigns/"+frame.PathPart(view.Campaign), &pattern); {
 		case err == nil:
 			view.Pattern = &pattern
 		case !errors.As(err, &none) || none.Status != http.StatusForbidden && none.Status != http.StatusNotFound: // the page works without it
 			return nil, err
 		}
 	}
-	next, err := p.api.Schedules.NextTimes(p.ctx(), id, client.NextTimesOptions{N: nextRuns})
+	next, err := p.API.Schedules.NextTimes(p.Context(), id, client.NextTimesOptions{N: nextRuns})
 	if err != nil {
 		return nil, err
 	}
-	view.Next = nextOf(view.Cron, next.Next, loadZone(view.TimeZone), p.Now())
+	view.Next = nextOf(view.Cron, next.Next, frame.LoadZone(view.TimeZone), p.Now())
 	query := url.Values{"page_size": {"20"}}
 	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
-	return view, p.api.Get(p.ctx(), "/v1/schedules/"+pathPart(id)+"/runs", query, &view.Runs)
+	return view, p.API.Get(p.Context(), "/v1/schedules/"+frame.PathPart(id)+"/runs", query, &view.Runs)
 }
 
 // nextOf says of the times of an expression what the clocks of a zone show then, and what is special about them.
@@ -169,18 +171,18 @@ func repeats(at time.Time, seconds int) bool {
 }
 
 // newSchedule is the form for another schedule.
-func newSchedule(p *page) error {
-	return p.show("schedulenew", "New schedule", patterns(p))
+func newSchedule(p *frame.Page) error {
+	return p.Show("schedulenew", "New schedule", patterns(p))
 }
 
 // patterns are the campaigns that a schedule can repeat.
-func patterns(p *page) *scheduleView {
+func patterns(p *frame.Page) *scheduleView {
 	view := &scheduleView{}
 	if !p.May(push.ScopeCampaignsRead) {
 		return view
 	}
 	var recent client.CampaignsPage
-	if err := p.api.Get(p.ctx(), "/v1/campaigns", url.Values{"page_size": {"100"}}, &recent); err != nil {
+	if err := p.API.Get(p.Context(), "/v1/campaigns", url.Values{"page_size": {"100"}}, &recent); err != nil {
 		return view // the form works without the choice
 	}
 	for _, c := range recent.Campaigns {
@@ -191,14 +193,14 @@ func patterns(p *page) *scheduleView {
 	return view
 }
 
-func createSchedule(p *page) error {
-	var wrong faults
+func createSchedule(p *frame.Page) error {
+	var wrong frame.Faults
 	made := client.NewSchedule{
 		Name: p.Field("name"), Cron: p.Field("cron"), TimeZone: p.Field("time_zone"), Campaign: p.Field("campaign"), CatchUp: client.NewScheduleCatchUp(p.Field("catch_up")),
 	}
 	if until := p.Field("until"); until != "" {
 		at, err := p.ReadLocal(until)
-		wrong.add("until", err)
+		wrong.Add("until", err)
 		made.Until = at
 	}
 	if made.Campaign == "" {
@@ -206,23 +208,23 @@ func createSchedule(p *page) error {
 			Recipient: p.Field("push.recipient"), Channel: p.Field("push.channel"), Category: p.Field("push.category"), Message: client.Message{},
 			OnConflict: client.PushPatternOnConflict(p.Field("push.on_conflict")),
 		}
-		wrong.add("push.message", readMessage(p.r.PostForm, made.Push.Message))
+		wrong.Add("push.message", readMessage(p.Request.PostForm, made.Push.Message))
 	}
-	err := wrong.problem()
+	err := wrong.Problem()
 	var one client.Schedule
 	if err == nil {
-		one, err = p.api.Schedules.Create(p.ctx(), p.Field("once"), made)
+		one, err = p.API.Schedules.Create(p.Context(), p.Field("once"), made)
 	}
 	if err != nil {
-		return p.again(err, "schedulenew", "New schedule", patterns(p))
+		return p.ShowAgain(err, "schedulenew", "New schedule", patterns(p))
 	}
-	return p.done("Schedule created.", p.Link("/schedules/"+one.ID))
+	return p.Done("Schedule created.", p.Link("/schedules/"+one.ID))
 }
 
 // readMessage reads a message of a form: a title and a text, and other members as JSON.
 func readMessage(form url.Values, into client.Message) error {
 	if more := strings.TrimSpace(form.Get("push.more")); more != "" {
-		if err := readObject(more, into); err != nil {
+		if err := frame.ReadObject(more, into); err != nil {
 			return err
 		}
 	}
@@ -235,11 +237,11 @@ func readMessage(form url.Values, into client.Message) error {
 }
 
 // changeSchedule changes the times of a schedule, or pauses it, or has it go on.
-func changeSchedule(p *page) error {
-	id := p.param("id")
+func changeSchedule(p *frame.Page) error {
+	id := p.Param("id")
 	var (
 		change client.ScheduleChange
-		wrong  faults
+		wrong  frame.Faults
 		done   = "Schedule saved."
 		shown  time.Time // zero: whatever was changed in between stays
 	)
@@ -256,27 +258,27 @@ func changeSchedule(p *page) error {
 		change = client.ScheduleChange{Name: &name, Cron: &cron, TimeZone: &timeZone, CatchUp: &catchUp, Until: client.Null}
 		if until := p.Field("until"); until != "" {
 			at, err := p.ReadLocal(until)
-			wrong.add("until", err)
+			wrong.Add("until", err)
 			change.Until = at
 		}
 	}
-	err := wrong.problem()
+	err := wrong.Problem()
 	if err == nil {
-		_, err = p.api.Schedules.ChangeAsOf(p.ctx(), id, shown, change)
+		_, err = p.API.Schedules.ChangeAsOf(p.Context(), id, shown, change)
 	}
 	if err != nil {
 		view, found := readSchedule(p, id)
 		if found != nil {
 			return found
 		}
-		return p.again(inBetween(err), "schedule", view.title(), view)
+		return p.ShowAgain(frame.InBetween(err), "schedule", view.title(), view)
 	}
-	return p.done(done, p.Link("/schedules/"+id))
+	return p.Done(done, p.Link("/schedules/"+id))
 }
 
-func deleteSchedule(p *page) error {
-	if err := p.api.Schedules.Delete(p.ctx(), p.param("id")); err != nil {
+func deleteSchedule(p *frame.Page) error {
+	if err := p.API.Schedules.Delete(p.Context(), p.Param("id")); err != nil {
 		return err
 	}
-	return p.done("Schedule deleted. Messages already sent or scheduled stay.", p.Link("/schedules"))
+	return p.Done("Schedule deleted. Messages already sent or scheduled stay.", p.Link("/schedules"))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // TestSchedules_Story: a schedule is made by a form, shown in words with its next runs, paused, changed and deleted. A form with
@@ -50,7 +52,7 @@ func TestSchedules_Members(t *testing.T) {
 // TestClockNote: clocks that are set around a time of a schedule are spoken of.
 func TestClockNote(t *testing.T) {
 	t.Parallel()
-	berlin := loadZone("Europe/Berlin")
+	berlin := frame.LoadZone("Europe/Berlin")
 	at := func(text string) time.Time {
 		moment, err := time.Parse(time.RFC3339, text)
 		if err != nil {

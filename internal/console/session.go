@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 
@@ -53,10 +55,10 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 }
 
 // unreadable answers a request whose session cannot be read: Postgres, which has the sessions, does not answer.
-func (s *SignIn) unreadable(at *site, w http.ResponseWriter, r *http.Request, err error) {
+func (s *SignIn) unreadable(at *frame.Site, w http.ResponseWriter, r *http.Request, err error) {
 	s.cfg.Log.ErrorContext(r.Context(), "cannot read session", "error", err)
 	w.Header().Set("Retry-After", "1")
-	at.NewPage(w, r, Visitor{}).fail(&client.Problem{Title: "The database does not respond", Status: http.StatusServiceUnavailable,
+	at.NewPage(w, r, frame.Visitor{}).Fail(&client.Problem{Title: "The database does not respond", Status: http.StatusServiceUnavailable,
 		Detail: "Accepted messages are safe and will be sent when it responds again. Try again in a moment."})
 }
 
@@ -80,7 +82,7 @@ func (s *SignIn) Cookie(name, value string, seconds int, site http.SameSite) *ht
 func (s *SignIn) Wrap(h http.Handler) http.Handler {
 	pages := s.sessions.LoadAndSave(h)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, root+"/static/") || strings.HasPrefix(r.URL.Path, root+"/vendor/") {
+		if strings.HasPrefix(r.URL.Path, frame.Root+"/static/") || strings.HasPrefix(r.URL.Path, frame.Root+"/vendor/") {
 			h.ServeHTTP(w, r)
 			return
 		}
@@ -89,12 +91,12 @@ func (s *SignIn) Wrap(h http.Handler) http.Handler {
 }
 
 // SignedIn returns the user of the request's session, as the user is now.
-func (s *SignIn) SignedIn(r *http.Request) (Visitor, bool) {
+func (s *SignIn) SignedIn(r *http.Request) (frame.Visitor, bool) {
 	o := openedOf(r.Context())
 	if o == nil || !o.found {
-		return Visitor{}, false
+		return frame.Visitor{}, false
 	}
-	return Visitor{Caller: o.user.Caller(), Name: cmp.Or(o.user.Name, o.user.Email), Role: string(o.user.Role), Session: o.session.ID}, true
+	return frame.Visitor{Caller: o.user.Caller(), Name: cmp.Or(o.user.Name, o.user.Email), Role: string(o.user.Role), Session: o.session.ID}, true
 }
 
 // begin signs a user in, with a token that nobody has seen before. phc is what is kept of the password that was right; empty: there

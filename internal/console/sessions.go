@@ -1,18 +1,21 @@
 package console
 
-import "github.com/sendquota/sendquota/client"
+import (
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/console/frame"
+)
 
 // showMySessions shows where the user who looks is signed in.
-func showMySessions(p *page) error {
-	all, err := p.api.Users.ListSessions(p.ctx(), p.Visitor.Caller.User.String())
+func showMySessions(p *frame.Page) error {
+	all, err := p.API.Users.ListSessions(p.Context(), p.Visitor.Caller.User.String())
 	if err != nil {
 		return err
 	}
-	return p.show("settingssessions", "My sessions", all.Sessions)
+	return p.Show("settingssessions", "My sessions", all.Sessions)
 }
 
 // endMySessions signs the user who asks out, in one browser or in all.
-func endMySessions(p *page) error {
+func endMySessions(p *frame.Page) error {
 	var (
 		me     = p.Visitor.Caller.User.String()
 		notice string
@@ -26,20 +29,20 @@ func endMySessions(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.done(notice, p.Link("/settings/sessions"))
+	return p.Done(notice, p.Link("/settings/sessions"))
 }
 
-func endSession(p *page, of, session string) (notice string, err error) {
-	return "That browser is signed out.", p.api.Users.EndSession(p.ctx(), of, session)
+func endSession(p *frame.Page, of, session string) (notice string, err error) {
+	return "That browser is signed out.", p.API.Users.EndSession(p.Context(), of, session)
 }
 
-func endSessions(p *page, of string) (notice string, err error) {
-	n, err := p.api.Users.EndSessions(p.ctx(), of)
+func endSessions(p *frame.Page, of string) (notice string, err error) {
+	n, err := p.API.Users.EndSessions(p.Context(), of)
 	if n.Ended == 1 {
 		return "Signed out in 1 browser.", err
 	}
-	return "Signed out in " + number(n.Ended) + " browsers.", err
+	return "Signed out in " + frame.Number(n.Ended) + " browsers.", err
 }
 
 // thisBrowser reports whether a session is the one of this page.
-func thisBrowser(p *page, s client.Session) bool { return s.ID == p.Visitor.Session.String() }
+func thisBrowser(p *frame.Page, s client.Session) bool { return s.ID == p.Visitor.Session.String() }

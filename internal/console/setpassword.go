@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
@@ -19,58 +21,58 @@ var deadLink = &client.Problem{Title: "This link no longer works", Status: http.
 	Detail: "It was used, is older than a day, or was replaced by a newer one. Ask an admin of your team for a new link"}
 
 // linkOf reads the token of the path, and whose it is. It does not use the link up.
-func (s *SignIn) linkOf(p *page) (link [32]byte, u user.User, err error) {
+func (s *SignIn) linkOf(p *frame.Page) (link [32]byte, u user.User, err error) {
 	look, err := s.chargeAddress(p, "links of address", linkLimit)
 	if err != nil {
 		return link, u, err
 	}
-	link = user.HashLink(p.param("token"))
-	if u, err = s.store.UserByLink(p.ctx(), link); errors.Is(err, push.ErrNotFound) {
+	link = user.HashLink(p.Param("token"))
+	if u, err = s.store.UserByLink(p.Context(), link); errors.Is(err, push.ErrNotFound) {
 		return link, u, deadLink
 	}
 	s.giveBack(p, look)
 	return link, u, err
 }
 
-func (s *SignIn) passwordForm(p *page) error {
+func (s *SignIn) passwordForm(p *frame.Page) error {
 	_, u, err := s.linkOf(p)
 	if err != nil {
 		return err
 	}
-	return p.show("setpassword", "Choose a password", passwordView{u.Email})
+	return p.Show("setpassword", "Choose a password", passwordView{u.Email})
 }
 
-func (s *SignIn) setPassword(p *page) error {
+func (s *SignIn) setPassword(p *frame.Page) error {
 	link, u, err := s.linkOf(p)
 	if err != nil {
 		return err
 	}
-	password := p.r.PostForm.Get("password")
-	var bad faults
+	password := p.Request.PostForm.Get("password")
+	var bad frame.Faults
 	if wrong := user.CheckPassword(password, u.Email, u.Name); wrong != "" {
-		bad.add("password", errors.New(wrong))
+		bad.Add("password", errors.New(wrong))
 	}
-	if password != p.r.PostForm.Get("again") {
-		bad.add("again", errors.New("the passwords do not match"))
+	if password != p.Request.PostForm.Get("again") {
+		bad.Add("again", errors.New("the passwords do not match"))
 	}
-	if err := bad.problem(); err != nil {
-		return p.again(err, "setpassword", "Choose a password", passwordView{u.Email})
+	if err := bad.Problem(); err != nil {
+		return p.ShowAgain(err, "setpassword", "Choose a password", passwordView{u.Email})
 	}
-	ctx, cancel := context.WithTimeout(p.ctx(), patience)
+	ctx, cancel := context.WithTimeout(p.Context(), patience)
 	defer cancel()
 	secret, err := s.store.Secret(ctx)
 	if err != nil {
 		return err
 	}
-	phc, err := s.passwords.Hash(ctx, s.cfg.Address(p.r), user.SaltOf(secret, u.Email), password)
+	phc, err := s.passwords.Hash(ctx, s.cfg.Address(p.Request), user.SaltOf(secret, u.Email), password)
 	if err != nil {
 		return err
 	}
-	if _, err := s.store.SetPassword(p.ctx(), link, phc); errors.Is(err, push.ErrNotFound) {
+	if _, err := s.store.SetPassword(p.Context(), link, phc); errors.Is(err, push.ErrNotFound) {
 		return deadLink
 	} else if err != nil {
 		return err
 	}
-	s.cfg.Log.InfoContext(p.ctx(), "password set", "tenant", u.Tenant, "user", u.ID)
-	return p.done("Your password is set. Sign in with it.", signInPath+"?team="+url.QueryEscape(u.TenantName))
+	s.cfg.Log.InfoContext(p.Context(), "password set", "tenant", u.Tenant, "user", u.ID)
+	return p.Done("Your password is set. Sign in with it.", frame.SignInPath+"?team="+url.QueryEscape(u.TenantName))
 }

@@ -1,20 +1,23 @@
 package console
 
-import "github.com/sendquota/sendquota/internal/push"
+import (
+	"github.com/sendquota/sendquota/internal/console/frame"
+	"github.com/sendquota/sendquota/internal/push"
+)
 
 // settingsPages are the parts of the settings, with the scope that each needs.
-var settingsPages = []navItem{
-	{"/settings/keys", "API keys", push.ScopeKeysRead},
-	{"/settings/webhooks", "Webhooks", push.ScopeHooks},
-	{"/settings/channels", "Channels", push.ScopeRead},
-	{"/settings/caps", "Caps", push.ScopeRead},
-	{"/settings/users", "Users", push.ScopeUsersRead},
-	{"/settings/sessions", "My sessions", push.ScopeUsersRead},
+var settingsPages = []frame.NavItem{
+	{Path: "/settings/keys", Name: "API keys", Scope: push.ScopeKeysRead},
+	{Path: "/settings/webhooks", Name: "Webhooks", Scope: push.ScopeHooks},
+	{Path: "/settings/channels", Name: "Channels", Scope: push.ScopeRead},
+	{Path: "/settings/caps", Name: "Caps", Scope: push.ScopeRead},
+	{Path: "/settings/users", Name: "Users", Scope: push.ScopeUsersRead},
+	{Path: "/settings/sessions", Name: "My sessions", Scope: push.ScopeUsersRead},
 }
 
 // menuOf are those that the user's role can open.
-func menuOf(p *page) []navItem {
-	var items []navItem
+func menuOf(p *frame.Page) []frame.NavItem {
+	var items []frame.NavItem
 	for _, item := range settingsPages {
 		if item.Scope == "" || p.May(item.Scope) {
 			items = append(items, item)
@@ -24,9 +27,9 @@ func menuOf(p *page) []navItem {
 }
 
 // openSettings goes to the first part that the role can open.
-func openSettings(p *page) error {
+func openSettings(p *frame.Page) error {
 	for _, item := range menuOf(p) {
-		return p.redirect(p.Link(item.Path))
+		return p.Redirect(p.Link(item.Path))
 	}
-	return p.show("settings", "Settings", nil)
+	return p.Show("settings", "Settings", nil)
 }

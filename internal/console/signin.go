@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/alexedwards/scs/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
@@ -83,18 +85,18 @@ func NewSignIn(store signInStore, cfg SignInConfig) *SignIn {
 
 // The paths of signing in, beside [signInPath] and [user.LinkPath].
 const (
-	signOutPath  = root + "/sign-out"
-	oidcPath     = signInPath + "/oidc"
+	signOutPath  = frame.Root + "/sign-out"
+	oidcPath     = frame.SignInPath + "/oidc"
 	callbackPath = oidcPath + "/callback"
 )
 
 // Mount adds the pages, which are open to everybody.
-func (s *SignIn) Mount(r chi.Router, at *site) {
-	open := func(h handler) http.HandlerFunc { return s.open(at, h) }
+func (s *SignIn) Mount(r chi.Router, at *frame.Site) {
+	open := func(h frame.Handler) http.HandlerFunc { return s.open(at, h) }
 	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(at, w, r, err) }
-	r.Get(signInPath, open(s.signInForm))
-	r.Post(signInPath, open(s.signIn))
-	r.Get(signOutPath, redirectTo(homePath))
+	r.Get(frame.SignInPath, open(s.signInForm))
+	r.Post(frame.SignInPath, open(s.signIn))
+	r.Get(signOutPath, frame.RedirectTo(frame.HomePath))
 	r.Post(signOutPath, open(s.signOut))
 	r.Get(user.LinkPath+"{token}", open(s.passwordForm))
 	r.Post(user.LinkPath+"{token}", open(s.setPassword))
@@ -103,28 +105,28 @@ func (s *SignIn) Mount(r chi.Router, at *site) {
 }
 
 // open serves a page to people who may not have signed in.
-func (s *SignIn) open(at *site, h handler) http.HandlerFunc {
+func (s *SignIn) open(at *frame.Site, h frame.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Referrer-Policy", "no-referrer") // paths and queries here have secrets
-		p := at.NewPage(w, r, Visitor{})
+		p := at.NewPage(w, r, frame.Visitor{})
 		defer p.Recover()
 		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 		if err := r.ParseForm(); err != nil {
-			p.fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form is not readable."})
+			p.Fail(&client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The form is not readable."})
 			return
 		}
 		if err := h(p); err != nil {
-			p.fail(s.plain(p, err))
+			p.Fail(s.plain(p, err))
 		}
 	}
 }
 
 // plain turns errors that people can do something about into words.
-func (s *SignIn) plain(p *page, err error) error {
+func (s *SignIn) plain(p *frame.Page, err error) error {
 	var full *bulkhead.FullError
 	if errors.As(err, &full) || errors.Is(err, push.ErrUnavailable) {
-		s.cfg.Log.WarnContext(p.ctx(), "sign-in unavailable", "error", err)
-		p.w.Header().Set("Retry-After", "1")
+		s.cfg.Log.WarnContext(p.Context(), "sign-in unavailable", "error", err)
+		p.Writer.Header().Set("Retry-After", "1")
 		return &client.Problem{Title: "Temporarily unavailable", Status: http.StatusServiceUnavailable, Detail: "The server is busy or the database does not respond. Try again in a moment."}
 	}
 	return err
@@ -137,15 +139,15 @@ type signInView struct {
 	Lost     bool // a form was sent when the session had ended
 }
 
-func (s *SignIn) view(p *page) signInView {
-	return signInView{To: safePath(p.r.Form.Get("to")), Team: p.r.Form.Get("team"), Provider: s.provider != nil, Lost: p.r.Form.Get("lost") != ""}
+func (s *SignIn) view(p *frame.Page) signInView {
+	return signInView{To: safePath(p.Request.Form.Get("to")), Team: p.Request.Form.Get("team"), Provider: s.provider != nil, Lost: p.Request.Form.Get("lost") != ""}
 }
 
-func (s *SignIn) signInForm(p *page) error {
-	if _, ok := s.SignedIn(p.r); ok {
-		return p.redirect(safePath(p.Query("to")))
+func (s *SignIn) signInForm(p *frame.Page) error {
+	if _, ok := s.SignedIn(p.Request); ok {
+		return p.Redirect(safePath(p.Query("to")))
 	}
-	return p.show("signin", "Sign in", s.view(p))
+	return p.Show("signin", "Sign in", s.view(p))
 }
 
 // wrongCredentials does not tell which part is wrong.
@@ -154,19 +156,19 @@ var wrongCredentials = &client.Problem{Title: "Sign-in failed", Status: http.Sta
 
 // signIn charges the failures: a try is charged before, so that many at a time are no way around, and given back unless the password
 // was wrong.
-func (s *SignIn) signIn(p *page) error {
+func (s *SignIn) signIn(p *frame.Page) error {
 	email, wrong := user.CleanEmail(p.Field("email"))
-	secret, err := s.store.Secret(p.ctx())
+	secret, err := s.store.Secret(p.Context())
 	if err != nil {
 		return err
 	}
 	try, err := s.charge(p, s.signInRules(p, secret, email))
 	if err != nil {
-		return p.again(err, "signin", "Sign in", s.view(p))
+		return p.ShowAgain(err, "signin", "Sign in", s.view(p))
 	}
 	err = s.enter(p, user.SaltOf(secret, email), email, wrong)
 	if errors.Is(err, wrongCredentials) {
-		return p.again(err, "signin", "Sign in", s.view(p))
+		return p.ShowAgain(err, "signin", "Sign in", s.view(p))
 	}
 	s.giveBack(p, try)
 	if err != nil {
@@ -175,17 +177,17 @@ func (s *SignIn) signIn(p *page) error {
 	if p.Field("lost") != "" {
 		p.Notice = "You are signed in again. What you typed before was not saved."
 	}
-	return p.redirect(safePath(p.Field("to")))
+	return p.Redirect(safePath(p.Field("to")))
 }
 
 // enter begins a session of the user whose password it is: of several tenants' users with one address, of the user whose password fits, and
 // was set last. It takes as long for a name that no user has as for a wrong password.
-func (s *SignIn) enter(p *page, salt user.Salt, email, wrong string) error {
-	password, team := p.r.PostForm.Get("password"), p.Field("team")
+func (s *SignIn) enter(p *frame.Page, salt user.Salt, email, wrong string) error {
+	password, team := p.Request.PostForm.Get("password"), p.Field("team")
 	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
 		team, wrong = "", "no name of a team"
 	}
-	found, err := s.store.Credentials(p.ctx(), email, team)
+	found, err := s.store.Credentials(p.Context(), email, team)
 	if err != nil {
 		return err
 	}
@@ -201,36 +203,36 @@ func (s *SignIn) enter(p *page, salt user.Salt, email, wrong string) error {
 		return err
 	}
 	if i >= 0 && wrong == "" {
-		if err = s.begin(p.r, found[i].User, found[i].Hash); !errors.Is(err, push.ErrNotFound) { // disabled or deleted meanwhile
+		if err = s.begin(p.Request, found[i].User, found[i].Hash); !errors.Is(err, push.ErrNotFound) { // disabled or deleted meanwhile
 			return err
 		}
 	}
-	s.cfg.Log.InfoContext(p.ctx(), "sign-in refused", "users", ids)
+	s.cfg.Log.InfoContext(p.Context(), "sign-in refused", "users", ids)
 	return wrongCredentials
 }
 
 // patience is how long somebody waits for a turn to have a password hashed.
 const patience = 5 * time.Second
 
-func (s *SignIn) match(p *page, salt user.Salt, hashes []string, password string) (int, error) {
-	ctx, cancel := context.WithTimeout(p.ctx(), patience)
+func (s *SignIn) match(p *frame.Page, salt user.Salt, hashes []string, password string) (int, error) {
+	ctx, cancel := context.WithTimeout(p.Context(), patience)
 	defer cancel()
-	return s.passwords.Match(ctx, s.cfg.Address(p.r), salt, hashes, password)
+	return s.passwords.Match(ctx, s.cfg.Address(p.Request), salt, hashes, password)
 }
 
-func (s *SignIn) signOut(p *page) error {
-	if err := s.sessions.Destroy(p.ctx()); err != nil {
+func (s *SignIn) signOut(p *frame.Page) error {
+	if err := s.sessions.Destroy(p.Context()); err != nil {
 		return err
 	}
-	return p.done("You are signed out.", signInPath)
+	return p.Done("You are signed out.", frame.SignInPath)
 }
 
 // safePath is a page of the console to which a form or a link wants to go on; any other is the first one.
 func safePath(to string) string {
 	u, err := url.Parse(to)
-	inside := err == nil && u.Scheme == "" && u.Host == "" && u.User == nil && strings.HasPrefix(to, root+"/") && strings.HasPrefix(path.Clean(u.Path), root+"/")
-	if !inside || strings.ContainsAny(to, "\\\r\n\t") || strings.HasPrefix(u.Path, signInPath) || strings.HasPrefix(u.Path, user.LinkPath) {
-		return homePath
+	inside := err == nil && u.Scheme == "" && u.Host == "" && u.User == nil && strings.HasPrefix(to, frame.Root+"/") && strings.HasPrefix(path.Clean(u.Path), frame.Root+"/")
+	if !inside || strings.ContainsAny(to, "\\\r\n\t") || strings.HasPrefix(u.Path, frame.SignInPath) || strings.HasPrefix(u.Path, user.LinkPath) {
+		return frame.HomePath
 	}
 	return to
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -30,7 +32,7 @@ func setupSignIn(t *testing.T, cfg SignInConfig) *signInBundle {
 	cfg.Log = slog.New(slog.NewJSONHandler(&b.log, nil))
 	cfg.Address = func(*http.Request) string { return b.address }
 	b.signIn = NewSignIn(b.store, cfg)
-	b.console = New(b.handler, b.signIn, Config{Log: cfg.Log})
+	b.console = New(b.handler, b.signIn, frame.Config{Log: cfg.Log})
 	return b
 }
 
@@ -71,7 +73,7 @@ func (b *signInBundle) secret() []byte {
 
 func (b *signInBundle) enter(email, password string) reply {
 	b.t.Helper()
-	return b.post(signInPath, "email", email, "password", password)
+	return b.post(frame.SignInPath, "email", email, "password", password)
 }
 
 // inside reports whether the browser is signed in.
@@ -109,18 +111,18 @@ func TestSignIn_Life(t *testing.T) {
 		r.has(t, 404, "This link no longer works")
 	}
 
-	r = b.post(signInPath, "email", "ada@example.com", "password", "Wrong-Horse-1", "to", "/console/pushes?status=sent")
+	r = b.post(frame.SignInPath, "email", "ada@example.com", "password", "Wrong-Horse-1", "to", "/console/pushes?status=sent")
 	r.has(t, 401, "The e-mail address or the password is wrong", `value="ada@example.com"`, `value="/console/pushes?status=sent"`)
 	if strings.Contains(r.Body, "Wrong-Horse-1") || r.Header.Get("Set-Cookie") != "" {
 		t.Errorf("%v", r)
 	}
-	r = b.post(signInPath, "email", " Ada@Example.com ", "password", goodPassword, "to", "/console/pushes?status=sent")
+	r = b.post(frame.SignInPath, "email", " Ada@Example.com ", "password", goodPassword, "to", "/console/pushes?status=sent")
 	cookie := r.Header.Get("Set-Cookie")
 	if r.Status != 303 || r.Header.Get("Location") != "/console/pushes?status=sent" || !strings.HasPrefix(cookie, "sendquota=") || !strings.Contains(cookie, "HttpOnly; SameSite=Lax") || !strings.Contains(cookie, "Path=/;") {
 		t.Errorf("%d %v", r.Status, r.Header)
 	}
 	b.get("/console/pushes").has(t, 200, "Ada <b>", "viewer")
-	if r := b.get(signInPath + "?to=/console/why"); r.Status != 303 || r.Header.Get("Location") != "/console/why" {
+	if r := b.get(frame.SignInPath + "?to=/console/why"); r.Status != 303 || r.Header.Get("Location") != "/console/why" {
 		t.Errorf("%d %v", r.Status, r.Header)
 	}
 	// The API never takes the cookie.
@@ -248,8 +250,8 @@ func TestSignIn_Teams(t *testing.T) {
 	inside("viewer")
 	b.enter("ada@x", goodPassword+"2").has(t, 303)
 	inside("admin")
-	b.post(signInPath, "email", "ada@x", "password", goodPassword, "team", "other").has(t, 401, `value="other"`)
-	b.post(signInPath, "email", "ada@x", "password", goodPassword, "team", "acme").has(t, 303)
+	b.post(frame.SignInPath, "email", "ada@x", "password", goodPassword, "team", "other").has(t, 401, `value="other"`)
+	b.post(frame.SignInPath, "email", "ada@x", "password", goodPassword, "team", "acme").has(t, 303)
 	inside("viewer")
 }
 
@@ -331,7 +333,7 @@ func TestSession_Ends(t *testing.T) {
 func TestSignIn_CrossOrigin(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
-	for _, path := range []string{signInPath, signOutPath, user.LinkPath + "x"} {
+	for _, path := range []string{frame.SignInPath, signOutPath, user.LinkPath + "x"} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, nil)
 		r.Header.Set("Sec-Fetch-Site", "cross-site")
 		if got := b.send(r); got.Status != 403 || !strings.Contains(got.Header.Get("Content-Security-Policy"), "default-src 'none'") || got.Header.Get("Cache-Control") != "no-store" {
@@ -350,7 +352,7 @@ func TestSignIn_PostgresDown(t *testing.T) {
 		t.Fatal("nobody is signed in")
 	}
 	b.store.Close()
-	page := b.get(homePath)
+	page := b.get(frame.HomePath)
 	page.has(t, 503, "<h1>The database does not respond</h1>", "Accepted messages are safe", `href="/console/now"`)
 	if page.Header.Get("Retry-After") == "" || page.Header.Get("Content-Security-Policy") == "" || !strings.HasPrefix(page.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("%v", page.Header)
@@ -366,9 +368,9 @@ func TestSafePath(t *testing.T) {
 	t.Parallel()
 	for to, want := range map[string]string{
 		"/console/pushes?status=sent": "/console/pushes?status=sent", "/console/recipients/a%2Fb": "/console/recipients/a%2Fb",
-		"": homePath, "/console": homePath, "https://evil.example/console/": homePath, "//evil.example/console/": homePath, "/\\evil.example": homePath, "/console/..//evil.example": homePath,
-		"/console/../../evil": homePath, "/console/\\..": homePath, "javascript:alert(1)": homePath, "/v1/pushes": homePath, "/console/sign-in?to=x": homePath, "/console/set-password/x": homePath,
-		"/console/a\r\nb": homePath, "console/now": homePath, "/console/%2e%2e/v1": homePath,
+		"": frame.HomePath, "/console": frame.HomePath, "https://evil.example/console/": frame.HomePath, "//evil.example/console/": frame.HomePath, "/\\evil.example": frame.HomePath, "/console/..//evil.example": frame.HomePath,
+		"/console/../../evil": frame.HomePath, "/console/\\..": frame.HomePath, "javascript:alert(1)": frame.HomePath, "/v1/pushes": frame.HomePath, "/console/sign-in?to=x": frame.HomePath, "/console/set-password/x": frame.HomePath,
+		"/console/a\r\nb": frame.HomePath, "console/now": frame.HomePath, "/console/%2e%2e/v1": frame.HomePath,
 	} {
 		if got := safePath(to); got != want {
 			t.Errorf("%q leads to %q, want %q", to, got, want)

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/user"
@@ -36,8 +38,8 @@ func limitOf(secret []byte, purpose, subject string, limit ratelimit.Limit) rate
 }
 
 // signInRules are the limits of a sign-in. An empty name has none of its own.
-func (s *SignIn) signInRules(p *page, secret []byte, name string) []ratelimit.Rule {
-	rules := []ratelimit.Rule{limitOf(secret, "sign-ins of address", s.cfg.Address(p.r), addressLimit)}
+func (s *SignIn) signInRules(p *frame.Page, secret []byte, name string) []ratelimit.Rule {
+	rules := []ratelimit.Rule{limitOf(secret, "sign-ins of address", s.cfg.Address(p.Request), addressLimit)}
 	if name != "" {
 		for _, limit := range nameLimits {
 			rules = append(rules, limitOf(secret, "sign-ins of name", name, limit))
@@ -47,23 +49,23 @@ func (s *SignIn) signInRules(p *page, secret []byte, name string) []ratelimit.Ru
 }
 
 // chargeAddress charges what an address does otherwise, by one limit.
-func (s *SignIn) chargeAddress(p *page, purpose string, limit ratelimit.Limit) (charged []ratelimit.Rule, err error) {
-	secret, err := s.store.Secret(p.ctx())
+func (s *SignIn) chargeAddress(p *frame.Page, purpose string, limit ratelimit.Limit) (charged []ratelimit.Rule, err error) {
+	secret, err := s.store.Secret(p.Context())
 	if err != nil {
 		return nil, err
 	}
-	return s.charge(p, []ratelimit.Rule{limitOf(secret, purpose, s.cfg.Address(p.r), limit)})
+	return s.charge(p, []ratelimit.Rule{limitOf(secret, purpose, s.cfg.Address(p.Request), limit)})
 }
 
 // charge charges a try, and returns what it has charged. It fails if there were too many tries before it. While Redis does not answer,
 // nothing is charged, and every try passes.
-func (s *SignIn) charge(p *page, rules []ratelimit.Rule) (charged []ratelimit.Rule, err error) {
+func (s *SignIn) charge(p *frame.Page, rules []ratelimit.Rule) (charged []ratelimit.Rule, err error) {
 	if s.cfg.Limiter == nil {
 		return nil, nil
 	}
-	d, err := s.cfg.Limiter.Take(p.ctx(), signInOwner, 1, rules...)
+	d, err := s.cfg.Limiter.Take(p.Context(), signInOwner, 1, rules...)
 	if err != nil {
-		s.cfg.Log.WarnContext(p.ctx(), "cannot limit sign-ins; allowing this one", "error", err)
+		s.cfg.Log.WarnContext(p.Context(), "cannot limit sign-ins; allowing this one", "error", err)
 		return nil, nil
 	}
 	if d.Allowed {
@@ -74,16 +76,16 @@ func (s *SignIn) charge(p *page, rules []ratelimit.Rule) (charged []ratelimit.Ru
 		wait = max(wait, r.RetryAfter)
 	}
 	seconds := max(1, int((wait+time.Second-1)/time.Second))
-	p.w.Header().Set("Retry-After", strconv.Itoa(seconds))
-	return nil, &client.Problem{Title: "Too many attempts", Status: http.StatusTooManyRequests, Detail: "Try again in " + span(time.Duration(seconds)*time.Second)}
+	p.Writer.Header().Set("Retry-After", strconv.Itoa(seconds))
+	return nil, &client.Problem{Title: "Too many attempts", Status: http.StatusTooManyRequests, Detail: "Try again in " + frame.Span(time.Duration(seconds)*time.Second)}
 }
 
 // giveBack gives a try back that has not failed.
-func (s *SignIn) giveBack(p *page, charged []ratelimit.Rule) {
+func (s *SignIn) giveBack(p *frame.Page, charged []ratelimit.Rule) {
 	if len(charged) == 0 {
 		return
 	}
-	if _, err := s.cfg.Limiter.Refund(context.WithoutCancel(p.ctx()), signInOwner, 1, charged...); err != nil {
-		s.cfg.Log.WarnContext(p.ctx(), "cannot refund sign-in attempt; it counts as a failure", "error", err)
+	if _, err := s.cfg.Limiter.Refund(context.WithoutCancel(p.Context()), signInOwner, 1, charged...); err != nil {
+		s.cfg.Log.WarnContext(p.Context(), "cannot refund sign-in attempt; it counts as a failure", "error", err)
 	}
 }

@@ -3,11 +3,13 @@ package console
 import (
 	"html/template"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // systemRoom has the status, the policy and the settings.
-var systemRoom = room{
+var systemRoom = frame.Room{
 	Templates: templatesOf("system"),
 	Functions: template.FuncMap{
 		"capwords":      capWords,
@@ -23,7 +25,7 @@ var systemRoom = room{
 }
 
 // systemRoutes adds the pages of the status, the policy and the settings.
-func systemRoutes(r routes) {
+func systemRoutes(r frame.Routes) {
 	r.Get("/now", push.ScopeRecordsRead, showNow)
 	r.Get("/now/live", push.ScopeRecordsRead, streamNow)
 

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
 // The measures of the picture, in units of its viewBox.
@@ -51,12 +53,12 @@ func (a timeAxis) summary() string {
 		if lane.Kind == "pushes" || lane.Kind == "sends" {
 			n = len(lane.Marks)
 		}
-		text += " " + lane.Name + ": " + number(n) + "."
+		text += " " + lane.Name + ": " + frame.Number(n) + "."
 	}
 	return text
 }
 
-func (a timeAxis) stamp(t time.Time) string { return plainTime(t, a.Zone, a.Now) }
+func (a timeAxis) stamp(t time.Time) string { return frame.PlainTime(t, a.Zone, a.Now) }
 
 func (d *axisDrawing) add(format string, args ...any) {
 	fmt.Fprintf(&d.out, format, args...)
@@ -209,7 +211,7 @@ func (d *axisDrawing) mark(m markGroup, y int) {
 	}
 	d.add(`<path class="mark mark-%s" d="M%s %d%s"%s><title>%s</title></path>`, html.EscapeString(m.Status), px(m.x), y, markShapes[m.Status], id, html.EscapeString(m.Title))
 	if m.count > 1 {
-		d.text("count", m.x, y-7, number(m.count))
+		d.text("count", m.x, y-7, frame.Number(m.count))
 	}
 }
 

@@ -3,6 +3,8 @@ package console
 import (
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -100,7 +102,7 @@ func (a timeAxis) changes() (all []clockChange) {
 // Label says what happens to the clocks.
 func (c clockChange) Label() string {
 	if c.By < 0 {
-		return "clocks back " + span(-c.By)
+		return "clocks back " + frame.Span(-c.By)
 	}
-	return "clocks forward " + span(c.By)
+	return "clocks forward " + frame.Span(c.By)
 }

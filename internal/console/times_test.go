@@ -9,13 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
 // clocks is what the clocks of a zone show, as the field of a form has it.
 func clocks(t *testing.T, at time.Time, zone string) string {
 	t.Helper()
-	in := loadZone(zone)
+	in := frame.LoadZone(zone)
 	if in == nil {
 		t.Fatalf("there is no zone %s", zone)
 	}
@@ -59,7 +61,7 @@ func TestTimes_FilterAsDrawn(t *testing.T) {
 	if bulk == nil {
 		t.Fatal("no change of all is offered")
 	}
-	b.get(bulk[1]).has(t, 200, `name="from" value="`+rfc3339(at)+`"`)
+	b.get(bulk[1]).has(t, 200, `name="from" value="`+frame.RFC3339(at)+`"`)
 	page := b.get("/console/pushes?tz=mine&zone=Mars/X&from=" + typed)
 	page.has(t, 200, `value="`+typed+`"`, `name="zone" value="America/New_York"`)
 
@@ -95,9 +97,9 @@ func TestTimes_FormAsDrawn(t *testing.T) {
 	b.inBrowser("America/New_York")
 	again := b.post("/console/pushes/new", append(fields, "do", "submit", "message", "{")...)
 	again.has(t, 422, "Time zone: Europe/Berlin", `value="`+clocks(t, at, "Europe/Berlin")+`"`, `name="zone" value="Europe/Berlin"`)
-	b.follow(b.post("/console/pushes/new", append(fields, "do", "submit", "once", "one")...)).has(t, 200, `datetime="`+rfc3339(at)+`"`)
+	b.follow(b.post("/console/pushes/new", append(fields, "do", "submit", "once", "one")...)).has(t, 200, `datetime="`+frame.RFC3339(at)+`"`)
 	free := at.Add(time.Minute)
-	b.post("/console/pushes/new", append(fields, "next_free", rfc3339(free))...).has(t, 200, `name="send_at" type="datetime-local" value="`+clocks(t, free, "Europe/Berlin")+`"`, `datetime="`+rfc3339(free)+`"`)
+	b.post("/console/pushes/new", append(fields, "next_free", frame.RFC3339(free))...).has(t, 200, `name="send_at" type="datetime-local" value="`+clocks(t, free, "Europe/Berlin")+`"`, `datetime="`+frame.RFC3339(free)+`"`)
 	b.get("/console/pushes/new").has(t, 200, "Time zone: America/New_York", `name="zone" value="America/New_York"`)
 }
 

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"slices"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
@@ -16,26 +18,26 @@ type usersView struct {
 	Made *client.User // with its link, which is shown this once
 }
 
-func readUsers(p *page) (*usersView, error) {
+func readUsers(p *frame.Page) (*usersView, error) {
 	view := &usersView{}
 	query := url.Values{"page_size": {"100"}}
 	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
 	}
-	return view, p.api.Get(p.ctx(), "/v1/users", query, &view.UsersPage)
+	return view, p.API.Get(p.Context(), "/v1/users", query, &view.UsersPage)
 }
 
-func showUsers(p *page) error {
+func showUsers(p *frame.Page) error {
 	view, err := readUsers(p)
 	if err != nil {
 		return err
 	}
-	return p.show("settingsusers", "Users", view)
+	return p.Show("settingsusers", "Users", view)
 }
 
 // createUser makes a user, and shows the link in the answer itself: it is stored nowhere to be shown again.
-func createUser(p *page) error {
-	made, failed := p.api.Users.Create(p.ctx(), client.NewUser{Email: p.Field("email"), Name: p.Field("name"), Role: client.NewUserRole(p.Field("role"))})
+func createUser(p *frame.Page) error {
+	made, failed := p.API.Users.Create(p.Context(), client.NewUser{Email: p.Field("email"), Name: p.Field("name"), Role: client.NewUserRole(p.Field("role"))})
 	view, err := readUsers(p)
 	if err != nil {
 		return err
@@ -45,10 +47,10 @@ func createUser(p *page) error {
 		if errors.As(failed, &problem) && problem.Name() == "email-taken" {
 			failed = &client.Invalid{Problem: *problem, Errors: []client.Fault{{Location: "body.email", Message: "another user of the team has this e-mail address"}}}
 		}
-		return p.again(failed, "settingsusers", "Users", view)
+		return p.ShowAgain(failed, "settingsusers", "Users", view)
 	}
-	view.Made, p.r.PostForm = &made, nil // the form is for another one
-	return p.show("settingsusers", "Users", view)
+	view.Made, p.Request.PostForm = &made, nil // the form is for another one
+	return p.Show("settingsusers", "Users", view)
 }
 
 // role is one that a user can have.
@@ -66,7 +68,7 @@ var roleWords = map[user.Role]string{
 }
 
 // roles are those that this user may give: no scope is given that the giver has not.
-func roles(p *page) []role {
+func roles(p *frame.Page) []role {
 	var all []role
 	for _, name := range user.Roles {
 		if !slices.ContainsFunc(name.Scopes(), func(scope string) bool { return !p.May(scope) }) {
@@ -92,20 +94,20 @@ func (v *userView) Title() string {
 }
 
 // oneself reports whether a user is the one who looks.
-func oneself(p *page, id string) bool { return id == p.Visitor.Caller.User.String() }
+func oneself(p *frame.Page, id string) bool { return id == p.Visitor.Caller.User.String() }
 
 // readUser reads a user; what is shown once was just made, and stands in made.
-func readUser(p *page, made *client.User) (*userView, error) {
-	id := p.param("id")
+func readUser(p *frame.Page, made *client.User) (*userView, error) {
+	id := p.Param("id")
 	view := &userView{See: oneself(p, id) || p.May(push.ScopeUsersWrite)}
 	var err error
 	if made != nil {
 		view.User = *made
-	} else if view.User, err = p.api.Users.Get(p.ctx(), id); err != nil {
+	} else if view.User, err = p.API.Users.Get(p.Context(), id); err != nil {
 		return nil, err
 	}
 	if view.See {
-		all, err := p.api.Users.ListSessions(p.ctx(), id)
+		all, err := p.API.Users.ListSessions(p.Context(), id)
 		if err != nil {
 			return nil, err
 		}
@@ -114,16 +116,16 @@ func readUser(p *page, made *client.User) (*userView, error) {
 	return view, nil
 }
 
-func showUser(p *page) error {
+func showUser(p *frame.Page) error {
 	view, err := readUser(p, nil)
 	if err != nil {
 		return err
 	}
-	return p.show("settingsuser", view.Title(), view)
+	return p.Show("settingsuser", view.Title(), view)
 }
 
 // userChange is what the form changes: what it leaves as it was shown may have been changed by somebody else since.
-func userChange(p *page) (c client.UserChange) {
+func userChange(p *frame.Page) (c client.UserChange) {
 	if name := p.Field("name"); name != p.Field("was_name") {
 		c.Name = &name
 	}
@@ -134,46 +136,46 @@ func userChange(p *page) (c client.UserChange) {
 }
 
 // actOnUser does one of the things that buttons of a user's page do.
-func actOnUser(p *page) error {
+func actOnUser(p *frame.Page) error {
 	var (
-		id          = p.param("id")
-		back        = p.Link("/settings/users/" + pathPart(id))
+		id          = p.Param("id")
+		back        = p.Link("/settings/users/" + frame.PathPart(id))
 		yes, no     = true, false
 		notice, err = "", error(nil)
 	)
 	switch p.Field("do") {
 	case "change":
 		notice = "User saved. The change applies from the next page that the user opens."
-		_, err = p.api.Users.Change(p.ctx(), id, userChange(p))
+		_, err = p.API.Users.Change(p.Context(), id, userChange(p))
 	case "disable":
 		notice = "User disabled and signed out everywhere."
-		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &yes})
+		_, err = p.API.Users.Change(p.Context(), id, client.UserChange{Disabled: &yes})
 	case "enable":
 		notice = "User enabled."
-		_, err = p.api.Users.Change(p.ctx(), id, client.UserChange{Disabled: &no})
+		_, err = p.API.Users.Change(p.Context(), id, client.UserChange{Disabled: &no})
 	case "delete":
 		notice, back = "User deleted and signed out everywhere.", p.Link("/settings/users")
-		err = p.api.Users.Delete(p.ctx(), id)
+		err = p.API.Users.Delete(p.Context(), id)
 	case "end":
 		notice, err = endSession(p, id, p.Field("session"))
 	case "end-all":
 		notice, err = endSessions(p, id)
 	case "link":
 		var made client.User
-		if made, err = p.api.Users.Link(p.ctx(), id); err == nil {
+		if made, err = p.API.Users.Link(p.Context(), id); err == nil {
 			view, err := readUser(p, &made)
 			if err != nil {
 				return err
 			}
-			return p.show("settingsuser", view.Title(), view)
+			return p.Show("settingsuser", view.Title(), view)
 		}
 	}
 	if err == nil {
-		return p.done(notice, back)
+		return p.Done(notice, back)
 	}
 	view, found := readUser(p, nil)
 	if found != nil {
 		return found
 	}
-	return p.again(err, "settingsuser", view.Title(), view)
+	return p.ShowAgain(err, "settingsuser", view.Title(), view)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -15,29 +17,29 @@ type webhooksView struct {
 	Made     *client.Webhook // with its secret, which is shown this once
 }
 
-func showWebhooks(p *page) error {
-	all, err := p.api.Webhooks.List(p.ctx())
+func showWebhooks(p *frame.Page) error {
+	all, err := p.API.Webhooks.List(p.Context())
 	if err != nil {
 		return err
 	}
-	return p.show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
+	return p.Show("settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
 }
 
-func createWebhook(p *page) error {
+func createWebhook(p *frame.Page) error {
 	made := client.NewWebhook{URL: p.Field("url")}
 	for _, event := range words(p.Field("events")) {
 		made.Events = append(made.Events, client.NewWebhookEvents(event))
 	}
-	hook, failed := p.api.Webhooks.Create(p.ctx(), made)
-	all, err := p.api.Webhooks.List(p.ctx())
+	hook, failed := p.API.Webhooks.Create(p.Context(), made)
+	all, err := p.API.Webhooks.List(p.Context())
 	if err != nil {
 		return err
 	}
 	if failed != nil {
-		return p.again(atEvents(failed), "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
+		return p.ShowAgain(atEvents(failed), "settingswebhooks", "Webhooks", &webhooksView{Webhooks: all.Webhooks})
 	}
-	p.r.PostForm = nil // the form is for another one
-	return p.show("settingswebhooks", "Webhooks", &webhooksView{all.Webhooks, &hook})
+	p.Request.PostForm = nil // the form is for another one
+	return p.Show("settingswebhooks", "Webhooks", &webhooksView{all.Webhooks, &hook})
 }
 
 // atEvents has what the API finds wrong with one of the events stand at the field that has all of them.
@@ -45,7 +47,7 @@ func atEvents(err error) error {
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		for i := range invalid.Errors {
-			if strings.HasPrefix(fieldOf(invalid.Errors[i].Location), "events[") {
+			if strings.HasPrefix(frame.FieldOf(invalid.Errors[i].Location), "events[") {
 				invalid.Errors[i].Location = "events"
 			}
 		}
@@ -61,11 +63,11 @@ type webhookView struct {
 	Statuses   []client.DeliveryStatus
 }
 
-func readWebhook(p *page) (*webhookView, error) {
-	id := p.param("id")
+func readWebhook(p *frame.Page) (*webhookView, error) {
+	id := p.Param("id")
 	view := &webhookView{Statuses: []client.DeliveryStatus{client.DeliveryStatusWaiting, client.DeliveryStatusSending, client.DeliveryStatusDelivered, client.DeliveryStatusFailed}}
 	var err error
-	if view.Webhook, err = p.api.Webhooks.Get(p.ctx(), id); err != nil {
+	if view.Webhook, err = p.API.Webhooks.Get(p.Context(), id); err != nil {
 		return view, err
 	}
 	query := url.Values{"page_size": {"50"}}
@@ -74,52 +76,52 @@ func readWebhook(p *page) (*webhookView, error) {
 			query.Set(name, v)
 		}
 	}
-	return view, p.api.Get(p.ctx(), "/v1/webhooks/"+pathPart(id)+"/deliveries", query, &view.Deliveries)
+	return view, p.API.Get(p.Context(), "/v1/webhooks/"+frame.PathPart(id)+"/deliveries", query, &view.Deliveries)
 }
 
-func showWebhook(p *page) error {
+func showWebhook(p *frame.Page) error {
 	view, err := readWebhook(p)
 	switch {
 	case err != nil && view.ID != "": // the filter is wrong
-		return p.again(err, "settingswebhook", "Webhook", view)
+		return p.ShowAgain(err, "settingswebhook", "Webhook", view)
 	case err != nil:
 		return err
 	}
-	return p.show("settingswebhook", "Webhook", view)
+	return p.Show("settingswebhook", "Webhook", view)
 }
 
 // actOnWebhook does one of the things that buttons of a webhook's page do.
-func actOnWebhook(p *page) error {
-	id, back := p.param("id"), p.Link("/settings/webhooks/"+p.param("id"))
+func actOnWebhook(p *frame.Page) error {
+	id, back := p.Param("id"), p.Link("/settings/webhooks/"+p.Param("id"))
 	switch p.Field("do") {
 	case "test":
-		if _, err := p.api.Webhooks.Test(p.ctx(), id); err != nil {
+		if _, err := p.API.Webhooks.Test(p.Context(), id); err != nil {
 			return err
 		}
-		return p.done("Test event sent. Reload this page to see the result.", back)
+		return p.Done("Test event sent. Reload this page to see the result.", back)
 	case "enable":
-		if _, err := p.api.Webhooks.Enable(p.ctx(), id); err != nil {
+		if _, err := p.API.Webhooks.Enable(p.Context(), id); err != nil {
 			return err
 		}
-		return p.done("Webhook enabled.", back)
+		return p.Done("Webhook enabled.", back)
 	case "delete":
-		if err := p.api.Webhooks.Delete(p.ctx(), id); err != nil {
+		if err := p.API.Webhooks.Delete(p.Context(), id); err != nil {
 			return err
 		}
-		return p.done("Webhook deleted.", p.Link("/settings/webhooks"))
+		return p.Done("Webhook deleted.", p.Link("/settings/webhooks"))
 	case "replay-failed":
-		n, err := p.api.Webhooks.ReplayFailedDeliveries(p.ctx(), id, client.SinceForm{Since: p.Now().Add(-replayTime)})
+		n, err := p.API.Webhooks.ReplayFailedDeliveries(p.Context(), id, client.SinceForm{Since: p.Now().Add(-replayTime)})
 		if err != nil {
 			return err
 		}
-		return p.done(replayed(n.Replayed), back)
+		return p.Done(replayed(n.Replayed), back)
 	case "replay":
-		if _, err := p.api.Webhooks.ReplayDelivery(p.ctx(), id, p.Field("delivery")); err != nil {
+		if _, err := p.API.Webhooks.ReplayDelivery(p.Context(), id, p.Field("delivery")); err != nil {
 			return err
 		}
-		return p.done("Event queued to be sent again.", back)
+		return p.Done("Event queued to be sent again.", back)
 	case "rotate":
-		hook, err := p.api.Webhooks.RotateSecret(p.ctx(), id)
+		hook, err := p.API.Webhooks.RotateSecret(p.Context(), id)
 		if err != nil {
 			return err
 		}
@@ -128,9 +130,9 @@ func actOnWebhook(p *page) error {
 			return err
 		}
 		view.Webhook, view.Rotated = hook, true
-		return p.show("settingswebhook", "Webhook", view)
+		return p.Show("settingswebhook", "Webhook", view)
 	}
-	return p.redirect(back)
+	return p.Redirect(back)
 }
 
 // replayed says how many events that had failed are sent again.
@@ -141,7 +143,7 @@ func replayed(n int64) string {
 	case 1:
 		return "1 failed event queued to be sent again."
 	}
-	return number(n) + " failed events queued to be sent again."
+	return frame.Number(n) + " failed events queued to be sent again."
 }
 
 // replayTime is how far back events that have failed are sent again at once.

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -55,68 +57,68 @@ type filling struct {
 const whyTitle = "Why didn’t they get it?"
 
 // showWhy answers why a person was not sent something: at a time, or by a campaign.
-func showWhy(p *page) error {
+func showWhy(p *frame.Page) error {
 	view := &whyView{}
 	recipient, campaign := p.Query("recipient"), p.Query("campaign")
 	if p.May("campaigns:read") {
 		var recent client.CampaignsPage
-		if err := p.api.Get(p.ctx(), "/v1/campaigns", url.Values{"page_size": {"50"}}, &recent); err != nil {
+		if err := p.API.Get(p.Context(), "/v1/campaigns", url.Values{"page_size": {"50"}}, &recent); err != nil {
 			return err
 		}
 		view.Campaigns = recent.Campaigns
 	}
-	if len(p.r.URL.Query()) == 0 || recipient == "" && campaign == "" && p.Query("at") == "" {
-		return p.show("why", whyTitle, view)
+	if len(p.Request.URL.Query()) == 0 || recipient == "" && campaign == "" && p.Query("at") == "" {
+		return p.Show("why", whyTitle, view)
 	}
-	var wrong faults
+	var wrong frame.Faults
 	if recipient == "" {
-		wrong.add("recipient", errors.New("enter a customer id, an e-mail address or a phone number"))
+		wrong.Add("recipient", errors.New("enter a customer id, an e-mail address or a phone number"))
 	}
-	a := &answerWhy{api: p.api, whyView: view, now: p.Now(), campaigns: map[string]client.Campaign{}}
-	if err := a.find(p.ctx(), recipient); err != nil {
-		return p.again(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
+	a := &answerWhy{api: p.API, whyView: view, now: p.Now(), campaigns: map[string]client.Campaign{}}
+	if err := a.find(p.Context(), recipient); err != nil {
+		return p.ShowAgain(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
 	}
-	if err := p.zoneOf(a.Who); err != nil {
-		return p.again(err, "why", whyTitle, view)
+	if err := p.ZoneOf(a.Who); err != nil {
+		return p.ShowAgain(err, "why", whyTitle, view)
 	}
 	at, err := p.Now().Truncate(time.Second), error(nil)
 	if v := p.Query("at"); v != "" {
-		at, err = p.ReadTime(v, p.TypedIn(p.r.URL.Query()))
-		wrong.add("at", err)
+		at, err = p.ReadTime(v, p.TypedIn(p.Request.URL.Query()))
+		wrong.Add("at", err)
 	} else {
 		view.Untimed = true
 	}
-	if err := wrong.problem(); err != nil {
-		return p.again(err, "why", whyTitle, view)
+	if err := wrong.Problem(); err != nil {
+		return p.ShowAgain(err, "why", whyTitle, view)
 	}
 	view.Asked = true
 	switch {
 	case len(view.Several) > 0:
 		view.Sentence = "Several people have the address " + recipient + ". Choose one of them."
 	case campaign != "":
-		err = a.ofCampaign(p.ctx(), campaign)
+		err = a.ofCampaign(p.Context(), campaign)
 	case view.Unknown:
 		view.Sentence = "Nobody found for " + recipient + ": no recipient has this id or address, and no message to this id is stored. Check the spelling."
 	default:
-		err = a.atTime(p.ctx(), at)
+		err = a.atTime(p.Context(), at)
 	}
 	if err != nil {
-		return p.again(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
+		return p.ShowAgain(err, "why", whyTitle, &whyView{Campaigns: view.Campaigns})
 	}
-	return p.show("why", whyTitle, view)
+	return p.Show("why", whyTitle, view)
 }
 
 // bookThen books what a campaign would have sent to a person, at the next free time.
-func bookThen(p *page) error {
+func bookThen(p *frame.Page) error {
 	recipient, id := p.Field("recipient"), p.Field("campaign")
-	if err := p.zoneOfForm(recipient); err != nil {
+	if err := p.ZoneOfForm(recipient); err != nil {
 		return err
 	}
-	campaign, err := p.api.Campaigns.Get(p.ctx(), id)
+	campaign, err := p.API.Campaigns.Get(p.Context(), id)
 	if err != nil {
 		return err
 	}
-	preview, err := p.api.Campaigns.Preview(p.ctx(), id, client.PreviewForm{Recipient: recipient})
+	preview, err := p.API.Campaigns.Preview(p.Context(), id, client.PreviewForm{Recipient: recipient})
 	if err != nil {
 		return err
 	}
@@ -127,12 +129,12 @@ func bookThen(p *page) error {
 	if err != nil {
 		return &client.Problem{Title: "Bad Request", Status: http.StatusBadRequest, Detail: "The time " + p.Field("send_at") + " is not readable"}
 	}
-	made, err := p.api.Pushes.Submit(p.ctx(), p.Field("once"), client.NewPush{
+	made, err := p.API.Pushes.Submit(p.Context(), p.Field("once"), client.NewPush{
 		Recipient: recipient, To: preview.Messages[0].To, Channel: campaign.Channel, Category: campaign.Category, Message: client.Message(preview.Messages[0].Message), SendAt: at, OnConflict: client.NewPushOnConflictDefer,
 		Metadata: map[string]any{"campaign": id},
 	})
 	if err != nil {
-		return p.again(err, "why", whyTitle, &whyView{})
+		return p.ShowAgain(err, "why", whyTitle, &whyView{})
 	}
-	return p.done("Scheduled for "+recipient+", for "+p.PlainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
+	return p.Done("Scheduled for "+recipient+", for "+p.PlainTime(made.SendAt)+".", p.Link("/pushes/"+made.ID))
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -29,7 +31,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	name := quotedName(c)
+	name := frame.QuotedName(c)
 	if !has {
 		a.Sentence = fmt.Sprintf("%s is not in the audience of %s: the uploaded file has no row for this id, or the campaign is no longer stored.", a.Who, name)
 		return nil
@@ -37,7 +39,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	a.At, a.Unknown = line.SendAt, false
 	switch string(line.Outcome) {
 	case "pending":
-		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and was not processed yet: the campaign is %s.", a.Who, name, line.Line, phaseWords(c.Phase))
+		a.Sentence = fmt.Sprintf("%s is in the audience of %s, line %d, and was not processed yet: the campaign is %s.", a.Who, name, line.Line, frame.PhaseWords(c.Phase))
 	case "invalid":
 		a.Sentence = fmt.Sprintf("%s did not get %s because line %d is invalid: %s.", a.Who, name, line.Line, line.Reason)
 	case "opted_out":
@@ -70,8 +72,8 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 	if len(found.Refusals) > 0 {
 		conflicts = conflictsOf(found.Refusals[0])
 	}
-	a.Sentence = fmt.Sprintf("%s did not get %s because %s.", a.Who, name, because(line.Reason, line.Rules))
-	if line.Reason == TenantCap {
+	a.Sentence = fmt.Sprintf("%s did not get %s because %s.", a.Who, name, frame.BecauseOf(line.Reason, line.Rules))
+	if line.Reason == frame.TenantCap {
 		a.At = line.SendAt
 		return nil
 	}
@@ -83,7 +85,7 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 	a.At = at
 	var pushes client.PushesPage
-	err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.Who}, "from": {rfc3339(at.Add(-nearMiss))}, "until": {rfc3339(at.Add(nearMiss))}, "page_size": {"100"}}, &pushes)
+	err := a.api.Get(ctx, "/v1/pushes", url.Values{"recipient": {a.Who}, "from": {frame.RFC3339(at.Add(-nearMiss))}, "until": {frame.RFC3339(at.Add(nearMiss))}, "page_size": {"100"}}, &pushes)
 	if err != nil {
 		return err
 	}
@@ -122,11 +124,11 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 	if r.Campaign != "" {
 		c, err := a.campaign(ctx, r.Campaign)
 		if err == nil {
-			a.Campaign, what, a.Message = &c, quotedName(c), true
+			a.Campaign, what, a.Message = &c, frame.QuotedName(c), true
 		}
 	}
-	a.Sentence = fmt.Sprintf("%s did not get %s then, because %s.", a.Who, what, because(r.Reason, r.Rules))
-	if r.Reason == TenantCap {
+	a.Sentence = fmt.Sprintf("%s did not get %s then, because %s.", a.Who, what, frame.BecauseOf(r.Reason, r.Rules))
+	if r.Reason == frame.TenantCap {
 		a.At = wanted(r)
 		return nil
 	}

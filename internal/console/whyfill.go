@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -36,7 +38,7 @@ func later(a, b time.Time) time.Time {
 // violated shows rules as a check found them.
 func (a *answerWhy) violated(ctx context.Context, all []client.Violation) {
 	for _, v := range all {
-		a.Rules = append(a.Rules, filledRule{Name: v.Rule, Words: ruleWords(v), Filling: a.fillings(ctx, v.Conflicts), Omitted: v.ConflictsOmitted + int64(max(0, len(v.Conflicts)-maxFilling))})
+		a.Rules = append(a.Rules, filledRule{Name: v.Rule, Words: frame.RuleWords(v), Filling: a.fillings(ctx, v.Conflicts), Omitted: v.ConflictsOmitted + int64(max(0, len(v.Conflicts)-maxFilling))})
 	}
 }
 
@@ -48,7 +50,7 @@ func (a *answerWhy) fillings(ctx context.Context, conflicts []client.Conflict) [
 		if one, err := a.api.Pushes.Get(ctx, c.ID); err == nil {
 			f.Status, f.CampID, f.Campaign = one.Status, one.Campaign, one.Campaign
 			if of, err := a.campaign(ctx, one.Campaign); err == nil {
-				f.Campaign = campaignName(of)
+				f.Campaign = frame.CampaignName(of)
 			}
 		}
 		all = append(all, f)

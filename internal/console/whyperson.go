@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/frame"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -95,7 +97,7 @@ func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	found, err := a.api.Quota.Check(ctx, client.NewCheck{Recipient: a.Who, SendAt: a.now, Channel: p.Channel, Category: p.Category})
 	for _, v := range found.Violations {
 		if v.Per == "" && !v.Until.IsZero() { // only quiet hours have an end without a period
-			a.Sentence += " Quiet hours (" + v.Rule + ") delay it until " + rfc3339(v.Until) + "."
+			a.Sentence += " Quiet hours (" + v.Rule + ") delay it until " + frame.RFC3339(v.Until) + "."
 		}
 	}
 	return err

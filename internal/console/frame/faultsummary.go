@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type drawing struct {
 
 // placeFaults divides the faults of the form into those that the page shows at their fields, in the order of the page, and the others,
 // which stand above. No fault is lost, whatever the API finds.
-func (f *form) placeFaults() {
+func (f *Form) placeFaults() {
 	f.AtFields, f.Elsewhere = nil, nil
 	for _, name := range f.drawing.faults {
 		field := f.drawing.fields[name]
@@ -41,7 +41,7 @@ func (f *form) placeFaults() {
 }
 
 // Shown is Fault where the page shows it.
-func (f *form) Shown(name string) string {
+func (f *Form) Shown(name string) string {
 	text := f.Faults[name]
 	if text != "" && !slices.Contains(f.drawing.faults, name) {
 		f.drawing.faults = append(f.drawing.faults, name)
@@ -50,7 +50,7 @@ func (f *form) Shown(name string) string {
 }
 
 // name notes what people read of a field: the first field of a name counts. Without a name, the field has no faults.
-func (f *form) name(name, id, words string) {
+func (f *Form) name(name, id, words string) {
 	if _, known := f.drawing.fields[name]; known || name == "" {
 		return
 	}
@@ -61,19 +61,19 @@ func (f *form) name(name, id, words string) {
 }
 
 // Label is the label of a field.
-func (f *form) Label(name, id, words string) template.HTML {
+func (f *Form) Label(name, id, words string) template.HTML {
 	f.name(name, id, words)
 	return template.HTML(`<label for="` + html.EscapeString(id) + `">` + html.EscapeString(words) + `</label>`)
 }
 
 // Legend is the legend of a group of fields.
-func (f *form) Legend(name, id, words string) template.HTML {
+func (f *Form) Legend(name, id, words string) template.HTML {
 	f.name(name, id, words)
 	return template.HTML(`<legend>` + html.EscapeString(words) + `</legend>`)
 }
 
 // AriaLabel is the attribute that names a field without a label.
-func (f *form) AriaLabel(name, id, words string) template.HTMLAttr {
+func (f *Form) AriaLabel(name, id, words string) template.HTMLAttr {
 	f.name(name, id, words)
 	return template.HTMLAttr(` aria-label="` + html.EscapeString(words) + `"`)
 }
@@ -84,7 +84,7 @@ func fieldWords(name string) string {
 }
 
 // Marks are the attributes of a field that is not accepted as it is filled in: they lead to what is wrong with it.
-func (f *form) Marks(name string) template.HTMLAttr {
+func (f *Form) Marks(name string) template.HTMLAttr {
 	if f.Faults[name] == "" {
 		return ""
 	}
@@ -92,7 +92,7 @@ func (f *form) Marks(name string) template.HTMLAttr {
 }
 
 // GroupMarks are Marks of a group of fields.
-func (f *form) GroupMarks(name string) template.HTMLAttr {
+func (f *Form) GroupMarks(name string) template.HTMLAttr {
 	if f.Faults[name] == "" {
 		return ""
 	}
@@ -100,4 +100,4 @@ func (f *form) GroupMarks(name string) template.HTMLAttr {
 }
 
 // Reading reports whether the form only looks something up.
-func (f *form) Reading() bool { return f.r.Method == "GET" }
+func (f *Form) Reading() bool { return f.Request.Method == "GET" }

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"fmt"
@@ -9,25 +9,25 @@ import (
 
 // TypedIn is the zone of the times among the values of a form: the one that the form named when it was drawn. Without one, as in a link,
 // it is the zone that the page shows.
-func (f *form) TypedIn(values url.Values) *time.Location {
-	if in := loadZone(values.Get(zoneField)); in != nil {
+func (f *Form) TypedIn(values url.Values) *time.Location {
+	if in := LoadZone(values.Get(ZoneField)); in != nil {
 		return in
 	}
 	return f.Zones.Shown()
 }
 
 // SentZone is the zone of the times of the form that was sent: of what [form.Value] returns.
-func (f *form) SentZone() *time.Location {
-	if f.r.PostForm != nil {
-		return f.TypedIn(f.r.PostForm)
+func (f *Form) SentZone() *time.Location {
+	if f.Request.PostForm != nil {
+		return f.TypedIn(f.Request.PostForm)
 	}
-	return f.TypedIn(f.r.URL.Query())
+	return f.TypedIn(f.Request.URL.Query())
 }
 
 // FieldZone is the zone of the times in the fields of this page: the one that it shows, but that in which they were typed where they
 // stand there as they were typed.
-func (f *form) FieldZone() *time.Location {
-	if f.r.PostForm != nil || f.Again {
+func (f *Form) FieldZone() *time.Location {
+	if f.Request.PostForm != nil || f.Again {
 		return f.SentZone()
 	}
 	for _, name := range []string{"at", "from", "until"} {
@@ -40,8 +40,8 @@ func (f *form) FieldZone() *time.Location {
 }
 
 // fits reports whether a field, which shows whole seconds, can show a time in a zone: what its clocks show twice is read as one of both.
-func (f *form) fits(at time.Time, in *time.Location) bool {
-	again, err := f.ReadTime(localIn(at, in), in)
+func (f *Form) fits(at time.Time, in *time.Location) bool {
+	again, err := f.ReadTime(LocalIn(at, in), in)
 	return err == nil && again.Equal(at.Truncate(time.Second))
 }
 
@@ -52,27 +52,27 @@ func exactTime(written string) bool {
 }
 
 // TimeValue is what a field for a time of a filter was filled with, by the clocks of FieldZone.
-func (f *form) TimeValue(name string) string {
+func (f *Form) TimeValue(name string) string {
 	written, in := f.Value(name), f.FieldZone()
 	at, err := f.ReadLocal(written)
 	if err != nil || !f.fits(at, in) || !exactTime(written) && in.String() == f.SentZone().String() {
 		return written
 	}
-	return localIn(at, in)
+	return LocalIn(at, in)
 }
 
-// localLayouts are how browsers write the value of a datetime-local field.
-var localLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
+// LocalLayouts are how browsers write the value of a datetime-local field.
+var LocalLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
 
 // ReadLocal reads a time of the form that was sent.
-func (f *form) ReadLocal(value string) (time.Time, error) { return f.ReadTime(value, f.SentZone()) }
+func (f *Form) ReadLocal(value string) (time.Time, error) { return f.ReadTime(value, f.SentZone()) }
 
 // ReadTime reads the value of a datetime-local field in a zone. A time that a clock change leaves out is an error.
-func (f *form) ReadTime(value string, in *time.Location) (time.Time, error) {
+func (f *Form) ReadTime(value string, in *time.Location) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, value); err == nil {
 		return t, nil
 	}
-	for _, layout := range localLayouts {
+	for _, layout := range LocalLayouts {
 		t, err := time.ParseInLocation(layout, value, in)
 		if err != nil {
 			continue
@@ -86,9 +86,9 @@ func (f *form) ReadTime(value string, in *time.Location) (time.Time, error) {
 }
 
 // Local is a moment as the value of a datetime-local field of this page.
-func (f *form) Local(t time.Time) string { return localIn(t, f.FieldZone()) }
+func (f *Form) Local(t time.Time) string { return LocalIn(t, f.FieldZone()) }
 
-func localIn(t time.Time, in *time.Location) string {
+func LocalIn(t time.Time, in *time.Location) string {
 	if t.IsZero() {
 		return ""
 	}
@@ -97,27 +97,27 @@ func localIn(t time.Time, in *time.Location) string {
 
 // FormTime reads a send time of a form: the exact moment, which is hidden, as long as the field still shows it. So a time that the
 // clocks show twice is the one that was meant.
-func (f *form) FormTime(name string) (time.Time, error) {
+func (f *Form) FormTime(name string) (time.Time, error) {
 	written := f.Field(name)
-	if exact, err := time.Parse(time.RFC3339Nano, f.Field(name+"_exact")); err == nil && stillShows(written, f.Local(exact)) {
+	if exact, err := time.Parse(time.RFC3339Nano, f.Field(name+"_exact")); err == nil && StillShows(written, f.Local(exact)) {
 		return exact, nil
 	}
 	return f.ReadLocal(written)
 }
 
-// stillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
-func stillShows(written, given string) bool {
+// StillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
+func StillShows(written, given string) bool {
 	return written == given || written == strings.TrimSuffix(given, ":00")
 }
 
 // TakeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
 // booked.
-func (f *form) TakeNextFree(name string) {
+func (f *Form) TakeNextFree(name string) {
 	at, err := time.Parse(time.RFC3339Nano, f.Field("next_free"))
 	if err != nil {
 		return
 	}
-	f.r.PostForm.Set(name, f.Local(at))
-	f.r.PostForm.Set(name+"_exact", rfc3339(at))
-	f.r.PostForm.Set("do", "check")
+	f.Request.PostForm.Set(name, f.Local(at))
+	f.Request.PostForm.Set(name+"_exact", RFC3339(at))
+	f.Request.PostForm.Set("do", "check")
 }

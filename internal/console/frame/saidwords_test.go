@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"testing"
@@ -11,10 +11,10 @@ import (
 func TestSaid_Words(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
-	p := &page{form: form{times: times{Zones: zones{Mine: loadZone("Europe/Berlin")}, now: func() time.Time { return now }}}}
+	p := &Page{Form: Form{Times: Times{Zones: Zones{Mine: LoadZone("Europe/Berlin")}, Clock: func() time.Time { return now }}}}
 	said := func(f client.Fault, want string) {
 		t.Helper()
-		if got := saidFault(p, f); got != want {
+		if got := FaultWords(p, f); got != want {
 			t.Errorf("%q is said as\n%q, want\n%q", f.Message, got, want)
 		}
 	}

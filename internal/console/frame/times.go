@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"fmt"
@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// times shows times in the zone of the page.
-type times struct {
-	Zones zones
-	now   func() time.Time
+// Times shows times in the zone of the page.
+type Times struct {
+	Zones Zones
+	Clock func() time.Time
 }
 
 // Now is the moment that distances are counted from.
-func (s *times) Now() time.Time { return s.now() }
+func (s *Times) Now() time.Time { return s.Clock() }
 
-// written is a moment as people read it: by the clocks of a zone, with the name of the zone, and how far it is from now.
-func written(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
+// Written is a moment as people read it: by the clocks of a zone, with the name of the zone, and how far it is from now.
+func Written(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
 	shown := t.In(in)
 	clocks = shown.Format("2006-01-02 15:04:05")
 	if t.Nanosecond() != 0 {
@@ -26,34 +26,34 @@ func written(t time.Time, in *time.Location, now time.Time) (clocks, named, away
 }
 
 // Time shows a moment in the chosen zone, with the name of the zone and how far it is away. A zero time is a dash.
-func (s *times) Time(t time.Time) template.HTML {
+func (s *Times) Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
-	clocks, named, away := written(t, s.Zones.Shown(), s.Now())
-	return timeElement(t, clocks, named, away)
+	clocks, named, away := Written(t, s.Zones.Shown(), s.Now())
+	return TimeElement(t, clocks, named, away)
 }
 
-// timeElement marks up a moment as it is written.
-func timeElement(t time.Time, clocks, named, away string) template.HTML {
+// TimeElement marks up a moment as it is written.
+func TimeElement(t time.Time, clocks, named, away string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s <span class="zone">%s</span> <span class="distance">%s</span></time>`,
 		t.UTC().Format(time.RFC3339Nano), clocks, template.HTMLEscapeString(named), away))
 }
 
 // plainTime is a moment as Time shows it, without marks.
-func (s *times) PlainTime(t time.Time) string { return plainTime(t, s.Zones.Shown(), s.Now()) }
+func (s *Times) PlainTime(t time.Time) string { return PlainTime(t, s.Zones.Shown(), s.Now()) }
 
-func plainTime(t time.Time, in *time.Location, now time.Time) string {
-	clocks, named, away := written(t, in, now)
+func PlainTime(t time.Time, in *time.Location, now time.Time) string {
+	clocks, named, away := Written(t, in, now)
 	return clocks + " " + named + ", " + away
 }
 
 // Machine is a moment as programs write it, for hidden fields and addresses.
-func (s *times) Machine(t time.Time) string { return rfc3339(t) }
+func (s *Times) Machine(t time.Time) string { return RFC3339(t) }
 
 // distance says how far a moment is away, in one unit.
 func distance(d time.Duration) string {
-	text := span(d.Abs())
+	text := Span(d.Abs())
 	switch {
 	case d.Abs() < time.Second:
 		return "now"
@@ -63,8 +63,8 @@ func distance(d time.Duration) string {
 	return "in " + text
 }
 
-// span is a duration in its largest unit, or two where one is coarse.
-func span(d time.Duration) string {
+// Span is a duration in its largest unit, or two where one is coarse.
+func Span(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

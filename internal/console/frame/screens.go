@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -19,38 +19,29 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-//go:embed */templates
+//go:embed templates
 var templateFiles embed.FS
 
-// templatesOf returns the templates of a room.
-func templatesOf(room string) fs.FS {
-	sub, err := fs.Sub(templateFiles, room)
-	if err != nil {
-		panic(err) // the name is valid
-	}
-	return sub
-}
-
-// room is a part of the console: its pages, with their templates and the functions that these call.
-type room struct {
+// Room is a part of the console: its pages, with their templates and the functions that these call.
+type Room struct {
 	Templates fs.FS // with templates/*.html; templates/parts.html is shared by the screens of the room
 	Functions template.FuncMap
-	Routes    func(routes)
+	Routes    func(Routes)
 }
 
-// screens holds the templates of all screens by the name of their file, and the files that they load.
-type screens struct {
-	rooms     []room
+// Screens holds the templates of all screens by the name of their file, and the files that they load.
+type Screens struct {
+	rooms     []Room
 	templates map[string]*template.Template
 	files     *assets.Files
 }
 
-// newScreens parses the templates of rooms. It panics if one is not valid. Each screen has the layout, the parts, and at least a template
+// NewScreens parses the templates of rooms. It panics if one is not valid. Each screen has the layout, the parts, and at least a template
 // main of its own.
-func newScreens(files *assets.Files, rooms []room) *screens {
-	s := &screens{rooms: rooms, templates: map[string]*template.Template{}, files: files}
-	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": files.Path}).ParseFS(templatesOf("frame"), "templates/layout.html", "templates/parts.html"))
-	s.parse(base, templatesOf("frame"))
+func NewScreens(files *assets.Files, rooms []Room) *Screens {
+	s := &Screens{rooms: rooms, templates: map[string]*template.Template{}, files: files}
+	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": files.Path}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
+	s.parse(base, templateFiles)
 	for _, one := range rooms {
 		own := template.Must(base.Clone()).Funcs(one.Functions)
 		if parts, err := fs.Glob(one.Templates, "templates/parts.html"); err == nil && len(parts) == 1 {
@@ -62,7 +53,7 @@ func newScreens(files *assets.Files, rooms []room) *screens {
 }
 
 // parse adds the screens of a folder.
-func (s *screens) parse(base *template.Template, from fs.FS) {
+func (s *Screens) parse(base *template.Template, from fs.FS) {
 	names, err := fs.Glob(from, "templates/*.html")
 	if err != nil {
 		panic(err) // the pattern is valid
@@ -77,7 +68,7 @@ func (s *screens) parse(base *template.Template, from fs.FS) {
 }
 
 // draw executes a template of a screen.
-func (s *screens) draw(screen, part string, view any) ([]byte, error) {
+func (s *Screens) draw(screen, part string, view any) ([]byte, error) {
 	t, ok := s.templates[screen]
 	if !ok {
 		return nil, fmt.Errorf("there is no screen %q", screen)
@@ -89,14 +80,14 @@ func (s *screens) draw(screen, part string, view any) ([]byte, error) {
 
 // functions are those of the templates that need no page. Those that do are methods of [page].
 var functions = template.FuncMap{
-	"number":       func(n any) string { return number(n) },
-	"percent":      percent,
-	"span":         func(d time.Duration) string { return span(d) },
-	"spoken":       spoken,
+	"number":       func(n any) string { return Number(n) },
+	"percent":      Percent,
+	"span":         func(d time.Duration) string { return Span(d) },
+	"spoken":       Spoken,
 	"words":        func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
-	"pathpart":     pathPart,
-	"campaignname": campaignName,
-	"said":         said,
+	"pathpart":     PathPart,
+	"campaignname": CampaignName,
+	"said":         Words,
 	"dict":         dict,
 	"joined":       func(all []string) string { return strings.Join(all, ", ") },
 	"perline":      func(all []string) string { return strings.Join(all, "\n") },
@@ -105,8 +96,8 @@ var functions = template.FuncMap{
 	"len64":        func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
-// spoken is a time span of the API in words.
-func spoken(text string) string {
+// Spoken is a time span of the API in words.
+func Spoken(text string) string {
 	d, err := duration.Parse(text)
 	if err != nil {
 		return text
@@ -114,8 +105,8 @@ func spoken(text string) string {
 	return duration.Words(d)
 }
 
-// number writes an integer with thin groups of thousands: 1 234 567.
-func number(n any) string {
+// Number writes an integer with thin groups of thousands: 1 234 567.
+func Number(n any) string {
 	digits := fmt.Sprint(n)
 	sign := ""
 	if strings.HasPrefix(digits, "-") {
@@ -129,16 +120,16 @@ func number(n any) string {
 	return sign + strings.Join(append([]string{digits}, groups...), " ")
 }
 
-// percent is a part of a whole in percent; without a whole it is a dash.
-func percent(part, whole int64) string {
+// Percent is a part of a whole in percent; without a whole it is a dash.
+func Percent(part, whole int64) string {
 	if whole == 0 {
 		return "–"
 	}
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }
 
-// pathPart escapes what stands between two slashes of a path.
-func pathPart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+// PathPart escapes what stands between two slashes of a path.
+func PathPart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 // dict makes a map of names and values, to hand several values to a template.
 func dict(pairs ...any) (map[string]any, error) {
@@ -154,21 +145,21 @@ func dict(pairs ...any) (map[string]any, error) {
 
 // draw draws a part of a screen in the turn of the visitor's tenant: the month of a calendar keeps a processor busy for tens of
 // milliseconds.
-func (p *page) draw(screen, part string) (text []byte, err error) {
+func (p *Page) draw(screen, part string) (text []byte, err error) {
 	if p.Visitor.Caller.Tenant == uuid.Nil { // nobody has signed in: what is shown is short
 		return p.site.screens.draw(screen, part, p)
 	}
-	err = p.site.cfg.Computing.Do(p.ctx(), p.Visitor.Caller.Tenant, func() error {
+	err = p.site.cfg.Computing.Do(p.Context(), p.Visitor.Caller.Tenant, func() error {
 		text, err = p.site.screens.draw(screen, part, p)
 		return err
 	})
 	return text, err
 }
 
-// counted is a number with the words that go with it.
-func counted(n int64, one, many string) string {
+// Counted is a number with the words that go with it.
+func Counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return number(n) + " " + many
+	return Number(n) + " " + many
 }

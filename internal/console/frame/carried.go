@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -34,10 +34,10 @@ const leftOut = "@body.json"
 const leftOutList = "@body.csv"
 
 // carry hands what was done to the next page, with what an earlier page has handed on, which nobody has seen yet.
-func (p *page) carry() {
+func (p *Page) carry() {
 	c := p.carried
 	c.Notice = p.Notice
-	for _, call := range p.calls.calls() {
+	for _, call := range p.Made.calls() {
 		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
 			if secret(call.Body) {
 				call.Body = leftOut
@@ -48,17 +48,17 @@ func (p *page) carry() {
 	if c.Notice == "" && len(c.Calls) == 0 {
 		return
 	}
-	http.SetCookie(p.w, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
+	http.SetCookie(p.Writer, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
 }
 
 // takeCarried takes what the page before has handed on. It is shown once.
-func (p *page) takeCarried() (c carried) {
+func (p *Page) takeCarried() (c carried) {
 	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
-	cookie, err := p.r.Cookie(name.Name)
-	if err != nil || p.r.Method != http.MethodGet || p.r.Header.Get("HX-Request") != "" {
+	cookie, err := p.Request.Cookie(name.Name)
+	if err != nil || p.Request.Method != http.MethodGet || p.Request.Header.Get("HX-Request") != "" {
 		return c
 	}
-	http.SetCookie(p.w, name)
+	http.SetCookie(p.Writer, name)
 	packed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
 	if err != nil {
 		return c

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"strings"
@@ -7,16 +7,16 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// campaignName is what a campaign is called on pages.
-func campaignName(c client.Campaign) string {
+// CampaignName is what a campaign is called on pages.
+func CampaignName(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
 		return "Campaign without a name"
 	}
 	return c.Name
 }
 
-// quotedName is the name of a campaign within a sentence.
-func quotedName(c client.Campaign) string {
+// QuotedName is the name of a campaign within a sentence.
+func QuotedName(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
 		return "the campaign without a name"
 	}
@@ -24,14 +24,14 @@ func quotedName(c client.Campaign) string {
 }
 
 // CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
-func (s *times) CampaignChoice(c client.Campaign) string {
+func (s *Times) CampaignChoice(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
-		return campaignName(c) + ", created " + s.PlainTime(c.CreatedAt.Truncate(time.Second))
+		return CampaignName(c) + ", created " + s.PlainTime(c.CreatedAt.Truncate(time.Second))
 	}
 	return c.Name
 }
 
-// phaseWords names a phase.
-func phaseWords(phase client.CampaignPhase) string {
+// PhaseWords names a phase.
+func PhaseWords(phase client.CampaignPhase) string {
 	return strings.ReplaceAll(string(phase), "_", " ")
 }

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"cmp"
@@ -27,31 +27,31 @@ type Config struct {
 	FormMemory int64
 }
 
-// authenticator knows who has signed in, and serves the pages for signing in and out.
-type authenticator interface {
+// Authenticator knows who has signed in, and serves the pages for signing in and out.
+type Authenticator interface {
 	// SignedIn returns the visitor who makes a request; false: no user has signed in.
 	SignedIn(r *http.Request) (Visitor, bool)
 	// Mount adds the pages that are open to everybody.
-	Mount(r chi.Router, s *site)
+	Mount(r chi.Router, s *Site)
 	// Wrap surrounds all pages.
 	Wrap(h http.Handler) http.Handler
 	// Cookie is one that the browser keeps for so many seconds, as safe as that of the session; a negative number: not any more.
 	Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie
 }
 
-// site serves the pages of the console.
-type site struct {
+// Site serves the pages of the console.
+type Site struct {
 	cfg     Config
 	api     http.Handler
-	auth    authenticator
-	screens *screens
-	menu    []navItem
+	auth    Authenticator
+	screens *Screens
+	menu    []NavItem
 	streams *streamPlaces                 // of the open streams
 	forms   *bulkhead.Bulkhead[uuid.UUID] // bytes of the forms that are being read
 }
 
-// newSite returns the pages of rooms, with a menu, in front of an API that serves /v1.
-func newSite(api http.Handler, auth authenticator, drawn *screens, menu []navItem, cfg Config) *site {
+// New returns the pages of rooms, with a menu, in front of an API that serves /v1.
+func New(api http.Handler, auth Authenticator, drawn *Screens, menu []NavItem, cfg Config) *Site {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -59,14 +59,14 @@ func newSite(api http.Handler, auth authenticator, drawn *screens, menu []navIte
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	return &site{
+	return &Site{
 		cfg: cfg, api: api, auth: auth, screens: drawn, menu: menu,
 		streams: newStreamPlaces(maxStreams, maxTenantStreams), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory)),
 	}
 }
 
 // Handler serves all pages.
-func (s *site) Handler() http.Handler {
+func (s *Site) Handler() http.Handler {
 	return harden(http.NewCrossOriginProtection().Handler(s.auth.Wrap(s.Routes())))
 }
 

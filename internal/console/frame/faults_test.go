@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"testing"
@@ -9,7 +9,7 @@ import (
 // TestFaults_SameField: of two faults of one field, both are told.
 func TestFaults_SameField(t *testing.T) {
 	t.Parallel()
-	got := byField(new(page), []client.Fault{{Location: "body.name", Message: "is too long"}, {Location: "body.to", Message: "is missing"}, {Location: "body.name", Message: "is taken"}})
+	got := byField(new(Page), []client.Fault{{Location: "body.name", Message: "is too long"}, {Location: "body.to", Message: "is missing"}, {Location: "body.name", Message: "is taken"}})
 	if got["name"] != "is too long; is taken" || got["to"] != "is missing" || len(got) != 2 {
 		t.Errorf("%q", got)
 	}

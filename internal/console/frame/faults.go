@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"errors"
@@ -9,17 +9,17 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// faults are what is wrong with a form before the API is asked: by the names of its fields.
-type faults []client.Fault
+// Faults are what is wrong with a form before the API is asked: by the names of its fields.
+type Faults []client.Fault
 
-func (f *faults) add(field string, err error) {
+func (f *Faults) Add(field string, err error) {
 	if err != nil {
 		*f = append(*f, client.Fault{Location: field, Message: err.Error()})
 	}
 }
 
-// problem is the error that the API would have answered with; nil: nothing is wrong.
-func (f faults) problem() error {
+// Problem is the error that the API would have answered with; nil: nothing is wrong.
+func (f Faults) Problem() error {
 	if len(f) == 0 {
 		return nil
 	}
@@ -29,8 +29,8 @@ func (f faults) problem() error {
 	}
 }
 
-// both joins what was found here with what the API found: whoever fills in the form sees all of it at once.
-func (f faults) both(err error) error {
+// Both joins what was found here with what the API found: whoever fills in the form sees all of it at once.
+func (f Faults) Both(err error) error {
 	var invalid *client.Invalid
 	if len(f) == 0 {
 		return err
@@ -38,14 +38,14 @@ func (f faults) both(err error) error {
 	if errors.As(err, &invalid) {
 		f = append(f, invalid.Errors...)
 	}
-	return f.problem()
+	return f.Problem()
 }
 
 // byField are faults by the names of their fields. Of one field there may be several.
-func byField(p *page, all []client.Fault) map[string]string {
+func byField(p *Page, all []client.Fault) map[string]string {
 	texts := map[string]string{}
 	for _, f := range all {
-		name, text := fieldOf(f.Location), saidFault(p, f)
+		name, text := FieldOf(f.Location), FaultWords(p, f)
 		if before := texts[name]; before != "" {
 			text = before + "; " + text
 		}
@@ -54,8 +54,8 @@ func byField(p *page, all []client.Fault) map[string]string {
 	return texts
 }
 
-// fieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
-func fieldOf(location string) string {
+// FieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
+func FieldOf(location string) string {
 	for _, part := range []string{"body.", "query.", "path.", "header."} {
 		if name, ok := strings.CutPrefix(location, part); ok {
 			return name
@@ -64,12 +64,12 @@ func fieldOf(location string) string {
 	return location
 }
 
-// atField has what the API finds wrong with a member stand at the field of the form that it was made of.
-func atField(err error, member, field string) error {
+// AtField has what the API finds wrong with a member stand at the field of the form that it was made of.
+func AtField(err error, member, field string) error {
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {
 		for i := range invalid.Errors {
-			if fieldOf(invalid.Errors[i].Location) == member {
+			if FieldOf(invalid.Errors[i].Location) == member {
 				invalid.Errors[i].Location = field
 			}
 		}
@@ -77,4 +77,4 @@ func atField(err error, member, field string) error {
 	return err
 }
 
-func rfc3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+func RFC3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"errors"
@@ -6,11 +6,11 @@ import (
 	"net/url"
 )
 
-// handler serves one page. An error of the API becomes a page that shows it.
-type handler func(p *page) error
+// Handler serves one page. An error of the API becomes a page that shows it.
+type Handler func(p *Page) error
 
 // serve returns the handler of a page, for users who have a scope; an empty scope is for all of them. A form has so many bytes at most.
-func (s *site) serve(scope string, longest int64, h handler) http.HandlerFunc {
+func (s *Site) serve(scope string, longest int64, h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := s.auth.SignedIn(r)
 		if !ok {
@@ -20,17 +20,17 @@ func (s *site) serve(scope string, longest int64, h handler) http.HandlerFunc {
 		p := s.NewPage(w, r, who)
 		defer p.Recover()
 		if scope != "" && !p.May(scope) {
-			p.fail(notForRole(scope))
+			p.Fail(notForRole(scope))
 			return
 		}
 		done, err := p.takeForm(longest)
 		if err != nil {
-			p.fail(err)
+			p.Fail(err)
 			return
 		}
 		defer done()
 		if err := h(p); err != nil {
-			p.fail(err)
+			p.Fail(err)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func (s *site) serve(scope string, longest int64, h handler) http.HandlerFunc {
 // signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks
 // for, has the script go there. After a form, it is back to the page of the form, as the browser tells it: what was typed is lost.
 func signInFirst(w http.ResponseWriter, r *http.Request) {
-	to := signInPath
+	to := SignInPath
 	if r.Method == http.MethodPost {
 		to += "?lost=yes"
 		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
@@ -57,11 +57,11 @@ func signInFirst(w http.ResponseWriter, r *http.Request) {
 }
 
 // Recover turns a panic into an error page, if nothing was sent yet.
-func (p *page) Recover() {
+func (p *Page) Recover() {
 	if v := recover(); v != nil {
 		if v == http.ErrAbortHandler {
 			panic(v)
 		}
-		p.fail(errors.Join(errPanic, asError(v)))
+		p.Fail(errors.Join(errPanic, asError(v)))
 	}
 }

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"cmp"
@@ -14,19 +14,19 @@ import (
 const (
 	zoneParam  = "tz"           // of the URL: mine, recipient or utc
 	zoneCookie = "sendquota_tz" // in which a script writes the zone of the browser
-	zoneField  = "zone"         // of a form: the zone that its times were typed in
+	ZoneField  = "zone"         // of a form: the zone that its times were typed in
 )
 
-// zones are the time zones that a page may show its times in.
-type zones struct {
+// Zones are the time zones that a page may show its times in.
+type Zones struct {
 	Chosen    string // mine, recipient or utc; empty: mine
 	Mine      *time.Location
 	Recipient *time.Location // nil: the page is about no recipient, or its zone is not known
 }
 
 // readZones takes the choice from the URL, and the browser's zone from the cookie that a script sets; without one it is UTC.
-func readZones(r *http.Request) zones {
-	z := zones{Chosen: r.URL.Query().Get(zoneParam), Mine: time.UTC}
+func readZones(r *http.Request) Zones {
+	z := Zones{Chosen: r.URL.Query().Get(zoneParam), Mine: time.UTC}
 	if z.Chosen != "recipient" && z.Chosen != "utc" && z.Chosen != "mine" {
 		z.Chosen = ""
 	}
@@ -39,7 +39,7 @@ func readZones(r *http.Request) zones {
 }
 
 // Shown is the zone that was chosen.
-func (z zones) Shown() *time.Location {
+func (z Zones) Shown() *time.Location {
 	switch {
 	case z.Chosen == "utc":
 		return time.UTC
@@ -49,16 +49,16 @@ func (z zones) Shown() *time.Location {
 	return z.Mine
 }
 
-// zoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
+// ZoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
 // only if times are to be shown in it.
-func (p *page) zoneOf(recipient string) error {
+func (p *Page) ZoneOf(recipient string) error {
 	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeRecipientsRead) {
 		return nil
 	}
 	name, err := p.readZoneOf(recipient)
 	switch {
 	case err == nil:
-		p.useZone(name)
+		p.UseZone(name)
 	case p.Zones.Chosen == "recipient":
 		return err
 	}
@@ -66,8 +66,8 @@ func (p *page) zoneOf(recipient string) error {
 }
 
 // readZoneOf reads the name of the zone of a recipient; empty: the user may not see it.
-func (p *page) readZoneOf(recipient string) (string, error) {
-	known, err := p.known(recipient)
+func (p *Page) readZoneOf(recipient string) (string, error) {
+	known, err := p.Known(recipient)
 	switch {
 	case err != nil:
 		return "", err
@@ -76,13 +76,13 @@ func (p *page) readZoneOf(recipient string) (string, error) {
 	case !p.May(push.ScopePolicyRead):
 		return "", nil
 	}
-	policy, err := p.api.Policy.Get(p.ctx())
+	policy, err := p.API.Policy.Get(p.Context())
 	return cmp.Or(policy.DefaultZone, "UTC"), err
 }
 
-// known reads what the tenant has described of a recipient; nil: nothing.
-func (p *page) known(recipient string) (*client.Recipient, error) {
-	found, err := p.api.Recipients.Get(p.ctx(), recipient)
+// Known reads what the tenant has described of a recipient; nil: nothing.
+func (p *Page) Known(recipient string) (*client.Recipient, error) {
+	found, err := p.API.Recipients.Get(p.Context(), recipient)
 	var problem *client.Problem
 	switch {
 	case err == nil:
@@ -93,17 +93,17 @@ func (p *page) known(recipient string) (*client.Recipient, error) {
 	return nil, err
 }
 
-// zoneOfForm is zoneOf for reading the times of a form. Its answer is not shown.
-func (p *page) zoneOfForm(recipient string) error {
+// ZoneOfForm is zoneOf for reading the times of a form. Its answer is not shown.
+func (p *Page) ZoneOfForm(recipient string) error {
 	if p.Zones.Chosen != "recipient" {
 		return nil
 	}
-	return p.zoneOf(recipient)
+	return p.ZoneOf(recipient)
 }
 
-// useZone has the page know the zone of its recipient by its name.
-func (p *page) useZone(name string) {
-	if in := loadZone(name); in != nil {
+// UseZone has the page know the zone of its recipient by its name.
+func (p *Page) UseZone(name string) {
+	if in := LoadZone(name); in != nil {
 		p.Zones.Recipient = in
 	}
 }
@@ -115,7 +115,7 @@ type choice struct {
 }
 
 // Choices are those of this page.
-func (z zones) Choices() []choice {
+func (z Zones) Choices() []choice {
 	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && (z.Chosen != "recipient" || z.Recipient == nil)}}
 	if z.Recipient != nil {
 		all = append(all, choice{"recipient", "Recipient’s: " + z.Recipient.String(), z.Chosen == "recipient"})
@@ -123,8 +123,8 @@ func (z zones) Choices() []choice {
 	return append(all, choice{"utc", "UTC", z.Chosen == "utc"})
 }
 
-// loadZone is a zone by its name; nil: it is not known.
-func loadZone(name string) *time.Location {
+// LoadZone is a zone by its name; nil: it is not known.
+func LoadZone(name string) *time.Location {
 	if name == "" {
 		return nil
 	}

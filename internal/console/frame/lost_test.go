@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"net/http/httptest"
@@ -10,9 +10,9 @@ import (
 func TestSignInFirst_Form(t *testing.T) {
 	t.Parallel()
 	for referer, want := range map[string]string{
-		"http://example.com/console/pushes/new?tz=utc": signInPath + "?lost=yes&to=%2Fconsole%2Fpushes%2Fnew%3Ftz%3Dutc",
-		"http://evil.example/console/now":              signInPath + "?lost=yes",
-		"":                                             signInPath + "?lost=yes",
+		"http://example.com/console/pushes/new?tz=utc": SignInPath + "?lost=yes&to=%2Fconsole%2Fpushes%2Fnew%3Ftz%3Dutc",
+		"http://evil.example/console/now":              SignInPath + "?lost=yes",
+		"":                                             SignInPath + "?lost=yes",
 	} {
 		r := httptest.NewRequest("POST", "http://example.com/console/pushes/new", strings.NewReader("recipient=anna"))
 		r.Header.Set("Referer", referer)

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -11,10 +11,10 @@ import (
 )
 
 // FormMessage is the message of the form: its title and its text, or the whole as JSON.
-func (f *form) FormMessage() (client.Message, error) {
+func (f *Form) FormMessage() (client.Message, error) {
 	message := client.Message{}
 	if text := f.Field("message"); text != "" {
-		if err := readObject(text, message); err != nil {
+		if err := ReadObject(text, message); err != nil {
 			return nil, err
 		}
 	}
@@ -26,8 +26,8 @@ func (f *form) FormMessage() (client.Message, error) {
 	return message, nil
 }
 
-// readObject reads the members of a JSON object; numbers stay as they are written.
-func readObject(text string, into map[string]any) error {
+// ReadObject reads the members of a JSON object; numbers stay as they are written.
+func ReadObject(text string, into map[string]any) error {
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
 	in.UseNumber()
 	if err := in.Decode(&into); err != nil {

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bufio"
@@ -7,10 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -31,18 +31,22 @@ func (a tenants) SignedIn(r *http.Request) (Visitor, bool) {
 	}
 	return who, true
 }
-func (tenants) Mount(chi.Router, *site)          {}
+func (tenants) Mount(chi.Router, *Site)          {}
 func (tenants) Wrap(h http.Handler) http.Handler { return h }
 func (tenants) Cookie(name, value string, seconds int, _ http.SameSite) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, MaxAge: seconds}
 }
 
 // siteOf returns a console without rooms.
-func siteOf(t *testing.T, cfg Config) *site {
+func siteOf(t *testing.T, cfg Config) *Site {
 	t.Helper()
-	files, err := assets.New("/console/", os.DirFS(".."))
+	own := fstest.MapFS{}
+	for _, name := range []string{"icon.svg", "console.css", "console.js", "htmx.min.js", "hx-sse.min.js"} {
+		own["static/"+name] = &fstest.MapFile{}
+	}
+	files, err := assets.New("/console/", own)
 	testenv.Check(t, err)
-	return newSite(http.NotFoundHandler(), tenants{Visitor{Caller: push.Caller{Tenant: uuid.New(), Scopes: push.Scopes}, Role: "admin"}}, newScreens(files, nil), nil, cfg)
+	return New(http.NotFoundHandler(), tenants{Visitor{Caller: push.Caller{Tenant: uuid.New(), Scopes: push.Scopes}, Role: "admin"}}, NewScreens(files, nil), nil, cfg)
 }
 
 // TestStream: a stream sends what changed, ends when the program stops, and a tenant has no more of them than its bound.
@@ -52,8 +56,8 @@ func TestStream(t *testing.T) {
 	c := siteOf(t, Config{Stopping: stopping.Load})
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
-	r.Get("/live", c.serve("", shortForm, func(p *page) error {
-		return p.stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
+	r.Get("/live", c.serve("", shortForm, func(p *Page) error {
+		return p.Stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
 	}))
 	server := httptest.NewServer(r)
 	defer server.Close()
@@ -112,8 +116,8 @@ func TestStream_PlaceOfNeighbour(t *testing.T) {
 	c.streams = newStreamPlaces(3, 3)
 	template.Must(c.screens.templates["error"].New("clock").Parse("{{.Main}}"))
 	r := chi.NewMux()
-	r.Get("/live", c.serve("", shortForm, func(p *page) error {
-		return p.stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
+	r.Get("/live", c.serve("", shortForm, func(p *Page) error {
+		return p.Stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
 	}))
 	server := httptest.NewServer(r)
 	defer server.Close()

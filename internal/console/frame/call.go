@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -40,9 +40,9 @@ type Call struct {
 
 type uploadKey struct{}
 
-// withUpload returns a context for an upload of another file than the user has: before is what makes it in a shell, or says of what, and
+// WithUpload returns a context for an upload of another file than the user has: before is what makes it in a shell, or says of what, and
 // body is what curl reads then.
-func withUpload(ctx context.Context, before, body string) context.Context {
+func WithUpload(ctx context.Context, before, body string) context.Context {
 	return context.WithValue(ctx, uploadKey{}, Call{Before: before, Body: body})
 }
 
@@ -126,8 +126,8 @@ func (t *inProcess) calls() []Call {
 	return append([]Call(nil), t.made...)
 }
 
-// last is the call that was made last.
-func (t *inProcess) last() Call {
+// Last is the call that was made last.
+func (t *inProcess) Last() Call {
 	made := t.calls()
 	if len(made) == 0 {
 		return Call{}
@@ -135,8 +135,8 @@ func (t *inProcess) last() Call {
 	return made[len(made)-1]
 }
 
-// statusOf is the status of the call of a path that was made last; 0: there was none.
-func (t *inProcess) statusOf(path string) int {
+// StatusOf is the status of the call of a path that was made last; 0: there was none.
+func (t *inProcess) StatusOf(path string) int {
 	made := t.calls()
 	for i := len(made) - 1; i >= 0; i-- {
 		if at, _, _ := strings.Cut(made[i].Path, "?"); at == path {
@@ -152,16 +152,16 @@ func (c Call) Curl(address string) string {
 	if c.Method != http.MethodGet {
 		line += "-X " + c.Method + " "
 	}
-	line += quoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SENDQUOTA_API_KEY\""
+	line += QuoteShell(address+c.Path) + " \\\n  -H \"Authorization: Bearer $SENDQUOTA_API_KEY\""
 	for _, header := range c.Headers {
-		line += " \\\n  -H " + quoteShell(header)
+		line += " \\\n  -H " + QuoteShell(header)
 	}
 	switch {
 	case c.Body == "":
 	case c.Body[0] == '@' && c.Body != leftOut:
 		line += " \\\n  --data-binary " + c.Body
 	default:
-		line += " \\\n  -d " + quoteShell(c.Body)
+		line += " \\\n  -d " + QuoteShell(c.Body)
 	}
 	return line
 }
@@ -176,8 +176,8 @@ func neededHeaders(h http.Header) (all []string) {
 	return all
 }
 
-// quoteShell quotes a text for a POSIX shell.
-func quoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
+// QuoteShell quotes a text for a POSIX shell.
+func QuoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // inProcessAnswer is the http.ResponseWriter of a call. Deadlines for the answer are those of the page's connection.
 type inProcessAnswer struct {

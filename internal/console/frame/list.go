@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 
 // List reads a page of a list of the API by the filter that stands in the URL. Of a filter that cannot be read, the API is asked only
 // what else is wrong with it.
-func (p *page) List(path string, size int, into any, names ...string) error {
-	query, bad, err := p.filter(names...)
+func (p *Page) List(path string, size int, into any, names ...string) error {
+	query, bad, err := p.Filter(names...)
 	if err != nil {
 		return err
 	}
@@ -20,14 +20,14 @@ func (p *page) List(path string, size int, into any, names ...string) error {
 	if size > 0 {
 		query.Set("page_size", strconv.Itoa(size))
 	}
-	return bad.both(p.api.Get(p.ctx(), path, query, into))
+	return bad.Both(p.API.Get(p.Context(), path, query, into))
 }
 
-// filter takes parameters from the URL of the page for a call: those that are named, and from and until, which stand there as
+// Filter takes parameters from the URL of the page for a call: those that are named, and from and until, which stand there as
 // a browser writes them, and what is wrong with these. The page knows the zone of the recipient of the filter.
-func (p *page) filter(names ...string) (query url.Values, bad faults, err error) {
+func (p *Page) Filter(names ...string) (query url.Values, bad Faults, err error) {
 	query = url.Values{}
-	if err := p.zoneOf(p.Query("recipient")); err != nil {
+	if err := p.ZoneOf(p.Query("recipient")); err != nil {
 		return query, nil, err
 	}
 	for _, name := range names {
@@ -37,9 +37,9 @@ func (p *page) filter(names ...string) (query url.Values, bad faults, err error)
 	}
 	for _, name := range []string{"from", "until"} {
 		if v := p.Query(name); v != "" {
-			at, err := p.ReadTime(v, p.TypedIn(p.r.URL.Query()))
-			if bad.add(name, err); err == nil {
-				query.Set(name, rfc3339(at))
+			at, err := p.ReadTime(v, p.TypedIn(p.Request.URL.Query()))
+			if bad.Add(name, err); err == nil {
+				query.Set(name, RFC3339(at))
 			}
 		}
 	}
@@ -47,9 +47,9 @@ func (p *page) filter(names ...string) (query url.Values, bad faults, err error)
 }
 
 // ReadExact reads what the API answers, whose numbers stay as they are written: those of a message are not for the console to round.
-func (p *page) ReadExact(path string, into any) error {
+func (p *Page) ReadExact(path string, into any) error {
 	var text json.RawMessage
-	if err := p.api.Get(p.ctx(), path, nil, &text); err != nil {
+	if err := p.API.Get(p.Context(), path, nil, &text); err != nil {
 		return err
 	}
 	in := json.NewDecoder(bytes.NewReader(text))

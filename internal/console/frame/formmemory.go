@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"context"
@@ -36,22 +36,22 @@ func newFormMemory(total int64) *bulkhead.Bulkhead[uuid.UUID] {
 
 // takeForm waits for memory for the form of a request, of at most so many bytes, and reads it. An upload is left to its handler, which reads
 // it as it comes. done gives the memory back.
-func (p *page) takeForm(longest int64) (done func(), err error) {
-	kind, _, _ := mime.ParseMediaType(p.r.Header.Get("Content-Type"))
+func (p *Page) takeForm(longest int64) (done func(), err error) {
+	kind, _, _ := mime.ParseMediaType(p.Request.Header.Get("Content-Type"))
 	bytes := formCopies * longest
 	switch {
-	case p.r.Method != http.MethodPost:
+	case p.Request.Method != http.MethodPost:
 		return func() {}, nil
 	case kind == "multipart/form-data":
-		bytes = 2 * (longestColumns + longestHead)
+		bytes = 2 * (LongestColumns + longestHead)
 	case kind != "application/x-www-form-urlencoded":
 		return func() {}, nil
-	case p.r.ContentLength > longest:
+	case p.Request.ContentLength > longest:
 		return nil, tooLong(longest)
-	case p.r.ContentLength >= 0:
-		bytes = formCopies * p.r.ContentLength
+	case p.Request.ContentLength >= 0:
+		bytes = formCopies * p.Request.ContentLength
 	}
-	ctx, cancel := context.WithTimeout(p.ctx(), formTurn)
+	ctx, cancel := context.WithTimeout(p.Context(), formTurn)
 	defer cancel()
 	loan, err := p.site.forms.Acquire(ctx, p.Visitor.Caller.Tenant, bytes)
 	if err != nil {
@@ -61,8 +61,8 @@ func (p *page) takeForm(longest int64) (done func(), err error) {
 	if kind == "multipart/form-data" {
 		return loan.Release, nil
 	}
-	p.r.Body = http.MaxBytesReader(p.w, p.r.Body, longest)
-	if err := p.r.ParseForm(); err != nil {
+	p.Request.Body = http.MaxBytesReader(p.Writer, p.Request.Body, longest)
+	if err := p.Request.ParseForm(); err != nil {
 		loan.Release()
 		return nil, formProblem(err)
 	}
@@ -87,30 +87,30 @@ func tooLong(longest int64) *client.Problem {
 		Detail: "A form can have up to " + most + " of text. Nothing was changed. Go back and shorten it."}
 }
 
-// longestColumns is the maximum size of the fields before the file of an upload, in bytes.
-const longestColumns = 256 << 10
+// LongestColumns is the maximum size of the fields before the file of an upload, in bytes.
+const LongestColumns = 256 << 10
 
 // longestHead is how many bytes may come before what a part of an upload has: mime/multipart takes ten megabytes of headers.
 const longestHead = 16 << 10
 
-// headReader is the body of an upload. While head is set, it reads no more than so many bytes.
-type headReader struct {
+// HeadReader is the body of an upload. While head is set, it reads no more than so many bytes.
+type HeadReader struct {
 	io.ReadCloser
-	head bool
+	Head bool
 	left int
 }
 
-var errLongHead = errors.New("the header of a part is too long")
+var ErrLongHead = errors.New("the header of a part is too long")
 
-// next expects the header of the next part.
-func (r *headReader) next() { r.head, r.left = true, longestHead }
+// Next expects the header of the next part.
+func (r *HeadReader) Next() { r.Head, r.left = true, longestHead }
 
-func (r *headReader) Read(b []byte) (int, error) {
-	if !r.head {
+func (r *HeadReader) Read(b []byte) (int, error) {
+	if !r.Head {
 		return r.ReadCloser.Read(b)
 	}
 	if r.left == 0 {
-		return 0, errLongHead
+		return 0, ErrLongHead
 	}
 	n, err := r.ReadCloser.Read(b[:min(len(b), r.left)])
 	r.left -= n

@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"errors"
@@ -20,11 +20,11 @@ import (
 var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at", "the time it expires", "retry_at", "the time of the retry", "local_time", "the local time",
 	"time_zone", "the time zone", "on_conflict", "what happens at a limit", "the tenant", "the team")
 
-// said is a text of the API for people: its fields are called what they are.
-func said(text string) string { return machineNames.Replace(text) }
+// Words is a text of the API for people: its fields are called what they are.
+func Words(text string) string { return machineNames.Replace(text) }
 
-// saidFault is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows.
-func saidFault(p *page, f client.Fault) string {
+// FaultWords is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows.
+func FaultWords(p *Page, f client.Fault) string {
 	text := f.Message
 	value, _ := f.Value.(string)
 	for _, machine := range []string{f.Limit, value} {
@@ -33,10 +33,10 @@ func saidFault(p *page, f client.Fault) string {
 		}
 	}
 	if !f.Now.IsZero() {
-		clocks, zone, _ := written(f.Now, p.Zones.Shown(), p.Now())
-		text = strings.Replace(text, rfc3339(f.Now), clocks+" "+zone, 1)
+		clocks, zone, _ := Written(f.Now, p.Zones.Shown(), p.Now())
+		text = strings.Replace(text, RFC3339(f.Now), clocks+" "+zone, 1)
 	}
-	return said(text)
+	return Words(text)
 }
 
 // startsSentence are the words that may begin a sentence in capitals: another word may be an id, which stays as it is.
@@ -44,7 +44,7 @@ var startsSentence = []string{"the", "this", "your", "another", "an", "too", "no
 
 // plainSentence is Said of a text that stands by itself.
 func plainSentence(text string) string {
-	text = said(text)
+	text = Words(text)
 	if first, _, _ := strings.Cut(text, " "); slices.Contains(startsSentence, first) {
 		return strings.ToUpper(text[:1]) + text[1:]
 	}
@@ -52,7 +52,7 @@ func plainSentence(text string) string {
 }
 
 // saidProblem is a problem of the API with its detail for people: of what the quota refuses, from what the answer says of the rules.
-func saidProblem(p *page, problem *client.Problem, err error) *client.Problem {
+func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 	var (
 		said  = *problem
 		full  *client.QuotaExceeded
@@ -82,24 +82,24 @@ func saidProblem(p *page, problem *client.Problem, err error) *client.Problem {
 const mostTold = 3
 
 // noPlaceWords says which rules leave no place, and which sends fill them.
-func noPlaceWords(p *page, place client.NoPlace, quiet bool) string {
+func noPlaceWords(p *Page, place client.NoPlace, quiet bool) string {
 	var all []string
 	for _, v := range place.Violations {
 		taken := int64(len(v.Conflicts)) + v.ConflictsOmitted
 		text := ""
 		switch {
 		case quiet, v.Limit == 0 && v.Per == "" && !v.Until.IsZero():
-			text = because("quiet-hours", []string{v.Rule})
+			text = BecauseOf("quiet-hours", []string{v.Rule})
 		case v.Limit == 0:
 			text = "the rule " + v.Rule + " allows nothing"
 		default:
-			text = because("quota-exceeded", []string{v.Rule}) + ": " + ruleWords(v)
+			text = BecauseOf("quota-exceeded", []string{v.Rule}) + ": " + RuleWords(v)
 			var times []string
 			for _, c := range v.Conflicts[:min(len(v.Conflicts), mostTold)] {
 				times = append(times, p.PlainTime(c.SendAt))
 			}
 			if more := taken - int64(len(times)); more > 0 && len(times) > 0 {
-				times = append(times, number(more)+" more")
+				times = append(times, Number(more)+" more")
 			}
 			if len(times) > 0 {
 				text += ", used at " + strings.Join(times, "; ")
@@ -114,8 +114,8 @@ func noPlaceWords(p *page, place client.NoPlace, quiet bool) string {
 	return strings.Join(all, " ")
 }
 
-// ruleWords is what a rule allows, such as 5 in any 1 hour, or 1 in each day.
-func ruleWords(v client.Violation) string {
+// RuleWords is what a rule allows, such as 5 in any 1 hour, or 1 in each day.
+func RuleWords(v client.Violation) string {
 	if v.Per != "" {
 		return fmt.Sprintf("%d in each %s", v.Limit, v.Per)
 	}
@@ -142,7 +142,7 @@ func notForRole(scope string) error {
 }
 
 // forbiddenWords says which roles may do what a scope is needed for.
-func forbiddenWords(p *page, scope string) string {
+func forbiddenWords(p *Page, scope string) string {
 	var may []string
 	for _, role := range user.Roles {
 		if holder := (push.Caller{Scopes: role.Scopes()}); holder.May(scope) {
@@ -165,26 +165,26 @@ var things = map[string]string{
 }
 
 // noSuchThing is the answer to an address whose id can be none: nothing has it. It is nil for any other error.
-func noSuchThing(p *page, err error) *client.Problem {
+func noSuchThing(p *Page, err error) *client.Problem {
 	var invalid *client.Invalid
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 || slices.ContainsFunc(invalid.Errors, func(f client.Fault) bool { return !strings.HasPrefix(f.Location, "path.") }) {
 		return nil
 	}
 	what := "thing"
-	for _, part := range strings.Split(p.r.URL.Path, "/") {
+	for _, part := range strings.Split(p.Request.URL.Path, "/") {
 		if thing := things[part]; thing != "" {
 			what = thing
 		}
 	}
-	if strings.HasPrefix(p.r.URL.Path, root+"/recipients/") {
+	if strings.HasPrefix(p.Request.URL.Path, Root+"/recipients/") {
 		what = "recipient"
 	}
 	return &client.Problem{Title: "No such " + what, Status: http.StatusNotFound, RequestID: invalid.RequestID,
 		Detail: "The id in this address does not exist. Check that you copied all of it."}
 }
 
-// because puts the reason of a refusal into words.
-func because(reason string, rules []string) string {
+// BecauseOf puts the reason of a refusal into words.
+func BecauseOf(reason string, rules []string) string {
 	list := strings.Join(rules, " and ")
 	switch reason {
 	case "quota-exceeded":

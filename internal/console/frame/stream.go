@@ -1,4 +1,4 @@
-package console
+package frame
 
 import (
 	"bytes"
@@ -21,47 +21,47 @@ const (
 	streamTick = 500 * time.Millisecond
 )
 
-// stream sends a part of a screen as server-sent events, each time that it has changed, until the browser goes away or the program
+// Stream sends a part of a screen as server-sent events, each time that it has changed, until the browser goes away or the program
 // stops. It looks every so often; view makes what the part is drawn of, and its calls go over the API like all others.
 //
 //	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
-func (p *page) stream(screen, part string, every time.Duration, view func() (any, error)) error {
+func (p *Page) Stream(screen, part string, every time.Duration, view func() (any, error)) error {
 	place, free := p.site.streams.take(p.Visitor.Caller.Tenant)
 	if !free {
 		return &client.Problem{Title: "Too many pages are open", Status: http.StatusTooManyRequests,
 			Detail: "This page does not update by itself: too many open pages do so already. Close some, or reload it later"}
 	}
 	defer place.release()
-	out := http.NewResponseController(p.w)
+	out := http.NewResponseController(p.Writer)
 	var last []byte
 	for began := time.Now(); time.Since(began) < streamTime; {
-		p.calls.forget()
+		p.Made.forget()
 		var err error
 		if p.Main, err = view(); err != nil {
-			if !p.sent {
+			if !p.Sent {
 				return err
 			}
 			return nil // the browser comes again, and gets the error then
 		}
 		text, err := p.draw(screen, part)
-		if p.ctx().Err() != nil {
+		if p.Context().Err() != nil {
 			return nil
 		}
 		if err != nil {
-			p.site.cfg.Log.ErrorContext(p.ctx(), "cannot draw part of a page", "screen", screen, "part", part, "error", err)
+			p.site.cfg.Log.ErrorContext(p.Context(), "cannot draw part of a page", "screen", screen, "part", part, "error", err)
 			return nil
 		}
-		if !p.sent {
-			p.sent = true
-			p.w.Header().Set("Content-Type", "text/event-stream")
-			p.w.Header().Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
+		if !p.Sent {
+			p.Sent = true
+			p.Writer.Header().Set("Content-Type", "text/event-stream")
+			p.Writer.Header().Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
 		}
 		message := []byte("event: still\n\n") // nothing new, but the page is followed
 		if !bytes.Equal(text, last) {
 			message, last = event(text), text
 		}
 		_ = out.SetWriteDeadline(time.Now().Add(every + 30*time.Second)) // a test's writer has none
-		if _, err := p.w.Write(message); err != nil {
+		if _, err := p.Writer.Write(message); err != nil {
 			return nil
 		}
 		if err := out.Flush(); err != nil || !p.wait(every, place.lost) {
@@ -72,12 +72,12 @@ func (p *page) stream(screen, part string, every time.Duration, view func() (any
 }
 
 // wait lets time pass; false: the browser has gone, the place is another tenant's by now, or the program stops.
-func (p *page) wait(d time.Duration, lost <-chan struct{}) bool {
+func (p *Page) wait(d time.Duration, lost <-chan struct{}) bool {
 	tick := time.NewTicker(streamTick)
 	defer tick.Stop()
 	for left := d; left > 0; left -= streamTick {
 		select {
-		case <-p.ctx().Done():
+		case <-p.Context().Done():
 			return false
 		case <-lost:
 			return false

@@ -1,0 +1,25 @@
+package frame
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/sendquota/sendquota/client"
+)
+
+// InBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
+func InBetween(err error) error {
+	if IsStale(err) {
+		return Stale("Another user changed this after you opened the page. Nothing was saved, and your input is still here. Reload the page to see the latest version.")
+	}
+	return err
+}
+
+func IsStale(err error) bool {
+	var problem *client.Problem
+	return errors.As(err, &problem) && (problem.Name() == "stale-version" || problem.Name() == "stale-policy")
+}
+
+func Stale(detail string) error {
+	return &client.Problem{Type: "urn:sendquota:problem:stale-version", Title: "Changed in the meantime", Status: http.StatusPreconditionFailed, Detail: detail}
+}
