@@ -133,7 +133,7 @@ func TestConsole_OnePush(t *testing.T) {
 	w.press(kb.Enter)
 	w.said("per-minute")
 	w.tabTo("#f-on_conflict")
-	w.press("take")
+	w.press("send")
 	w.tabTo("main button[value=check]")
 	w.press(kb.Enter)
 	w.said("The retry would be scheduled for " + stamp(noon.Add(time.Minute)))

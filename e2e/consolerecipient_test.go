@@ -88,7 +88,7 @@ func TestConsole_Recipient(t *testing.T) {
 	w.said("Moved to " + noon.Format("2006-01-02") + " 16:59:59")
 
 	w.visit("/console/recipients/user%2042" + at + "&cancel=" + booked[0].ID)
-	w.said("becomes free")
+	w.said("become free")
 	w.screen("")
 	w.click("button", "Cancel message")
 	w.said("is canceled and no longer counts towards limits")

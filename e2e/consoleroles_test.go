@@ -75,9 +75,9 @@ func TestConsole_Viewer(t *testing.T) {
 func holders(scope string) string {
 	switch scope {
 	case "campaigns:draft", "policy:write":
-		return "editors, senders and admins may."
+		return "editors, senders and admins can."
 	case "pushes:write", "campaigns:write":
-		return "senders and admins may."
+		return "senders and admins can."
 	}
-	return "admins may."
+	return "admins can."
 }
