@@ -14,6 +14,6 @@ var calendarRoom = frame.Room{
 // calendarRoutes adds the pages of the calendar.
 func calendarRoutes(r frame.Routes) {
 	r.Get("/calendar", push.ScopeRecordsRead, showCalendar)
-	r.Get("/calendar/campaigns/{id}", draftScope, moveCampaign)
-	r.Post("/calendar/campaigns/{id}", draftScope, saveMove)
+	r.Get("/calendar/campaigns/{id}", push.ScopeCampaignsDraft, moveCampaign)
+	r.Post("/calendar/campaigns/{id}", push.ScopeCampaignsDraft, saveMove)
 }

@@ -7,14 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/zone"
-)
-
-// draftScope is what users need to draft campaigns, and startScope to have them sent.
-const (
-	draftScope = push.ScopeCampaignsDraft
-	startScope = push.ScopeCampaignsWrite
 )
 
 // campaignsView is the list of campaigns.

@@ -44,25 +44,6 @@ func TestFailures_RetryGroup(t *testing.T) {
 	b.post("/console/failures/retry", append(fields, "retry")...).has(t, 403, "cannot do this")
 }
 
-// TestFailures_Meaning: a reason without words of its own still says what to do.
-func TestFailures_Meaning(t *testing.T) {
-	t.Parallel()
-	for want, g := range map[string]client.FailureGroup{
-		"no longer knows":                 {Status: client.FailureGroupStatusFailed, Reason: "unregistered: gone"},
-		"message expired while":           {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent"},
-		"no longer exists":                {Status: client.FailureGroupStatusExpired, Reason: "it expired before it could be sent: its channel is not configured any more"},
-		"may have arrived":                {Status: client.FailureGroupStatusFailed, Reason: "the connection broke", PossiblyDelivered: 1},
-		"refused the message permanently": {Status: client.FailureGroupStatusFailed, Reason: "the provider answered 404"},
-		"could not be reached":            {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: no connection: connection refused"},
-		"in any attempt":                  {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 400"},
-		"at this speed":                   {Status: client.FailureGroupStatusFailed, Reason: "gave up after 3 attempts: the provider answered 429 Too Many Requests"},
-	} {
-		if got := meaningOf(g); !strings.Contains(got.Means, want) || got.Do == "" {
-			t.Errorf("%s: %+v", g.Reason, got)
-		}
-	}
-}
-
 // failedAll makes some pushes, and has them all fail.
 func (b *bundle) failedAll(pushes int) {
 	b.t.Helper()
@@ -96,7 +77,7 @@ func stepFields(page string) (fields []string) {
 func TestFailures_Steps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.failedAll(retryStep + 1)
+	b.failedAll(200 + 1)
 	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone")
 	page.has(t, 200, "200 checked so far", ">Continue<")
 	next := b.post("/console/failures/retry", stepFields(page.Body)...)
@@ -110,7 +91,7 @@ func TestFailures_Steps(t *testing.T) {
 func TestFailures_Until(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.failedAll(retryStep + 1)
+	b.failedAll(200 + 1)
 	group := []string{"status", "failed", "reason", "gone", "on_conflict", "defer", "expires_at"}
 	b.post("/console/failures/retry", append(group, "2020-01-01T09:00", "do", "retry")...).has(t, 422, "fault-expires_at", "must be in the future", "0 checked", `value="2020-01-01T09:00"`)
 	b.post("/console/failures/retry", append(group, "soon")...).has(t, 422, "fault-expires_at")
@@ -119,7 +100,7 @@ func TestFailures_Until(t *testing.T) {
 	page.has(t, 200, "200 checked so far")
 	page = b.post("/console/failures/retry?tz=Asia%2FTokyo", stepFields(page.Body)...)
 	page.has(t, 200, "201 checked.", "Accepted</dt><dd>201")
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1 AND retry_of IS NOT NULL AND expires_at = $2`, [16]byte(b.tenant), until); n != retryStep+1 {
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1 AND retry_of IS NOT NULL AND expires_at = $2`, [16]byte(b.tenant), until); n != 200+1 {
 		t.Errorf("%d retries live until then", n)
 	}
 }
@@ -128,7 +109,7 @@ func TestFailures_Until(t *testing.T) {
 func TestFailures_RetriesFail(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.failedAll(retryStep + 1)
+	b.failedAll(200 + 1)
 	page := b.post("/console/failures/retry", "status", "failed", "reason", "gone", "do", "retry", "on_conflict", "defer")
 	page.has(t, 200, "200 checked so far")
 	for range 5 {
@@ -140,7 +121,7 @@ func TestFailures_RetriesFail(t *testing.T) {
 		page = b.post("/console/failures/retry", fields...)
 	}
 	page.has(t, 200, "201 checked.", "Accepted</dt><dd>201", "Back to failures")
-	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, [16]byte(b.tenant)); n != 2*(retryStep+1) {
+	if n := testenv.Query[int](t, b.url, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, [16]byte(b.tenant)); n != 2*(200+1) {
 		t.Errorf("there are %d pushes", n)
 	}
 }

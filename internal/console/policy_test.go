@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestPolicy_Story: a draft is forecast before it can be saved; saving carries it on to what waits; another change in between is
@@ -119,7 +120,9 @@ func TestPolicy_Unchanged(t *testing.T) {
 			{"name":"noon","from":"12:00","until":"12:30"}],
 		  "categories":{"vip customers":{"reserve":{"of-vips":2,"monthly":0}},"a,b":{"bypass":true},"c & d":{}},"default_zone":"Europe/Berlin"}`,
 	} {
-		if _, err := b.api.Policy.Put(t.Context(), newPolicyOf([]byte(document)), client.PolicyOptions{}); err != nil {
+		var put client.NewPolicy
+		testenv.Check(t, json.Unmarshal([]byte(document), &put))
+		if _, err := b.api.Policy.Put(t.Context(), put, client.PolicyOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		stored := func() (all map[string]any) {
