@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -69,10 +71,10 @@ func showCalendar(p *frame.Page) error {
 func readDay(text string, now time.Time, in *time.Location) time.Time {
 	for _, layout := range []string{"2006-01-02", "2006-01"} {
 		if t, err := time.Parse(layout, text); err == nil {
-			return localDay(time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, in), 0, 0)
+			return axis.LocalDay(time.Date(t.Year(), t.Month(), t.Day(), 12, 0, 0, 0, in), 0, 0)
 		}
 	}
-	return localDay(now.In(in), 0, 0)
+	return axis.LocalDay(now.In(in), 0, 0)
 }
 
 // readCounts asks how many are booked in each hour. They are asked for by channel, too, to compare each with its ceiling.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -76,13 +78,13 @@ func (p plannedCampaign) overlaps(from, until time.Time) bool {
 
 // bars is a drawing of campaigns below a calendar.
 type bars struct {
-	timeAxis
+	axis.Axis
 	Campaigns []plannedCampaign
 }
 
 // barStep is to what a bar that is dragged snaps.
 func (b bars) barStep() time.Duration {
-	if b.Scale == scaleWeek {
+	if b.Scale == axis.ScaleWeek {
 		return 15 * time.Minute
 	}
 	return time.Hour
@@ -90,32 +92,32 @@ func (b bars) barStep() time.Duration {
 
 // SVG draws the bars. Those that can be moved are links to the page that moves them, which a script lets people drag.
 func (b bars) SVG() template.HTML {
-	d := &axisDrawing{timeAxis: b.timeAxis}
-	height := axisTop + laneHeight*len(b.Campaigns) + 4
-	d.add(`<svg class="axis bars" viewBox="0 0 %d %d" role="group" aria-labelledby="bars-title" data-left="%d" data-right="%d" data-from="%d" data-until="%d" data-step="%d" data-zone="%s">`,
-		axisWidth, height, axisLeft, axisRight, b.From.Unix(), b.Until.Unix(), int(b.barStep().Seconds()), html.EscapeString(b.Zone.String()))
-	d.add(`<title id="bars-title">%s</title>`, html.EscapeString(b.Title))
-	d.ticksAndDays(height)
+	d := &axis.Drawing{Axis: b.Axis}
+	height := axis.Top + axis.LaneHeight*len(b.Campaigns) + 4
+	d.Add(`<svg class="axis bars" viewBox="0 0 %d %d" role="group" aria-labelledby="bars-title" data-left="%d" data-right="%d" data-from="%d" data-until="%d" data-step="%d" data-zone="%s">`,
+		axis.Width, height, axis.Left, axis.Right, b.From.Unix(), b.Until.Unix(), int(b.barStep().Seconds()), html.EscapeString(b.Zone.String()))
+	d.Add(`<title id="bars-title">%s</title>`, html.EscapeString(b.Title))
+	d.TicksAndDays(height)
 	for i, c := range b.Campaigns {
-		d.campaign(c, axisTop+laneHeight*i)
+		drawCampaign(d, c, axis.Top+axis.LaneHeight*i)
 	}
-	d.moments(height)
-	d.add(`</svg>`)
-	return template.HTML(d.out.String())
+	d.Moments(height)
+	d.Add(`</svg>`)
+	return template.HTML(d.Out.String())
 }
 
-// campaign draws a bar, at least so wide that it can be taken hold of.
-func (d *axisDrawing) campaign(c plannedCampaign, top int) {
+// drawCampaign draws a bar, at least so wide that it can be taken hold of.
+func drawCampaign(d *axis.Drawing, c plannedCampaign, top int) {
 	const narrowest = 10
 	name := strings.TrimSpace(c.Name)
 	if name == "" {
 		name = "no name"
 	}
-	from, until := d.x(c.From), d.x(c.Until)
+	from, until := d.X(c.From), d.X(c.Until)
 	until = max(until, from+narrowest)
-	says := name + ", " + frame.PhaseWords(c.Phase) + ", from " + d.stamp(c.From)
+	says := name + ", " + frame.PhaseWords(c.Phase) + ", from " + d.Stamp(c.From)
 	if c.Until.After(c.From) {
-		says += " until " + d.stamp(c.Until)
+		says += " until " + d.Stamp(c.Until)
 	}
 	if c.Zones {
 		says += ", local time of the recipients"
@@ -124,13 +126,13 @@ func (d *axisDrawing) campaign(c plannedCampaign, top int) {
 	if c.Zones {
 		class += " bar-zones"
 	}
-	d.text("lane-name", 4, top+19, shortened(name))
-	d.add(`<line class="base" x1="%d" y1="%d" x2="%d" y2="%d"/>`, axisLeft, top+laneHeight-3, axisRight, top+laneHeight-3)
-	rect := `<rect x="` + px(from) + `" y="` + px(float64(top+5)) + `" width="` + px(until-from) + `" height="18" rx="3"/>`
+	d.Text("lane-name", 4, top+19, axis.Shortened(name))
+	d.Add(`<line class="base" x1="%d" y1="%d" x2="%d" y2="%d"/>`, axis.Left, top+axis.LaneHeight-3, axis.Right, top+axis.LaneHeight-3)
+	rect := `<rect x="` + axis.PX(from) + `" y="` + axis.PX(float64(top+5)) + `" width="` + axis.PX(until-from) + `" height="18" rx="3"/>`
 	if c.Fixed != "" {
-		d.add(`<g class="%s"><title>%s. It cannot be moved: %s.</title>%s</g>`, class, html.EscapeString(says), html.EscapeString(c.Fixed), rect)
+		d.Add(`<g class="%s"><title>%s. It cannot be moved: %s.</title>%s</g>`, class, html.EscapeString(says), html.EscapeString(c.Fixed), rect)
 		return
 	}
-	d.add(`<a class="%s" href="%s" data-start="%d" aria-label="%s"><title>%s</title>%s</a>`,
+	d.Add(`<a class="%s" href="%s" data-start="%d" aria-label="%s"><title>%s</title>%s</a>`,
 		class, html.EscapeString(c.Move), c.From.Unix(), html.EscapeString("Move "+says), html.EscapeString(says), rect)
 }

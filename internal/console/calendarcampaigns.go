@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/client"
 )
 
@@ -91,17 +93,17 @@ func (v *calendarView) drawBars() {
 	}
 	shown := v.Shown()
 	v.MoreBars = len(shown) < len(v.Campaigns)
-	scale := scaleMonth
+	scale := axis.ScaleMonth
 	if v.Scale == calendarWeek {
-		scale = scaleWeek
+		scale = axis.ScaleWeek
 	}
-	v.Bars = bars{timeAxis{From: v.From, Until: v.Until, Zone: v.p.Zones.Shown(), Scale: scale, Now: v.p.Now(), Title: "Campaigns"}, shown}.SVG()
+	v.Bars = bars{axis.Axis{From: v.From, Until: v.Until, Zone: v.p.Zones.Shown(), Scale: scale, Now: v.p.Now(), Title: "Campaigns"}, shown}.SVG()
 }
 
 // Name is what the calendar shows: a month, or a week.
 func (v *calendarView) Name() string {
 	if v.Scale == calendarWeek {
-		last := localDay(v.Until, 0, -1)
+		last := axis.LocalDay(v.Until, 0, -1)
 		return "Week from " + v.From.Format("Mon 2 January") + " to " + last.Format("Mon 2 January 2006")
 	}
 	return v.From.Format("January 2006")
@@ -121,20 +123,20 @@ func (v *calendarView) shifted(by int) string {
 }
 
 // Scales and Splits are the choices of the calendar with their addresses.
-func (v *calendarView) Scales() []scaleChoice {
+func (v *calendarView) Scales() []axis.Choice {
 	at := v.At.Format("2006-01-02")
-	return []scaleChoice{
-		{"Month", v.p.Same("view", "month", "at", at), v.Scale == calendarMonth},
-		{"Week", v.p.Same("view", "week", "at", at), v.Scale == calendarWeek},
+	return []axis.Choice{
+		{Name: "Month", Link: v.p.Same("view", "month", "at", at), Current: v.Scale == calendarMonth},
+		{Name: "Week", Link: v.p.Same("view", "week", "at", at), Current: v.Scale == calendarWeek},
 	}
 }
 
 // Splits say of what there is a map each.
-func (v *calendarView) Splits() []scaleChoice {
-	return []scaleChoice{
-		{"All", v.p.Same("split", ""), v.Split == ""},
-		{"By channel", v.p.Same("split", "channel"), v.Split == "channel"},
-		{"By campaign", v.p.Same("split", "campaign"), v.Split == "campaign"},
+func (v *calendarView) Splits() []axis.Choice {
+	return []axis.Choice{
+		{Name: "All", Link: v.p.Same("split", ""), Current: v.Split == ""},
+		{Name: "By channel", Link: v.p.Same("split", "channel"), Current: v.Split == "channel"},
+		{Name: "By campaign", Link: v.p.Same("split", "campaign"), Current: v.Split == "campaign"},
 	}
 }
 

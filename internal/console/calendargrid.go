@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/internal/zone"
@@ -35,19 +37,19 @@ func (s calendarScale) Window(at time.Time, in *time.Location) (from, until time
 	at = at.In(in)
 	if s == calendarWeek {
 		monday := -(int(at.Weekday()) + 6) % 7
-		return localDay(at, 0, monday), localDay(at, 0, monday+7)
+		return axis.LocalDay(at, 0, monday), axis.LocalDay(at, 0, monday+7)
 	}
-	from = localDay(at, 0, 1-at.Day())
-	return from, localDay(from, 1, 0)
+	from = axis.LocalDay(at, 0, 1-at.Day())
+	return from, axis.LocalDay(from, 1, 0)
 }
 
 // Shift is a day of the month or week that lies so many later.
 func (s calendarScale) Shift(at time.Time, by int, in *time.Location) time.Time {
 	from, _ := s.Window(at, in)
 	if s == calendarWeek {
-		return localDay(from, 0, 7*by)
+		return axis.LocalDay(from, 0, 7*by)
 	}
-	return localDay(from, by, 0)
+	return axis.LocalDay(from, by, 0)
 }
 
 // hourCell is an hour, which begins where an hour of UTC does, with how many there are in it.
@@ -80,7 +82,7 @@ func (d calendarDay) Name() string { return d.Date.Format("Mon 2 Jan") }
 
 // Odd says how long the day is, if its clocks are moved.
 func (d calendarDay) Odd() string {
-	switch length := localDay(d.Date, 0, 1).Sub(d.Date); {
+	switch length := axis.LocalDay(d.Date, 0, 1).Sub(d.Date); {
 	case length == 24*time.Hour:
 		return ""
 	case length%time.Hour == 0:
@@ -124,8 +126,8 @@ type heatMap struct {
 // number, if none is given.
 func newHeatMap(from, until time.Time, in *time.Location, counts map[int64]int64, step int64) *heatMap {
 	m := &heatMap{Step: step}
-	for day := localDay(from.In(in), 0, 0); day.Before(until); day = localDay(day, 0, 1) {
-		row, end := calendarDay{Date: day}, localDay(day, 0, 1)
+	for day := axis.LocalDay(from.In(in), 0, 0); day.Before(until); day = axis.LocalDay(day, 0, 1) {
+		row, end := calendarDay{Date: day}, axis.LocalDay(day, 0, 1)
 		at := day.UTC().Truncate(time.Hour)
 		if at.Before(day) {
 			at = at.Add(time.Hour)

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/console/golden"
 
@@ -162,7 +164,7 @@ func TestBars_SVG(t *testing.T) {
 	zones := planned(client.Campaign{Name: "Everywhere", Status: client.CampaignStatusDraft, Phase: client.CampaignPhaseDraft, LocalTime: "2026-10-27T09:00:00", Spread: "30m"})
 	zones.Move = "/console/calendar/campaigns/everywhere"
 	drawn := bars{
-		timeAxis{From: from, Until: until, Zone: frame.LoadZone("Europe/Berlin"), Scale: scaleMonth, Now: time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC), Title: "Campaigns"},
+		axis.Axis{From: from, Until: until, Zone: frame.LoadZone("Europe/Berlin"), Scale: axis.ScaleMonth, Now: time.Date(2026, 10, 12, 0, 0, 0, 0, time.UTC), Title: "Campaigns"},
 		[]plannedCampaign{one("Autumn <sale>", client.CampaignStatusFinished, client.CampaignPhaseSentWithProblems, 3, 24), one("A campaign with quite a long name", client.CampaignStatusRunning, client.CampaignPhaseScheduled, 11, 48), one("Winter", client.CampaignStatusDraft, client.CampaignPhaseDraft, 20, 0), zones},
 	}
 	golden.Hold(t, "calendar/bars.svg", string(drawn.SVG()))

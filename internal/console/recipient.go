@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -46,7 +48,7 @@ type recipientView struct {
 	Channel  string // of the push that the axis is about; empty: the first one
 	Category string
 
-	Scale        axisScale
+	Scale        axis.Scale
 	At           time.Time // a moment that the axis shows
 	Cursor       time.Time
 	Axis         template.HTML
@@ -94,7 +96,7 @@ func readRecipient(p *frame.Page, cursor time.Time) (*recipientView, error) {
 
 // readAxisOf is readRecipient for pushes of a channel and a category.
 func readAxisOf(p *frame.Page, cursor time.Time, channel, category string) (*recipientView, error) {
-	v := &recipientView{ID: p.Param("id"), Scale: readScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
+	v := &recipientView{ID: p.Param("id"), Scale: axis.ReadScale(p.Query("scale")), Channel: channel, Category: category, Cursor: cursor, p: p}
 	if err := v.readKnown(); err != nil {
 		return v, err
 	}

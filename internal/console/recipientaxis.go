@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -14,7 +16,7 @@ import (
 // draw makes the axis of what was read.
 func (v *recipientView) draw() {
 	from, until := v.window()
-	a := timeAxis{
+	a := axis.Axis{
 		From: from, Until: until, Zone: v.p.Zones.Shown(), Scale: v.Scale, Now: v.p.Now(), Cursor: v.Cursor,
 		Title: "When " + v.ID + " gets messages, and when more are allowed",
 	}
@@ -23,24 +25,24 @@ func (v *recipientView) draw() {
 		a.Lanes = append(a.Lanes, v.attemptLane(a))
 	}
 	for _, r := range v.Availability.Rules {
-		lane := axisLane{Name: r.Rule, Kind: "rule"}
+		lane := axis.Lane{Name: r.Rule, Kind: "rule"}
 		if r.Quiet {
 			lane.Kind = "quiet"
 		}
 		for _, b := range r.Blocked {
-			lane.Spans = append(lane.Spans, axisSpan{b.From, b.Until})
+			lane.Spans = append(lane.Spans, axis.Span{From: b.From, Until: b.Until})
 		}
 		a.Lanes = append(a.Lanes, lane)
 	}
-	free := axisLane{Name: "Free", Kind: "free"}
+	free := axis.Lane{Name: "Free", Kind: "free"}
 	for _, s := range v.Availability.Free {
-		free.Spans = append(free.Spans, axisSpan{s.From, s.Until})
+		free.Spans = append(free.Spans, axis.Span{From: s.From, Until: s.Until})
 	}
 	a.Lanes = append(a.Lanes, free)
 	if len(v.BecomesFree) > 0 {
-		more := axisLane{Name: "Becomes free", Kind: "free"}
+		more := axis.Lane{Name: "Becomes free", Kind: "free"}
 		for _, s := range v.BecomesFree {
-			more.Spans = append(more.Spans, axisSpan{s.From, s.Until})
+			more.Spans = append(more.Spans, axis.Span{From: s.From, Until: s.Until})
 		}
 		a.Lanes = append(a.Lanes, more)
 	}
@@ -48,15 +50,15 @@ func (v *recipientView) draw() {
 }
 
 // pushLane has a mark for each push; if the user may not see them, for each booking.
-func (v *recipientView) pushLane(a timeAxis) axisLane {
-	lane := axisLane{Name: "Messages", Kind: "pushes"}
+func (v *recipientView) pushLane(a axis.Axis) axis.Lane {
+	lane := axis.Lane{Name: "Messages", Kind: "pushes"}
 	if v.Pushes == nil {
 		for _, b := range v.Availability.Bookings {
-			lane.Marks = append(lane.Marks, axisMark{At: b.SendAt, Status: string(b.Status), Title: string(b.Status) + ", " + a.stamp(b.SendAt)})
+			lane.Marks = append(lane.Marks, axis.Mark{At: b.SendAt, Status: string(b.Status), Title: string(b.Status) + ", " + a.Stamp(b.SendAt)})
 		}
 	}
 	for _, one := range v.Pushes {
-		m := axisMark{At: one.SendAt, Status: string(one.Status), Title: string(one.Status) + ": " + describePush(one) + ", " + a.stamp(one.SendAt)}
+		m := axis.Mark{At: one.SendAt, Status: string(one.Status), Title: string(one.Status) + ": " + describePush(one) + ", " + a.Stamp(one.SendAt)}
 		if v.Movable(one) {
 			m.ID = one.ID
 		}
@@ -65,10 +67,10 @@ func (v *recipientView) pushLane(a timeAxis) axisLane {
 	return lane
 }
 
-func (v *recipientView) attemptLane(a timeAxis) axisLane {
-	lane := axisLane{Name: "Attempts", Kind: "sends"}
+func (v *recipientView) attemptLane(a axis.Axis) axis.Lane {
+	lane := axis.Lane{Name: "Attempts", Kind: "sends"}
 	for _, s := range v.Attempts {
-		lane.Marks = append(lane.Marks, axisMark{At: s.StartedAt, Status: string(s.Outcome), Title: string(s.Outcome) + ": attempt " + frame.Number(s.Attempt) + ", " + a.stamp(s.StartedAt)})
+		lane.Marks = append(lane.Marks, axis.Mark{At: s.StartedAt, Status: string(s.Outcome), Title: string(s.Outcome) + ": attempt " + frame.Number(s.Attempt) + ", " + a.Stamp(s.StartedAt)})
 	}
 	return lane
 }
@@ -115,7 +117,7 @@ type axisBlock struct {
 	More  int64    `json:"more"` // how many of them are not named
 }
 
-func (v *recipientView) data(a timeAxis) string {
+func (v *recipientView) data(a axis.Axis) string {
 	d := axisData{
 		From: a.From.Unix(), Until: a.Until.Unix(), At: v.At.Unix(), Now: v.Availability.AsOf.Unix(), Step: int64(v.Scale.Step() / time.Second), Zone: a.Zone.String(),
 		Pushes: map[string]string{}, Other: v.Link("/free"),
@@ -125,7 +127,7 @@ func (v *recipientView) data(a timeAxis) string {
 	}
 	d.Free, d.Rules = freeAndRules(v.Availability)
 	for _, one := range v.Pushes {
-		d.Pushes[one.ID] = describePush(one) + ", " + a.stamp(one.SendAt)
+		d.Pushes[one.ID] = describePush(one) + ", " + a.Stamp(one.SendAt)
 	}
 	text, err := json.Marshal(d)
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/axis"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -18,10 +20,12 @@ func (v *recipientView) Link(form string, query ...string) string {
 }
 
 // Scales are the scales of the axis with their addresses.
-func (v *recipientView) Scales() []scaleChoice {
-	var all []scaleChoice
-	for _, s := range axisScales {
-		all = append(all, scaleChoice{s.Name, v.Link("", "scale", string(s.Scale), "at", frame.RFC3339(v.centre())), s.Scale == v.Scale})
+func (v *recipientView) Scales() []axis.Choice {
+	var all []axis.Choice
+	for _, s := range axis.Scales {
+		all = append(all, axis.Choice{
+			Name: s.Name, Link: v.Link("", "scale", string(s.Scale), "at", frame.RFC3339(v.centre())), Current: s.Scale == v.Scale,
+		})
 	}
 	return all
 }
@@ -37,8 +41,8 @@ func (v *recipientView) LastAttempt() time.Time { return v.Attempts[len(v.Attemp
 
 // AttemptsFrom is the address of the axis at that moment, on a shorter scale, if there is one.
 func (v *recipientView) AttemptsFrom() string {
-	i := slices.IndexFunc(axisScales, func(s namedScale) bool { return s.Scale == v.Scale })
-	return v.Link("", "scale", string(axisScales[max(0, i-1)].Scale), "at", frame.RFC3339(v.LastAttempt()), "cursor", "")
+	i := slices.IndexFunc(axis.Scales, func(s axis.NamedScale) bool { return s.Scale == v.Scale })
+	return v.Link("", "scale", string(axis.Scales[max(0, i-1)].Scale), "at", frame.RFC3339(v.LastAttempt()), "cursor", "")
 }
 
 // centre is the moment that stays in sight when the scale changes: that of the cursor, if it can be seen.

@@ -1,4 +1,4 @@
-package console
+package axis
 
 import (
 	"encoding/xml"
@@ -34,7 +34,7 @@ func at(text string) time.Time {
 func TestAxisScale_Window(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		scale             axisScale
+		scale             Scale
 		moment            string
 		from, until, next string
 	}{
@@ -43,8 +43,8 @@ func TestAxisScale_Window(t *testing.T) {
 		{scaleDay, "2026-11-24T10:27:31+01:00", "2026-11-24T00:00:00+01:00", "2026-11-25T00:00:00+01:00", "2026-11-25T00:00:00+01:00"},
 		{scaleDay, "2026-10-25T23:00:00+01:00", "2026-10-25T00:00:00+02:00", "2026-10-26T00:00:00+01:00", "2026-10-26T00:00:00+01:00"}, // 25 hours
 		{scaleDay, "2026-03-29T12:00:00+02:00", "2026-03-29T00:00:00+01:00", "2026-03-30T00:00:00+02:00", "2026-03-30T00:00:00+02:00"}, // 23 hours
-		{scaleWeek, "2026-10-24T10:00:00+02:00", "2026-10-24T00:00:00+02:00", "2026-10-31T00:00:00+01:00", "2026-10-31T00:00:00+01:00"},
-		{scaleMonth, "2026-11-24T10:27:31+01:00", "2026-11-24T00:00:00+01:00", "2026-12-24T00:00:00+01:00", "2026-12-24T00:00:00+01:00"},
+		{ScaleWeek, "2026-10-24T10:00:00+02:00", "2026-10-24T00:00:00+02:00", "2026-10-31T00:00:00+01:00", "2026-10-31T00:00:00+01:00"},
+		{ScaleMonth, "2026-11-24T10:27:31+01:00", "2026-11-24T00:00:00+01:00", "2026-12-24T00:00:00+01:00", "2026-12-24T00:00:00+01:00"},
 	} {
 		moment := at(c.moment)
 		from, until := c.scale.Window(moment, berlin(t))
@@ -65,7 +65,7 @@ func TestAxisScale_Window(t *testing.T) {
 func TestTimeAxis_Ticks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		scale  axisScale
+		scale  Scale
 		moment string
 		want   string
 	}{
@@ -73,9 +73,9 @@ func TestTimeAxis_Ticks(t *testing.T) {
 		{scaleHours, "2026-03-29T01:10:00+01:00", "00:00 01:00 03:00 04:00 05:00 06:00"},
 		{scaleHours, "2026-10-25T01:10:00+02:00", "00:00 01:00 02:00 +02:00 02:00 +01:00 03:00 04:00"},
 		{scaleDay, "2026-10-25T12:00:00+01:00", "00:00 03:00 06:00 09:00 12:00 15:00 18:00 21:00"},
-		{scaleWeek, "2026-10-23T12:00:00+02:00", "Fri 23 Oct Sat 24 Oct Sun 25 Oct Mon 26 Oct Tue 27 Oct Wed 28 Oct Thu 29 Oct"},
+		{ScaleWeek, "2026-10-23T12:00:00+02:00", "Fri 23 Oct Sat 24 Oct Sun 25 Oct Mon 26 Oct Tue 27 Oct Wed 28 Oct Thu 29 Oct"},
 	} {
-		a := timeAxis{Scale: c.scale, Zone: berlin(t)}
+		a := Axis{Scale: c.scale, Zone: berlin(t)}
 		a.From, a.Until = c.scale.Window(at(c.moment), a.Zone)
 		var labels []string
 		for _, tick := range a.ticks() {
@@ -100,8 +100,8 @@ func TestTimeAxis_TicksOfOddZones(t *testing.T) {
 			t.Fatal(err)
 		}
 		for moment := at("2011-12-25T00:00:00Z"); moment.Before(at("2019-01-01T00:00:00Z")); moment = moment.Add(step) {
-			for _, s := range axisScales {
-				a := timeAxis{Scale: s.Scale, Zone: in}
+			for _, s := range Scales {
+				a := Axis{Scale: s.Scale, Zone: in}
 				a.From, a.Until = s.Scale.Window(moment, in)
 				ticks := a.ticks()
 				for i, tick := range ticks {
@@ -118,22 +118,22 @@ func TestTimeAxis_TicksOfOddZones(t *testing.T) {
 }
 
 // exampleAxis has all that an axis can show.
-func exampleAxis(t *testing.T, scale axisScale, moment string) timeAxis {
+func exampleAxis(t *testing.T, scale Scale, moment string) Axis {
 	t.Helper()
-	a := timeAxis{Scale: scale, Zone: berlin(t), Title: "user-42 & co, <1 day>"}
+	a := Axis{Scale: scale, Zone: berlin(t), Title: "user-42 & co, <1 day>"}
 	a.From, a.Until = scale.Window(at(moment), a.Zone)
 	length := a.Until.Sub(a.From)
 	part := func(n int) time.Time { return a.From.Add(length * time.Duration(n) / 100) }
 	a.Now, a.Cursor = part(30), part(64)
-	push := func(n int, status, id string) axisMark { return axisMark{part(n), id, status, status + ` "marketing"`} }
-	a.Lanes = []axisLane{
-		{Name: "Pushes", Kind: "pushes", Marks: []axisMark{push(5, "sent", ""), push(10, "failed", ""), push(15, "canceled", ""), push(20, "expired", ""), push(30, "sending", ""),
+	push := func(n int, status, id string) Mark { return Mark{part(n), id, status, status + ` "marketing"`} }
+	a.Lanes = []Lane{
+		{Name: "Pushes", Kind: "pushes", Marks: []Mark{push(5, "sent", ""), push(10, "failed", ""), push(15, "canceled", ""), push(20, "expired", ""), push(30, "sending", ""),
 			push(50, "scheduled", "p1"), push(80, "scheduled", "p2"), push(80, "scheduled", "p3"), push(120, "scheduled", "off")}},
-		{Name: "Attempts", Kind: "sends", Marks: []axisMark{push(5, "delivered", ""), push(10, "refused", ""), push(11, "unknown", "")}},
-		{Name: "a-rule-with-a-very-long-name", Kind: "rule", Spans: []axisSpan{{part(40), part(60)}, {part(60), part(61)}, {part(75), part(85)}}},
-		{Name: "never", Kind: "rule", Spans: []axisSpan{{}}},
-		{Name: "night", Kind: "quiet", Spans: []axisSpan{{part(90), part(130)}, {part(-10), part(2)}}},
-		{Name: "Free", Kind: "free", Spans: []axisSpan{{part(30), part(40)}, {part(61), part(61).Add(time.Second)}, {part(85), part(90)}}},
+		{Name: "Attempts", Kind: "sends", Marks: []Mark{push(5, "delivered", ""), push(10, "refused", ""), push(11, "unknown", "")}},
+		{Name: "a-rule-with-a-very-long-name", Kind: "rule", Spans: []Span{{part(40), part(60)}, {part(60), part(61)}, {part(75), part(85)}}},
+		{Name: "never", Kind: "rule", Spans: []Span{{}}},
+		{Name: "night", Kind: "quiet", Spans: []Span{{part(90), part(130)}, {part(-10), part(2)}}},
+		{Name: "Free", Kind: "free", Spans: []Span{{part(30), part(40)}, {part(61), part(61).Add(time.Second)}, {part(85), part(90)}}},
 	}
 	return a
 }
@@ -143,7 +143,7 @@ func TestTimeAxis_SVG(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		scale  axisScale
+		scale  Scale
 		moment string
 	}{
 		{"hour", scaleHour, "2026-11-24T10:27:31+01:00"},
@@ -151,8 +151,8 @@ func TestTimeAxis_SVG(t *testing.T) {
 		{"6h-clocks-forward", scaleHours, "2026-03-29T01:10:00+01:00"},
 		{"day", scaleDay, "2026-11-24T10:27:31+01:00"},
 		{"day-25-hours", scaleDay, "2026-10-25T12:00:00+01:00"},
-		{"week", scaleWeek, "2026-10-23T12:00:00+02:00"},
-		{"month", scaleMonth, "2026-11-24T10:27:31+01:00"},
+		{"week", ScaleWeek, "2026-10-23T12:00:00+02:00"},
+		{"month", ScaleMonth, "2026-11-24T10:27:31+01:00"},
 	} {
 		svg := string(exampleAxis(t, c.scale, c.moment).SVG())
 		golden.Hold(t, "timeaxis/"+c.name+".svg", svg)

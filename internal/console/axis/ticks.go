@@ -1,4 +1,4 @@
-package console
+package axis
 
 import (
 	"time"
@@ -17,13 +17,13 @@ type axisTick struct {
 
 // ticks are the lines of an axis. Each stands where the clocks of the zone show what it says, so the ticks of a day on which they are
 // moved are not as far apart as those of others.
-func (a timeAxis) ticks() []axisTick {
+func (a Axis) ticks() []axisTick {
 	switch a.Scale {
 	case scaleHour:
 		return a.clockTicks(10 * time.Minute)
 	case scaleHours:
 		return a.clockTicks(time.Hour)
-	case scaleWeek, scaleMonth:
+	case ScaleWeek, ScaleMonth:
 		return a.dayTicks()
 	}
 	return a.clockTicks(3 * time.Hour)
@@ -31,7 +31,7 @@ func (a timeAxis) ticks() []axisTick {
 
 // clockTicks are at the multiples of a step that the clocks show. In an hour that comes twice, each says how far its clocks are ahead
 // of UTC.
-func (a timeAxis) clockTicks(step time.Duration) (ticks []axisTick) {
+func (a Axis) clockTicks(step time.Duration) (ticks []axisTick) {
 	for from := a.From.In(a.Zone); from.Before(a.Until); {
 		_, until := from.ZoneBounds()
 		if until.IsZero() || until.After(a.Until) {
@@ -46,7 +46,7 @@ func (a timeAxis) clockTicks(step time.Duration) (ticks []axisTick) {
 			if len(zone.Instants(zone.Shown(at, a.Zone), a.Zone)) > 1 {
 				tick.Label = at.Format("15:04 -07:00")
 			}
-			if at.Equal(localDay(at, 0, 0)) {
+			if at.Equal(LocalDay(at, 0, 0)) {
 				tick.Day = at.Format("Mon 2 Jan")
 			}
 			ticks = append(ticks, tick)
@@ -57,14 +57,14 @@ func (a timeAxis) clockTicks(step time.Duration) (ticks []axisTick) {
 }
 
 // dayTicks are at the beginning of each day. Those of a month name the Mondays alone.
-func (a timeAxis) dayTicks() (ticks []axisTick) {
-	for at := localDay(a.From.In(a.Zone), 0, 0); at.Before(a.Until); at = localDay(at, 0, 1) {
+func (a Axis) dayTicks() (ticks []axisTick) {
+	for at := LocalDay(a.From.In(a.Zone), 0, 0); at.Before(a.Until); at = LocalDay(at, 0, 1) {
 		if at.Before(a.From) {
 			continue
 		}
 		tick := axisTick{At: at}
 		switch {
-		case a.Scale == scaleWeek:
+		case a.Scale == ScaleWeek:
 			tick.Label = at.Format("Mon 2 Jan")
 		case at.Weekday() == time.Monday:
 			tick.Label = at.Format("Mon 2")
@@ -84,7 +84,7 @@ type clockChange struct {
 }
 
 // changes are the moments of the axis at which its clocks are moved.
-func (a timeAxis) changes() (all []clockChange) {
+func (a Axis) changes() (all []clockChange) {
 	for at := a.From.In(a.Zone); ; {
 		_, until := at.ZoneBounds()
 		if until.IsZero() || !until.Before(a.Until) {
