@@ -3,6 +3,8 @@ package console
 import (
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/console/campaigns"
 )
 
 // TestSchedules_Story: a schedule is made by a form, shown in words with its next runs, paused, changed and deleted. A form with
@@ -19,7 +21,7 @@ func TestSchedules_Story(t *testing.T) {
 	page := b.follow(made)
 	page.has(t, 200, "<pre tabindex=\"0\">Good morning</pre>", `{"n":1}`, "<dt>Category</dt><dd>news</dd>", "sent at the next free time")
 	page.has(t, 200, "Schedule created", "at 09:00, on Monday", "Europe/Berlin", "Next runs", "No runs yet")
-	if n := strings.Count(page.Body, "Mon "); n < nextRuns {
+	if n := strings.Count(page.Body, "Mon "); n < campaigns.NextRuns {
 		t.Errorf("%d runs are shown", n)
 	}
 	path, _, _ := strings.Cut(made.Header.Get("Location"), "?")

@@ -1,4 +1,4 @@
-package console
+package campaigns
 
 import (
 	"errors"
@@ -65,8 +65,8 @@ type nextRun struct {
 	Note  string // about clocks that are set; empty: nothing special
 }
 
-// nextRuns is how many times are shown.
-const nextRuns = 5
+// NextRuns is how many times are shown.
+const NextRuns = 5
 
 func showSchedule(p *frame.Page) error {
 	view, err := readSchedule(p, p.Param("id"))
@@ -101,7 +101,7 @@ func readSchedule(p *frame.Page, id string) (*scheduleView, error) {
 			return nil, err
 		}
 	}
-	next, err := p.API.Schedules.NextTimes(p.Context(), id, client.NextTimesOptions{N: nextRuns})
+	next, err := p.API.Schedules.NextTimes(p.Context(), id, client.NextTimesOptions{N: NextRuns})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,8 @@
-package console
+// Package campaigns has the pages of campaigns and of the schedules that repeat them.
+package campaigns
 
 import (
+	"embed"
 	"html/template"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
@@ -8,9 +10,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// campaignsRoom has campaigns and schedules.
-var campaignsRoom = frame.Room{
-	Templates: templatesOf("campaigns"),
+//go:embed templates
+var templates embed.FS
+
+// Room has campaigns and schedules.
+var Room = frame.Room{
+	Templates: templates,
 	Functions: template.FuncMap{
 		"campaigntime": campaignTime,
 		"cronwords":    cronWords,
