@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/calendar"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -97,7 +99,7 @@ func TestCalendar_Zone(t *testing.T) {
 	b.cookies["sendquota_tz"] = in.String()
 	b.countAhead(first, "push", 7)
 	b.countAhead(first.Add(time.Hour), "push", 8)
-	one, two, day := hourCell{From: first.In(in)}, hourCell{From: first.Add(time.Hour).In(in)}, first.In(in).Format("2006-01-02")
+	one, two, day := calendar.HourCell{From: first.In(in)}, calendar.HourCell{From: first.Add(time.Hour).In(in)}, first.In(in).Format("2006-01-02")
 	b.get("/console/calendar?view=week&at="+day).has(t, 200, "<title>"+day+" "+one.Clock()+": 7</title>", "<title>"+day+" "+two.Clock()+": 8</title>", "25 h", "Hours are shown in "+in.String())
 	b.get("/console/calendar?view=week&tz=utc&at="+first.Format("2006-01-02")).has(t, 200, first.Format("2006-01-02 15:04")+": 7</title>", "Hours are shown in UTC")
 	b.cookies["sendquota_tz"] = "Europe/Berlin"

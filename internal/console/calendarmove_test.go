@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/calendar"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -96,25 +98,25 @@ func TestMoveCampaign_Local(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	at := noon()
-	zoned := b.draft(client.NewCampaign{Name: "Zoned", LocalTime: at.Format(localLayout), TimeZone: "Asia/Tokyo"}, "recipient\nanna\n")
-	all := b.draft(client.NewCampaign{Name: "Everywhere", LocalTime: at.Format(localLayout)}, "recipient\nanna\n")
+	zoned := b.draft(client.NewCampaign{Name: "Zoned", LocalTime: at.Format(calendar.LocalLayout), TimeZone: "Asia/Tokyo"}, "recipient\nanna\n")
+	all := b.draft(client.NewCampaign{Name: "Everywhere", LocalTime: at.Format(calendar.LocalLayout)}, "recipient\nanna\n")
 	path := "/console/calendar/campaigns/"
-	b.get(path+zoned.ID+"?tz=utc&to="+frame.RFC3339(at)).has(t, 200, `-d '{"local_time":"`+at.Add(9*time.Hour).Format(localLayout)+`"}'`)
+	b.get(path+zoned.ID+"?tz=utc&to="+frame.RFC3339(at)).has(t, 200, `-d '{"local_time":"`+at.Add(9*time.Hour).Format(calendar.LocalLayout)+`"}'`)
 	b.follow(b.post(path+zoned.ID+"?tz=utc", "to", frame.RFC3339(at))).has(t, 200, "now begins "+at.Format("2006-01-02 15:04:05")+" UTC")
 	// The bar begins where clocks are furthest ahead: dropped an hour later, all clocks show an hour more.
-	r := b.get(path + all.ID + "?tz=utc&to=" + frame.RFC3339(at.Add(time.Hour-furthestAhead)))
-	r.has(t, 200, "local time of each recipient", `value="`+at.Add(time.Hour).Format(localLayout)+`"`)
-	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(time.Hour).Format(localLayout), "to_exact", frame.RFC3339(at.Add(time.Hour)))).has(t, 200, at.Add(time.Hour).Format("2006-01-02 15:04:05")+", local time of each recipient")
+	r := b.get(path + all.ID + "?tz=utc&to=" + frame.RFC3339(at.Add(time.Hour-calendar.FurthestAhead)))
+	r.has(t, 200, "local time of each recipient", `value="`+at.Add(time.Hour).Format(calendar.LocalLayout)+`"`)
+	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(time.Hour).Format(calendar.LocalLayout), "to_exact", frame.RFC3339(at.Add(time.Hour)))).has(t, 200, at.Add(time.Hour).Format("2006-01-02 15:04:05")+", local time of each recipient")
 	b.follow(b.post(path+all.ID+"?tz=utc", "to", at.Add(2*time.Hour).Format("2006-01-02T15:04"), "to_exact", frame.RFC3339(at.Add(time.Hour)))).has(t, 200, at.Add(2*time.Hour).Format("2006-01-02 15:04:05")+", local time of each recipient")
-	for id, want := range map[string]string{zoned.ID: at.Add(9 * time.Hour).Format(localLayout), all.ID: at.Add(2 * time.Hour).Format(localLayout)} {
+	for id, want := range map[string]string{zoned.ID: at.Add(9 * time.Hour).Format(calendar.LocalLayout), all.ID: at.Add(2 * time.Hour).Format(calendar.LocalLayout)} {
 		if c, err := b.api.Campaigns.Get(t.Context(), id); err != nil || c.LocalTime != want || !c.SendAt.IsZero() {
 			t.Errorf("%s: %s, %s, want %s; %v", c.Name, c.LocalTime, c.SendAt, want, err)
 		}
 	}
 	in, first := clocksBack(t)
-	twice := b.draft(client.NewCampaign{Name: "Twice", LocalTime: at.Format(localLayout), TimeZone: in.String()}, "recipient\nanna\n")
+	twice := b.draft(client.NewCampaign{Name: "Twice", LocalTime: at.Format(calendar.LocalLayout), TimeZone: in.String()}, "recipient\nanna\n")
 	b.get(path+twice.ID+"?tz=utc&to="+frame.RFC3339(first.Add(time.Hour))).has(t, 422, "show this time twice")
-	b.get(path+twice.ID+"?tz=utc&to="+frame.RFC3339(first)).has(t, 200, `"local_time":"`+first.In(in).Format(localLayout))
+	b.get(path+twice.ID+"?tz=utc&to="+frame.RFC3339(first)).has(t, 200, `"local_time":"`+first.In(in).Format(calendar.LocalLayout))
 }
 
 // clocksBack is a zone, and the first of two equal hours of it that comes within the next months.

@@ -1,4 +1,4 @@
-package console
+package calendar
 
 import (
 	"errors"
@@ -106,7 +106,7 @@ func (v *moveView) readStart(written, exact string) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339Nano, exact)
 	if err != nil || !frame.StillShows(written, v.field(at, v.p.SentZone())) {
 		if at, err = time.Parse(time.RFC3339Nano, written); err == nil && v.Zones {
-			at = at.UTC().Add(furthestAhead)
+			at = at.UTC().Add(FurthestAhead)
 		}
 	}
 	if err == nil {
@@ -131,7 +131,7 @@ func (v *moveView) field(at time.Time, in *time.Location) string {
 		return ""
 	}
 	if v.Zones {
-		return at.UTC().Format(localLayout)
+		return at.UTC().Format(LocalLayout)
 	}
 	return frame.LocalIn(at, in)
 }
@@ -178,7 +178,7 @@ func (v *moveView) change() (client.CampaignChange, error) {
 			return client.CampaignChange{}, bad.Problem()
 		}
 	}
-	return client.CampaignChange{LocalTime: shown.Format(localLayout)}, nil
+	return client.CampaignChange{LocalTime: shown.Format(LocalLayout)}, nil
 }
 
 // Back is the address of the calendar.

@@ -1,4 +1,4 @@
-package console
+package calendar
 
 import (
 	"fmt"
@@ -65,7 +65,7 @@ func (m *heatMap) day(add func(string, ...any), d calendarDay, top int) {
 	}
 }
 
-func (m *heatMap) cell(add func(string, ...any), c hourCell, x, top, width int) {
+func (m *heatMap) cell(add func(string, ...any), c HourCell, x, top, width int) {
 	if c.N == 0 && !c.Until().After(m.Now) {
 		add(`<rect class="past" x="%d" y="%d" width="%d" height="%d"/>`, x, top, width, heatRow-2)
 	}

@@ -1,4 +1,4 @@
-package console
+package calendar
 
 import (
 	"cmp"
@@ -52,18 +52,18 @@ func (s calendarScale) Shift(at time.Time, by int, in *time.Location) time.Time 
 	return axis.LocalDay(from, by, 0)
 }
 
-// hourCell is an hour, which begins where an hour of UTC does, with how many there are in it.
-type hourCell struct {
+// HourCell is an hour, which begins where an hour of UTC does, with how many there are in it.
+type HourCell struct {
 	From time.Time // in the zone that is shown
 	N    int64
 	Over bool // it is above the ceiling
 }
 
 // Until is the end of the hour.
-func (h hourCell) Until() time.Time { return h.From.Add(time.Hour) }
+func (h HourCell) Until() time.Time { return h.From.Add(time.Hour) }
 
 // Clock is what the clocks show when the hour begins, with how far they are ahead of UTC where they show it twice.
-func (h hourCell) Clock() string {
+func (h HourCell) Clock() string {
 	if len(zone.Instants(zone.Shown(h.From, h.From.Location()), h.From.Location())) > 1 {
 		return h.From.Format("15:04 -07:00")
 	}
@@ -73,7 +73,7 @@ func (h hourCell) Clock() string {
 // calendarDay is a row: a day with the hours that begin in it, 23 to 25 of them.
 type calendarDay struct {
 	Date  time.Time // its first instant
-	Hours []hourCell
+	Hours []HourCell
 	Best  int64 // of a map of parts in a hundred: that of the whole day
 }
 
@@ -103,8 +103,8 @@ func (d calendarDay) Sum() (n int64) {
 }
 
 // Columns are the hours of the day by what the clocks show: of a day on which they are moved, one may be empty, or hold two.
-func (d calendarDay) Columns() [24][]hourCell {
-	var all [24][]hourCell
+func (d calendarDay) Columns() [24][]HourCell {
+	var all [24][]HourCell
 	for _, h := range d.Hours {
 		all[h.From.Hour()] = append(all[h.From.Hour()], h)
 	}
@@ -135,7 +135,7 @@ func newHeatMap(from, until time.Time, in *time.Location, counts map[int64]int64
 		for ; at.Before(end); at = at.Add(time.Hour) {
 			n := counts[at.Unix()]
 			m.Max = max(m.Max, n)
-			row.Hours = append(row.Hours, hourCell{From: at.In(in), N: n})
+			row.Hours = append(row.Hours, HourCell{From: at.In(in), N: n})
 		}
 		m.Days = append(m.Days, row)
 	}

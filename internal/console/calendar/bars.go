@@ -1,4 +1,4 @@
-package console
+package calendar
 
 import (
 	"html"
@@ -26,7 +26,7 @@ type plannedCampaign struct {
 
 // The clocks that are furthest ahead of UTC, and furthest behind.
 const (
-	furthestAhead  = 14 * time.Hour
+	FurthestAhead  = 14 * time.Hour
 	furthestBehind = 12 * time.Hour
 )
 
@@ -34,13 +34,13 @@ const (
 func planned(c client.Campaign) plannedCampaign {
 	p := plannedCampaign{Campaign: c}
 	spread, _ := time.ParseDuration(c.Spread) // the API has written it; without one it is 0
-	switch local, err := time.Parse(localLayout, c.LocalTime); {
+	switch local, err := time.Parse(LocalLayout, c.LocalTime); {
 	case !c.SendAt.IsZero():
 		p.From = c.SendAt
 	case c.LocalTime == "" || err != nil:
 		p.From = c.StartedAt
 	case c.TimeZone == "":
-		p.From, p.Until, p.Zones = local.Add(-furthestAhead), local.Add(furthestBehind+spread), true
+		p.From, p.Until, p.Zones = local.Add(-FurthestAhead), local.Add(furthestBehind+spread), true
 	default:
 		if in := frame.LoadZone(c.TimeZone); in != nil {
 			p.From = zone.Instant(local, in)
@@ -55,8 +55,8 @@ func planned(c client.Campaign) plannedCampaign {
 // Clocks is what the clocks show when it begins, for people.
 func (p plannedCampaign) Clocks() string { return strings.Replace(p.LocalTime, "T", " ", 1) }
 
-// localLayout is how the API writes what clocks show.
-const localLayout = "2006-01-02T15:04:05"
+// LocalLayout is how the API writes what clocks show.
+const LocalLayout = "2006-01-02T15:04:05"
 
 // fixed says why a campaign cannot be moved.
 func fixed(c client.Campaign, may bool) string {

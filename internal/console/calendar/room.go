@@ -1,13 +1,19 @@
-package console
+// Package calendar has the calendar of scheduled messages and of campaigns.
+package calendar
 
 import (
+	"embed"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// calendarRoom has the calendar.
-var calendarRoom = frame.Room{
-	Templates: templatesOf("calendar"),
+//go:embed templates
+var templates embed.FS
+
+// Room has the calendar.
+var Room = frame.Room{
+	Templates: templates,
 	Routes:    calendarRoutes,
 }
 
