@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/console/people"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 
 	"github.com/sendquota/sendquota/client"
@@ -184,7 +186,7 @@ func TestRecipient_FreeWithout(t *testing.T) {
 	r := b.get("/console/recipients/user-1/free?without=" + all[2].ID + "&from=" + frame.RFC3339(noon()) + "&until=" + frame.RFC3339(noon().Add(10*time.Minute)))
 	var found struct {
 		Free  [][2]int64
-		Rules []axisRule
+		Rules []people.AxisRule
 	}
 	if err := json.Unmarshal([]byte(r.Body), &found); err != nil || r.Status != 200 {
 		t.Fatal(r.Status, err)

@@ -1,13 +1,19 @@
-package console
+// Package people has the pages of recipients, and of the question why someone did not get a message.
+package people
 
 import (
+	"embed"
+
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// peopleRoom has the pages of recipients, and why someone did not get a message.
-var peopleRoom = frame.Room{
-	Templates: templatesOf("people"),
+//go:embed templates
+var templates embed.FS
+
+// Room has the pages of recipients, and why someone did not get a message.
+var Room = frame.Room{
+	Templates: templates,
 	Routes:    peopleRoutes,
 }
 

@@ -1,4 +1,4 @@
-package console
+package people
 
 import (
 	"encoding/json"
@@ -107,7 +107,7 @@ func freeWithout(p *frame.Page) error {
 	}
 	var answer struct {
 		Free  [][2]int64 `json:"free"`
-		Rules []axisRule `json:"rules"`
+		Rules []AxisRule `json:"rules"`
 	}
 	answer.Free, answer.Rules = freeAndRules(found)
 	text, err := json.Marshal(answer)

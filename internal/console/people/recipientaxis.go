@@ -1,4 +1,4 @@
-package console
+package people
 
 import (
 	"encoding/json"
@@ -97,13 +97,13 @@ type axisData struct {
 	Cursor int64             `json:"cursor"`
 	Zone   string            `json:"zone"`
 	Free   [][2]int64        `json:"free"`
-	Rules  []axisRule        `json:"rules"`
+	Rules  []AxisRule        `json:"rules"`
 	Pushes map[string]string `json:"pushes"` // what those are that are named in rules
 	Other  string            `json:"other"`  // where to ask for what is free without a push
 }
 
-// axisRule is what a rule blocks.
-type axisRule struct {
+// AxisRule is what a rule blocks.
+type AxisRule struct {
 	Name    string      `json:"name"`
 	Quiet   bool        `json:"quiet"`
 	Blocked []axisBlock `json:"blocked"`
@@ -137,13 +137,13 @@ func (v *recipientView) data(a axis.Axis) string {
 }
 
 // freeAndRules is an availability as the script knows it.
-func freeAndRules(a client.Availability) (free [][2]int64, rules []axisRule) {
-	free, rules = [][2]int64{}, []axisRule{}
+func freeAndRules(a client.Availability) (free [][2]int64, rules []AxisRule) {
+	free, rules = [][2]int64{}, []AxisRule{}
 	for _, s := range a.Free {
 		free = append(free, [2]int64{s.From.Unix(), s.Until.Unix()})
 	}
 	for _, r := range a.Rules {
-		rule := axisRule{Name: r.Rule, Quiet: r.Quiet, Blocked: []axisBlock{}}
+		rule := AxisRule{Name: r.Rule, Quiet: r.Quiet, Blocked: []axisBlock{}}
 		for _, b := range r.Blocked {
 			rule.Blocked = append(rule.Blocked, axisBlock{maybeUnix(b.From), maybeUnix(b.Until), b.Conflicts, b.ConflictsOmitted})
 		}
