@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/sendquota/sendquota/internal/console/activity"
+
 	"github.com/sendquota/sendquota/internal/console/people"
 
 	"github.com/sendquota/sendquota/internal/console/calendar"
@@ -19,7 +21,7 @@ func New(api http.Handler, auth frame.Authenticator, cfg frame.Config) http.Hand
 }
 
 // rooms are the parts of the console. Each has its pages and their templates.
-var rooms = []frame.Room{signInRoom, campaigns.Room, calendar.Room, people.Room, activityRoom, systemRoom}
+var rooms = []frame.Room{signInRoom, campaigns.Room, calendar.Room, people.Room, activity.Room, systemRoom}
 
 // allScreens are parsed once, for all consoles of a process.
 var allScreens = sync.OnceValue(func() *frame.Screens { return frame.NewScreens(newAssets(), rooms) })

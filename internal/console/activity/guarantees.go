@@ -1,4 +1,4 @@
-package console
+package activity
 
 // guarantee is a promise of docs/guarantees.md, in the same words: a test compares them.
 type guarantee struct{ Name, Promise string }

@@ -1,4 +1,4 @@
-package console
+package activity
 
 import (
 	"github.com/sendquota/sendquota/client"

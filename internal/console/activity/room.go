@@ -1,6 +1,8 @@
-package console
+// Package activity has the pages of messages, bulk changes, failures, audits and the activity log.
+package activity
 
 import (
+	"embed"
 	"html/template"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
@@ -8,9 +10,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// activityRoom has messages, bulk changes, failures, audits and the activity log.
-var activityRoom = frame.Room{
-	Templates: templatesOf("activity"),
+//go:embed templates
+var templates embed.FS
+
+// Room has messages, bulk changes, failures, audits and the activity log.
+var Room = frame.Room{
+	Templates: templates,
 	Functions: template.FuncMap{
 		"bulkreason": bulkReason,
 		"asked":      askedBulk,
