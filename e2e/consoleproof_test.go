@@ -60,10 +60,10 @@ func TestConsole_Proof(t *testing.T) {
 	w.click("a", "Activity log")
 	w.said("created a user")
 	w.tabTo("#f-actor_type")
-	w.do("choose who", chromedp.SetValue("#f-actor_type", "user"))
+	w.do("choose who", chromedp.SetValue("#f-actor_type", "link"))
 	w.click("button", "Filter")
-	w.until(`location.search.includes("actor_type=user") && document.readyState === "complete"`)
-	w.said("password has changed") // by its user; the tool made the user
+	w.until(`location.search.includes("actor_type=link") && document.readyState === "complete"`)
+	w.said("password has changed") // through the link; the tool created the user
 	w.visit("/console/settings/keys?tz=utc")
 	w.fill("#f-name", "back office")
 	w.click("input[value='pushes:read']")

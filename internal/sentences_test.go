@@ -14,7 +14,7 @@ import (
 
 // forPrograms lists the files that write Go's text of a duration, such as 1h0m0s, for programs, with its use.
 var forPrograms = map[string]string{
-	"internal/console/keys.go":              "a member of a request",
+	"internal/console/system/keys.go":       "a member of a request",
 	"internal/delivery/channelqueues.go":    "a log line",
 	"internal/httpapi/bulkchanges.go":       "the member shift",
 	"internal/httpapi/bulkfields.go":        "the value of a fault",

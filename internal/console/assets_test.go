@@ -87,7 +87,7 @@ func findBanned(text string) (found []string) {
 func TestPages_Strict(t *testing.T) {
 	t.Parallel()
 	seen := 0
-	for _, folder := range []string{"static", "frame/templates", "signin/templates", "campaigns/templates", "calendar/templates", "people/templates", "activity/templates", "system/templates"} {
+	for _, folder := range []string{"static", "frame/templates", "templates", "campaigns/templates", "calendar/templates", "people/templates", "activity/templates", "system/templates"} {
 		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

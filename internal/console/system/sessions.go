@@ -1,4 +1,4 @@
-package console
+package system
 
 import (
 	"github.com/sendquota/sendquota/client"

@@ -1,6 +1,8 @@
-package console
+// Package system has the pages of the status, the policy and the settings.
+package system
 
 import (
+	"embed"
 	"html/template"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
@@ -8,9 +10,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// systemRoom has the status, the policy and the settings.
-var systemRoom = frame.Room{
-	Templates: templatesOf("system"),
+//go:embed templates
+var templates embed.FS
+
+// Room has the status, the policy and the settings.
+var Room = frame.Room{
+	Templates: templates,
 	Functions: template.FuncMap{
 		"capwords":      capWords,
 		"channelwords":  settingsChannelWords,
