@@ -24,13 +24,28 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// signInStore knows who may sign in. Who may not is [push.ErrNotFound].
+// signInStore knows the users who can sign in. A user who cannot is [push.ErrNotFound].
 type signInStore interface {
 	sessionStore
+	passwordStore
+	linkStore
+	externalStore
+}
+
+// passwordStore has the passwords of users, as hashes.
+type passwordStore interface {
 	Credentials(ctx context.Context, email, tenantName string) ([]user.Credential, error)
 	Secret(ctx context.Context) ([]byte, error)
+}
+
+// linkStore has the links to set a password, by their hashes.
+type linkStore interface {
 	UserByLink(ctx context.Context, link [32]byte) (user.User, error)
 	SetPassword(ctx context.Context, link [32]byte, phc string) (user.User, error)
+}
+
+// externalStore has the users of an OpenID Connect provider.
+type externalStore interface {
 	ExternalUser(ctx context.Context, e user.External) (user.User, error)
 	Tenant(ctx context.Context, name string) (uuid.UUID, error)
 }
