@@ -147,5 +147,5 @@ func TestCalendar_Capacity(t *testing.T) {
 	b.get(path+"&audience=nonsense").has(t, 422, "must be")
 	b.get("/console/calendar?tz=utc&at=2020-01&audience="+one.ID).has(t, 200, "This period is over.")
 	started := b.startCampaign("Spring sale", at, "recipient\ndora\n")
-	b.get(path+"&audience="+started.ID).has(t, 409, "only be looked at while it is a draft")
+	b.get(path+"&audience="+started.ID).has(t, 409, "only available while it is a draft")
 }

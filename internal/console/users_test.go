@@ -70,7 +70,7 @@ func TestUsers_Story(t *testing.T) {
 			t.Error("a link is shown again")
 		}
 	}
-	b.post("/console/settings/users/"+ada.ID.String(), "do", "change", "role", "viewer").has(t, 409, "last admin")
+	b.post("/console/settings/users/"+ada.ID.String(), "do", "change", "role", "viewer").has(t, 409, "last active admin")
 	b.follow(b.post(path, "do", "delete")).has(t, 200, "User deleted")
 	b.get(path).has(t, 404)
 	b.get("/console/proof/log").has(t, 200, "user ada@example.com", "deleted a user", "created a link to set a password")

@@ -17,38 +17,38 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// inProcess is the http.RoundTripper of one page: it has the API of this program answer calls for the page's user, and notes
-// which calls these were.
+// inProcess is the http.RoundTripper of one page. The API of this program answers its calls for the user of the page, and inProcess
+// records them.
 type inProcess struct {
 	api    http.Handler
 	caller push.Caller
-	w      http.ResponseWriter // of the page, for the deadlines of long answers
+	w      http.ResponseWriter // of the page, to set deadlines for long answers
 	page   *http.Request
 
 	mu   sync.Mutex
 	made []Call
 }
 
-// Call is one call that a page has made.
+// Call is a call that a page made.
 type Call struct {
 	Method, Path string // with the query
-	Body         string // JSON; of an upload, a word about it
+	Body         string // JSON; for an upload, @ and the name of a file
 	Status       int
-	Headers      []string // that it needs besides the key: name and value
-	Before       string   `json:",omitempty"` // what comes before it in a shell
+	Headers      []string // headers that it needs besides the key, as "name: value"
+	Before       string   `json:",omitempty"` // the shell command before it
 }
 
 type uploadKey struct{}
 
-// WithUpload returns a context for an upload of another file than the user has: before is what makes it in a shell, or says of what, and
-// body is what curl reads then.
+// WithUpload returns a context for an upload whose file the console makes from the file of the user. before is the shell command that makes
+// the file, or a comment that describes it. body is the file that curl reads.
 func WithUpload(ctx context.Context, before, body string) context.Context {
 	return context.WithValue(ctx, uploadKey{}, Call{Before: before, Body: body})
 }
 
-// RoundTrip has the API serve a request. The answer can be read while the API still writes it.
+// RoundTrip passes a request to the API. The answer can be read while the API still writes it.
 func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, nil) // the router of the API begins anew
+	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, nil) // the router of the API starts its own context
 	in := r.Clone(httpapi.WithCaller(ctx, t.caller))
 	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.page.RemoteAddr, t.page.Host
 	in.Header.Del("Authorization")
@@ -64,14 +64,14 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	at := t.note(made)
 	from, to := io.Pipe()
 	a := &inProcessAnswer{page: t.w, header: http.Header{}, body: to, begun: make(chan struct{})}
-	unwatch := context.AfterFunc(r.Context(), func() { _ = from.CloseWithError(context.Cause(r.Context())) }) // nobody reads on
+	unwatch := context.AfterFunc(r.Context(), func() { _ = from.CloseWithError(context.Cause(r.Context())) }) // stop the API when the page is gone
 	go func() {
 		defer unwatch()
 		defer func() {
-			if p := recover(); p != nil { // the API has logged it; half an answer is none
+			if p := recover(); p != nil { // the API has logged it; cut the answer short
 				_ = to.CloseWithError(io.ErrUnexpectedEOF)
 			}
-			a.WriteHeader(http.StatusInternalServerError) // unless it has begun
+			a.WriteHeader(http.StatusInternalServerError) // no effect if the answer has begun
 			_ = to.Close()
 		}()
 		t.api.ServeHTTP(a, in)
@@ -91,7 +91,7 @@ func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// body reads a body of JSON, which is to be shown, and puts it back. Uploads are left alone.
+// body returns a JSON body, to show it, and puts it back. Uploads are not read.
 func (t *inProcess) body(r *http.Request) (string, error) {
 	if r.Body == nil {
 		r.Body = http.NoBody
@@ -112,21 +112,21 @@ func (t *inProcess) note(c Call) (at int) {
 	return len(t.made) - 1
 }
 
-// forget drops the calls that were made, when a stream begins its next round.
+// forget drops the recorded calls before a stream draws again.
 func (t *inProcess) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.made = nil
 }
 
-// calls are those that were made so far.
+// calls returns all recorded calls.
 func (t *inProcess) calls() []Call {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return append([]Call(nil), t.made...)
 }
 
-// Last is the call that was made last.
+// Last returns the latest call.
 func (t *inProcess) Last() Call {
 	made := t.calls()
 	if len(made) == 0 {
@@ -135,7 +135,7 @@ func (t *inProcess) Last() Call {
 	return made[len(made)-1]
 }
 
-// StatusOf is the status of the call of a path that was made last; 0: there was none.
+// StatusOf returns the status of the latest call of a path; 0 if there was none.
 func (t *inProcess) StatusOf(path string) int {
 	made := t.calls()
 	for i := len(made) - 1; i >= 0; i-- {
@@ -146,7 +146,7 @@ func (t *inProcess) StatusOf(path string) int {
 	return 0
 }
 
-// Curl is the call as a line for a shell, with $SENDQUOTA_API_KEY for the key.
+// Curl returns the call as a shell command with $SENDQUOTA_API_KEY as the key.
 func (c Call) Curl(address string) string {
 	line := c.Before + "curl -sS "
 	if c.Method != http.MethodGet {
@@ -166,7 +166,7 @@ func (c Call) Curl(address string) string {
 	return line
 }
 
-// neededHeaders are those of a call that curl would not send by itself.
+// neededHeaders returns the headers of a call that curl does not send by default.
 func neededHeaders(h http.Header) (all []string) {
 	for _, name := range []string{"Content-Type", "Accept", "If-Match", "Idempotency-Key"} {
 		if v := h.Get(name); v != "" && !strings.HasPrefix(v, "application/json, ") {
@@ -179,11 +179,11 @@ func neededHeaders(h http.Header) (all []string) {
 // QuoteShell quotes a text for a POSIX shell.
 func QuoteShell(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// inProcessAnswer is the http.ResponseWriter of a call. Deadlines for the answer are those of the page's connection.
+// inProcessAnswer is the http.ResponseWriter of a call. Its write deadlines apply to the connection of the page.
 type inProcessAnswer struct {
 	page   http.ResponseWriter
 	header http.Header
-	sent   http.Header // the header as it was when the answer began
+	sent   http.Header // the header when the answer began
 	status int
 	body   *io.PipeWriter
 	begun  chan struct{}
@@ -205,19 +205,19 @@ func (a *inProcessAnswer) Write(b []byte) (int, error) {
 	return a.body.Write(b)
 }
 
-// FlushError has nothing to do: what is written can be read at once.
+// FlushError does nothing: written bytes can be read at once.
 func (a *inProcessAnswer) FlushError() error { return nil }
 
-// SetReadDeadline does nothing: it is the page that waits for what the browser sends. A call gets what the page has of it, and a deadline of
-// its own would end the page, or, when all has come, take the browser for one that went away.
+// SetReadDeadline does nothing, because the page reads from the browser. A deadline of the call would end the page, or report a
+// browser as gone that has sent everything.
 func (a *inProcessAnswer) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline is for a long answer that the page hands on.
+// SetWriteDeadline sets the deadline for a long answer that the page passes on.
 func (a *inProcessAnswer) SetWriteDeadline(at time.Time) error {
 	return http.NewResponseController(a.page).SetWriteDeadline(at)
 }
 
-// EnableFullDuplex is for an upload whose answer begins before its end.
+// EnableFullDuplex allows an answer that begins before the upload ends.
 func (a *inProcessAnswer) EnableFullDuplex() error {
 	return http.NewResponseController(a.page).EnableFullDuplex()
 }

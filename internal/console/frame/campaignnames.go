@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// CampaignName is what a campaign is called on pages.
+// CampaignName returns the name of a campaign for pages.
 func CampaignName(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
 		return "Campaign without a name"
@@ -15,7 +15,7 @@ func CampaignName(c client.Campaign) string {
 	return c.Name
 }
 
-// QuotedName is the name of a campaign within a sentence.
+// QuotedName returns the name of a campaign for use in a sentence.
 func QuotedName(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
 		return "the campaign without a name"
@@ -23,7 +23,7 @@ func QuotedName(c client.Campaign) string {
 	return "“" + c.Name + "”"
 }
 
-// CampaignChoice is what tells a campaign apart in a choice: its name, or when it was made.
+// CampaignChoice returns the name of a campaign in a select. A campaign without a name shows when it was created.
 func (s *Times) CampaignChoice(c client.Campaign) string {
 	if strings.TrimSpace(c.Name) == "" {
 		return CampaignName(c) + ", created " + s.PlainTime(c.CreatedAt.Truncate(time.Second))

@@ -13,12 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// carried is what a page hands to the one that the browser is sent to: what was done, and with which calls. The browser has it in a
-// cookie, for a minute at most: it may name people, so it is not stored here, and it is needed where nobody is signed in, too.
+// carried passes the outcome of a form, and the calls that the form made, to the page that the browser is redirected to. It travels in a
+// cookie that lives for a minute at most. It is not stored here, because it can name people and is also used without a session.
 type carried struct {
 	Notice string `json:"notice"`
-	Calls  []Call `json:"calls"` // that changed something
-	More   int    `json:"more"`  // calls that find no place in a cookie
+	Calls  []Call `json:"calls"` // calls that changed something
+	More   int    `json:"more"`  // number of calls that do not fit into the cookie
 }
 
 const (
@@ -27,13 +27,13 @@ const (
 	longestUnpack  = 64 << 10 // bytes
 )
 
-// leftOut takes the place of a body that is not carried: curl reads it from a file.
+// leftOut replaces a body that is not carried: curl reads it from a file.
 const leftOut = "@body.json"
 
-// leftOutList is the same of a list.
+// leftOutList replaces an uploaded list that is not carried.
 const leftOutList = "@body.csv"
 
-// carry hands what was done to the next page, with what an earlier page has handed on, which nobody has seen yet.
+// carry passes the outcome and the calls to the next page, and what an earlier page passed on and no page has shown.
 func (p *Page) carry() {
 	c := p.carried
 	c.Notice = p.Notice
@@ -51,7 +51,7 @@ func (p *Page) carry() {
 	http.SetCookie(p.Writer, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
 }
 
-// takeCarried takes what the page before has handed on. It is shown once.
+// takeCarried reads and deletes what the previous page passed on, so that it is shown once.
 func (p *Page) takeCarried() (c carried) {
 	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
 	cookie, err := p.Request.Cookie(name.Name)
@@ -70,8 +70,7 @@ func (p *Page) takeCarried() (c carried) {
 	return c
 }
 
-// pack makes a text for a cookie. What is too long for one goes without the bodies of calls, the longest ones first, and then
-// without the first calls.
+// pack encodes c for a cookie. If the text is too long, pack drops the bodies of calls, the longest ones first, and then the first calls.
 func (c carried) pack() string {
 	c.Calls = append([]Call(nil), c.Calls...)
 	for {
@@ -105,12 +104,12 @@ func (c carried) text() string {
 		err = cmp.Or(json.NewEncoder(w).Encode(c), w.Close())
 	}
 	if err != nil {
-		panic(err) // it is texts and numbers, and goes to memory
+		panic(err) // strings and numbers always encode, and memory does not fail
 	}
 	return base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
 
-// secret reports whether a body of JSON has a member whose name says that it is a secret. One that cannot be read may have one.
+// secret reports whether a JSON body has a member with the name of a secret. It also returns true for a body that is not valid JSON.
 func secret(body string) bool {
 	if body == "" || body[0] == '@' {
 		return false

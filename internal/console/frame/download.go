@@ -9,11 +9,11 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
-// MediaCSV is what CSV is sent as.
+// MediaCSV is the media type of CSV.
 const MediaCSV = "text/csv; charset=utf-8"
 
-// Export hands rows on as a file while they are read: as CSV for spreadsheets, or as NDJSON, which has no dialect, where the URL asks for
-// that. The name has no ending.
+// Export streams rows as a file: CSV for spreadsheets, or NDJSON if the URL asks for it. name has no extension. open gets no dialect for
+// NDJSON.
 func (p *Page) Export(name string, open func(as client.Format, dialect string) (io.ReadCloser, error)) error {
 	format, dialect, media, ending := client.CSV, string(httpapi.ExcelCSV), MediaCSV, ".csv"
 	switch asked := p.Query("format"); asked {
@@ -30,12 +30,12 @@ func (p *Page) Export(name string, open func(as client.Format, dialect string) (
 	defer rows.Close()
 	p.Attach(media, name+ending)
 	if _, err := io.Copy(p.Writer, rows); err != nil {
-		panic(http.ErrAbortHandler) // a part must not be taken for the whole
+		panic(http.ErrAbortHandler) // cut the connection, so that the browser reports an incomplete file
 	}
 	return nil
 }
 
-// Attach begins an answer that the browser keeps as a file.
+// Attach starts an answer that the browser saves as a file.
 func (p *Page) Attach(media, file string) {
 	p.Sent = true
 	p.Writer.Header().Set("Content-Type", media)

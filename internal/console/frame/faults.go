@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// Faults are what is wrong with a form before the API is asked: by the names of its fields.
+// Faults lists errors of a form that are found before the API is called, by field name.
 type Faults []client.Fault
 
 func (f *Faults) Add(field string, err error) {
@@ -18,7 +18,7 @@ func (f *Faults) Add(field string, err error) {
 	}
 }
 
-// Problem is the error that the API would have answered with; nil: nothing is wrong.
+// Problem returns the error that the API would return for the faults; nil if there are none.
 func (f Faults) Problem() error {
 	if len(f) == 0 {
 		return nil
@@ -29,7 +29,7 @@ func (f Faults) Problem() error {
 	}
 }
 
-// Both joins what was found here with what the API found: whoever fills in the form sees all of it at once.
+// Both adds the faults that the API found, so that the user sees all errors at once.
 func (f Faults) Both(err error) error {
 	var invalid *client.Invalid
 	if len(f) == 0 {
@@ -41,7 +41,7 @@ func (f Faults) Both(err error) error {
 	return f.Problem()
 }
 
-// byField are faults by the names of their fields. Of one field there may be several.
+// byField groups faults by field name and joins several faults of one field.
 func byField(p *Page, all []client.Fault) map[string]string {
 	texts := map[string]string{}
 	for _, f := range all {
@@ -54,7 +54,7 @@ func byField(p *Page, all []client.Fault) map[string]string {
 	return texts
 }
 
-// FieldOf is the name of a field, of the place that the API names: body.send_at is send_at.
+// FieldOf returns the field name of a location in an answer of the API: send_at for body.send_at.
 func FieldOf(location string) string {
 	for _, part := range []string{"body.", "query.", "path.", "header."} {
 		if name, ok := strings.CutPrefix(location, part); ok {
@@ -64,7 +64,7 @@ func FieldOf(location string) string {
 	return location
 }
 
-// AtField has what the API finds wrong with a member stand at the field of the form that it was made of.
+// AtField moves faults of an API member to the form field that the member was made of.
 func AtField(err error, member, field string) error {
 	var invalid *client.Invalid
 	if errors.As(err, &invalid) {

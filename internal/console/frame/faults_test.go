@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestFaults_SameField: of two faults of one field, both are told.
+// TestFaults_SameField: a field shows both of its faults.
 func TestFaults_SameField(t *testing.T) {
 	t.Parallel()
 	got := byField(new(Page), []client.Fault{{Location: "body.name", Message: "is too long"}, {Location: "body.to", Message: "is missing"}, {Location: "body.name", Message: "is taken"}})

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// shownFault is what is wrong with a form, as the top of the page lists it.
+// shownFault is an entry of the error summary at the top of the page.
 type shownFault struct {
-	Name string // of the field, as people read it
-	At   string // the id of the field; empty: the page has none for it
+	Name string // label of the field
+	At   string // id of the field; empty if the page does not have the field
 	Text string
 }
 
-// named is a field of the page by the id and the words under which the top of the page lists its fault.
+// named is a field of the page: its id, and its label in the error summary.
 type named struct{ id, words string }
 
-// drawing is what the main part of a page notes of itself while its template is executed.
+// drawing collects the fields of the main template while it is executed.
 type drawing struct {
-	fields map[string]named // by the names of their faults
-	faults []string         // names, in the order in which the page shows them
+	fields map[string]named // by the name of the fault
+	faults []string         // names of shown faults, in page order
 }
 
-// placeFaults divides the faults of the form into those that the page shows at their fields, in the order of the page, and the others,
-// which stand above. No fault is lost, whatever the API finds.
+// placeFaults divides the faults of the form into those that the page shows at their fields, in page order, and the others, which the
+// summary shows. So every fault is shown, whatever the API finds.
 func (f *Form) placeFaults() {
 	f.AtFields, f.Elsewhere = nil, nil
 	for _, name := range f.drawing.faults {
@@ -40,7 +40,7 @@ func (f *Form) placeFaults() {
 	slices.SortFunc(f.Elsewhere, func(a, b shownFault) int { return cmp.Compare(a.Name, b.Name) })
 }
 
-// Shown is Fault where the page shows it.
+// Shown returns the fault of a field and records that the page shows it.
 func (f *Form) Shown(name string) string {
 	text := f.Faults[name]
 	if text != "" && !slices.Contains(f.drawing.faults, name) {
@@ -49,7 +49,7 @@ func (f *Form) Shown(name string) string {
 	return text
 }
 
-// name notes what people read of a field: the first field of a name counts. Without a name, the field has no faults.
+// name records the label of a field. The first field with a name counts. A field without a name has no faults.
 func (f *Form) name(name, id, words string) {
 	if _, known := f.drawing.fields[name]; known || name == "" {
 		return
@@ -60,30 +60,30 @@ func (f *Form) name(name, id, words string) {
 	f.drawing.fields[name] = named{id, words}
 }
 
-// Label is the label of a field.
+// Label returns the label of a field.
 func (f *Form) Label(name, id, words string) template.HTML {
 	f.name(name, id, words)
 	return template.HTML(`<label for="` + html.EscapeString(id) + `">` + html.EscapeString(words) + `</label>`)
 }
 
-// Legend is the legend of a group of fields.
+// Legend returns the legend of a group of fields.
 func (f *Form) Legend(name, id, words string) template.HTML {
 	f.name(name, id, words)
 	return template.HTML(`<legend>` + html.EscapeString(words) + `</legend>`)
 }
 
-// AriaLabel is the attribute that names a field without a label.
+// AriaLabel returns the attribute that names a field without a label.
 func (f *Form) AriaLabel(name, id, words string) template.HTMLAttr {
 	f.name(name, id, words)
 	return template.HTMLAttr(` aria-label="` + html.EscapeString(words) + `"`)
 }
 
-// fieldWords makes words of the name of a field.
+// fieldWords turns the name of a field into words.
 func fieldWords(name string) string {
 	return strings.TrimSpace(strings.NewReplacer("_", " ", "-", " ", ".", " ", "[", " ", "]", " ").Replace(name))
 }
 
-// Marks are the attributes of a field that is not accepted as it is filled in: they lead to what is wrong with it.
+// Marks returns the attributes that link an invalid field to its fault.
 func (f *Form) Marks(name string) template.HTMLAttr {
 	if f.Faults[name] == "" {
 		return ""
@@ -91,7 +91,7 @@ func (f *Form) Marks(name string) template.HTMLAttr {
 	return template.HTMLAttr(` aria-invalid="true" aria-describedby="fault-` + html.EscapeString(name) + `"`)
 }
 
-// GroupMarks are Marks of a group of fields.
+// GroupMarks returns Marks for a group of fields.
 func (f *Form) GroupMarks(name string) template.HTMLAttr {
 	if f.Faults[name] == "" {
 		return ""
@@ -99,5 +99,5 @@ func (f *Form) GroupMarks(name string) template.HTMLAttr {
 	return template.HTMLAttr(` tabindex="-1" aria-describedby="fault-` + html.EscapeString(name) + `"`)
 }
 
-// Reading reports whether the form only looks something up.
+// Reading reports whether the form is a GET request, which changes nothing.
 func (f *Form) Reading() bool { return f.Request.Method == "GET" }

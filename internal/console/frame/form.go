@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Form is the form of a request, and what the page says about it when it is shown again.
+// Form is the form of a request, with the faults to show when the form is shown again.
 type Form struct {
 	Times
 
@@ -20,13 +20,13 @@ type Form struct {
 	Request *http.Request
 }
 
-// query is a parameter of the URL without spaces around it.
+// Query returns a parameter of the URL without surrounding spaces.
 func (f *Form) Query(name string) string { return strings.TrimSpace(f.Request.URL.Query().Get(name)) }
 
-// form is a field of the form without spaces around it.
+// Field returns a field of the posted form without surrounding spaces.
 func (f *Form) Field(name string) string { return strings.TrimSpace(f.Request.PostForm.Get(name)) }
 
-// Value is what a field of a form was filled with: by a form that is shown again, else by the URL.
+// Value returns the value to show in a field: from the posted form if there is one, else from the URL.
 func (f *Form) Value(name string) string {
 	if f.Request.PostForm != nil {
 		return f.Request.PostForm.Get(name)
@@ -34,7 +34,7 @@ func (f *Form) Value(name string) string {
 	return f.Request.URL.Query().Get(name)
 }
 
-// Typed is what a field was filled with, even with nothing; what is stored, if the form that was sent does not have it.
+// Typed returns the posted value of a field, even if it is empty. It returns stored if the posted form does not have the field.
 func (f *Form) Typed(name string, stored any) any {
 	if f.Request.PostForm.Has(name) {
 		return f.Request.PostForm.Get(name)
@@ -42,13 +42,13 @@ func (f *Form) Typed(name string, stored any) any {
 	return stored
 }
 
-// Fault is what is wrong with a field of the form; empty: nothing.
+// Fault returns the error text of a field; empty if the field is valid.
 func (f *Form) Fault(name string) string { return f.Faults[name] }
 
-// Once is a new Idempotency-Key for a form: however often it is sent, what it does is done once.
+// Once returns a new Idempotency-Key for a form, so that a form takes effect once however often it is sent.
 func (f *Form) Once() string { return rand.Text() }
 
-// Kept is the value of a field: what was typed, if the form is shown again, else what is stored.
+// Kept returns the posted value of a field if the form is shown again, else the stored one.
 func (f *Form) Kept(name string, stored any) any {
 	if f.Request.PostForm != nil {
 		return f.Request.PostForm.Get(name)
@@ -56,7 +56,7 @@ func (f *Form) Kept(name string, stored any) any {
 	return stored
 }
 
-// shownAt is when what a form changes was last changed, as the form was filled; zero: the form does not say.
+// ShownAt returns the update time that the form had when it was drawn; zero if the form does not have it.
 //
 //	<input type="hidden" name="updated_at" value="{{.Kept "updated_at" (.Machine .Main.UpdatedAt)}}">
 func (f *Form) ShownAt() time.Time {

@@ -14,28 +14,28 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// How many bytes a form may have: most have a few fields, and some a message, a policy or the lines of a list.
+// Maximum sizes of a form in bytes. Most forms have a few fields; some have a message, a policy or the rows of a list.
 const (
 	shortForm = 64 << 10
 	longForm  = 1 << 20
 )
 
-// formCopies is how often a form is in memory while it is read: as it came, what the buffer for it grows to, and its fields.
+// formCopies is the number of copies of a form in memory while it is read: the bytes, the growing buffer, and the fields.
 const formCopies = 4
 
-// formTurn is how long a form waits for memory.
+// formTurn is the longest time that a form waits for memory.
 const formTurn = 5 * time.Second
 
-// DefaultFormMemory is how many bytes forms may take, if the console is not told.
+// DefaultFormMemory is the default limit of memory for forms, in bytes.
 const DefaultFormMemory = 16 << 20
 
-// newFormMemory shares the memory of forms among tenants, each of which has half of it at most.
+// newFormMemory shares the memory for forms among tenants. A tenant gets half of it at most.
 func newFormMemory(total int64) *bulkhead.Bulkhead[uuid.UUID] {
 	return bulkhead.New[uuid.UUID](total, total/2)
 }
 
-// takeForm waits for memory for the form of a request, of at most so many bytes, and reads it. An upload is left to its handler, which reads
-// it as it comes. done gives the memory back.
+// takeForm waits for memory for the form of a request and reads the form. longest is the maximum size in bytes. The handler of an upload
+// reads it as it arrives. done releases the memory.
 func (p *Page) takeForm(longest int64) (done func(), err error) {
 	kind, _, _ := mime.ParseMediaType(p.Request.Header.Get("Content-Type"))
 	bytes := formCopies * longest
@@ -70,7 +70,7 @@ func (p *Page) takeForm(longest int64) (done func(), err error) {
 	return loan.Release, nil
 }
 
-// formProblem says why a form cannot be read.
+// formProblem returns the problem for a form that cannot be read.
 func formProblem(err error) *client.Problem {
 	if long, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return tooLong(long.Limit)
@@ -90,10 +90,10 @@ func tooLong(longest int64) *client.Problem {
 // LongestColumns is the maximum size of the fields before the file of an upload, in bytes.
 const LongestColumns = 256 << 10
 
-// longestHead is how many bytes may come before what a part of an upload has: mime/multipart takes ten megabytes of headers.
+// longestHead is the maximum size of the headers of a part of an upload, in bytes: mime/multipart accepts ten megabytes.
 const longestHead = 16 << 10
 
-// HeadReader is the body of an upload. While head is set, it reads no more than so many bytes.
+// HeadReader is the body of an upload. While Head is set, it reads at most longestHead bytes.
 type HeadReader struct {
 	io.ReadCloser
 	Head bool
@@ -102,7 +102,7 @@ type HeadReader struct {
 
 var ErrLongHead = errors.New("the header of a part is too long")
 
-// Next expects the header of the next part.
+// Next prepares for the header of the next part.
 func (r *HeadReader) Next() { r.Head, r.left = true, longestHead }
 
 func (r *HeadReader) Read(b []byte) (int, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// FormMessage is the message of the form: its title and its text, or the whole as JSON.
+// FormMessage returns the message of the form: title and text, or all fields as JSON.
 func (f *Form) FormMessage() (client.Message, error) {
 	message := client.Message{}
 	if text := f.Field("message"); text != "" {
@@ -26,7 +26,7 @@ func (f *Form) FormMessage() (client.Message, error) {
 	return message, nil
 }
 
-// ReadObject reads the members of a JSON object; numbers stay as they are written.
+// ReadObject reads the members of a JSON object. Numbers keep their spelling.
 func ReadObject(text string, into map[string]any) error {
 	in := json.NewDecoder(bytes.NewReader([]byte(text)))
 	in.UseNumber()

@@ -24,8 +24,8 @@ func (f *Form) SentZone() *time.Location {
 	return f.TypedIn(f.Request.URL.Query())
 }
 
-// FieldZone is the zone of the times in the fields of this page: the one that it shows, but that in which they were typed where they
-// stand there as they were typed.
+// FieldZone returns the zone of the times in the fields of this page: the zone that the page shows, or the zone of the typed times
+// if the fields show them as typed.
 func (f *Form) FieldZone() *time.Location {
 	if f.Request.PostForm != nil || f.Again {
 		return f.SentZone()
@@ -39,19 +39,19 @@ func (f *Form) FieldZone() *time.Location {
 	return f.Zones.Shown()
 }
 
-// fits reports whether a field, which shows whole seconds, can show a time in a zone: what its clocks show twice is read as one of both.
+// fits reports whether a field, which shows whole seconds, can show a time in a zone. A local time that occurs twice is read as one of both.
 func (f *Form) fits(at time.Time, in *time.Location) bool {
 	again, err := f.ReadTime(LocalIn(at, in), in)
 	return err == nil && again.Equal(at.Truncate(time.Second))
 }
 
-// exactTime reports whether a time is written with its offset: no zone is needed to read it.
+// exactTime reports whether a time is written with its offset, so that no zone is needed to read it.
 func exactTime(written string) bool {
 	_, err := time.Parse(time.RFC3339Nano, written)
 	return err == nil
 }
 
-// TimeValue is what a field for a time of a filter was filled with, by the clocks of FieldZone.
+// TimeValue returns the value of a time field of a filter, in the zone of FieldZone.
 func (f *Form) TimeValue(name string) string {
 	written, in := f.Value(name), f.FieldZone()
 	at, err := f.ReadLocal(written)
@@ -61,7 +61,7 @@ func (f *Form) TimeValue(name string) string {
 	return LocalIn(at, in)
 }
 
-// LocalLayouts are how browsers write the value of a datetime-local field.
+// LocalLayouts lists the formats of a datetime-local field in browsers.
 var LocalLayouts = []string{"2006-01-02T15:04:05.999999999", "2006-01-02T15:04"}
 
 // ReadLocal reads a time of the form that was sent.
@@ -85,7 +85,7 @@ func (f *Form) ReadTime(value string, in *time.Location) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%q is not a time. Write it as 2006-01-02T15:04", value)
 }
 
-// Local is a moment as the value of a datetime-local field of this page.
+// Local returns a time as the value of a datetime-local field of this page.
 func (f *Form) Local(t time.Time) string { return LocalIn(t, f.FieldZone()) }
 
 func LocalIn(t time.Time, in *time.Location) string {
@@ -105,13 +105,12 @@ func (f *Form) FormTime(name string) (time.Time, error) {
 	return f.ReadLocal(written)
 }
 
-// StillShows reports whether a field for a time has the value that it was given. Browsers leave out seconds that are zero.
+// StillShows reports whether a time field still has the value that it was drawn with. Browsers omit zero seconds.
 func StillShows(written, given string) bool {
 	return written == given || written == strings.TrimSuffix(given, ":00")
 }
 
-// TakeNextFree puts the next free time, if that was chosen, into the field that had a time without a place. It is looked at before it is
-// booked.
+// TakeNextFree puts the next free time into the time field if the user chose it. The form then checks the time instead of scheduling.
 func (f *Form) TakeNextFree(name string) {
 	at, err := time.Parse(time.RFC3339Nano, f.Field("next_free"))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 // NavItem is an entry of the menu.
 type NavItem struct{ Path, Name, Scope string }
 
-// Nav are the entries of the menu that the user's role can open.
+// Nav returns the entries of the menu that the user's role can open.
 func (p *Page) Nav() []NavItem {
 	var items []NavItem
 	for _, item := range p.site.menu {
@@ -25,8 +25,7 @@ func (p *Page) Here(item NavItem) bool {
 	return path == item.Path || strings.HasPrefix(path, item.Path+"/")
 }
 
-// Link is a path of the console with a query, given as names and values. An empty value leaves its name out. The choice of the
-// time zone goes along.
+// Link returns a path of the console with a query, given as names and values. Empty values are left out. The chosen time zone is kept.
 func (p *Page) Link(path string, query ...string) string {
 	v := url.Values{}
 	if p.Zones.Chosen != "" {
@@ -35,7 +34,7 @@ func (p *Page) Link(path string, query ...string) string {
 	return WithQuery(Root+path, v, query)
 }
 
-// Same is the address of this page with other values in its query.
+// Same returns the address of this page with changed values in its query.
 func (p *Page) Same(query ...string) string {
 	return WithQuery(p.Request.URL.EscapedPath(), p.Request.URL.Query(), query)
 }

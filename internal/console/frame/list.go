@@ -46,7 +46,7 @@ func (p *Page) Filter(names ...string) (query url.Values, bad Faults, err error)
 	return query, bad, nil
 }
 
-// ReadExact reads what the API answers, whose numbers stay as they are written: those of a message are not for the console to round.
+// ReadExact reads an answer of the API without rounding: numbers of a message keep their spelling.
 func (p *Page) ReadExact(path string, into any) error {
 	var text json.RawMessage
 	if err := p.API.Get(p.Context(), path, nil, &text); err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// masked has a role that is not to see addresses get answers of the API with what tells addresses apart, and no more. Answers that
-// are no JSON have no addresses.
+// masked masks the addresses in an answer of the API, for roles that must not see them. Answers other than JSON have no addresses.
 func masked(answer *http.Response) {
 	if media := answer.Header.Get("Content-Type"); !strings.Contains(media, "json") {
 		return
@@ -27,7 +26,7 @@ func masked(answer *http.Response) {
 	answer.Header.Del("Content-Length")
 }
 
-// maskJSON copies JSON values, one or many, and masks the addresses in them: a text that is called to, and each one in addresses.
+// maskJSON copies JSON values and masks addresses: strings in a member "to", and all strings in "addresses".
 func maskJSON(w io.Writer, r io.Reader) error {
 	in, out := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)), jsontext.NewEncoder(w, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
@@ -47,12 +46,11 @@ func maskJSON(w io.Writer, r io.Reader) error {
 	}
 }
 
-// isAddress reports whether the text that was just read is the value of an address. The audit log has old and new values instead,
-// which are no addresses.
+// isAddress reports whether the string that was just read is an address. In the audit log, "to" is a new value and not an address.
 func isAddress(in *jsontext.Decoder) bool {
 	kind, length := in.StackIndex(in.StackDepth())
 	if kind == '{' && length%2 == 1 {
-		return false // it is the name of a member
+		return false // the name of a member
 	}
 	at := in.StackPointer()
 	if strings.Contains(string(at), "/difference/") {
@@ -61,7 +59,8 @@ func isAddress(in *jsontext.Decoder) bool {
 	return at.LastToken() == "to" || at.Parent().LastToken() == "addresses"
 }
 
-// mask keeps of an address what tells it from others: its first and its last two characters, and the host of an e-mail address.
+// mask keeps enough of an address to tell it from others: the first and last two characters, or the first letter and the host of an e-mail
+// address.
 func mask(address string) string {
 	if name, host, ok := strings.Cut(address, "@"); ok && name != "" && !strings.ContainsAny(host, "@/:") && !strings.ContainsAny(name, "/:") {
 		first, _ := utf8.DecodeRuneInString(name)

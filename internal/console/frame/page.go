@@ -14,18 +14,17 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// Page is one request for a page, and what the templates see of it: they are executed with a page, whose Main is the view of the
-// screen.
+// Page is one request for a page. Templates are executed with a Page, and its field Main has the view of the screen.
 type Page struct {
 	Title string
 	Visitor
 	Form
 	Main    any
-	Notice  string          // of what was done just now
-	Problem *client.Problem // why the form, which is shown again, was not accepted
-	Place   client.NoPlace  // of a push that has none at its time: where there is one instead
+	Notice  string          // what a form has just done
+	Problem *client.Problem // why the form was not accepted
+	Place   client.NoPlace  // the next free time, if a send time has none
 
-	Drawn template.HTML // the main part
+	Drawn template.HTML // the drawn main part
 
 	site   *Site
 	Writer http.ResponseWriter
@@ -33,14 +32,14 @@ type Page struct {
 	Made   *inProcess
 	Sent   bool
 
-	carried carried // of the page before
+	carried carried // from the previous page
 }
 
 func (s *Site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *Page {
 	calls := &inProcess{api: s.api, caller: who.Caller, w: w, page: r}
 	api, err := client.New("http://api", "of-this-program", client.Config{HTTP: &http.Client{Transport: calls}, Retries: -1})
 	if err != nil {
-		panic(err) // the address and the key are good
+		panic(err) // the address and the key are valid
 	}
 	p := &Page{Visitor: who, Form: Form{Times: Times{Zones: readZones(r), Clock: s.cfg.Now}, Request: r}, site: s, Writer: w, API: api, Made: calls}
 	p.carried = p.takeCarried()
@@ -50,7 +49,7 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *Pag
 
 func (p *Page) Context() context.Context { return p.Request.Context() }
 
-// Param reads a part of the path.
+// Param returns a parameter of the path.
 func (p *Page) Param(name string) string {
 	v := chi.URLParam(p.Request, name)
 	if p.Request.URL.RawPath == "" {
@@ -62,12 +61,12 @@ func (p *Page) Param(name string) string {
 	return v
 }
 
-// Show sends the page with the main part of a screen.
+// Show sends the page with a screen as its main part.
 func (p *Page) Show(screen, title string, view any) error {
 	return p.send(http.StatusOK, screen, title, view)
 }
 
-// ShowAgain shows a form once more, with what was typed and why it was not accepted. What is no answer of the API is returned.
+// ShowAgain shows a form again with its values and the reason why it was not accepted. It returns errors that are no answer of the API.
 func (p *Page) ShowAgain(err error, screen, title string, view any) error {
 	var problem *client.Problem
 	if !errors.As(err, &problem) {
@@ -75,7 +74,7 @@ func (p *Page) ShowAgain(err error, screen, title string, view any) error {
 	}
 	p.setProblem(problem, err)
 	p.Again = true
-	if problem.Name() == "idempotency-key-reused" { // somebody went back to a form that was accepted, and changed it
+	if problem.Name() == "idempotency-key-reused" { // the user went back to an accepted form and changed it
 		p.Problem = &client.Problem{Title: "This form was already sent with other values", Status: problem.Status, RequestID: problem.RequestID,
 			Detail: "The first version took effect. This one changed nothing: send it again to apply it as well."}
 		p.Request.PostForm.Set("once", p.Once())
@@ -111,13 +110,13 @@ func (p *Page) send(status int, screen, title string, view any) error {
 	return p.execute(status, screen, "layout")
 }
 
-// Fragment sends a part of a screen, which a script puts into a page.
+// Fragment sends a part of a screen that a script inserts into a page.
 func (p *Page) Fragment(screen, part string, view any) error {
 	p.Main = view
 	return p.execute(http.StatusOK, screen, part)
 }
 
-// execute draws before it sends: an error of a template leaves no half page.
+// execute draws the page before it sends it, so that a template error does not leave half a page.
 func (p *Page) execute(status int, screen, part string) error {
 	text, err := p.draw(screen, part)
 	if err != nil {
@@ -126,7 +125,7 @@ func (p *Page) execute(status int, screen, part string) error {
 	p.Sent = true
 	p.Writer.Header().Set("Content-Type", "text/html; charset=utf-8")
 	p.Writer.WriteHeader(status)
-	_, _ = p.Writer.Write(text) // a browser that went away needs no page
+	_, _ = p.Writer.Write(text) // the browser may be gone
 	return nil
 }
 
@@ -134,10 +133,10 @@ var errPanic = errors.New("panic")
 
 func asError(v any) error { return fmt.Errorf("%v", v) }
 
-// Fail shows an error of the API as it stands, and of any other error only that there was one.
+// Fail shows an error of the API as it is. The text of any other error is logged, not shown.
 func (p *Page) Fail(err error) {
 	if p.Sent {
-		panic(http.ErrAbortHandler) // half of an answer must not be taken for a whole one
+		panic(http.ErrAbortHandler) // cut the connection, so that half an answer is not taken for a whole one
 	}
 	if none := noSuchThing(p, err); none != nil {
 		err = none
@@ -161,13 +160,13 @@ func (p *Page) notFound() error {
 	return &client.Problem{Title: "Page not found", Status: http.StatusNotFound, Detail: "There is no page at " + p.Request.URL.Path + ". Choose one from the menu."}
 }
 
-// Done goes to a page, which says once what was done.
+// Done redirects to a page that shows the notice once.
 func (p *Page) Done(notice, to string) error {
 	p.Notice = notice
 	return p.Redirect(to)
 }
 
-// Redirect goes to a page, which shows the calls that were made here.
+// Redirect redirects to a page, which shows the calls made here.
 func (p *Page) Redirect(to string) error {
 	p.Sent = true
 	p.carry()
@@ -180,10 +179,10 @@ func (p *Page) Redirect(to string) error {
 	return nil
 }
 
-// Calls are those that were made for the page, as lines for a shell.
+// Calls returns the calls made for the page, as shell commands.
 func (p *Page) Calls() []string { return p.curl(p.Made.calls()) }
 
-// Did are the calls of the form that led to the page, and OmittedCalls is how many of them are not shown.
+// Did returns the calls of the form that led to the page. OmittedCalls returns the number of calls that are not shown.
 func (p *Page) Did() []string     { return p.curl(p.carried.Calls) }
 func (p *Page) OmittedCalls() int { return p.carried.More }
 

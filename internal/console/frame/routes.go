@@ -7,7 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// The paths that others need to know.
+// Paths that other packages use.
 const (
 	Root       = "/console"
 	HomePath   = Root + "/now"
@@ -65,7 +65,7 @@ func RedirectTo(path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, path, http.StatusSeeOther) }
 }
 
-// BackTo leads to the page of a form, whose path has the same parts, with the same query.
+// BackTo redirects to the page of a form with the same id and query.
 func BackTo(path string) Handler {
 	return func(p *Page) error {
 		to := strings.Replace(Root+path, "{id}", PathPart(p.Param("id")), 1)

@@ -14,16 +14,16 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// What the API answers is written for programs. This file has the console say it to people.
+// Answers of the API are written for programs. This file rewrites them for people.
 
-// machineNames are the names of fields in texts of the API, and what people call them.
+// machineNames replaces field names in texts of the API with words for people.
 var machineNames = strings.NewReplacer("send_at", "the send time", "expires_at", "the time it expires", "retry_at", "the time of the retry", "local_time", "the local time",
 	"time_zone", "the time zone", "on_conflict", "what happens at a limit", "the tenant", "the team")
 
-// Words is a text of the API for people: its fields are called what they are.
+// Words returns a text of the API with words instead of field names.
 func Words(text string) string { return machineNames.Replace(text) }
 
-// FaultWords is the message of a fault for people: the times that the fault names are by the clocks of the zone that the page shows.
+// FaultWords returns the message of a fault for people, with times in the zone that the page shows.
 func FaultWords(p *Page, f client.Fault) string {
 	text := f.Message
 	value, _ := f.Value.(string)
@@ -39,10 +39,10 @@ func FaultWords(p *Page, f client.Fault) string {
 	return Words(text)
 }
 
-// startsSentence are the words that may begin a sentence in capitals: another word may be an id, which stays as it is.
+// startsSentence lists the words that get a capital at the start of a sentence. Any other word can be an id, which must not change.
 var startsSentence = []string{"the", "this", "your", "another", "an", "too", "no", "only"}
 
-// plainSentence is Said of a text that stands by itself.
+// plainSentence returns Words of a text that is a sentence of its own.
 func plainSentence(text string) string {
 	text = Words(text)
 	if first, _, _ := strings.Cut(text, " "); slices.Contains(startsSentence, first) {
@@ -51,7 +51,7 @@ func plainSentence(text string) string {
 	return text
 }
 
-// saidProblem is a problem of the API with its detail for people: of what the quota refuses, from what the answer says of the rules.
+// saidProblem returns a problem of the API with a detail for people. For a refusal by the quota, it uses the rules in the answer.
 func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 	var (
 		said  = *problem
@@ -69,7 +69,7 @@ func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 		said.Detail = optedOutWords(opted.OptedOut)
 	case errors.As(err, &lacks):
 		said.Detail = forbiddenWords(p, lacks.Scope)
-		if reason, _, more := strings.Cut(problem.Detail, "; "); more { // the rest names scopes, for programs
+		if reason, _, more := strings.Cut(problem.Detail, "; "); more { // the rest names scopes for programs
 			said.Detail = plainSentence(reason) + ". " + said.Detail
 		}
 	default:
@@ -78,10 +78,10 @@ func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 	return &said
 }
 
-// mostTold is how many of the sends that fill a rule a sentence names.
+// mostTold is the maximum number of sends that a sentence names for a rule.
 const mostTold = 3
 
-// noPlaceWords says which rules leave no place, and which sends fill them.
+// noPlaceWords names the rules that refuse a send and the sends that count towards them.
 func noPlaceWords(p *Page, place client.NoPlace, quiet bool) string {
 	var all []string
 	for _, v := range place.Violations {
@@ -114,7 +114,7 @@ func noPlaceWords(p *Page, place client.NoPlace, quiet bool) string {
 	return strings.Join(all, " ")
 }
 
-// RuleWords is what a rule allows, such as 5 in any 1 hour, or 1 in each day.
+// RuleWords describes the limit of a rule, such as "5 in any 1 hour" or "1 in each day".
 func RuleWords(v client.Violation) string {
 	if v.Per != "" {
 		return fmt.Sprintf("%d in each %s", v.Limit, v.Per)
@@ -136,12 +136,12 @@ func optedOutWords(o client.OptOuts) string {
 	return "The person has opted out of " + strings.Join(of, " and of ") + "."
 }
 
-// notForRole is the answer to a user whose role lacks a scope.
+// notForRole returns the error for a user whose role lacks a scope.
 func notForRole(scope string) error {
 	return &client.Forbidden{Problem: client.Problem{Type: "urn:sendquota:problem:forbidden", Title: "Forbidden", Status: http.StatusForbidden}, Scope: scope}
 }
 
-// forbiddenWords says which roles may do what a scope is needed for.
+// forbiddenWords names the roles that have a scope.
 func forbiddenWords(p *Page, scope string) string {
 	var may []string
 	for _, role := range user.Roles {
@@ -159,12 +159,12 @@ func forbiddenWords(p *Page, scope string) string {
 	return "Your role, " + p.Visitor.Role + ", cannot do this; " + list + " can. An admin can give you another role."
 }
 
-// things are what the pages below an address are about.
+// things maps a part of a path to the name of its resource.
 var things = map[string]string{
 	"pushes": "message", "campaigns": "campaign", "schedules": "schedule", "users": "user", "webhooks": "webhook", "keys": "API key", "bulk": "bulk change",
 }
 
-// noSuchThing is the answer to an address whose id can be none: nothing has it. It is nil for any other error.
+// noSuchThing returns the problem for an address with an invalid id; nil for any other error.
 func noSuchThing(p *Page, err error) *client.Problem {
 	var invalid *client.Invalid
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 || slices.ContainsFunc(invalid.Errors, func(f client.Fault) bool { return !strings.HasPrefix(f.Location, "path.") }) {
@@ -183,7 +183,7 @@ func noSuchThing(p *Page, err error) *client.Problem {
 		Detail: "The id in this address does not exist. Check that you copied all of it."}
 }
 
-// BecauseOf puts the reason of a refusal into words.
+// BecauseOf describes the reason of a refusal.
 func BecauseOf(reason string, rules []string) string {
 	list := strings.Join(rules, " and ")
 	switch reason {

@@ -78,7 +78,7 @@ func (s *Screens) draw(screen, part string, view any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// functions are those of the templates that need no page. Those that do are methods of [page].
+// functions lists the template functions of all rooms. Functions that need a page are methods of [Page].
 var functions = template.FuncMap{
 	"number":       func(n any) string { return Number(n) },
 	"percent":      Percent,
@@ -96,7 +96,7 @@ var functions = template.FuncMap{
 	"len64":        func(all []client.LineFault) int64 { return int64(len(all)) },
 }
 
-// Spoken is a time span of the API in words.
+// Spoken returns a time span of the API in words.
 func Spoken(text string) string {
 	d, err := duration.Parse(text)
 	if err != nil {
@@ -105,7 +105,7 @@ func Spoken(text string) string {
 	return duration.Words(d)
 }
 
-// Number writes an integer with thin groups of thousands: 1 234 567.
+// Number formats an integer with spaces between thousands: 1 234 567.
 func Number(n any) string {
 	digits := fmt.Sprint(n)
 	sign := ""
@@ -120,7 +120,7 @@ func Number(n any) string {
 	return sign + strings.Join(append([]string{digits}, groups...), " ")
 }
 
-// Percent is a part of a whole in percent; without a whole it is a dash.
+// Percent returns a part of a whole in percent, or a dash if the whole is zero.
 func Percent(part, whole int64) string {
 	if whole == 0 {
 		return "–"
@@ -128,10 +128,10 @@ func Percent(part, whole int64) string {
 	return strconv.FormatFloat(100*float64(part)/float64(whole), 'f', 1, 64) + " %"
 }
 
-// PathPart escapes what stands between two slashes of a path.
+// PathPart escapes a segment of a path.
 func PathPart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// dict makes a map of names and values, to hand several values to a template.
+// dict makes a map of names and values, to pass several values to a template.
 func dict(pairs ...any) (map[string]any, error) {
 	if len(pairs)%2 != 0 {
 		return nil, fmt.Errorf("dict has %d arguments: it takes names and values", len(pairs))
@@ -143,10 +143,9 @@ func dict(pairs ...any) (map[string]any, error) {
 	return m, nil
 }
 
-// draw draws a part of a screen in the turn of the visitor's tenant: the month of a calendar keeps a processor busy for tens of
-// milliseconds.
+// draw executes a part of a screen in the share of processors of the visitor's tenant: the month of a calendar takes tens of milliseconds.
 func (p *Page) draw(screen, part string) (text []byte, err error) {
-	if p.Visitor.Caller.Tenant == uuid.Nil { // nobody has signed in: what is shown is short
+	if p.Visitor.Caller.Tenant == uuid.Nil { // no user has signed in, and these pages are short
 		return p.site.screens.draw(screen, part, p)
 	}
 	err = p.site.cfg.Computing.Do(p.Context(), p.Visitor.Caller.Tenant, func() error {
@@ -156,7 +155,7 @@ func (p *Page) draw(screen, part string) (text []byte, err error) {
 	return text, err
 }
 
-// Counted is a number with the words that go with it.
+// Counted returns a number with its noun in the singular or plural.
 func Counted(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -6,10 +6,11 @@ import (
 	"net/url"
 )
 
-// Handler serves one page. An error of the API becomes a page that shows it.
+// Handler serves one page. It returns errors of the API, which the console shows as a page.
 type Handler func(p *Page) error
 
-// serve returns the handler of a page, for users who have a scope; an empty scope is for all of them. A form has so many bytes at most.
+// serve returns the handler of a page for users who have a scope. The empty scope is for all users. longest is the maximum size of a form
+// in bytes.
 func (s *Site) serve(scope string, longest int64, h Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		who, ok := s.auth.SignedIn(r)
@@ -35,8 +36,8 @@ func (s *Site) serve(scope string, longest int64, h Handler) http.HandlerFunc {
 	}
 }
 
-// signInFirst sends a browser to sign in, and from there back to where it wanted to go. A part of a page, which a script asks
-// for, has the script go there. After a form, it is back to the page of the form, as the browser tells it: what was typed is lost.
+// signInFirst redirects a browser to sign-in, and from there back to its page. A script that requests a part of a page gets a header to
+// redirect the whole page. After a form, the way back leads to the page of the form, from the Referer; the input is lost.
 func signInFirst(w http.ResponseWriter, r *http.Request) {
 	to := SignInPath
 	if r.Method == http.MethodPost {
@@ -56,7 +57,7 @@ func signInFirst(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
-// Recover turns a panic into an error page, if nothing was sent yet.
+// Recover turns a panic into an error page if nothing was sent yet.
 func (p *Page) Recover() {
 	if v := recover(); v != nil {
 		if v == http.ErrAbortHandler {

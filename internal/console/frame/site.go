@@ -12,30 +12,30 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// Config is what a console may be told. The zero value is useful.
+// Config has optional settings of a console. The zero value is useful.
 type Config struct {
 	Log       *slog.Logger                   // nil: silent
 	Now       func() time.Time               // nil: time.Now
-	Computing *bulkhead.Computing[uuid.UUID] // has turns at drawing pages; nil: there is always one
-	Stopping  func() bool                    // whether the program is about to stop: streams end then; nil: it never is
+	Computing *bulkhead.Computing[uuid.UUID] // shares processors among tenants that draw pages; nil: no sharing
+	Stopping  func() bool                    // reports whether the program is stopping, which ends streams; nil: never
 
-	// APIAddress is where programs find the API, such as https://api.example.com, for the drawer of calls; empty: where the
-	// request for the page went.
+	// APIAddress is the address of the API for the drawer of calls, such as https://api.example.com; empty: the address of the
+	// page request.
 	APIAddress string
 
-	// FormMemory is how many bytes the forms that are being read may take; 0: [DefaultFormMemory].
+	// FormMemory limits the memory for forms that are being read, in bytes; 0: [DefaultFormMemory].
 	FormMemory int64
 }
 
-// Authenticator knows who has signed in, and serves the pages for signing in and out.
+// Authenticator knows the signed-in user of a request and serves the pages for signing in and out.
 type Authenticator interface {
-	// SignedIn returns the visitor who makes a request; false: no user has signed in.
+	// SignedIn returns the visitor who makes a request; false if no user has signed in.
 	SignedIn(r *http.Request) (Visitor, bool)
-	// Mount adds the pages that are open to everybody.
+	// Mount adds the pages that need no sign-in.
 	Mount(r chi.Router, s *Site)
-	// Wrap surrounds all pages.
+	// Wrap returns a handler that serves all pages.
 	Wrap(h http.Handler) http.Handler
-	// Cookie is one that the browser keeps for so many seconds, as safe as that of the session; a negative number: not any more.
+	// Cookie returns a cookie that lives for a number of seconds, with the attributes of the session cookie. A negative number deletes it.
 	Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie
 }
 
@@ -70,7 +70,7 @@ func (s *Site) Handler() http.Handler {
 	return harden(http.NewCrossOriginProtection().Handler(s.auth.Wrap(s.Routes())))
 }
 
-// harden sets the headers of every page: it may load and ask for what this program serves, and nothing else.
+// harden sets the headers of every page. A page can load and request only what this program serves.
 func harden(h http.Handler) http.Handler {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"

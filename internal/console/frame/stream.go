@@ -8,21 +8,21 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// Bounds of the streams that are open at the same time in this process, all together and of one tenant.
+// Maximum numbers of open streams in this process: of all tenants and of one tenant.
 const (
 	maxStreams       = 400
 	maxTenantStreams = 50
 )
 
-// How long a stream lasts, after which the browser opens it again, with its session looked at anew: so long a user who was signed out
-// may see a page go on; and how soon a stream notices that the program stops.
+// streamTime is the lifetime of a stream. The browser then opens it again, and the session is checked: so a user who was signed out sees a
+// live page for that long at most. streamTick is the longest time until a stream notices that the program stops.
 const (
 	streamTime = time.Minute
 	streamTick = 500 * time.Millisecond
 )
 
-// Stream sends a part of a screen as server-sent events, each time that it has changed, until the browser goes away or the program
-// stops. It looks every so often; view makes what the part is drawn of, and its calls go over the API like all others.
+// Stream sends a part of a screen as server-sent events until the browser goes away or the program stops. It draws the part at each
+// interval and sends it if it has changed. view returns the data of the part, and calls the API for it.
 //
 //	<div hx-sse:connect="{{.Link "/now/live"}}">{{template "live" .}}</div>
 func (p *Page) Stream(screen, part string, every time.Duration, view func() (any, error)) error {
@@ -41,7 +41,7 @@ func (p *Page) Stream(screen, part string, every time.Duration, view func() (any
 			if !p.Sent {
 				return err
 			}
-			return nil // the browser comes again, and gets the error then
+			return nil // the browser reconnects and gets the error then
 		}
 		text, err := p.draw(screen, part)
 		if p.Context().Err() != nil {
@@ -54,13 +54,13 @@ func (p *Page) Stream(screen, part string, every time.Duration, view func() (any
 		if !p.Sent {
 			p.Sent = true
 			p.Writer.Header().Set("Content-Type", "text/event-stream")
-			p.Writer.Header().Set("X-Accel-Buffering", "no") // proxies are to hand on each event at once
+			p.Writer.Header().Set("X-Accel-Buffering", "no") // proxies must pass on each event at once
 		}
-		message := []byte("event: still\n\n") // nothing new, but the page is followed
+		message := []byte("event: still\n\n") // unchanged, but the stream is alive
 		if !bytes.Equal(text, last) {
 			message, last = event(text), text
 		}
-		_ = out.SetWriteDeadline(time.Now().Add(every + 30*time.Second)) // a test's writer has none
+		_ = out.SetWriteDeadline(time.Now().Add(every + 30*time.Second)) // writers in tests have no deadline
 		if _, err := p.Writer.Write(message); err != nil {
 			return nil
 		}
@@ -71,7 +71,7 @@ func (p *Page) Stream(screen, part string, every time.Duration, view func() (any
 	return nil
 }
 
-// wait lets time pass; false: the browser has gone, the place is another tenant's by now, or the program stops.
+// wait waits for d. It returns false if the browser is gone, another tenant got the place, or the program stops.
 func (p *Page) wait(d time.Duration, lost <-chan struct{}) bool {
 	tick := time.NewTicker(streamTick)
 	defer tick.Stop()
@@ -90,7 +90,7 @@ func (p *Page) wait(d time.Duration, lost <-chan struct{}) bool {
 	return !p.site.cfg.Stopping()
 }
 
-// event is a text as a message of an event stream.
+// event formats a text as a message of an event stream.
 func event(text []byte) []byte {
 	var message []byte
 	for line := range bytes.Lines(bytes.ReplaceAll(text, []byte("\r"), nil)) {

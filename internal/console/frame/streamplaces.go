@@ -6,29 +6,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// streamPlaces are the places for streams. A tenant has a part of them that shrinks as others come: when all are taken, a tenant that has
-// fewer than another one gets a place of the one that has most. So no tenant keeps places that others need, however many tenants
-// take all that they can get. It is safe for concurrent use.
+// streamPlaces bounds the open streams. The share of a tenant shrinks as others come: when all places are taken, a tenant with fewer places
+// gets one from the tenant with the most. So no tenant keeps places that others need, however many tenants take all they can get. It is
+// safe for concurrent use.
 type streamPlaces struct {
 	total, each int
 
 	mu   sync.Mutex
 	used int
-	open map[uuid.UUID][]*streamPlace // of each tenant, the oldest first
+	open map[uuid.UUID][]*streamPlace // by tenant, the oldest first
 }
 
-// streamPlace is a place of a tenant.
+// streamPlace is one place of a tenant.
 type streamPlace struct {
 	of     *streamPlaces
 	tenant uuid.UUID
-	lost   chan struct{} // closed when another tenant gets it
+	lost   chan struct{} // closed when another tenant gets the place
 }
 
 func newStreamPlaces(total, each int) *streamPlaces {
 	return &streamPlaces{total: total, each: each, open: map[uuid.UUID][]*streamPlace{}}
 }
 
-// take gives a tenant a place; false: it has its part.
+// take gives a place to a tenant; false if the tenant has its share.
 func (s *streamPlaces) take(tenant uuid.UUID) (*streamPlace, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *streamPlaces) take(tenant uuid.UUID) (*streamPlace, bool) {
 	return p, true
 }
 
-// most is the oldest place of the tenant that has most of them; nil: nobody has any.
+// most returns the oldest place of the tenant with the most places; nil if all are free.
 func (s *streamPlaces) most() *streamPlace {
 	var most []*streamPlace
 	for _, all := range s.open {
@@ -64,7 +64,7 @@ func (s *streamPlaces) most() *streamPlace {
 	return most[0]
 }
 
-// remove takes a place from its tenant, unless it was lost before.
+// remove frees a place, unless it was lost before.
 func (s *streamPlaces) remove(p *streamPlace) {
 	all := s.open[p.tenant]
 	for i := range all {
@@ -78,7 +78,7 @@ func (s *streamPlaces) remove(p *streamPlace) {
 	}
 }
 
-// release gives the place back, unless it was lost.
+// release frees the place, unless it was lost.
 func (p *streamPlace) release() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()

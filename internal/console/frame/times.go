@@ -12,10 +12,10 @@ type Times struct {
 	Clock func() time.Time
 }
 
-// Now is the moment that distances are counted from.
+// Now returns the current time, which distances start from.
 func (s *Times) Now() time.Time { return s.Clock() }
 
-// Written is a moment as people read it: by the clocks of a zone, with the name of the zone, and how far it is from now.
+// Written formats a time for people: the local time in a zone, the name of the zone, and the distance from now.
 func Written(t time.Time, in *time.Location, now time.Time) (clocks, named, away string) {
 	shown := t.In(in)
 	clocks = shown.Format("2006-01-02 15:04:05")
@@ -25,7 +25,7 @@ func Written(t time.Time, in *time.Location, now time.Time) (clocks, named, away
 	return clocks, zoneName(shown), distance(t.Sub(now))
 }
 
-// Time shows a moment in the chosen zone, with the name of the zone and how far it is away. A zero time is a dash.
+// Time shows a time in the chosen zone, with the name of the zone and the distance from now. A zero time is a dash.
 func (s *Times) Time(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "–"
@@ -34,13 +34,13 @@ func (s *Times) Time(t time.Time) template.HTML {
 	return TimeElement(t, clocks, named, away)
 }
 
-// TimeElement marks up a moment as it is written.
+// TimeElement returns the HTML of a formatted time.
 func TimeElement(t time.Time, clocks, named, away string) template.HTML {
 	return template.HTML(fmt.Sprintf(`<time datetime="%s">%s <span class="zone">%s</span> <span class="distance">%s</span></time>`,
 		t.UTC().Format(time.RFC3339Nano), clocks, template.HTMLEscapeString(named), away))
 }
 
-// plainTime is a moment as Time shows it, without marks.
+// PlainTime formats a time like Time, without HTML.
 func (s *Times) PlainTime(t time.Time) string { return PlainTime(t, s.Zones.Shown(), s.Now()) }
 
 func PlainTime(t time.Time, in *time.Location, now time.Time) string {
@@ -48,10 +48,10 @@ func PlainTime(t time.Time, in *time.Location, now time.Time) string {
 	return clocks + " " + named + ", " + away
 }
 
-// Machine is a moment as programs write it, for hidden fields and addresses.
+// Machine formats a time in RFC 3339, for hidden fields and addresses.
 func (s *Times) Machine(t time.Time) string { return RFC3339(t) }
 
-// distance says how far a moment is away, in one unit.
+// distance formats the distance of a time from now, such as "in 5 min" or "2 h ago".
 func distance(d time.Duration) string {
 	text := Span(d.Abs())
 	switch {
@@ -63,7 +63,7 @@ func distance(d time.Duration) string {
 	return "in " + text
 }
 
-// Span is a duration in its largest unit, or two where one is coarse.
+// Span formats a duration in its largest unit, or in two where one is too coarse.
 func Span(d time.Duration) string {
 	switch {
 	case d < time.Second:

@@ -7,7 +7,8 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// InBetween says of a change that was refused because somebody else has made one what that means for the form. Other errors stay.
+// InBetween replaces the error of a change that was refused because another user changed the resource first. It returns other errors as
+// they are.
 func InBetween(err error) error {
 	if IsStale(err) {
 		return Stale("Another user changed this after you opened the page. Nothing was saved, and your input is still here. Reload the page to see the latest version.")

@@ -9,16 +9,16 @@ import (
 // Visitor is a user who has signed in.
 type Visitor struct {
 	Caller push.Caller // with the scopes of the role
-	Name   string      // to be shown
+	Name   string      // for display
 	Role   string
 
-	Session uuid.UUID // in which the user has signed in, which is no secret
+	Session uuid.UUID // id of the session, which is not a secret
 }
 
-// May reports whether the user's role has a scope: what it does not have is not offered.
+// May reports whether the user's role has a scope. Pages do not offer actions without it.
 func (v Visitor) May(scope string) bool { return v.Caller.May(scope) }
 
-// MayWrite and its sisters are for the templates.
+// MayWrite and the following methods are for templates.
 func (v Visitor) MayWrite() bool      { return v.May(push.ScopeWrite) }
 func (v Visitor) MayCampaigns() bool  { return v.May(push.ScopeCampaignsWrite) }
 func (v Visitor) MayPolicy() bool     { return v.May(push.ScopePolicyWrite) }

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	zoneParam  = "tz"           // of the URL: mine, recipient or utc
-	zoneCookie = "sendquota_tz" // in which a script writes the zone of the browser
-	ZoneField  = "zone"         // of a form: the zone that its times were typed in
+	zoneParam  = "tz"           // parameter of the URL: mine, recipient or utc
+	zoneCookie = "sendquota_tz" // a script writes the zone of the browser into it
+	ZoneField  = "zone"         // field of a form: the zone of its typed times
 )
 
-// Zones are the time zones that a page may show its times in.
+// Zones are the time zones that a page can show.
 type Zones struct {
 	Chosen    string // mine, recipient or utc; empty: mine
 	Mine      *time.Location
-	Recipient *time.Location // nil: the page is about no recipient, or its zone is not known
+	Recipient *time.Location // nil: the page has no recipient, or the zone is unknown
 }
 
-// readZones takes the choice from the URL, and the browser's zone from the cookie that a script sets; without one it is UTC.
+// readZones reads the choice from the URL and the browser's zone from the cookie that a script sets. Without a cookie, it is UTC.
 func readZones(r *http.Request) Zones {
 	z := Zones{Chosen: r.URL.Query().Get(zoneParam), Mine: time.UTC}
 	if z.Chosen != "recipient" && z.Chosen != "utc" && z.Chosen != "mine" {
@@ -38,7 +38,7 @@ func readZones(r *http.Request) Zones {
 	return z
 }
 
-// Shown is the zone that was chosen.
+// Shown returns the chosen zone.
 func (z Zones) Shown() *time.Location {
 	switch {
 	case z.Chosen == "utc":
@@ -49,8 +49,8 @@ func (z Zones) Shown() *time.Location {
 	return z.Mine
 }
 
-// ZoneOf has the page know the zone of a recipient: its own, or else the default of the policy. That it is not known is an error
-// only if times are to be shown in it.
+// ZoneOf sets the zone of a recipient on the page: the recipient's own, or else the default of the policy. It returns an error only if times
+// are to be shown in that zone.
 func (p *Page) ZoneOf(recipient string) error {
 	if recipient == "" || p.Zones.Recipient != nil || !p.May(push.ScopeRecipientsRead) {
 		return nil
@@ -65,7 +65,7 @@ func (p *Page) ZoneOf(recipient string) error {
 	return nil
 }
 
-// readZoneOf reads the name of the zone of a recipient; empty: the user may not see it.
+// readZoneOf returns the name of a recipient's zone; empty if the user cannot see it.
 func (p *Page) readZoneOf(recipient string) (string, error) {
 	known, err := p.Known(recipient)
 	switch {
@@ -80,7 +80,7 @@ func (p *Page) readZoneOf(recipient string) (string, error) {
 	return cmp.Or(policy.DefaultZone, "UTC"), err
 }
 
-// Known reads what the tenant has described of a recipient; nil: nothing.
+// Known returns the profile of a recipient; nil if there is none.
 func (p *Page) Known(recipient string) (*client.Recipient, error) {
 	found, err := p.API.Recipients.Get(p.Context(), recipient)
 	var problem *client.Problem
@@ -93,7 +93,7 @@ func (p *Page) Known(recipient string) (*client.Recipient, error) {
 	return nil, err
 }
 
-// ZoneOfForm is zoneOf for reading the times of a form. Its answer is not shown.
+// ZoneOfForm calls ZoneOf if the times of the posted form are in the recipient's zone.
 func (p *Page) ZoneOfForm(recipient string) error {
 	if p.Zones.Chosen != "recipient" {
 		return nil
@@ -101,7 +101,7 @@ func (p *Page) ZoneOfForm(recipient string) error {
 	return p.ZoneOf(recipient)
 }
 
-// UseZone has the page know the zone of its recipient by its name.
+// UseZone sets the zone of the page's recipient by its name.
 func (p *Page) UseZone(name string) {
 	if in := LoadZone(name); in != nil {
 		p.Zones.Recipient = in
@@ -114,7 +114,7 @@ type choice struct {
 	Current     bool
 }
 
-// Choices are those of this page.
+// Choices returns the zones that this page offers.
 func (z Zones) Choices() []choice {
 	all := []choice{{"mine", "Mine: " + z.Mine.String(), z.Shown() == z.Mine && z.Chosen != "utc" && (z.Chosen != "recipient" || z.Recipient == nil)}}
 	if z.Recipient != nil {
@@ -123,7 +123,7 @@ func (z Zones) Choices() []choice {
 	return append(all, choice{"utc", "UTC", z.Chosen == "utc"})
 }
 
-// LoadZone is a zone by its name; nil: it is not known.
+// LoadZone returns a zone by its name; nil if it is unknown.
 func LoadZone(name string) *time.Location {
 	if name == "" {
 		return nil
@@ -135,7 +135,7 @@ func LoadZone(name string) *time.Location {
 	return at
 }
 
-// zoneName is the name of a time's zone, with its offset where the name does not say it.
+// zoneName returns the name of a time's zone, with its offset unless it is UTC.
 func zoneName(t time.Time) string {
 	if t.Location() == time.UTC {
 		return "UTC"
