@@ -52,7 +52,7 @@ var numbers = map[string][]string{
 		"the last {store.endedKeysKept} that have ended |",
 		"`console.max_users_per_tenant`; {user.MaxSessions} sessions of each |",
 		"| lookups of sessions of the console | {console.maxLookups} at a time, {console.addressesPart} from one address |",
-		"| {console.maxStreams}, {console.maxTenantStreams} of one tenant |",
+		"| {console/frame.maxStreams}, {console/frame.maxTenantStreams} of one tenant |",
 		"| passwords that are hashed | {user.hashesAtATime} at a time, with 19 MiB each, {user.hashesOfOne} of them for one address |",
 		"| workers | what a tenant has beyond {schedule.promptShare} pushes for one second",
 	},
@@ -74,9 +74,9 @@ var numbers = map[string][]string{
 		"| bulk | a tenant's pushes beyond its first {schedule.promptShare} for one second",
 	},
 	"docs/console.md": {
-		"A tenant has at most {console.maxTenantStreams} such pages open in one process;",
+		"A tenant has at most {console/frame.maxTenantStreams} such pages open in one process;",
 		"half a minute, and a second more for each {httpapi.bytesASecond KiB} KiB.",
-		"{console.pushesOnAxis} pushes and {console.attemptsOnAxis} attempts at most,",
+		"{console/people.pushesOnAxis} pushes and {console/people.attemptsOnAxis} attempts at most,",
 		"sets the password: once, within {user.LinkLifetime h} hours.",
 		"Passwords have at least {user.MinPassword} characters,",
 		"{user.hashesAtATime} at a time are computed, and {user.hashesOfOne} of them for one address.",
@@ -129,7 +129,7 @@ var inWords = strings.Fields("zero one two three four five six seven eight nine 
 
 // TestDocs_Numbers holds the numbers in documents to the constants that they are about.
 func TestDocs_Numbers(t *testing.T) {
-	place := regexp.MustCompile(`\{(\w+)\.(\w+) ?(\w*)\}`)
+	place := regexp.MustCompile(`\{([\w/]+)\.(\w+) ?(\w*)\}`)
 	packages := map[string]map[string]ast.Expr{}
 	for document, sentences := range numbers {
 		text, err := os.ReadFile("../" + document)
