@@ -97,12 +97,12 @@ func (d load) converse(conn net.Conn, began time.Time, sent *atomic.Int64) (t lo
 		requests = append(requests, one.copy())
 	}
 	for now := time.Now(); ; {
-		turn := sent.Add(1)
-		if d.total > 0 && turn > int64(d.total) || d.until > 0 && now.Sub(began) > d.until {
+		sequence := sent.Add(1)
+		if d.total > 0 && sequence > int64(d.total) || d.until > 0 && now.Sub(began) > d.until {
 			return t, nil
 		}
 		_ = conn.SetDeadline(now.Add(30 * time.Second))
-		one := requests[int(turn)%len(requests)]
+		one := requests[int(sequence)%len(requests)]
 		if len(one.spots) > 0 {
 			one.number(d.next())
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // measurePolicy compares single submits of two tenants of one installation: one has the default policy, the other one of
-// its own with 12 scoped rules, 2 of them over calendars, and quiet hours. All of it judges the pushes, and refuses none.
+// its own with 12 scoped rules, 2 of them over calendars, and quiet hours. All of its rules apply to the pushes, and refuse none.
 func measurePolicy(l *lab) {
 	s := l.newSendquota(nowhere)
 	key := s.Tenant("scoped")

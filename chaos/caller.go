@@ -14,7 +14,7 @@ import (
 type caller struct {
 	b    *bundle
 	http *http.Client
-	turn int    // which API is asked next
+	sent int    // requests, to choose the next API
 	key  string // of the tenant
 }
 
@@ -52,8 +52,8 @@ func (c *caller) try(ctx context.Context, method, path, key string, body any) (a
 			return a, err
 		}
 	}
-	c.turn++
-	addr := c.b.addrs[c.turn%len(c.b.addrs)]
+	c.sent++
+	addr := c.b.addrs[c.sent%len(c.b.addrs)]
 	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+path, bytes.NewReader(text))
 	if err != nil {
 		return a, err

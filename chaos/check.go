@@ -17,7 +17,7 @@ type findings struct {
 	facts   *facts
 	found   []string
 	ordered int // operations checked for linearizability
-	judged  int // answers that could be held to what was in force
+	checked int // answers that were given under a known policy
 }
 
 func (j *findings) broken(guarantee, format string, args ...any) {

@@ -67,7 +67,7 @@ func (b *bundle) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int)
 		c.batch(ctx, key, choice < 65, wanted)
 	case choice < 80: // the same submit on two APIs at once
 		at, other := soon(), b.newCaller()
-		other.turn = c.turn + 1
+		other.sent = c.sent + 1
 		done := make(chan struct{})
 		go func() { defer close(done); other.submit(ctx, recipient, "push", key, at) }()
 		c.submit(ctx, recipient, "push", key, at)

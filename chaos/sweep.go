@@ -227,7 +227,7 @@ func (b *bundle) smallWork() {
 	}
 }
 
-// conclude waits until all has settled, and judges.
+// conclude waits until all has settled, and checks the result.
 func (b *bundle) conclude(timeout time.Duration) {
 	b.settle(time.Now().Add(5*time.Minute), timeout)
 	if b.upkeep != nil {

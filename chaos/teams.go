@@ -215,7 +215,7 @@ func (j *findings) termsHold() {
 		case !forbidden && (o.Problem == "opted-out" || o.Problem == "quiet-hours"):
 			j.broken("terms", "a push (%s) of %s, asked for from %s to %s, was refused: %s, though it was not all the time", o.Category, o.Recipient, stamp(o.Began), stamp(o.Ended), o.Problem)
 		default:
-			j.judged++
+			j.checked++
 		}
 	}
 	promised, actual := map[string][]time.Time{}, map[string][]time.Time{}
@@ -251,7 +251,7 @@ func (l *lab) teamEvents(j *findings) {
 		return number(j.facts.ops, func(o op) bool { return isTeam(o.Recipient) && o.Problem == problem })
 	}
 	rare("policies and people changed", j.b.teams.changed.count()-2*teamMost-1)
-	rare("answers that were sure to be judged by what was in force", j.judged)
+	rare("answers given under a certainly known policy", j.checked)
 	rare("submits refused for an opt-out", refused("opted-out"))
 	rare("submits refused for quiet hours", refused("quiet-hours"))
 	rare("pushes sent under rules of the tenant's own", number(slices.Collect(maps.Values(j.facts.rows)), func(r row) bool { return isTeam(r.Recipient) && r.Status == "sent" }))

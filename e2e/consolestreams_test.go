@@ -100,7 +100,7 @@ func TestConsole_Streams(t *testing.T) {
 	}
 	b.until("all follow", func() bool { return came(1) })
 
-	// The tenant whose pages follow, and another one, submit at both APIs by turns.
+	// The tenant whose pages follow, and another one, submit at both APIs by rounds.
 	submit := func(to *bundle, recipient string) time.Duration {
 		began := time.Now()
 		a, err := to.ask("POST", "/v1/pushes", object{"recipient": recipient, "channel": "log", "message": object{"title": "Hi"}})
@@ -115,16 +115,16 @@ func TestConsole_Streams(t *testing.T) {
 		return &there
 	}
 	var here, there time.Duration
-	turns := 0
-	for ; turns < 50 || !came(4); turns++ {
+	rounds := 0
+	for ; rounds < 50 || !came(4); rounds++ {
 		for _, tenant := range []*bundle{b, calm} {
-			here += submit(tenant, fmt.Sprint("here-", turns))
-			there += submit(elsewhere(tenant), fmt.Sprint("there-", turns))
+			here += submit(tenant, fmt.Sprint("here-", rounds))
+			there += submit(elsewhere(tenant), fmt.Sprint("there-", rounds))
 		}
 	}
-	t.Logf("%d submits took %s beside 20 streams, and %s without", 2*turns, here, there)
+	t.Logf("%d submits took %s beside 20 streams, and %s without", 2*rounds, here, there)
 	if here > 5*there {
-		t.Errorf("%d submits took %s beside 20 streams, and %s without", 2*turns, here, there)
+		t.Errorf("%d submits took %s beside 20 streams, and %s without", 2*rounds, here, there)
 	}
 
 	b.stop(api)

@@ -108,7 +108,7 @@ func (b *bundle) calmly() *calm {
 				return
 			default:
 			}
-			if err := c.turn(i); err != nil {
+			if err := c.request(i); err != nil {
 				select {
 				case c.wrong <- err.Error():
 				default:
@@ -122,8 +122,8 @@ func (b *bundle) calmly() *calm {
 	return c
 }
 
-// turn submits a push, reads it, and reads a page.
-func (c *calm) turn(i int) error {
+// request submits a push, reads it, and reads a page.
+func (c *calm) request(i int) error {
 	a, err := c.ask("POST", "/v1/pushes", object{"recipient": fmt.Sprint("calm-", i), "send_at": time.Now().Add(24 * time.Hour), "message": object{"n": i}})
 	if err != nil || a.status != http.StatusCreated {
 		return fmt.Errorf("submit: %v %v", a, err)

@@ -55,10 +55,10 @@ type model struct {
 	apis   []*bundle
 	excuse string // part of the detail that every 503 must have
 
-	base   time.Time
-	held   map[string]time.Time // places by push id
-	turn   int
-	counts [4]atomic.Int64 // of booked, refused, freed, unavailable
+	base     time.Time
+	held     map[string]time.Time // places by push id
+	requests int
+	counts   [4]atomic.Int64 // of booked, refused, freed, unavailable
 
 	failed bool // only the first wrong answer is reported: later ones follow from it
 }
@@ -93,7 +93,7 @@ func newModels(t *testing.T, name string, n int, excuse string, apis ...*bundle)
 	base := time.Now().UTC().Add(time.Hour).Truncate(time.Minute)
 	all := make([]*model, n)
 	for i := range all {
-		all[i] = &model{t: t, name: fmt.Sprintf("%s: model-%d", name, i), apis: apis, excuse: excuse, base: base, held: map[string]time.Time{}, turn: i}
+		all[i] = &model{t: t, name: fmt.Sprintf("%s: model-%d", name, i), apis: apis, excuse: excuse, base: base, held: map[string]time.Time{}, requests: i}
 	}
 	return all
 }
@@ -156,8 +156,8 @@ func (m *model) anyPush() string {
 
 // api is another one each time.
 func (m *model) api() *bundle {
-	m.turn++
-	return m.apis[m.turn%len(m.apis)]
+	m.requests++
+	return m.apis[m.requests%len(m.apis)]
 }
 
 // ask repeats a request that was answered with 503 or 429, through the other API, until it has another answer: many at

@@ -34,11 +34,11 @@ func (c Config) install(ctx context.Context, s service) error {
 // aptInstall installs the Debian package without letting Debian start its
 // server. Test binaries run side by side, so it takes turns with others.
 func (c Config) aptInstall(ctx context.Context, s service) error {
-	turn, err := lockWhenFree("/run/sendquota-install.lock", tryLock, installTimeout)
+	lock, err := lockWhenFree("/run/sendquota-install.lock", tryLock, installTimeout)
 	if err != nil {
 		return fmt.Errorf("install %s: %w", s.apt, err)
 	}
-	defer turn.Close()
+	defer lock.Close()
 	if _, err := s.binary(); err == nil {
 		return nil // another process has installed it meanwhile
 	}

@@ -84,7 +84,7 @@ func TestMessage_Bounded(t *testing.T) {
 // takes it away, after ten milliseconds.
 func TestMessage_Yields(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	var turns atomic.Int64
+	var yields atomic.Int64
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -93,7 +93,7 @@ func TestMessage_Yields(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				turns.Add(1)
+				yields.Add(1)
 				runtime.Gosched()
 			}
 		}
@@ -101,8 +101,8 @@ func TestMessage_Yields(t *testing.T) {
 	if got := rendered(t, "body", hostile["cycles"], nil); got != tooLong {
 		t.Errorf("%.300s", got)
 	}
-	if n := turns.Load(); n < 40 {
-		t.Errorf("another goroutine had %d turns", n)
+	if n := yields.Load(); n < 40 {
+		t.Errorf("another goroutine had %d yields", n)
 	}
 }
 

@@ -9,8 +9,8 @@ var (
 	errContinue = errors.New("continue must stand in a for")
 )
 
-// turns is the common part of for and tablerow: the items of the loop, and its options.
-type turns struct {
+// loopItems is the common part of for and tablerow: the items of the loop, and its options.
+type loopItems struct {
 	name                string
 	of                  expression
 	limit, offset, cols expression
@@ -19,8 +19,8 @@ type turns struct {
 	text                string // for forloop.name
 }
 
-// turnsOf reads the arguments of a loop.
-func turnsOf(t token) (n turns, err error) {
+// loopArguments reads the arguments of a loop.
+func loopArguments(t token) (n loopItems, err error) {
 	r, err := readerOf(t, t.args)
 	if err != nil {
 		return n, err
@@ -51,7 +51,7 @@ func turnsOf(t token) (n turns, err error) {
 }
 
 // option reads limit, offset, or cols.
-func (n *turns) option(r *reader, name string) (err error) {
+func (n *loopItems) option(r *reader, name string) (err error) {
 	if name == "offset" && r.isName("continue") {
 		n.resumed = true
 		return nil
@@ -105,7 +105,7 @@ func itemsOf(v any) items {
 }
 
 // slice returns the items that the loop visits.
-func (n *turns) slice(m *machine) (items, error) {
+func (n *loopItems) slice(m *machine) (items, error) {
 	v, err := m.need(n.of)
 	if err != nil {
 		return items{}, err
@@ -136,8 +136,8 @@ func (n *turns) slice(m *machine) (items, error) {
 	}}, nil
 }
 
-// turn runs the body of a loop once. It returns errBreak if the loop must end.
-func (n *turns) turn(m *machine, item any, b body) error {
+// once runs the body of a loop for one item. It returns errBreak if the loop must end.
+func (n *loopItems) once(m *machine, item any, b body) error {
 	if err := m.step(5); err != nil {
 		return err
 	}
@@ -168,16 +168,16 @@ func (m *machine) keep(names ...string) func() {
 
 // loop is for.
 type loop struct {
-	turns
+	loopItems
 	body, empty body
 }
 
 func (p *parser) loop(t token) (node, error) {
-	all, err := turnsOf(t)
+	all, err := loopArguments(t)
 	if err != nil {
 		return nil, err
 	}
-	n := loop{turns: all}
+	n := loop{loopItems: all}
 	var end token
 	if n.body, end, err = p.until("else"); err == nil && end.name == "else" {
 		if err = end.bare(); err == nil {
@@ -209,7 +209,7 @@ func (n loop) run(m *machine) error {
 	at.parent, _ = m.vars["forloop"].(*position)
 	m.vars["forloop"] = at
 	for at.index = range all.n {
-		switch err := n.turn(m, all.at(at.index), n.body); {
+		switch err := n.once(m, all.at(at.index), n.body); {
 		case errors.Is(err, errBreak):
 			return nil
 		case err != nil:

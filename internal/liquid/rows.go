@@ -7,12 +7,12 @@ import (
 
 // rows is a tablerow.
 type rows struct {
-	turns
+	loopItems
 	body body
 }
 
 func (p *parser) rows(t token) (node, error) {
-	all, err := turnsOf(t)
+	all, err := loopArguments(t)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (n rows) run(m *machine) error {
 		if err := m.write(fmt.Sprintf(`<td class="col%d">`, at.index%at.cols+1)); err != nil {
 			return err
 		}
-		left := n.turn(m, all.at(at.index), n.body)
+		left := n.once(m, all.at(at.index), n.body)
 		if left != nil && !errors.Is(left, errBreak) {
 			return left
 		}

@@ -210,14 +210,14 @@ func (n cycle) run(m *machine) error {
 	if err := m.read(len(key)); err != nil {
 		return err
 	}
-	turn := m.cycles[key]
-	if m.cycles[key] = turn + 1; turn+1 >= len(n.values) {
+	next := m.cycles[key]
+	if m.cycles[key] = next + 1; next+1 >= len(n.values) {
 		m.cycles[key] = 0
 	}
-	if turn >= len(n.values) {
+	if next >= len(n.values) {
 		return nil
 	}
-	v, err := m.need(n.values[turn])
+	v, err := m.need(n.values[next])
 	if err != nil {
 		return err
 	}
