@@ -79,7 +79,7 @@ func measureCampaign(l *lab) {
 	}
 }
 
-// until drives a load again and again until a campaign has a status, and returns how long that took.
+// until repeats a load until a campaign has a status, and returns how long that took.
 func (l *lab) until(c *client.Client, id string, status client.CampaignStatus, d load) (took time.Duration, latencies []time.Duration) {
 	began := time.Now()
 	d.until = min(d.until, time.Second)
@@ -93,7 +93,7 @@ func (l *lab) until(c *client.Client, id string, status client.CampaignStatus, d
 	}
 }
 
-// audienceOf is a list of recipients in CSV. Every other one has a first name.
+// audienceOf returns a list of recipients in CSV. Every other one has a first name.
 func audienceOf(recipients int) string {
 	var text strings.Builder
 	text.WriteString("recipient,first_name\n")

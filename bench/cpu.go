@@ -87,7 +87,7 @@ func (u usage) plus(other usage) usage {
 	return sum
 }
 
-// share is the part of all processors that was used in a span of time.
+// share returns the used part of all processors in a period.
 func share(seconds float64, d time.Duration) float64 {
 	return seconds / d.Seconds() / float64(runtime.NumCPU())
 }

@@ -14,9 +14,8 @@ type delivery struct {
 	cpu       usage
 }
 
-// measureDelivery has a backlog of due pushes delivered: each worker starts
-// when all of its wake-ups are in its queue. The clock runs from the start of
-// the first attempt to the end of recording the last.
+// measureDelivery delivers a backlog of due pushes: each worker starts when all of its wake-ups are in its queue. The
+// clock runs from the start of the first attempt to the end of recording the last.
 func measureDelivery(l *lab) {
 	provider := l.startProvider()
 	ours, theirs := l.newSendquota(provider.url()), l.newNaive()
@@ -41,7 +40,7 @@ func measureDelivery(l *lab) {
 	ours.proveExact("deliver", l.rounds*l.backlog)
 }
 
-// deliverOurs books a backlog that is due at once, and has a worker deliver it.
+// deliverOurs books a backlog that is due at once, and starts a worker to deliver it.
 func (l *lab) deliverOurs(s *sendquota, provider providerClient) delivery {
 	l.settle()
 	backlog := s.batches("")
@@ -63,9 +62,8 @@ func (l *lab) deliverNaive(n *naive, provider providerClient) delivery {
 		FROM sends s JOIN pushes p ON p.id = s.push_id WHERE s.started_at > $1`)
 }
 
-// workOff starts a worker, waits until the whole backlog is recorded, and asks
-// recorded how many there are since a time, when the first began and when the
-// last was recorded.
+// workOff starts a worker and waits until the whole backlog is recorded. recorded is a query that returns the number of
+// attempts since a time, the start of the first and the end of the last.
 func (l *lab) workOff(s *service, provider providerClient, start func() *process.Process, stop func(*process.Process), recorded string) delivery {
 	l.checkpoint()
 	before, began := l.cpu(), time.Now()

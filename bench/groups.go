@@ -7,12 +7,10 @@ import (
 	"strings"
 )
 
-// groupMetric matches what the services tell about the calls that they work on
-// together.
+// groupMetric matches the services' metrics about calls that share a transaction or a pipeline.
 var groupMetric = regexp.MustCompile(`(?m)^sendquota_group_size_(sum|count)\{kind="(\w+)"\} (\S+)$`)
 
-// groups asks a service how many calls shared a transaction or a pipeline, in
-// the mean.
+// groups returns the mean number of calls that shared a transaction or a pipeline in a service.
 func (l *lab) groups(addr string) string {
 	var kinds []string
 	sums, counts := map[string]float64{}, map[string]float64{}

@@ -54,7 +54,7 @@ type lab struct {
 	recipients atomic.Int64 // the last number of a recipient
 }
 
-// measure makes all measurements that are asked for.
+// measure makes all requested measurements.
 func measure(t testenv.T, o options) *report {
 	l := &lab{T: t, options: o, settleTime: time.Minute, dir: t.TempDir()}
 	l.open()
@@ -107,7 +107,7 @@ func (l *lab) make(m measurement) {
 	l.report.Profiles = append(l.report.Profiles, profile{Measurement: m.name, Program: m.program, How: "`go tool pprof -top -cum`", Top: l.top(m)})
 }
 
-// run makes a measurement. What it started ends with it.
+// run makes a measurement. Everything that it starts ends with it.
 func (l *lab) run(m measurement) {
 	testenv.Say("%s …", m.name)
 	all := l.T
@@ -130,8 +130,8 @@ func (l *lab) startRole(name, role string, env ...string) *process.Process {
 	return l.watch(testenv.StartCommand(l.T, process.Command{Name: name, Path: l.self, Args: []string{role}, Env: env, Log: log}))
 }
 
-// watch counts the CPU time of a process under its name, and expects it to end in
-// good order at the end of the measurement, if it is not stopped before.
+// watch counts the CPU time of a process under its name. The process must end in good order at the end of the
+// measurement, unless it is stopped before.
 func (l *lab) watch(p *process.Process) *process.Process {
 	l.running = append(l.running, p)
 	l.Cleanup(func() { l.stop(p) })
@@ -146,7 +146,7 @@ func (l *lab) stop(p *process.Process) {
 	}
 }
 
-// eventually waits until done says so.
+// eventually waits until done returns true.
 func (l *lab) eventually(fact string, done func() bool) {
 	testenv.Until(l.T, 100*time.Millisecond, fact, done)
 }

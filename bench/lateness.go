@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// measureLateness has a thousand pushes fall due in each of many seconds, and
-// looks how long after its second each arrives at the provider.
+// measureLateness makes a thousand pushes due in each of many seconds, and measures how long after its second each
+// arrives at the provider.
 func measureLateness(l *lab) {
 	seconds := l.backlog * 3 / 2 / batchSize
 	provider := l.startProvider()

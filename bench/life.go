@@ -15,7 +15,7 @@ type life struct {
 	Memory                       float64 // bytes of Redis for a booking, while the cache of its recipient is loaded
 }
 
-// measureLives has pushes submitted and delivered, in rounds, on a large system and on a small one.
+// measureLives submits and delivers pushes, in rounds, on a large system and on a small one.
 func (l *lab) measureLives(large, small *sendquota, provider providerClient) (one life) {
 	var speed pairs
 	var used usage
@@ -55,7 +55,7 @@ type lived struct {
 	wal       float64 // bytes
 }
 
-// live has pushes that are due at once submitted, and then delivered.
+// live submits pushes that are due at once, and then delivers them.
 func (l *lab) live(s *sendquota, provider providerClient) lived {
 	l.settle()
 	before, wal := l.cpu(), l.wal()
@@ -88,8 +88,8 @@ func (l *lab) wal() (bytes float64) {
 	return bytes
 }
 
-// pageImages has the server write the image of a page into its log at the page's first change behind a checkpoint, as it
-// does by default, or not.
+// pageImages switches full_page_writes: whether the server logs the image of a page at the page's first change after a
+// checkpoint, as by default.
 func (l *lab) pageImages(on bool) {
 	setting := "ALTER SYSTEM RESET full_page_writes"
 	if !on {
@@ -109,7 +109,7 @@ func (s *sendquota) sizes() (now sizes) {
 	return now
 }
 
-// memoryOfBooking is the memory of Redis for the second push of a recipient: the first one takes none.
+// memoryOfBooking returns Redis' memory for the second push of a recipient: the first one takes none.
 func (l *lab) memoryOfBooking(s *sendquota) float64 {
 	first := l.recipients.Load()
 	firsts := s.submit(farAhead())
@@ -125,8 +125,8 @@ func (l *lab) memoryOfBooking(s *sendquota) float64 {
 	return math.Max(0, float64(l.quietMemory()-before)/float64(l.backlog))
 }
 
-// quietMemory asks for the memory when it has stopped changing: Redis frees
-// what connections have buffered only after some time.
+// quietMemory returns the memory once it has stopped changing: Redis frees the buffers of connections only after some
+// time.
 func (l *lab) quietMemory() (bytes int64) {
 	l.eventually("the memory of Redis stops changing", func() bool {
 		before := bytes

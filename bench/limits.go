@@ -19,15 +19,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The callers of the limiters, the subjects that they ask about, and how much
-// each of these has in a second, at once and evenly.
+// The callers of the limiters, the number of subjects, and the rate and burst of each subject per second.
 const (
 	limitCallers  = 256
 	limitSubjects = 10_000
 	limitRate     = 100
 )
 
-// limiter is one way to limit speeds.
+// limiter is a limiter under test.
 type limiter struct {
 	name string
 	take func(ctx context.Context, subject string) error

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// load is many connections that send requests to one server, each the next as
-// soon as it has the answer to the last.
+// load is many connections to one server. Each sends its next request when it has the answer to the previous one.
 type load struct {
 	addr     string
 	conns    int
@@ -32,7 +31,7 @@ type loadResult struct {
 	cpu       usage
 }
 
-// perSecond is the speed in requests, each counting for as many pushes.
+// perSecond returns the speed in pushes.
 func (t loadResult) perSecond(pushes int) float64 {
 	return float64(t.requests*pushes) / t.took.Seconds()
 }
@@ -89,7 +88,7 @@ func (d load) run(ctx context.Context) (all loadResult, err error) {
 	return all, context.Cause(ctx)
 }
 
-// converse is the life of one connection.
+// converse sends the requests of one connection.
 func (d load) converse(conn net.Conn, began time.Time, sent *atomic.Int64) (t loadResult, err error) {
 	r, start := bufio.NewReaderSize(conn, 32<<10), make([]byte, 0, startLength)
 	var requests []*request

@@ -6,9 +6,8 @@
 //
 //	go build -o bin/bench ./bench && bin/bench -out docs/benchmarks.md
 //
-// Absolute numbers depend on the machine; the ratios are what counts. Systems
-// that are compared take turns, round by round, so that a slow moment of the
-// machine meets them all.
+// Absolute numbers depend on the machine; the ratios are what counts. The compared systems take turns, round by round,
+// so that a slow moment of the machine affects all of them.
 package main
 
 import (
@@ -33,9 +32,8 @@ func main() {
 	testenv.Program("bench", run)
 }
 
-// roleOf returns what this program is to do as a child of itself, or nil if it
-// is not one. The two services are here, too, for profiles: they have no
-// endpoint for those.
+// roleOf returns the function that this program runs as a child of itself, or nil if it is not a child. The two
+// services are among them to record profiles: they have no endpoint for that.
 func roleOf(args []string) func(testenv.T) {
 	if len(args) != 2 {
 		return nil

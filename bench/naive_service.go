@@ -73,7 +73,7 @@ func (s *naiveService) submit(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(p)
 }
 
-// book looks, compares, and writes in three places.
+// book reads Redis, compares, and writes to three systems.
 func (s *naiveService) book(ctx context.Context, p naivePush) (free bool, err error) {
 	const day = 24 * time.Hour
 	key := "bookings:" + p.Recipient

@@ -32,7 +32,7 @@ func runNaiveWorker(t testenv.T) {
 	<-t.Context().Done()
 }
 
-// runAsynq has asynq call a handler for each task, until the process ends.
+// runAsynq calls a handler for each task of asynq, until the process ends.
 func runAsynq(t testenv.T, handle asynq.HandlerFunc) {
 	server := asynq.NewServerFromRedisClient(openRedis(t, os.Getenv("REDIS_URL"), naiveRedis), asynqConfig())
 	testenv.Check(t, server.Start(handle))

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// runNoopWorker is the process of a worker that does nothing but remember when it
-// was called. It lists its calls as a provider lists its pushes.
+// runNoopWorker is the process of a worker that only records when it was called. It lists its calls as a provider lists
+// its pushes.
 func runNoopWorker(t testenv.T) {
 	var calls provider
 	runAsynq(t, func(context.Context, *asynq.Task) error {

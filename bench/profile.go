@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// profileVariable tells a child where to write its CPU profile.
+// profileVariable names the file for a child's CPU profile.
 const profileVariable = "BENCH_PROFILE"
 
 func runProfiledAPI(t testenv.T)    { runProfiled(t, (*app.App).RunAPI) }
@@ -39,9 +39,8 @@ func (l *lab) profilePath(kind string) string {
 	return f.Name()
 }
 
-// top returns where the time of a measurement's program goes, from its
-// profiles: the most expensive of the functions that a reader can do something
-// about, each with all that it calls.
+// top returns the most expensive functions of a measurement's program from its profiles, each with its callees, limited
+// to functions that a reader can change.
 func (l *lab) top(m measurement) string {
 	files, err := filepath.Glob(filepath.Join(l.profile, m.name+"-"+m.program+"-*.prof"))
 	if err != nil || len(files) == 0 {

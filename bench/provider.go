@@ -18,9 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// provider takes pushes over HTTP and remembers when each arrived. It speaks just
-// as much HTTP/1.1 as its clients need: it stands for a remote machine, and must
-// take little processor time from the systems that are measured.
+// provider accepts pushes over HTTP and records their arrivals. It supports only the part of HTTP/1.1 that its clients
+// need: it stands for a remote machine, and must take little processor time from the measured systems.
 type provider struct {
 	mu       sync.Mutex
 	arrivals []arrival
@@ -105,7 +104,7 @@ func (p *provider) note(id string, at time.Time) int {
 	return len(p.arrivals)
 }
 
-// answer takes a push, or lists those that it took.
+// answer accepts a push, or lists the accepted ones.
 func (p *provider) answer(method, path, id string, at time.Time) []byte {
 	if method == http.MethodPost {
 		return fmt.Appendf(nil, `{"id":"p-%d"}`, p.note(id, at))
@@ -157,7 +156,7 @@ func (c providerClient) count() int {
 	return n
 }
 
-// take returns what has arrived, and has the provider forget it.
+// take returns the arrivals since the last take.
 func (c providerClient) take() (all []arrival) {
 	for line := range strings.Lines(get(c, c.url()+"arrivals")) {
 		id, at, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")

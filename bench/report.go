@@ -51,7 +51,7 @@ type cost struct {
 	cpu                 usage
 }
 
-// profile is the upper end of a CPU profile, or of what stands for one.
+// profile is the top of a CPU profile, or of a substitute.
 type profile struct{ Measurement, Program, How, Top string }
 
 func newReport(l *lab) *report {
@@ -84,7 +84,7 @@ func (r *report) add(one row) {
 	testenv.Say("  %s: %s against %s", one.Name, one.Ours, one.Theirs)
 }
 
-// compare adds a comparison in rounds. wanted is the least ratio; 0: any.
+// compare adds a comparison in rounds. wanted is the minimum ratio; 0: any.
 func (r *report) compare(name string, rounds pairs, unit string, wanted float64) {
 	ratio, _, _ := rounds.ratios()
 	wants, ok := fmt.Sprintf("≥ %.1f", wanted), yes(ratio >= wanted)
@@ -95,7 +95,7 @@ func (r *report) compare(name string, rounds pairs, unit string, wanted float64)
 	r.addRatio(name, rounds, math.Floor, show, wants, ok) // 1.296 is not 1.3
 }
 
-// compareTimes adds a comparison of times in rounds. wanted is the highest ratio.
+// compareTimes adds a comparison of times in rounds. wanted is the maximum ratio.
 func (r *report) compareTimes(name string, rounds pairs, wanted float64) {
 	ratio, _, _ := rounds.ratios()
 	r.addRatio(name, rounds, math.Ceil, micro, fmt.Sprintf("≤ %.1f", wanted), yes(ratio <= wanted)) // 1.304 is not 1.3
@@ -119,13 +119,13 @@ func (r *report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-// gathered notes how many calls a program did together.
+// gathered notes how many calls of a program shared a transaction or a pipeline.
 func (r *report) gathered(program, groups string) {
 	r.note("Calls that the %s did together during %s, in the mean: %s.", program, r.measuring, groups)
 	testenv.Say("    calls done together by the %s: %s", program, groups)
 }
 
-// disturbed notes which share of the processors strangers had in a round.
+// disturbed notes the share of the processors that other programs used in a round.
 func (r *report) disturbed(share float64) {
 	if share > 0.1 {
 		testenv.Say("    strangers used %.0f %% of the processors", 100*share)
@@ -133,13 +133,13 @@ func (r *report) disturbed(share float64) {
 	r.Strangers = max(r.Strangers, 100*share)
 }
 
-// fault notes that something was not as promised.
+// fault notes an unexpected result.
 func (r *report) fault(format string, args ...any) {
 	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
 	testenv.Say("  WRONG: "+format, args...)
 }
 
-// inexact fails if anything was not as promised.
+// inexact fails if there are unexpected results.
 func (r *report) inexact() error {
 	if len(r.Faults) == 0 {
 		return nil
@@ -147,14 +147,14 @@ func (r *report) inexact() error {
 	return errors.New("not exact:\n" + strings.Join(r.Faults, "\n"))
 }
 
-// used notes what a system's rounds took of the processors.
+// used notes the processor time of a system's rounds.
 func (r *report) used(system string, pushes int, cpu usage) {
 	c := cost{r.measuring, system, pushes, cpu}
 	r.Costs = append(r.Costs, c)
 	testenv.Say("    CPU µs per push, %s: %s", system, c)
 }
 
-// String lists what used CPU time, the most first.
+// String lists the consumers of CPU time, the largest first.
 func (c cost) String() string {
 	var parts []string
 	for _, kind := range slices.SortedFunc(maps.Keys(c.cpu), func(a, b string) int {
@@ -167,10 +167,10 @@ func (c cost) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// micros is the CPU time per push.
+// micros returns the CPU time per push.
 func (c cost) micros(kind string) float64 { return c.cpu[kind] * 1e6 / float64(c.pushes) }
 
-// Short returns the rows that are not as wanted.
+// Short returns the rows that fall short of the wanted values.
 func (r *report) Short() []row {
 	return slices.DeleteFunc(slices.Clone(r.Rows), func(one row) bool { return one.OK != yes(false) })
 }

@@ -10,8 +10,8 @@ import (
 // lead is the time between booking a crowd of pushes and their second: longer than booking and arming take.
 const lead = 12 * time.Second
 
-// measureSameSecond has many pushes of as many recipients fall due in one
-// second, and looks when each arrives at the provider.
+// measureSameSecond makes many pushes of as many recipients due in one second, and measures when each arrives at the
+// provider.
 func measureSameSecond(l *lab) {
 	provider := l.startProvider()
 	s := l.newSendquota(provider.url())

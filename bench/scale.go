@@ -14,8 +14,8 @@ import (
 // fewRows is the size of the small system in the comparison.
 const fewRows = 10_000
 
-// measureScale compares a system that holds very many pushes with one that holds few, in everything that a caller asks
-// for and in delivery, and finds what a push costs in its life.
+// measureScale compares a system with very many pushes and one with few, in all kinds of requests and in delivery, and
+// measures the cost of a push in its life.
 func measureScale(l *lab) {
 	provider := l.startProvider()
 	large, small := l.newSendquota(provider.url()), l.newSendquota(provider.url())

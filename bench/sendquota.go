@@ -29,7 +29,7 @@ func (s *service) exec(sql string, args ...any) {
 	s.l.check(err)
 }
 
-// sendquota is the system that this is all about, with the default policy.
+// sendquota is the system under test, with the default policy.
 type sendquota struct {
 	service
 	*testenv.Installation
@@ -64,7 +64,7 @@ func (s *sendquota) startProgram(kind string) *process.Process {
 
 func (s *sendquota) startWorker() *process.Process { return s.startProgram("worker") }
 
-// stopWorker ends the worker, after asking how well it gathers calls.
+// stopWorker ends the worker, after reading how many calls shared its transactions.
 func (s *sendquota) stopWorker(p *process.Process) {
 	s.gathered = s.l.groups(s.metrics)
 	s.l.stop(p)

@@ -23,8 +23,8 @@ func (l *lab) profiled(what string, s *sendquota, f func()) {
 	}
 }
 
-// statements looks every now and then what the connections to the database of a system work on while f runs. It returns
-// the statements that take most, each with its share of one connection's time.
+// statements samples which statements the connections to a system's database run while f runs. It returns the most
+// expensive ones, each with its share of one connection's time.
 func (s *sendquota) statements(f func()) (top string) {
 	const pause = 20 * time.Millisecond
 	db, done, stopped := testenv.Connect(s.l, s.Database), make(chan struct{}), make(chan struct{})

@@ -19,7 +19,7 @@ func inUTC(d time.Duration) string {
 // plans.
 const warmUp = 2 * time.Second
 
-// counted is a load in rounds, and all that it was granted.
+// counted is a load in rounds, with the number of accepted pushes.
 type counted struct {
 	load
 	pushes   int // per request
@@ -29,7 +29,7 @@ type counted struct {
 	p50, p99 []time.Duration
 }
 
-// warm runs the load for a while that does not count.
+// warm runs the load for a while without counting.
 func (c *counted) warm(l *lab) {
 	c.until = warmUp
 	c.accepted += l.drive(c.load).accepted
@@ -53,7 +53,7 @@ func (c *counted) latency() string {
 	return fmt.Sprintf("p50 %s, p99 %s", ms(testenv.Quantile(c.p50, 0.5)), ms(testenv.Quantile(c.p99, 0.5)))
 }
 
-// compare lets two loads take turns.
+// compare runs two loads by turns.
 func (l *lab) compare(ours, theirs *counted) (all pairs) {
 	ours.warm(l)
 	theirs.warm(l)

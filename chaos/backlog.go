@@ -18,9 +18,8 @@ const (
 	recipientsPerBatch = 100
 )
 
-// backlog lets pushes fall due while no worker runs, several for each recipient,
-// and then starts one. It must send the first push of each recipient at full
-// speed, and the later ones a window apart, in their order.
+// backlog makes pushes due while no worker runs, several for each recipient, and then starts one. It must send the
+// first push of each recipient at full speed, and the later ones a window apart, in order.
 func backlog(t testenv.T, l *lab) {
 	b := l.setup(t, config{
 		name: "backlog", rules: []rule{{1, backlogWindow}},
@@ -77,8 +76,8 @@ func (c *caller) batchOfRecipients(ctx context.Context, from, end int, first, la
 	c.submitBatch(ctx, fmt.Sprint("backlog-", from), false, wanted, bodies)
 }
 
-// checkBacklog compares when each push was sent with when its quota, and the
-// order of its recipient's pushes, allowed it.
+// checkBacklog compares the time of each send with the earliest time that its quota, and the order of its recipient's
+// pushes, allowed.
 func (l *lab) checkBacklog(b *bundle, back time.Time) {
 	conn := testenv.Connect(b, b.Database)
 	var (

@@ -35,10 +35,9 @@ func (l *lab) compile(ctx context.Context, name string, o overlay, commands ...s
 	return bin, testenv.Build(ctx, bin, []string{"-tags", "failpoint", "-overlay", list}, commands...)
 }
 
-// skewClock has time.Now be off by as many seconds as the environment says. Go
-// reads the clock past the C library and time namespaces know no such clock, so
-// this is the one way to give a whole program, its libraries included, another
-// time. Timers are not touched.
+// skewClock makes time.Now wrong by the number of seconds in the environment. Go reads the clock past the C library,
+// and time namespaces do not cover that clock, so this is the only way to give a whole program, with its libraries,
+// another time. Timers are not affected.
 func (o overlay) skewClock(ctx context.Context) error {
 	root, err := goEnv(ctx, "GOROOT")
 	if err != nil {

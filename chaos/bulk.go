@@ -30,8 +30,8 @@ var bulkSorts = []bulkSort{
 	}},
 }
 
-// askBulk books pushes of a category from one time on, and asks for a bulk change of them, which brings them to another time if it moves
-// them. It returns the id; empty: there is none.
+// askBulk books pushes of a category from a time on, and requests a bulk change of them; a move brings them to another
+// time. It returns the id; empty: there is none.
 func (c *caller) askBulk(ctx context.Context, s bulkSort, category string, from, to time.Time) (id string) {
 	var (
 		wanted []op
@@ -83,8 +83,8 @@ type settledBulk struct {
 	Found, Changed, Refused      int
 }
 
-// bulkLine is a push that a bulk change has listed, when it was to be sent then, and where the bulk change was to bring it. Told is
-// how often the audit log has a cancel or a move of it.
+// bulkLine is a push in the list of a bulk change, with its send time then and its new one. Told is the number of its
+// cancels and moves in the audit log.
 type bulkLine struct {
 	Change, Push, Outcome string
 	Was, To               time.Time
@@ -107,8 +107,8 @@ func (f *facts) readBulks(b *bundle, conn *pgx.Conn) {
 	testenv.Check(b, err)
 }
 
-// bulksHold: every bulk change ends, has listed all that fit it, has canceled or moved once what it says it has, and left the
-// rest as it was; and its numbers add up.
+// bulksHold checks that every bulk change ends, has listed all matching pushes, has canceled or moved once each push
+// that it counts as changed, and has left the others unchanged; and that its counts add up.
 func (j *findings) bulksHold() {
 	lines := map[string][]bulkLine{}
 	for _, l := range j.facts.bulkLines {

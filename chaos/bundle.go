@@ -33,7 +33,7 @@ type bundle struct {
 	upkeep   *upkeep // nil: workers do none, besides partitions ahead
 }
 
-// rule is one of the quota's, for the checks of this program.
+// rule is a rule of the quota, for the checks of this program.
 type rule struct {
 	limit  int
 	window time.Duration
@@ -130,7 +130,7 @@ func (b *bundle) stop() (err error) {
 	return err
 }
 
-// said counts how often programs have written a text.
+// said returns how often the programs have written a text.
 func (b *bundle) said(text string) int {
 	n := 0
 	for _, p := range b.programs {
@@ -139,7 +139,7 @@ func (b *bundle) said(text string) int {
 	return n
 }
 
-// flush has Redis forget everything.
+// flush makes Redis forget everything.
 func (b *bundle) flush() {
 	testenv.Check(b, testenv.RedisClient(b, b.Redis).FlushDB(b.Context()).Err())
 }
@@ -169,7 +169,7 @@ func (b *bundle) await(timeout time.Duration, count string, args ...any) (left i
 	}
 }
 
-// wentOn counts what was begun and what has ended. It differs if something went on in between.
+// wentOn counts begun and ended attempts. It differs if something happened in between.
 func (b *bundle) wentOn(conn *pgx.Conn) (n [5]int) {
 	testenv.Check(b, conn.QueryRow(b.Context(), `SELECT
 		(SELECT count(*) + count(*) FILTER (WHERE status NOT IN ('scheduled', 'sending')) FROM pushes),

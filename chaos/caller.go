@@ -40,7 +40,7 @@ type answer struct {
 	}
 }
 
-// try asks one of the APIs once. After an error the outcome is not known.
+// try sends a request to one of the APIs once. After an error the outcome is not known.
 func (c *caller) try(ctx context.Context, method, path, key string, body any) (answer, error) {
 	var (
 		a    answer
@@ -87,8 +87,8 @@ func later(status int) bool {
 	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 }
 
-// insist repeats a request until an API does not ask for that any more, for twenty
-// seconds at most. The request has an Idempotency-Key, or may be made twice.
+// insist repeats a request for at most twenty seconds, as long as an API asks for that. The request has an
+// Idempotency-Key, or may be made twice.
 func (c *caller) insist(ctx context.Context, method, path, key string, body any) (a answer, tries int) {
 	for deadline := time.Now().Add(20 * time.Second); ; {
 		tries++
@@ -157,7 +157,7 @@ func (c *caller) batch(ctx context.Context, key string, atomic bool, wanted []op
 	c.submitBatch(ctx, key, atomic, wanted, pushes)
 }
 
-// submitBatch submits these bodies for what is wanted.
+// submitBatch submits these bodies for the wanted pushes.
 func (c *caller) submitBatch(ctx context.Context, key string, atomic bool, wanted []op, pushes []object) {
 	began := time.Now()
 	a, tries := c.insist(ctx, "POST", "/v1/pushes/batch", key, object{"pushes": pushes, "atomic": atomic})

@@ -56,7 +56,7 @@ func (b *bundle) startCampaigns(recipients int) (ids map[string]string) {
 	return ids
 }
 
-// act does something with a campaign, until it is done.
+// act repeats an action on a campaign until it is done.
 func (c *caller) act(ctx context.Context, campaign, action string) {
 	c.insist(ctx, "POST", "/v1/campaigns/"+campaign+"/"+action, "", nil)
 }

@@ -99,7 +99,7 @@ func (j *findings) nothingIsMadeUp() {
 	}
 }
 
-// ordersHold is I5, for the bookings of one recipient by several callers.
+// ordersHold checks I5 for the bookings of one recipient by several callers.
 func (j *findings) ordersHold() {
 	var result porcupine.CheckResult
 	switch j.ordered, result = linearizable(j.facts.ops, j.b.rules); result {
@@ -114,7 +114,7 @@ func (j *findings) ordersHold() {
 // by Postgres' clock.
 const lag = 4
 
-// windowsHold is I2, by brute force.
+// windowsHold checks I2 by brute force.
 func (j *findings) windowsHold() {
 	promised, actual := map[string][]time.Time{}, map[string][]time.Time{}
 	for _, r := range j.facts.rows {
@@ -144,7 +144,7 @@ func (j *findings) window(what string, times map[string][]time.Time, limit int, 
 	}
 }
 
-// attemptsAreTrue is I3: the attempts in Postgres are those that the provider saw.
+// attemptsAreTrue checks I3: the attempts in Postgres are the ones that the provider saw.
 func (j *findings) attemptsAreTrue() {
 	type attempt struct {
 		push   string
@@ -196,8 +196,7 @@ func (j *findings) attemptsAreTrue() {
 	}
 }
 
-// cancelsHold is I4: after the answer nothing arrives, and the answer says so if a
-// message may have arrived before.
+// cancelsHold checks I4: after the answer nothing arrives, and the answer warns if a message may have arrived before.
 func (j *findings) cancelsHold() {
 	canceledAt, possibly := map[string]time.Time{}, map[string]bool{}
 	for _, o := range j.facts.ops {
@@ -216,7 +215,7 @@ func (j *findings) cancelsHold() {
 	}
 }
 
-// keysHold is I6: one key, one push.
+// keysHold checks I6: one key, one push.
 func (j *findings) keysHold() {
 	ids := map[string]string{}
 	for _, o := range j.facts.ops {

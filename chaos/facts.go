@@ -22,10 +22,10 @@ type send struct {
 	Ended               *time.Time
 }
 
-// lost reports whether the attempt had been given up for lost.
+// lost reports whether the attempt counted as lost.
 func (s send) lost() bool { return s.Ended != nil && s.Ended.Equal(s.LeaseUntil) }
 
-// facts are all that is known when everything has settled.
+// facts hold everything that is known when everything has settled.
 type facts struct {
 	ops      []op
 	rows     map[string]row

@@ -20,7 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// fault is something that happens to an operation. do returns when it is over.
+// fault is a fault of a server or a program. do returns when it is over.
 type fault struct {
 	name string
 	do   func(ctx context.Context) error
@@ -106,7 +106,7 @@ func terminate(ctx context.Context, url string) error {
 	return devstack.Exec(ctx, url, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'sendquota'`)
 }
 
-// exhaust takes every connection that there is.
+// exhaust takes every available connection.
 func exhaust(ctx context.Context, url string, d time.Duration) error {
 	var taken []*pgx.Conn
 	defer func() {

@@ -34,10 +34,10 @@ type op struct {
 	Brief     bool      `json:"brief,omitempty"` // it was to expire soon
 }
 
-// known reports whether the caller had an answer.
+// known reports whether the caller got an answer.
 func (o op) known() bool { return o.Status != 0 }
 
-// history is everything that callers did.
+// history records everything that callers did.
 type history struct {
 	mu     sync.Mutex
 	ops    []op
@@ -70,7 +70,7 @@ func (h *history) counted(what string) int {
 	return h.counts[what]
 }
 
-// write keeps the history in a file, a line for each operation.
+// write writes the history to a file, a line for each operation.
 func (h *history) write(path string) error {
 	file, err := os.Create(path)
 	if err != nil {

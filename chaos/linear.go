@@ -60,8 +60,7 @@ func byRecipient(history []porcupine.Operation) [][]porcupine.Operation {
 	return slices.Collect(maps.Values(parts))
 }
 
-// step returns the calendars that an operation may leave behind; none: it can
-// not have been answered so.
+// step returns the calendars that an operation may leave behind; none: its answer is impossible.
 func step(c calendar, o op, rules []rule) []any {
 	after, possible := c.apply(o, rules)
 	switch {
@@ -79,7 +78,7 @@ func step(c calendar, o op, rules []rule) []any {
 	return nil
 }
 
-// apply carries an operation out, if it is possible.
+// apply applies an operation, if it is possible.
 func (c calendar) apply(o op, rules []rule) (calendar, bool) {
 	known := slices.IndexFunc(c, func(p place) bool { return p.id == o.ID && o.ID != "" })
 	rest := c

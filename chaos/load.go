@@ -91,8 +91,7 @@ func (b *bundle) liveWork(ctx context.Context, c *caller, rng *rand.Rand, n int)
 	}
 }
 
-// farWork does one thing with one of few places, next year: two callers share a
-// recipient.
+// farWork does one thing with one of few times, next year: two callers share a recipient.
 func (b *bundle) farWork(ctx context.Context, c *caller, rng *rand.Rand, n int) {
 	year := time.Now().AddDate(0, 6, 0).Truncate(24 * time.Hour)
 	somewhen := func() time.Time { return year.Add(time.Duration(rng.IntN(20)) * time.Second) }

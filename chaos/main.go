@@ -93,7 +93,7 @@ func chaos(t testenv.T) {
 	testenv.Check(t, l.report.failure())
 }
 
-// run runs a part. What it started ends with it.
+// run runs a part. Everything that it starts ends with it.
 func (l *lab) run(t testenv.T, p part) {
 	began := time.Now()
 	testenv.Say("%s …", p.name)

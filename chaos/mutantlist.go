@@ -12,7 +12,7 @@ type mutant struct {
 	evidence  []string // the checks that must each find it
 }
 
-// mutation replaces a text that stands once in a file of the module.
+// mutation replaces a text that occurs once in a file of the module.
 type mutation struct{ file, old, new string }
 
 var allMutants = []mutant{{
@@ -103,7 +103,7 @@ var allMutants = []mutant{{
 	evidence: []string{"not accepted to any caller"},
 }}
 
-// noRearming arms what becomes due once, however long it has been due since.
+// noRearming arms each due push only once.
 var noRearming = mutation{"internal/schedule/promote.go", "if late := p.late(ahead); late > overdue {", "if late := p.late(ahead); late < 0 {"}
 
 var noPolling = []mutation{

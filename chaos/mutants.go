@@ -47,7 +47,7 @@ func (l *lab) compileMutant(ctx context.Context, m mutant) (string, error) {
 	return filepath.Join(bin, m.program), err
 }
 
-// tell runs a story with the mutated program at a path, or with the lab's if that is empty.
+// tell runs a story with the mutated programs in a folder; if it is empty, with the lab's.
 func (l *lab) tell(t testenv.T, m mutant, program string) {
 	name := "whole-" + m.name
 	if program != "" {
@@ -81,8 +81,8 @@ func (l *lab) tell(t testenv.T, m mutant, program string) {
 	}
 }
 
-// flushedCache books a minute for each recipient, has Redis forget it, and asks for
-// the same minute again: the cache alone would give it.
+// flushedCache books a minute for each recipient, makes Redis forget it, and requests the same minute again: the cache
+// alone would grant it.
 func flushedCache(b *bundle, c *caller) {
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
 	for round := range 2 {
