@@ -62,8 +62,8 @@ func (l *lab) deliverNaive(n *naive, provider providerClient) delivery {
 		FROM sends s JOIN pushes p ON p.id = s.push_id WHERE s.started_at > $1`)
 }
 
-// workOff starts a worker and waits until the whole backlog is recorded. recorded is a query that returns the number of
-// attempts since a time, the start of the first and the end of the last.
+// workOff starts a worker and waits until the whole backlog is recorded. The query recorded returns how many pushes
+// were sent since a time, when the first attempt began and when the last was recorded.
 func (l *lab) workOff(s *service, provider providerClient, start func() *process.Process, stop func(*process.Process), recorded string) delivery {
 	l.checkpoint()
 	before, began := l.cpu(), time.Now()
