@@ -103,7 +103,7 @@ func TestReady_SaysWhy(t *testing.T) {
 					t.Errorf("it tells everybody: %s", unready.Detail())
 				}
 			}
-			if n := lines(&log, "cannot be connected to", "pool=changes", row.why); n != 1 {
+			if n := lines(&log, "cannot connect to Postgres", "pool=changes", row.why); n != 1 {
 				t.Errorf("it is logged %d times: %s", n, log.String())
 			}
 		})
@@ -132,10 +132,10 @@ func TestReady_Reads(t *testing.T) {
 	if err := st.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := lines(&log, "cannot be connected to", "pool=reads"); n != 1 {
+	if n := lines(&log, "cannot connect to Postgres", "pool=reads"); n != 1 {
 		t.Errorf("that it cannot is logged %d times", n)
 	}
-	if n := lines(&log, "can be connected to again", "pool=reads"); n != 1 {
+	if n := lines(&log, "connected to Postgres again", "pool=reads"); n != 1 {
 		t.Errorf("that it can is logged %d times", n)
 	}
 }
@@ -227,7 +227,7 @@ func TestMigrate_ForeignNames(t *testing.T) {
 	const all = `SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace`
 	before := ask[int](t, db, all)
 	applied, err := pg.Migrate(t.Context(), direct, pg.MigrateConfig{})
-	if err == nil || !strings.Contains(err.Error(), "the schema public has what sendquota did not make, by names that it needs: lanes, users, utc()") || len(applied) > 0 {
+	if err == nil || !strings.Contains(err.Error(), "the schema public already has objects with names that sendquota needs: lanes, users, utc()") || len(applied) > 0 {
 		t.Errorf("applied %v, %v", applied, err)
 	}
 	if after := ask[int](t, db, all); after != before {

@@ -143,7 +143,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 			}
 			bookings(20)
 			m := migrate(t.Context(), b.url, pg.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
-			for !m.says(name + ": waits for a lock that is held by process " + pid + " (") {
+			for !m.says(name + ": waiting for a lock held by process " + pid + " (") {
 				bookings(1) // until the migration tells it, or the test times out
 			}
 			bookings(200)
@@ -185,7 +185,7 @@ func TestMigrate_GivesUp(t *testing.T) {
 			if !slices.Equal(applied, []string{"9000_early.sql"}) {
 				t.Errorf("applied %v", applied)
 			}
-			if err == nil || !strings.Contains(err.Error(), name+" cannot have a lock that it needs") || !strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(err.Error(), "idle in transaction") {
+			if err == nil || !strings.Contains(err.Error(), name+" could not get a lock that it needs") || !strings.Contains(err.Error(), "process "+pid+" (") || !strings.Contains(err.Error(), "idle in transaction") {
 				t.Errorf("%v does not name process %s", err, pid)
 			}
 			if err := tx.Rollback(t.Context()); err != nil {
@@ -201,7 +201,7 @@ func TestMigrate_GivesUp(t *testing.T) {
 			if m.err != nil || !slices.Equal(m.applied, []string{name}) {
 				t.Errorf("applied %v, %v", m.applied, m.err)
 			}
-			if text == slowMigration && !m.says("removes the index live_slow") {
+			if text == slowMigration && !m.says("removing the index live_slow") {
 				t.Errorf("it says %q", m.said)
 			}
 			if n := ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`); n != 0 {
@@ -237,7 +237,7 @@ func TestMigrate_Together(t *testing.T) {
 		all = append(all, migrate(t.Context(), url, cfg))
 	}
 	for _, m := range all[1:] {
-		eventually(t, "the others wait", func() bool { return m.says("another migrator is at work") })
+		eventually(t, "the others wait", func() bool { return m.says("another migration is running") })
 	}
 	kill()
 	<-all[0].done
@@ -288,7 +288,7 @@ func TestMigrate_Contract(t *testing.T) {
 	} {
 		m := migrate(t.Context(), row.url, pg.MigrateConfig{Contract: row.contract, Files: later(t, row.files)})
 		<-m.done
-		if m.err != nil || !slices.Equal(m.applied, row.applied) || m.says("9002_narrow.sql is left") != row.left {
+		if m.err != nil || !slices.Equal(m.applied, row.applied) || m.says("9002_narrow.sql is skipped") != row.left {
 			t.Errorf("applied %v, %v, says %q; want %+v", m.applied, m.err, m.said, row)
 		}
 	}
@@ -311,7 +311,7 @@ func TestMigrate_LowerNumber(t *testing.T) {
 // TestMigrate_OldSchema: a database of an early version is refused with what to do, by the migration and by programs, and stays as it is.
 func TestMigrate_OldSchema(t *testing.T) {
 	t.Parallel()
-	const say = "dump what you need with pg_dump, and start afresh"
+	const say = "dump what you need with pg_dump, and run sendquota migrate on an empty"
 	for name, tables := range map[string]string{
 		"the last":  `CREATE TABLE pushes (id uuid) PARTITION BY HASH (id); CREATE FUNCTION tell_booked() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'`,
 		"the first": `CREATE TABLE pushes (id uuid)`,

@@ -6,48 +6,60 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// Column is an array for Postgres that is read out of other things: no slice of its own, and no memory for each element,
-// as pgx takes for the elements of a slice, unless At takes it. It has an element at least.
+// Column is an array argument for Postgres that is read from other data. It needs no slice of its own. pgx allocates
+// memory for each element of a slice, Column only for what At allocates. It has at least one element.
 type Column struct {
 	Length int
-	At     func(i int) any // one of the values below, or any that pgx knows; nil: null
+	At     func(i int) any // returns one of the values below or any value that pgx encodes; nil is null
 }
 
-// Dimensions, Index and IndexType make it a [pgtype.ArrayGetter].
+// Dimensions returns the single dimension of the array. With Index and IndexType it implements [pgtype.ArrayGetter].
 func (c Column) Dimensions() []pgtype.ArrayDimension {
 	return []pgtype.ArrayDimension{{Length: int32(c.Length), LowerBound: 1}}
 }
 
+// Index returns the element i.
 func (c Column) Index(i int) any { return c.At(i) }
 
+// IndexType returns an element. Its Go type selects the encoding.
 func (c Column) IndexType() any { return c.At(0) }
 
-// Values that pgx encodes behind a pointer.
+// Values that pgx encodes through a pointer, without a copy.
 type (
-	UUIDValue   [16]byte
-	TextValue   string
-	TimeValue   time.Time
+	// UUIDValue is a uuid.
+	UUIDValue [16]byte
+	// TextValue is a text.
+	TextValue string
+	// TimeValue is a timestamptz.
+	TimeValue time.Time
+	// BigintValue is a bigint.
 	BigintValue int64
-	MillisValue time.Duration // a bigint of milliseconds
+	// MillisValue is a bigint of milliseconds.
+	MillisValue time.Duration
 )
 
+// UUIDValue implements [pgtype.UUIDValuer].
 func (v *UUIDValue) UUIDValue() (pgtype.UUID, error) { return pgtype.UUID{Bytes: *v, Valid: true}, nil }
 
+// TextValue implements [pgtype.TextValuer].
 func (v *TextValue) TextValue() (pgtype.Text, error) {
 	return pgtype.Text{String: string(*v), Valid: true}, nil
 }
 
+// TimestamptzValue implements [pgtype.TimestamptzValuer].
 func (v *TimeValue) TimestamptzValue() (pgtype.Timestamptz, error) {
 	return pgtype.Timestamptz{Time: time.Time(*v), Valid: true}, nil
 }
 
+// Int64Value implements [pgtype.Int64Valuer].
 func (v *BigintValue) Int64Value() (pgtype.Int8, error) {
 	return pgtype.Int8{Int64: int64(*v), Valid: true}, nil
 }
 
+// Int64Value implements [pgtype.Int64Valuer].
 func (v *MillisValue) Int64Value() (pgtype.Int8, error) {
 	return pgtype.Int8{Int64: time.Duration(*v).Milliseconds(), Valid: true}, nil
 }
 
-// HourOf is when the hour of a time began.
+// HourOf returns an SQL expression for the beginning of the hour of a timestamptz column, in UTC.
 func HourOf(column string) string { return `date_bin('1 hour', ` + column + `, '2000-01-01Z')` }

@@ -21,22 +21,24 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// startup are the parameters of every connection, which poolers know as well.
+// startup lists the parameters of every connection. Poolers accept these, too.
 var startup = map[string]string{"timezone": "UTC", "application_name": "sendquota"}
 
-// planner are the settings of all transactions. Every statement here is served by an index. A plan cached while a table
-// was small, or never analyzed, must not scan it later. Nor is one worth a start of parallel workers.
+// planner lists the planner settings of all transactions. An index serves every statement of the store. A plan that
+// was cached while a table was small or not analyzed must not scan that table later. No statement is worth the start
+// of parallel workers.
 var planner = map[string]string{
 	"enable_seqscan": "off", "enable_hashjoin": "off", "enable_mergejoin": "off",
 	"plan_cache_mode": "force_generic_plan", "jit": "off", "max_parallel_workers_per_gather": "0",
 }
 
-// idleLimit is the setting of Postgres for how long a transaction may stand still before its locks are taken away from
-// it.
+// idleLimit names the Postgres setting that bounds how long an open transaction may be idle before Postgres ends it
+// and releases its locks.
 const idleLimit = "idle_in_transaction_session_timeout"
 
-// openPool makes a pool of so many connections at most, and at least. only are statements that make settings of its sessions
-// alone: behind a pooler they are left out. They follow the connect, so that target_session_attrs judges the server and not them.
+// openPool makes a pool of least to most connections. only holds statements with settings for the sessions of this
+// pool; through a pooler they are not run. They run after the connection is made, so that target_session_attrs checks
+// the server and not these settings.
 func openPool(ctx context.Context, databaseURL string, cfg Config, route *route, reach *reach, most, least int, only string) (*pgxpool.Pool, error) {
 	pc, err := ParseURL(databaseURL)
 	if err != nil {
@@ -45,9 +47,9 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 	pc.MaxConns, pc.MinConns = int32(most), int32(least)
 	settings := maps.Clone(planner)
 	if cfg.Lanes == push.Shards {
-		settings["plan_cache_mode"] = "force_custom_plan" // for the server that has the shard
+		settings["plan_cache_mode"] = "force_custom_plan" // so that the plan is for the server with the shard
 	}
-	// A program that is frozen, or cut off, must not keep its locks.
+	// A program that is frozen or disconnected must not keep its locks.
 	settings[idleLimit] = cmp.Or(pc.ConnConfig.RuntimeParams[idleLimit], Milliseconds(2*cfg.Timeout))
 	maps.Copy(pc.ConnConfig.RuntimeParams, startup)
 	for name := range settings {
@@ -90,48 +92,53 @@ func openPool(ctx context.Context, databaseURL string, cfg Config, route *route,
 	return pool, nil
 }
 
-// ParseURL hides the parser's message, which may quote the password.
+// ParseURL parses the URL of a database. Its error hides the message of the parser, which may quote the password.
 func ParseURL(databaseURL string) (*pgxpool.Config, error) {
 	pc, err := pgxpool.ParseConfig(databaseURL)
 	if err != nil {
 		return nil, errors.New("DATABASE_URL: has a host, a port or a parameter that Postgres does not know; see https://www.postgresql.org/docs/current/libpq-connect.html")
 	}
-	// Whatever the defaults of the database and the role are, texts and statements mean what they say. Poolers know these, too.
+	// Do not depend on the defaults of the database and the role. Poolers accept these parameters, too.
 	pc.ConnConfig.RuntimeParams["client_encoding"] = "UTF8"
 	pc.ConnConfig.RuntimeParams["standard_conforming_strings"] = "on"
 	return pc, nil
 }
 
-// checkEncoding refuses a database that cannot keep every text. Postgres, and poolers, tell its encoding to each new connection.
+// checkEncoding rejects a database whose encoding cannot store every text. Postgres and poolers report the encoding to
+// each new connection.
 func checkEncoding(c *pgx.Conn) error {
 	if is := c.PgConn().ParameterStatus("server_encoding"); is != "" && is != "UTF8" {
-		return &UnreadyError{"wrong_encoding", "its encoding is " + is + ", and sendquota needs UTF8; make one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", nil}
+		return &UnreadyError{"wrong_encoding", "its encoding is " + is + ", and sendquota needs UTF8; create one with: CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0", nil}
 	}
 	return nil
 }
 
+// Milliseconds formats a duration as a whole number of milliseconds, the unit of Postgres settings.
 func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// work uses a connection. It is told how often it ran before.
+// work uses a connection. earlier is the number of runs before this one.
 type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
 
-// InTx runs work on a connection and, if Postgres says or means "try again", runs it again from the start. Each statement
-// is a transaction of its own unless work begins one; what work leaves open when it fails is rolled back. work must find
-// its own rows if an earlier run was committed after all.
+// InTx runs work on a connection. It runs work again from the start after errors that a repetition can fix. Each
+// statement is a transaction of its own unless work begins one. If work fails, its open transaction is rolled back. An
+// earlier run may have been committed although its reply was lost, so work must recognise the rows that it has already
+// written.
 func (s *DB) InTx(ctx context.Context, work work) error { return s.repeat(ctx, s.Pool, work) }
 
-// Change is inTx for a request of one tenant. A tenant has a part of the connections for them.
+// Change is [DB.InTx] for a request of one tenant. It limits a tenant to a share of the connections.
 func (s *DB) Change(ctx context.Context, tenant uuid.UUID, work work) error {
 	return s.Within(ctx, s.Changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.Pool, work) })
 }
 
-// These are what [pgx.RowToStructByPos] reads where a column is null: a struct has no place for that.
+// SQL values that replace null for [pgx.RowToStructByPos], which cannot store null in plain struct fields.
 const (
-	NoID   = `'00000000-0000-0000-0000-000000000000'::uuid`
+	// NoID is the zero uuid.
+	NoID = `'00000000-0000-0000-0000-000000000000'::uuid`
+	// NoTime is the zero time.
 	NoTime = `'0001-01-01Z'::timestamptz`
 )
 
-// Collect returns the rows of a statement of the service itself, which is run once.
+// Collect returns the rows of a statement that belongs to no tenant's request. It runs the statement once.
 func Collect[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
 	defer cancel()
@@ -140,7 +147,7 @@ func Collect[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], sql strin
 	return all, Classify(err)
 }
 
-// Read is change for a request that only reads. It has connections of its own, on which Postgres ends long statements.
+// Read is [DB.Change] for a request that only reads. It uses ReadPool, whose long statements Postgres cancels.
 func (s *DB) Read(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c Reader) error) error {
 	return s.Within(ctx, s.reads, tenant, func(ctx context.Context) error {
 		return s.repeat(ctx, s.ReadPool, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -153,30 +160,32 @@ func (s *DB) Read(ctx context.Context, tenant uuid.UUID, work func(ctx context.C
 	})
 }
 
-// part is connections that tenants share. While several tenants use them, each has half as many, and half of the time.
+// part is a set of connections that tenants share. While several tenants use it, the limits of each tenant, in
+// connections and in time, are halved.
 type part struct {
 	*bulkhead.Bulkhead[uuid.UUID]
-	answers atomic.Int64 // how often Postgres has answered on them
+	answers atomic.Int64 // number of answers of Postgres on these connections
 }
 
-// newPart shares so many connections, of which each tenant has some at a time: at least one.
+// newPart shares a number of connections among tenants. A tenant can use each of them at a time, and always at least
+// one.
 func newPart(connections, each int) *part {
 	return &part{Bulkhead: bulkhead.New[uuid.UUID](int64(max(1, connections)), int64(max(1, each)))}
 }
 
-// Within does something for which it takes a connection of the tenant's part. That all of the part is in use is the
-// tenant's doing only if Postgres answers.
+// Within calls do while it holds one of the tenant's connections of the part. If all are in use, the error blames the
+// tenant's load only if Postgres has answered meanwhile.
 func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
 	defer cancel()
 	answers := part.answers.Load()
-	if tenant != uuid.Nil { // what is not of any tenant makes nobody a neighbour
+	if tenant != uuid.Nil { // work of the service itself does not count as a neighbour
 		s.Neighbours.Seen(tenant)
 	}
 	loan, err := part.Acquire(ctx, tenant, s.Neighbours.Weight())
 	switch {
 	case err != nil && part.answers.Load() == answers:
-		return fmt.Errorf("%w: %v, and Postgres has not answered meanwhile", push.ErrUnavailable, err)
+		return fmt.Errorf("%w: %v, and Postgres did not answer", push.ErrUnavailable, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
@@ -187,7 +196,7 @@ func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(c
 	return err
 }
 
-// repeat runs work until it succeeds, or fails for good.
+// repeat runs work until it succeeds or fails permanently.
 func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
 	defer cancel()
@@ -200,7 +209,7 @@ func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 		})
 		made, parted, err := s.MakePart(ctx, err)
 		if made > 0 {
-			continue // the rows of one transaction may lack several
+			continue // the rows of one transaction may need several new partitions
 		}
 		if old, ok := errors.AsType[outdated](err); ok && tries < 4 {
 			if err = old.Reload(ctx); err == nil {
@@ -214,7 +223,7 @@ func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 		}
 		wait := 20 * time.Millisecond
 		if changed {
-			changes++ // many partitions may be dropped, one soon after another
+			changes++ // many partitions may be dropped in quick succession
 		} else {
 			wait <<= 2 * tries
 			tries++
@@ -227,7 +236,7 @@ func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 	}
 }
 
-// OnConn runs work on a connection, and rolls back what it leaves open.
+// OnConn runs work on a connection and rolls back a transaction that work leaves open.
 func OnConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) error) error {
 	c, err := pool.Acquire(ctx)
 	if err != nil {
@@ -236,15 +245,15 @@ func OnConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) 
 	defer c.Release()
 	err = work(c)
 	if HasCode(err, readOnly) {
-		pool.Reset() // every connection leads to a server that was demoted
+		pool.Reset() // all connections lead to a server that became a standby
 	}
 	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
-		_, _ = c.Exec(ctx, "rollback") // a connection that cannot even do this is dropped by Release
+		_, _ = c.Exec(ctx, "rollback") // if this fails, Release closes the connection
 	}
 	return err
 }
 
-// Fill puts the rows of two columns into a map.
+// Fill adds rows of two columns, key and value, to a map.
 func Fill[K comparable, V any](all map[K]V, rows pgx.Rows) error {
 	var (
 		key   K

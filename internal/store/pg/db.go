@@ -16,53 +16,54 @@ import (
 	"github.com/sendquota/sendquota/internal/seal"
 )
 
-// mostWalks is how many statements at a time look through all partitions. Each takes some hundred of a server's locks.
+// mostWalks is the maximum number of concurrent statements that read all partitions. Each takes some hundred of the
+// server's locks.
 const mostWalks = 2
 
-// Config bounds the store. Zero values mean the defaults.
+// Config holds the limits and settings of the store. A zero value means the default, which the comment names.
 type Config struct {
-	MaxConns    int           // for what changes something; 16
-	ReadConns   int           // for what tenants read; 8
-	Timeout     time.Duration // for one transaction, waiting for a connection included; 5 s
-	ReadTimeout time.Duration // for one statement that only reads, by Postgres; 3 s
-	Lanes       int           // as many as divide all recipients: a transaction touches one of them; 1
+	MaxConns    int           // connections for changes; 16
+	ReadConns   int           // connections for reads of tenants; 8
+	Timeout     time.Duration // of one transaction, including the wait for a connection; 5 s
+	ReadTimeout time.Duration // of one statement that only reads, enforced by Postgres; 3 s
+	Lanes       int           // number of lanes that divide all recipients; a transaction touches one lane; 1
 
-	// Channels are those that can be sent through. Pushes for others wait until they expire; nil: all can be sent.
+	// Channels lists the channels that can send. Pushes for other channels wait until they expire. Nil: all can send.
 	Channels []string
 
-	// Computing has turns at deciding orders of one tenant; nil: there is always one.
+	// Computing limits how many orders of one tenant are decided at a time; nil: no limit.
 	Computing *bulkhead.Computing[uuid.UUID]
 
-	// Sealer seals and opens secrets of webhooks; nil: none can be made, and none signs.
+	// Sealer seals and opens the secrets of webhooks; nil: no webhook can be created, and none can sign.
 	Sealer *seal.Sealer
 
-	// ExternalPasswords lets users of the OIDC provider have links and passwords too.
+	// ExternalPasswords allows links and passwords also to users of the OIDC provider.
 	ExternalPasswords bool
 
-	// Log is told when the database cannot be connected to, and why, and when it can be again; nil: it is not logged.
+	// Log reports failures to connect to the database with their reasons, and the end of each failure; nil: no log.
 	Log *slog.Logger
 
-	// Observe is told the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
+	// Observe receives the size of every group of "book", "batch", "claim", "finish" or "look"; nil: ignored.
 	Observe func(kind string, size int)
 }
 
 // DB is the connection to Postgres that all subjects of the store share. It is safe for concurrent use.
 type DB struct {
-	Cfg        Config        // with its defaults
+	Cfg        Config        // with the defaults applied
 	Pool       *pgxpool.Pool // for changes
 	ReadPool   *pgxpool.Pool
-	Changes    *part // of Pool, for single changes
+	Changes    *part // the connections of Pool for single changes
 	Layouts    Layouts
 	Neighbours bulkhead.Neighbours[uuid.UUID]
 	Walks      *semaphore.Weighted // statements that read all partitions
 
-	route        route // of both pools
-	reading      reach // of ReadPool
-	reads        *part // of ReadPool
+	route        route // for both pools
+	reading      reach // for ReadPool
+	reads        *part // all connections of ReadPool
 	installation installation
 }
 
-// Open makes the pools of connections. It succeeds while Postgres is down: connections are made as they are needed.
+// Open creates the pools. It succeeds while Postgres is down, because connections are made when they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*DB, error) {
 	cfg = cfg.withDefaults()
 	s := &DB{Cfg: cfg, reading: reach{pool: "reads", log: cfg.Log}}
@@ -94,15 +95,17 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// CheckURL says what is wrong with the URL of a database.
+// CheckURL returns an error if the URL of a database is invalid.
 func CheckURL(databaseURL string) error {
 	_, err := ParseURL(databaseURL)
 	return err
 }
 
-// MaybeOne reports whether one request may have caused the error of a whole group.
+// MaybeOne reports whether a single request may have caused the error of a whole group.
 func MaybeOne(err error) bool { return !errors.Is(err, push.ErrUnavailable) }
 
+// Observe returns a function that reports the size of a group of a kind to [Config.Observe], or nil if that is not
+// set.
 func (s *DB) Observe(kind string) func(int) {
 	if s.Cfg.Observe == nil {
 		return nil

@@ -15,39 +15,46 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The codes of Postgres' errors, or their first two characters, which name a class:
-// https://www.postgresql.org/docs/current/errcodes-appendix.html
+// Error codes of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
-	readOnly = "25006" // the transaction may not write: the server is a standby, or was made one
-
-	// A statement that was prepared is not there, or one of its name is: the connection leads to another session than
-	// before.
+	// readOnly: the transaction cannot write, because the server is or became a standby.
+	readOnly = "25006"
+	// unknownStatement and duplicateStatement: a prepared statement is missing, or its name is taken. A pooler has given
+	// the connection another session.
 	unknownStatement, duplicateStatement = "26000", "42P05"
 
 	undefinedTable, undefinedColumn, undefinedFunction = "42P01", "42703", "42883"
-	MayNot                                             = "42501"
-	outOfLocks                                         = "53200" // a statement that names a partitioned table locks all of it
-	checkViolation                                     = "23514" // also: there is no partition for a row
-	UniqueViolation                                    = "23505"
-	ForeignKeyViolation                                = "23503"
-	Canceled                                           = "57014" // by a time-out, or by hand
+	// outOfLocks: for example, a statement that names a partitioned table locks all of its partitions.
+	outOfLocks = "53200"
+	// checkViolation also means that no partition exists for a row.
+	checkViolation = "23514"
+
+	// MayNot is the code of insufficient_privilege.
+	MayNot = "42501"
+	// UniqueViolation is the code of unique_violation.
+	UniqueViolation = "23505"
+	// ForeignKeyViolation is the code of foreign_key_violation.
+	ForeignKeyViolation = "23503"
+	// Canceled is the code of query_canceled: a timeout or an operator canceled the statement.
+	Canceled = "57014"
 )
 
-// passing are errors after which the same transaction, run again at once, may succeed: the connection broke, the server
-// goes down or comes up, a pooler gave it to another session, or transactions got in each other's way.
+// passing lists codes and classes of errors after which an immediate second run of the transaction may succeed: the
+// connection broke, the server is starting or stopping, a pooler switched sessions, or transactions conflicted.
 var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOnly, unknownStatement, duplicateStatement, "40001", "40P01", "53300", "53200"}
 
-// trouble are errors that are no fault of a request: the server lacks something, was told to stop the transaction,
-// could not lock what it needs in time, or lacks a migration or a privilege.
+// trouble lists codes and classes of errors that no request causes: the server lacks resources, was asked to stop the
+// transaction, could not lock something in time, or lacks a migration or a privilege.
 var trouble = []string{"53", "57", "58", "55P03", undefinedTable, undefinedColumn, undefinedFunction, MayNot}
 
-// HasCode reports whether err is of Postgres, with one of the codes or classes.
+// HasCode reports whether err is an error of Postgres with one of the codes or classes. A class is the first two
+// characters of a code.
 func HasCode(err error, codes ...string) bool {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && slices.ContainsFunc(codes, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
 }
 
-// Again reports whether running a transaction again can help.
+// Again reports whether a second run of the transaction may succeed.
 func Again(err error) bool {
 	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return HasCode(err, passing...)
@@ -58,7 +65,8 @@ func Again(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
 }
 
-// Classify turns what can be tried again later into [push.ErrUnavailable].
+// Classify wraps errors that may pass with time in [push.ErrUnavailable], and returns [push.ErrNotFound] for a missing
+// row.
 func Classify(err error) error {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
@@ -83,7 +91,8 @@ func isUnconnected(err error) bool {
 	return ok
 }
 
-// outdated is the error of a transaction that used what is not in force any more. It runs again after Reload has read what is.
+// outdated is the error of a transaction that used terms which are no longer in force. Reload reads the current ones;
+// then the transaction runs again.
 type outdated interface {
 	error
 	Reload(ctx context.Context) error

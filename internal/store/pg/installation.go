@@ -13,15 +13,16 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// installation is the name of the database, and its secret.
+// installation caches the name and the secret of the database.
 type installation struct {
 	name   atomic.Pointer[string]
 	secret atomic.Pointer[[]byte]
 	asking atomic.Bool
 }
 
-// Installation names the database in ten letters and digits that no other has: not even a copy that was restored from a
-// dump. It is unknown until Postgres has answered once, for which it does not wait.
+// Installation returns a name of ten letters and digits that identifies the database. No other database has it, not
+// even a copy restored from a dump. known is false until Postgres has answered once; Installation does not wait for
+// the answer.
 func (s *DB) Installation() (name string, known bool) {
 	if name := s.installation.name.Load(); name != nil {
 		return *name, true
@@ -37,7 +38,7 @@ func (s *DB) Installation() (name string, known bool) {
 	return "", false
 }
 
-// Identify asks Postgres for the name of the database.
+// Identify reads the name of the database from Postgres.
 func (s *DB) Identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -50,7 +51,8 @@ func (s *DB) Identify(ctx context.Context) error {
 	}))
 }
 
-// Secret returns random bytes that every program of this database has, and no other. It asks Postgres once.
+// Secret returns random bytes that all programs of this database share and that no other database has. It queries
+// Postgres once.
 func (s *DB) Secret(ctx context.Context) ([]byte, error) {
 	if known := s.installation.secret.Load(); known != nil {
 		return *known, nil
@@ -69,8 +71,9 @@ func (s *DB) Secret(ctx context.Context) ([]byte, error) {
 	return secret, nil
 }
 
-// InstallationName is the name of a database, as [DB.Installation] has it. A copy has the row of the original, but
-// it has another server, or is another database of the same one. Not every role may ask which server it is.
+// InstallationName returns the name of a database as [DB.Installation] defines it. A copy holds the same row as the
+// original, but lives on another server or is another database of the same server. The name includes the server's
+// identifier only if the role may read it.
 func InstallationName(ctx context.Context, c *pgx.Conn) (string, error) {
 	var own, server string
 	var may bool

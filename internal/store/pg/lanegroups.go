@@ -9,13 +9,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// LaneGroups gathers requests about one recipient each, by lane: a transaction touches the shards of one lane.
+// LaneGroups groups concurrent requests by the lane of their recipient, because a transaction touches the shards of
+// one lane only. Each request concerns one recipient.
 type LaneGroups[Req, Res any] struct {
 	key  func(Req) int64 // of the recipient
 	each []*groupcommit.Group[Req, Res]
 }
 
-// NewLaneGroups makes as many groups like this one as there are lanes.
+// NewLaneGroups calls like once for each lane, to create its group.
 func NewLaneGroups[Req, Res any](lanes int, key func(Req) int64, like func() *groupcommit.Group[Req, Res]) LaneGroups[Req, Res] {
 	g := LaneGroups[Req, Res]{key: key}
 	for range lanes {
@@ -29,13 +30,13 @@ func (g LaneGroups[Req, Res]) Do(req Req) (Res, error) {
 	return g.each[LaneOf(g.key(req), len(g.each))].Do(req)
 }
 
-// LaneOf is the number of a recipient's lane of so many.
+// LaneOf returns the number of a recipient's lane, from 0 to lanes-1.
 func LaneOf(recipientKey int64, lanes int) int { return push.Shard(recipientKey) * lanes / push.Shards }
 
-// ByShard reports whether each shard is a lane: then the shards may be on different servers.
+// ByShard reports whether each shard is a lane of its own. Then the shards may be on different servers.
 func (s *DB) ByShard() bool { return s.Cfg.Lanes == push.Shards }
 
-// InTurn divides lanes into those that one transaction may touch.
+// InTurn divides lanes into groups. A transaction may touch one group.
 func (s *DB) InTurn(lanes []push.Lane) iter.Seq[[]push.Lane] {
 	return func(yield func([]push.Lane) bool) {
 		if !s.ByShard() {
@@ -50,7 +51,7 @@ func (s *DB) InTurn(lanes []push.Lane) iter.Seq[[]push.Lane] {
 	}
 }
 
-// ByLane divides requests by lane: their indexes, in the order of lanes.
+// ByLane groups requests by lane and yields the indexes of each group, in the order of lanes.
 func ByLane[Req any](reqs []Req, lanes int, key func(Req) int64) iter.Seq[[]int] {
 	parts := make([][]int, lanes)
 	for i, req := range reqs {
@@ -66,12 +67,13 @@ func ByLane[Req any](reqs []Req, lanes int, key func(Req) int64) iter.Seq[[]int]
 	}
 }
 
-// shardCondition is one on the shards of the rows that a statement joins.
+// shardCondition matches the condition on the shards of joined rows.
 var shardCondition = regexp.MustCompile(`(?:\w\.)?shard = ANY \((\$\d+)::smallint\[\]\)`)
 
-// Joining has a statement that joins rows with those of pushes, live or sends say their shards only where each shard is a lane.
-// Elsewhere the condition is true of all rows, and Postgres, which expects it to be true of few, would begin with these: it reads
-// a whole table whose plan was made while it was small. Its tables are named afterwards: so there are few such statements.
+// Joining removes the shard condition from a statement that joins rows with pushes, live or sends, unless every shard
+// is a lane of its own. With fewer lanes the condition is true for all rows. Postgres expects it to be true for few,
+// and would scan a table whose plan dates from when it was small. Joining caches its results without bound. So pass it
+// statements before the partitions are named in them.
 func (s *DB) Joining(sql string) string {
 	if s.ByShard() {
 		return sql
@@ -84,5 +86,5 @@ func (s *DB) Joining(sql string) string {
 	return all
 }
 
-// joiningAll are the statements that joining has made.
+// joiningAll caches the results of [DB.Joining].
 var joiningAll sync.Map

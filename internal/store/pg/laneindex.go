@@ -6,20 +6,20 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The index live_lane is (channel, phase, next_at, shard, rest of the recipient key). A statement finds what it needs
-// there if it names a channel and a phase, best one of kinds. It compares with statement_timestamp(), because
-// clock_timestamp() is volatile: every row would be looked at.
+// The index live_lane is on (channel, phase, next_at, shard, rest of the recipient key). A statement uses it if it names a
+// channel and a phase, preferably one of Kinds. Compare with statement_timestamp(): clock_timestamp() is volatile, so
+// Postgres would read every row.
 
-// A statement that joins live with something else says l.recipient_key = ANY (ARRAY[n.recipient_key]). A plain comparison
-// means the same, but lets Postgres read all of live in the order of its primary key: it does so when its statistics are
-// from an hour in which nothing waited.
+// A statement that joins live with another table compares l.recipient_key = ANY (ARRAY[n.recipient_key]). A plain
+// comparison means the same, but allows Postgres to read all of live in the order of its primary key. It does so if its
+// statistics date from an hour in which no push waited.
 
-// Kinds are the phases of a push that waits: the second one is bulk.
+// Kinds is a table expression of the phases of a waiting push: 0, or 1 if it is bulk.
 const Kinds = `(VALUES (0::smallint), (1::smallint)) AS k (phase)`
 
-// ChannelsSQL begins a statement with the table channels (name): those of pushes that have not ended. It finds each with
-// one search, from its last push back: the first entries of an index are the ones that ended pushes leave behind. {shard}
-// stands for a condition: see [InShard].
+// ChannelsSQL begins a statement with the table channels (name), the channels of pushes that have not ended. It finds
+// each channel with one search, from its last push backwards, because ended pushes leave dead entries at the beginning
+// of the index. {shard} stands for a condition: see [InShard].
 const ChannelsSQL = `
 	WITH RECURSIVE walk (name) AS (
 		(SELECT channel FROM live WHERE {shard} true ORDER BY channel DESC LIMIT 1)
@@ -28,11 +28,12 @@ const ChannelsSQL = `
 		FROM walk WHERE name IS NOT NULL
 	), channels (name) AS (SELECT name FROM walk WHERE name IS NOT NULL)`
 
-// Configured is the condition on a channel c that it can be sent through, if [Config.Channels] is the first argument.
+// Configured is the condition that a channel c can send; $1 must be [Config.Channels].
 const Configured = `($1::text[] IS NULL OR c.name = ANY ($1))`
 
-// InShard writes down the shard where {shard} stands in a statement about lanes, if they are one shard: an expression of it. Several
-// are found by the index alone, which has what the expression recipient_key & 255 makes of the key.
+// InShard replaces {shard} in a statement about lanes. If lanes is a single shard, the condition compares with the
+// expression shard. Otherwise it is empty: the index alone finds the shards, because it holds the expression
+// recipient_key & 255.
 func InShard(sql, shard string, lanes ...push.Lane) string {
 	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
 		return strings.ReplaceAll(sql, "{shard}", "shard = ("+shard+")::smallint AND")
@@ -40,10 +41,10 @@ func InShard(sql, shard string, lanes ...push.Lane) string {
 	return InAllShards(sql)
 }
 
-// InAllShards has a statement look through all of them.
+// InAllShards removes {shard} from a statement, which then reads all shards.
 func InAllShards(sql string) string { return strings.ReplaceAll(sql, "{shard}", "") }
 
-// ShardArg is the argument that [InShard] needs for lanes.
+// ShardArg returns the argument that the expression of [InShard] needs, or none if lanes are several shards.
 func ShardArg(lanes []push.Lane) []any {
 	if len(lanes) == 1 && lanes[0].First == lanes[0].Last {
 		return []any{lanes[0].First}

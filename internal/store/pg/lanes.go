@@ -13,9 +13,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ownSQL locks the rows of all lanes in order, so that one worker after another decides, and none of them in a circle.
-// It is a single statement: a worker that freezes leaves no locks. It reads each row as its lock finds it. What no other
-// worker owns becomes the worker's; so does one lane of the worker that owns most, if that has at least two more.
+// ownSQL assigns lanes to a worker. It locks the rows of all lanes in order, so that workers decide one after another
+// without deadlocks, and reads each row after locking it. It is a single statement, so that a frozen worker leaves no
+// locks. The worker gets all lanes without another owner, and one lane of the worker that owns most, if that worker
+// has at least two more.
 const ownSQL = `
 	WITH seen AS MATERIALIZED (
 		SELECT shard, owner, owned_until FROM lanes WHERE shard = ANY ($2::smallint[]) ORDER BY shard FOR UPDATE
@@ -30,12 +31,12 @@ const ownSQL = `
 	WHERE shard IN (SELECT shard FROM seen EXCEPT SELECT shard FROM others UNION ALL SELECT shard FROM most)
 	RETURNING shard`
 
-// OwnLanes takes lanes for a worker until the lease ends, by Postgres' clock: those that it owns, those that nobody owns
-// any more, and one of the worker that owns most, if that has at least two more. It returns what the worker owns now, in
-// the order of lanes. Workers that call it again and again come to own equal parts.
+// OwnLanes leases lanes to a worker, by the clock of Postgres: the lanes that it owns, lanes without an owner, and one
+// lane of the worker that owns most, if that worker has at least two more. It returns the lanes that the worker owns
+// now, in the order of lanes. Workers that call it repeatedly come to own equal parts.
 //
-// lanes are all lanes. Workers that divide the shards differently, while a setting is changed, own rows of the same
-// table: together they look after each shard, and after some of them twice.
+// lanes are all lanes. While a setting is changed, workers may divide the shards differently, yet they own rows of the
+// same table. Together they serve every shard, and some shards twice.
 func (s *DB) OwnLanes(ctx context.Context, worker uuid.UUID, lanes []push.Lane, lease time.Duration) ([]push.Lane, error) {
 	firsts := make([]int16, len(lanes))
 	for i, l := range lanes {
@@ -55,7 +56,7 @@ func (s *DB) OwnLanes(ctx context.Context, worker uuid.UUID, lanes []push.Lane, 
 	return slices.DeleteFunc(slices.Clone(lanes), func(l push.Lane) bool { return !slices.Contains(owned, int16(l.First)) }), nil
 }
 
-// LeaveLanes gives all lanes of a worker back, for a worker that stops.
+// LeaveLanes releases all lanes of a worker that stops.
 func (s *DB) LeaveLanes(ctx context.Context, worker uuid.UUID) error {
 	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -75,7 +76,7 @@ func ShardsIn(lanes []push.Lane) (shards []int64) {
 	return shards
 }
 
-// ShardsOf lists the shards of recipients, each once.
+// ShardsOf lists the shards of recipients in ascending order, without duplicates.
 func ShardsOf(recipientKeys ...int64) []int16 {
 	shards := make([]int16, len(recipientKeys))
 	for i, key := range recipientKeys {
@@ -85,7 +86,8 @@ func ShardsOf(recipientKeys ...int64) []int16 {
 	return slices.Compact(shards)
 }
 
-// RangesOf returns the first and the last shard of each range of the lanes' shards, as few as there can be.
+// RangesOf returns the first and the last shard of each contiguous range of the lanes' shards, in as few ranges as
+// possible.
 func RangesOf(lanes []push.Lane) (firsts, lasts []int64) {
 	shards := ShardsIn(lanes)
 	slices.Sort(shards)

@@ -17,54 +17,60 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A plan that is kept locks every partition of the table that it names, each time, whichever it needs: hundreds of locks,
-// of the few thousand that a server has. So a statement names the partitions themselves.
+// A cached plan locks all partitions of the table that it names at each execution, whichever it needs: hundreds of the few
+// thousand locks of a server. So statements name the partitions themselves.
 
-// Partitioned is a table with partitions of equal length, in UTC. A partition is named after its first day; weeks begin on
-// Mondays.
+// Partitioned is a table with partitions of equal length, in UTC. A partition is named after its first day. Weeks
+// begin on Mondays.
 type Partitioned struct {
 	Parent string
 	Step   time.Duration
 }
 
+// The partitioned tables.
 var (
-	WeeksOfPushes = Partitioned{"pushes", 7 * 24 * time.Hour}      // by send_at
-	DaysOfSends   = Partitioned{"sends", 24 * time.Hour}           // by started_at
-	WeeksOfKeys   = Partitioned{"idempotency", 7 * 24 * time.Hour} // by created_at
-	WeeksOfLog    = Partitioned{"audit_log", 7 * 24 * time.Hour}   // by created_at
+	// WeeksOfPushes is the table pushes, by send_at.
+	WeeksOfPushes = Partitioned{"pushes", 7 * 24 * time.Hour}
+	// DaysOfSends is the table sends, by started_at.
+	DaysOfSends = Partitioned{"sends", 24 * time.Hour}
+	// WeeksOfKeys is the table idempotency, by created_at.
+	WeeksOfKeys = Partitioned{"idempotency", 7 * 24 * time.Hour}
+	// WeeksOfLog is the table audit_log, by created_at.
+	WeeksOfLog = Partitioned{"audit_log", 7 * 24 * time.Hour}
 )
 
-// Begin is when the partition of a time begins. The zero time is a Monday.
+// Begin returns the beginning of the partition that holds a time. Truncate works because the zero time is a Monday.
 func (p Partitioned) Begin(at time.Time) time.Time { return at.UTC().Truncate(p.Step) }
 
 func (p Partitioned) name(begin time.Time) string { return p.Parent + begin.Format("_20060102") }
 
-// Span is the time that partitions hold, which follow one another: from the first one's begin to before the last one's end. The table
-// itself holds all times.
+// Span returns the time range of consecutive partitions: from the beginning of the first to the end of the last,
+// exclusive. some is false for the parent table, which holds all times.
 func (p Partitioned) Span(tables []string) (begin, end time.Time, some bool) {
 	first, err := time.Parse(p.Parent+"_20060102", tables[0])
 	if err != nil {
 		return begin, end, false
 	}
-	last, _ := time.Parse(p.Parent+"_20060102", tables[len(tables)-1]) // it has such a name, too
+	last, _ := time.Parse(p.Parent+"_20060102", tables[len(tables)-1]) // its name has the same form
 	return first, last.Add(p.Step), true
 }
 
-// Parts are the partitions that a table had when they were read.
+// Parts lists the partitions that a table had when the layout was read.
 type Parts struct {
 	Partitioned
-	Begins []time.Time // in order
-	Others []string    // partitions that were attached by hand, and are found by no name
+	Begins []time.Time // ascending
+	Others []string    // partitions with other names, which an operator attached
 }
 
-// errStale: the layout was read before a partition was made that may be needed. See [Layouts.mend].
-var ErrStale = errors.New("the tables have other partitions than were known")
+// ErrStale is the error of a statement that may need a partition which was made after the layout was read. See
+// [Layouts.Mend].
+var ErrStale = errors.New("the partitions of the tables have changed")
 
-// At is the table that holds what has a time: the parent, if it is not known which it is.
-func (p Parts) At(At time.Time) string { return p.All(At, At)[0] }
+// At returns the table that holds the rows of a time. It returns the parent if it does not know the partition.
+func (p Parts) At(at time.Time) string { return p.All(at, at)[0] }
 
-// Between lists the tables that hold what has a time from one to another, in order. It is not certain that there is no other
-// one: see [Parts.covers].
+// Between lists the known partitions that overlap the time from one bound to the other, both inclusive, in ascending
+// order. Others may exist: see [Parts.Covers].
 func (p Parts) Between(from, until time.Time) (tables []string) {
 	first, last := p.Begin(from), p.Begin(until)
 	for _, begin := range p.Begins {
@@ -75,8 +81,8 @@ func (p Parts) Between(from, until time.Time) (tables []string) {
 	return tables
 }
 
-// Covers reports whether all partitions between two times are known. Those before the oldest one were dropped, or will never
-// be made.
+// Covers reports whether all partitions between two times are known. Partitions before the oldest one were dropped or
+// will never be made.
 func (p Parts) Covers(from, until time.Time) bool {
 	if len(p.Begins) == 0 {
 		return false
@@ -93,7 +99,7 @@ func (p Parts) Covers(from, until time.Time) bool {
 	return len(begins) >= n && begins[n-1].Equal(last)
 }
 
-// Names lists all partitions that there were.
+// Names lists all known partitions.
 func (p Parts) Names() []string {
 	names := slices.Clone(p.Others)
 	for _, begin := range p.Begins {
@@ -102,7 +108,8 @@ func (p Parts) Names() []string {
 	return names
 }
 
-// All lists the tables that hold what has a time from one to another: the parent, if it is not certain which they are.
+// All lists the tables that hold the rows of a time range, both bounds inclusive. It returns only the parent if it
+// does not know all of its partitions.
 func (p Parts) All(from, until time.Time) []string {
 	if tables := p.Between(from, until); len(tables) > 0 && p.Covers(from, until) {
 		return tables
@@ -110,7 +117,7 @@ func (p Parts) All(from, until time.Time) []string {
 	return []string{p.Parent}
 }
 
-// ByTable puts rows together that are in one table: their indexes, in the order of the tables.
+// ByTable groups rows by their table and yields the indexes of each group, in the order of the tables' names.
 func ByTable[T any](rows []T, table func(T) string) iter.Seq2[string, []int] {
 	found := map[string][]int{}
 	for i, row := range rows {
@@ -126,30 +133,38 @@ func ByTable[T any](rows []T, table func(T) string) iter.Seq2[string, []int] {
 	}
 }
 
-// CompleteSQL reports whether pushes has no partition but those with the names $1. That some were dropped does not matter.
+// CompleteSQL reports whether pushes has no partition except those with the names $1. Names of dropped partitions do
+// no harm.
 const CompleteSQL = `SELECT NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
 	WHERE i.inhparent = to_regclass('pushes') AND c.relname <> ALL ($1::text[]))`
 
-// layout is how the tables are divided.
+// layout is a snapshot of the partitions of all tables.
 type layout struct {
 	Pushes, Sends, Keys, Log Parts
 	read                     time.Time
-	asked, now               time.Time // by our clock and by that of Postgres, when they were read
+	asked, now               time.Time // when it was read, by the local clock and by the clock of Postgres
 }
 
-// layoutTime is for how long a layout is believed that no error contradicts.
+// layoutTime is the time after which a layout is read again even if no error contradicts it.
 const layoutTime = time.Minute
 
-// Layouts keeps the layout that was read last.
+// Layouts caches the latest layout.
 type Layouts struct{ Last atomic.Pointer[layout] }
 
+// Pushes returns the partitions of pushes.
 func (l *Layouts) Pushes() Parts { return l.Last.Load().Pushes }
-func (l *Layouts) Sends() Parts  { return l.Last.Load().Sends }
-func (l *Layouts) Keys() Parts   { return l.Last.Load().Keys }
-func (l *Layouts) Log() Parts    { return l.Last.Load().Log }
 
-// Now is between what times it is by Postgres' clock, if that has not jumped. Ours may be wrong; and what measures how much time has passed stands
-// still while a machine sleeps.
+// Sends returns the partitions of sends.
+func (l *Layouts) Sends() Parts { return l.Last.Load().Sends }
+
+// Keys returns the partitions of idempotency.
+func (l *Layouts) Keys() Parts { return l.Last.Load().Keys }
+
+// Log returns the partitions of audit_log.
+func (l *Layouts) Log() Parts { return l.Last.Load().Log }
+
+// Now returns bounds on the current time of Postgres, if its clock has not jumped. The local clock may be wrong, and
+// the monotonic clock stops while a machine sleeps.
 func (l *Layouts) Now() (since, until time.Time) {
 	last, ours := l.Last.Load(), time.Now()
 	theirs := last.now.Add(ours.Sub(last.asked))
@@ -159,7 +174,7 @@ func (l *Layouts) Now() (since, until time.Time) {
 	return theirs, ours
 }
 
-// Fresh reads the layout on a connection that is in no transaction, if it is not known or too old.
+// Fresh reads the layout again if it is missing or older than layoutTime. The connection must not be in a transaction.
 func (l *Layouts) Fresh(ctx context.Context, c *pgxpool.Conn) error {
 	if last := l.Last.Load(); last != nil && time.Since(last.read) < layoutTime {
 		return nil
@@ -201,16 +216,16 @@ func (l *Layouts) Fresh(ctx context.Context, c *pgxpool.Conn) error {
 	return err
 }
 
-// partitionName finds the name of a partition in what Postgres says, in whatever language.
+// partitionName finds the name of a partition in an error message of Postgres, in any language.
 var partitionName = regexp.MustCompile(`"[a-z_]+_\d{8}"`)
 
-// Repartitioned reports whether an error says that a partition was made or dropped after the layout was read.
+// Repartitioned reports whether an error means that a partition was made or dropped after the layout was read.
 func Repartitioned(err error) bool {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && pgErr.Code == undefinedTable && partitionName.MatchString(pgErr.Message) || errors.Is(err, ErrStale)
 }
 
-// Mend has the layout read again after an error that says that it has changed.
+// Mend invalidates the layout if an error suggests that it is outdated, and reports whether it did.
 func (l *Layouts) Mend(err error) (mended bool) {
 	mended = HasCode(err, undefinedTable, outOfLocks) || errors.Is(err, ErrStale)
 	if mended {
@@ -219,7 +234,7 @@ func (l *Layouts) Mend(err error) (mended bool) {
 	return mended
 }
 
-// Forget has the layout read again.
+// Forget invalidates the layout, so that the next transaction reads it again.
 func (l *Layouts) Forget() {
 	if old := l.Last.Load(); old != nil {
 		next := *old
@@ -228,11 +243,12 @@ func (l *Layouts) Forget() {
 	}
 }
 
-// rowTime finds the time of a row in what Postgres says of it, in whatever language.
+// rowTime finds the time of a row in an error detail of Postgres, in any language.
 var rowTime = regexp.MustCompile(`\((?:send_at|started_at|created_at)\) = \(([^()]+)\)`)
 
-// MakePart makes the partition after an error that says that a row has none: 1, or 0 if another program has made it. Most are
-// made ahead. It returns the error, or why the partition could not be made: Postgres may fail, and be back soon.
+// MakePart makes the missing partition after an error that a row has none. Most partitions are made in advance. made
+// is 0 if another program was faster. parted reports whether the partition exists now. MakePart returns the original
+// error, or the reason why it could not make the partition; that may be temporary.
 func (s *DB) MakePart(ctx context.Context, err error) (made int, parted bool, _ error) {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	if !ok || pgErr.Code != checkViolation || pgErr.ConstraintName != "" {
@@ -250,7 +266,7 @@ func (s *DB) MakePart(ctx context.Context, err error) (made int, parted bool, _ 
 	return made, true, err
 }
 
-// In names tables in a statement: {pushes} or {sends} stand for one of theirs, or for several together.
+// In replaces what, such as {pushes} or {sends}, in a statement with a table, or with a union of several.
 func In(sql, what string, tables ...string) string {
 	name := tables[0]
 	if len(tables) > 1 {
@@ -259,5 +275,6 @@ func In(sql, what string, tables ...string) string {
 	return strings.ReplaceAll(sql, what, name)
 }
 
-// ClockGap is by how much Postgres' clock may be apart at most from what is known of it: it may jump, as in a failover.
+// ClockGap is the maximum difference that is assumed between the clock of Postgres and [Layouts.Now]. The clock may
+// jump, for example in a failover.
 const ClockGap = time.Hour

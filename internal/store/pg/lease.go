@@ -11,22 +11,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// LeaseTime is how long a worker has a piece of work without a sign of life.
+// LeaseTime is the duration of a worker's lease on a piece of work. Taking the work again renews the lease.
 const LeaseTime = 15 * time.Second
 
-// Leased is a table of work that workers share: campaigns, bulk changes, operations of policies. One worker at a time has a
-// row, by the columns worker and lease_until. The lease saves work, and promises nothing: two workers may do the same step,
-// which each step finds out under the row's lock. The audit is not among them: it has one pass for all, which a worker keeps for
-// minutes, and which takes no turns among tenants.
+// Leased is a table of work that workers share: campaigns, bulk changes, policy operations. One worker at a time
+// leases a row, by the columns worker and lease_until. The lease avoids duplicate work but guarantees nothing: two
+// workers may do the same step, so each step checks the state under the row's lock. The audit does not use it, because
+// it has a single pass that a worker keeps for minutes, without turns among tenants.
 type Leased[T any] struct {
 	Table   string
-	Open    string // the condition of a row that has work to do
-	Columns string // of the row p and its tenant t
+	Open    string // the condition of rows with work to do
+	Columns string // expressions of the row p and its tenant t
 	Scan    pgx.RowToFunc[T]
 }
 
-// Take gives a worker the row that has waited longest for its next step, but for those of some tenants: one that the worker
-// has, or one that no worker has. It returns nil if there is none.
+// Take leases the row that has waited longest for its next step, among the rows that the worker or no worker has
+// leased. It skips rows of the tenants in except. It returns nil if there is no row.
 func (l Leased[T]) Take(ctx context.Context, s *DB, worker uuid.UUID, except []uuid.UUID) (*T, error) {
 	all, err := Collect(ctx, s, l.Scan, fmt.Sprintf(`
 		UPDATE %[1]s p SET worker = $1, lease_until = clock_timestamp() + $2::interval
@@ -43,10 +43,11 @@ func (l Leased[T]) Take(ctx context.Context, s *DB, worker uuid.UUID, except []u
 	return &all[0], nil
 }
 
-// errElse: the row is not as its step needs it. The next step does what it needs now.
-var errElse = errors.New("the row has another state")
+// errChanged: the row is no longer in the state that the step needs. The next step reads the new state.
+var errChanged = errors.New("the state of the row has changed")
 
-// LeasedStep runs work in a transaction that has locked the row of a query, and commits. It does nothing if there is no row.
+// LeasedStep locks the row of a query, runs work in the same transaction, and commits. It does nothing if there is no
+// row.
 func LeasedStep[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, row *T) error, query string, args ...any) error {
 	err := s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginTxFunc(ctx, c, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}, func(tx pgx.Tx) error {
@@ -56,12 +57,12 @@ func LeasedStep[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], work f
 				return err
 			}
 			if len(found) == 0 {
-				return errElse
+				return errChanged
 			}
 			return work(ctx, c, tx, &found[0])
 		})
 	})
-	if errors.Is(err, errElse) {
+	if errors.Is(err, errChanged) {
 		return nil
 	}
 	return err

@@ -10,30 +10,33 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// lockSQL waits for the locks named by sorted keys, until the transaction ends. tryLockSQL takes those that are free.
-// Both return the keys of locks that were not taken.
+// lockSQL takes transaction locks on sorted keys and waits for each. tryLockSQL takes only the free ones. Both return the
+// keys of the locks that they did not take.
 const (
 	lockSQL    = `SELECT k FROM unnest($1::bigint[]) AS k WHERE pg_advisory_xact_lock(k) IS NULL`
 	tryLockSQL = `SELECT k FROM unnest($1::bigint[]) AS k WHERE NOT pg_try_advisory_xact_lock(k)`
 )
 
-// The same for keys of one shard, by the server that has the shard's row in lanes: an advisory lock is one server's.
+// shardLockSQL and shardTryLockSQL do the same for keys of one shard. They read the shard's row in lanes, so that the
+// server with the shard takes the advisory locks.
 const (
 	shardLockSQL    = `SELECT k FROM lanes CROSS JOIN unnest($1::bigint[]) AS k WHERE shard = $2 AND pg_advisory_xact_lock(k) IS NULL`
 	shardTryLockSQL = `SELECT k FROM lanes CROSS JOIN unnest($1::bigint[]) AS k WHERE shard = $2 AND NOT pg_try_advisory_xact_lock(k)`
 )
 
-// Locking is how a transaction takes the locks of recipients and of requests. All do so in the same order, so that none wait
-// for each other in a circle.
+// Locking takes the locks of recipients and of requests for a transaction. All transactions take them in the same
+// order, to avoid deadlocks.
 type Locking struct {
-	try     bool // leave those that others have
+	try     bool // skip locks that other transactions hold
 	byShard bool // the shards may be on different servers
 }
 
-// Locking waits for locks, or, if the run can be sure that it is the first one, tries to take them.
+// Locking returns a Locking that waits for locks, or that skips locks which are not free if try is true. try is safe
+// only in a run that cannot have been committed before.
 func (s *DB) Locking(try bool) Locking { return Locking{try: try, byShard: s.ByShard()} }
 
-// Queue asks for the locks. Each result has the keys of those that were not taken.
+// Queue adds statements that take the locks of keys to a batch. The rows of each result are the keys whose locks were
+// not taken.
 func (l Locking) Queue(b *pgx.Batch, keys []int64) (asked []*pgx.QueuedQuery) {
 	if !l.byShard {
 		sql := lockSQL
@@ -53,7 +56,7 @@ func (l Locking) Queue(b *pgx.Batch, keys []int64) (asked []*pgx.QueuedQuery) {
 	return asked
 }
 
-// chunksBy divides a list where a property of its items changes.
+// chunksBy splits a list wherever of changes from one item to the next.
 func chunksBy[T any, P comparable](list []T, of func(T) P) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for len(list) > 0 {

@@ -18,49 +18,51 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// MigrateConfig says how to migrate. The zero value is useful.
+// MigrateConfig configures [Migrate]. The zero value is useful.
 type MigrateConfig struct {
-	// Wait is for how long a migration is tried while other sessions hold locks that it needs; 0: a minute. Whatever it
-	// waits for, requests go on.
+	// Wait limits the retries of a migration while other sessions hold locks that it needs; 0: a minute. The wait does not
+	// block requests.
 	Wait time.Duration
-	// Tell gets a line for everything that a migration waits for; nil: the lines are dropped.
+	// Tell receives a line for everything that a migration waits for; nil: no lines.
 	Tell func(line string)
-	// Contract also applies the migrations that drop what only programs of the release before use. None of these may be at
-	// work any more. A database that has no pushes, and that no program is connected to, is contracted without it.
+	// Contract also applies migrations that drop what only programs of the previous release use. No such program may be
+	// running. A database without pushes and without connected programs does not need it.
 	Contract bool
-	// Files are the migrations; nil: those of sendquota.
+	// Files holds the migrations; nil: the migrations of sendquota.
 	Files fs.FS
 }
 
-// ErrPooled: a migration cannot go through a pooler, because it holds a lock of its session.
+// ErrPooled is the error of a migration through a pooler, which cannot work, because a migration holds a session lock.
 var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
 	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
 
 // errOldSchema: an early version made the tables, and no migration of this program can convert them.
 var errOldSchema = errors.New("an early version of sendquota made this database, and this version cannot convert it; " +
-	"dump what you need with pg_dump, and start afresh: run sendquota migrate on an empty database")
+	"dump what you need with pg_dump, and run sendquota migrate on an empty database")
 
-// versionTable tells which migrations were applied. It has a name of our own: goose's default may be another application's.
+// versionTable lists the applied migrations. The name is our own, because goose's default may belong to another
+// application.
 const versionTable = "sendquota_version"
 
-// oldSchemaQuery reports whether an early version made the tables: it wrote events by triggers, or has applied its migrations
-// to goose_db_version.
+// oldSchemaQuery reports whether an early version made the tables: that version wrote events by triggers, or recorded
+// its migrations in goose_db_version.
 const oldSchemaQuery = `SELECT to_regprocedure('tell_booked()') IS NOT NULL
 	OR to_regclass('goose_db_version') IS NOT NULL AND to_regclass('pushes') IS NOT NULL AND to_regclass('` + versionTable + `') IS NULL`
 
-// errContract: the next migration is one that contracts the schema, and was not asked for.
-var errContract = errors.New("it drops what programs of the release before use")
+// errContract: the next migration contracts the schema, and [MigrateConfig.Contract] is not set.
+var errContract = errors.New("it drops what programs of the previous release use")
 
-// lockTime bounds the wait for a lock in one try of a migration that runs in a transaction. All that wants to write to
-// the table queues up behind it: so the wait is short, and then others have a turn.
 const (
+	// lockTime bounds one wait for a lock of a migration in a transaction. All writes to the table queue behind this
+	// wait, so it is short. They proceed during lockPause.
 	lockTime  = time.Second
 	lockPause = 2 * time.Second
 )
 
-// Migrate applies the migrations that the database still lacks, one by one, the lowest first, and returns the names of their files; of
-// those that were applied also if a later one fails. A Postgres session lock lets several callers run it at once: one
-// works, the others wait and find nothing left to do. Through a pooler it does nothing: [ErrPooled].
+// Migrate applies the missing migrations one by one, the lowest first, and returns the names of their files. If a
+// migration fails, Migrate also returns the names of those applied before. A Postgres session lock serialises
+// concurrent callers: one works, and the others wait and find nothing left to do. Through a pooler it does nothing and
+// returns [ErrPooled].
 func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applied []string, err error) {
 	cfg.Wait = cmp.Or(cfg.Wait, time.Minute)
 	if cfg.Tell == nil {
@@ -96,10 +98,10 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	db := stdlib.OpenDBFromPool(pool)
 	defer db.Close()
 
-	turn := &migrationTurn{cfg: cfg, pool: pool}
-	applied, err = turn.all(ctx, db)
+	m := &migrator{cfg: cfg, pool: pool}
+	applied, err = m.all(ctx, db)
 	if errors.Is(err, errContract) {
-		cfg.Tell(turn.file + " is left: it drops what programs of the release before use. When none of these is at work any more, run: sendquota migrate --contract")
+		cfg.Tell(m.file + " is skipped: it drops what programs of the previous release use. When none of them runs any more, run: sendquota migrate --contract")
 		err = nil
 	}
 	if err != nil {
@@ -108,15 +110,16 @@ func Migrate(ctx context.Context, databaseURL string, cfg MigrateConfig) (applie
 	return applied, nil
 }
 
-// all applies all migrations, or those before the first that contracts the schema and may not be applied: no other kind stands behind it.
-func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, err error) {
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, t.cfg.Files, goose.WithTableName(versionTable), goose.WithSessionLocker(t), goose.WithAllowOutofOrder(true))
+// all applies all migrations, or those before the first one that contracts the schema and was not allowed. Only
+// contracting migrations follow that one.
+func (m *migrator) all(ctx context.Context, db *sql.DB) (applied []string, err error) {
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, m.cfg.Files, goose.WithTableName(versionTable), goose.WithSessionLocker(m), goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return nil, err
 	}
-	t.sources = provider.ListSources()
+	m.sources = provider.ListSources()
 	for {
-		result, err := t.migrate(ctx, provider)
+		result, err := m.migrate(ctx, provider)
 		if err != nil {
 			if errors.Is(err, goose.ErrNoNextVersion) {
 				err = nil
@@ -127,19 +130,20 @@ func (t *migrationTurn) all(ctx context.Context, db *sql.DB) (applied []string, 
 	}
 }
 
-// migrate applies the next migration. One that cannot have its locks is tried again until the time is over.
-func (t *migrationTurn) migrate(ctx context.Context, provider *goose.Provider) (*goose.MigrationResult, error) {
-	t.began, t.blockers, t.told = time.Time{}, "", ""
+// migrate applies the next migration. It retries a migration that cannot get its locks until [MigrateConfig.Wait] has
+// passed.
+func (m *migrator) migrate(ctx context.Context, provider *goose.Provider) (*goose.MigrationResult, error) {
+	m.began, m.blockers, m.reported = time.Time{}, "", ""
 	for {
-		t.stopWatching = func() {}
+		m.stopWatching = func() {}
 		result, err := provider.UpByOne(ctx)
-		t.stopWatching()
+		m.stopWatching()
 		switch {
-		case !HasCode(err, "55P03", "40P01"): // lock_not_available, deadlock_detected: other sessions had a lock, and nothing is left behind
+		case !HasCode(err, "55P03", "40P01"): // lock_not_available, deadlock_detected: another session held a lock; the migration changed nothing
 			return result, err
-		case time.Since(t.began) >= t.cfg.Wait:
-			return nil, fmt.Errorf("%s cannot have a lock that it needs: for %s it was held by %s. Wait until that has ended, or end it with SELECT pg_terminate_backend(…), "+
-				"and migrate again, with --wait for longer; nothing is half done: %w", t.file, duration.Words(t.cfg.Wait), cmp.Or(t.blockers, "another session"), err)
+		case time.Since(m.began) >= m.cfg.Wait:
+			return nil, fmt.Errorf("%s could not get a lock that it needs: %s held it for %s. Wait until that session ends, or end it with SELECT pg_terminate_backend(…); "+
+				"then migrate again, with a longer --wait; no change was left unfinished: %w", m.file, cmp.Or(m.blockers, "another session"), duration.Words(m.cfg.Wait), err)
 		}
 		select {
 		case <-ctx.Done():

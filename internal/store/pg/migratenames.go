@@ -12,13 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// createdNames finds what a migration makes.
+// createdNames matches the names of the objects that a migration creates.
 var createdNames = regexp.MustCompile(`(?im)^\s*CREATE\s+(?:OR\s+REPLACE\s+|UNIQUE\s+|UNLOGGED\s+)*(?:TABLE|INDEX|VIEW|SEQUENCE|FUNCTION|TYPE|DOMAIN)\s+(?:CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?(\w+)`)
 
-// errNoSchema: there is no place for the tables.
-var errNoSchema = errors.New("the schema that search_path names does not exist; make it with CREATE SCHEMA, or name another one")
+// errNoSchema: the schema for the tables does not exist.
+var errNoSchema = errors.New("the schema in search_path does not exist; create it with CREATE SCHEMA, or name another one")
 
-// takenQuery lists what has one of our names in the schema in which the tables are to be made.
+// takenQuery lists objects with one of our names in the schema for the tables.
 const takenQuery = `
 WITH here AS (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
 SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM here) AND relname = ANY ($1)
@@ -26,7 +26,8 @@ UNION SELECT proname || '()' FROM pg_proc WHERE pronamespace = (SELECT oid FROM 
 UNION SELECT typname::text FROM pg_type WHERE typnamespace = (SELECT oid FROM here) AND typname = ANY ($1)
 ORDER BY 1`
 
-// checkNames refuses a schema in which something of another application has a name that is ours, before anything is made.
+// checkNames rejects a schema that already holds objects of another application under names that sendquota needs. It
+// runs before anything is created.
 func checkNames(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
 	var schema *string
 	var begun bool
@@ -61,6 +62,6 @@ func checkNames(ctx context.Context, pool *pgxpool.Pool, files fs.FS) error {
 	if err != nil || len(taken) == 0 {
 		return err
 	}
-	return fmt.Errorf("the schema %s has what sendquota did not make, by names that it needs: %s; give sendquota a database or a schema of its own, with search_path in DATABASE_URL; nothing was changed",
+	return fmt.Errorf("the schema %s already has objects with names that sendquota needs: %s; give sendquota a database or a schema of its own, with search_path in DATABASE_URL; nothing was changed",
 		*schema, strings.Join(taken, ", "))
 }

@@ -17,10 +17,11 @@ import (
 type Migration struct {
 	File      string `json:"file"`
 	Applied   bool   `json:"applied"`
-	Contracts bool   `json:"contracts"` // only sendquota migrate --contract applies it to a database in use
+	Contracts bool   `json:"contracts"` // a database in use needs sendquota migrate --contract to apply it
 }
 
-// Migrations lists the migrations of this program, the lowest first, and whether each was applied. It changes nothing.
+// Migrations lists the migrations of this program, the lowest first, and reports whether each was applied. It changes
+// nothing.
 func (s *DB) Migrations(ctx context.Context) ([]Migration, error) {
 	applied := map[int64]bool{}
 	there, err := Collect(ctx, s, pgx.RowTo[bool], `SELECT to_regclass('`+versionTable+`') IS NOT NULL`)

@@ -6,33 +6,33 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// The bounds of a page beside the number of its items.
+// Limits of a page in addition to the number of its items.
 const (
-	// MaxPageBytes is how many bytes of items a page has before its last one.
+	// MaxPageBytes is the size in bytes at which a page ends, after the item that reaches it.
 	MaxPageBytes = 1 << 20
-	// MaxScanned is how many rows are looked at for one page. A filter that few items fit gives short pages, perhaps
-	// empty ones, before the end of the list.
+	// MaxScanned is the maximum number of rows read for one page. A filter that few items match gives short or even
+	// empty pages before the end of the list.
 	MaxScanned = 10_000
 )
 
-// PageQuery reads one page of a list. Its expressions name an item p.
+// PageQuery reads one page of a list. Its SQL expressions name an item p.
 type PageQuery struct {
-	Scanned  string // SELECT: the id, the position, and whether it fits the filter, of at most scan rows in the order of the list
-	Scan     int    // rows that scanned looks at, at most
-	Limit    int    // of items
-	Item     string // SELECT: the item of such a row s; empty: the row is the item, with all of its columns
-	Join     string // a further table of each item; empty: none
-	Columns  string // of an item
-	Size     string // how many bytes an item has
+	Scanned  string // SELECT of the id, the position, and fits (whether the filter matches), of at most Scan rows in the order of the list
+	Scan     int    // maximum number of rows that Scanned reads
+	Limit    int    // maximum number of items
+	Item     string // SELECT of the item of a scanned row s; empty: the row is the item, with all of its columns
+	Join     string // another table joined to each item; empty: none
+	Columns  string // the columns of an item
+	Size     string // the size of an item in bytes
 	Position string // the columns that order the list
-	Order    string // ORDER BY these
-	Backward string // the other way round
+	Order    string // ORDER BY of Position
+	Backward string // ORDER BY in the reverse order
 	Args     []any
 }
 
-// Sql returns the statement. Its rows are an item each, with the number of rows that were scanned, the position of the
-// last of them, and the number of items that fit, of which limit and one more are counted. If rows were scanned and
-// none fits, there is one row without an item.
+// Sql returns the statement. Each row is an item, followed by the number of scanned rows, the position of the last
+// scanned row, and the number of matching items, up to Limit+1. If rows were scanned and none matches, there is one
+// row without an item.
 func (q PageQuery) Sql() string {
 	items := fmt.Sprintf(`(SELECT * FROM scanned p WHERE fits ORDER BY %s LIMIT %d)`, q.Order, q.Limit+1)
 	if q.Item != "" {
@@ -52,12 +52,13 @@ func (q PageQuery) Sql() string {
 		q.Scanned, q.Position, q.Backward, q.Size, q.Order, items, q.Columns, MaxPageBytes, q.Join)
 }
 
-// Sight is what was seen for a page: the rows that were scanned, and how many of them fit, of which one more than a page has is counted.
+// Sight counts the rows that were scanned for a page, and the items among them that match, up to one more than a page
+// holds.
 type Sight struct{ Scanned, Fitting int }
 
-// CollectPage reads the items of a page with scan, and into the fields of last the position of the last row that was
-// scanned. The next page begins behind the last item, whose position is then put into last, or else behind that row;
-// or the list ends.
+// CollectPage reads the items of a page with scan, and the position of the last scanned row into the fields of last.
+// next is the beginning of the next page: after the last item if more items match, or else after the last scanned row.
+// It is nil at the end of the list.
 func CollectPage[T, P any](rows pgx.Rows, q PageQuery, last *P, fields []any, position func(T) P, scan func(row pgx.CollectableRow, more ...any) (T, error)) (items []T, next *P, seen Sight, err error) {
 	defer rows.Close()
 	rest := append(append([]any{&seen.Scanned}, fields...), &seen.Fitting)
@@ -83,9 +84,9 @@ func CollectPage[T, P any](rows pgx.Rows, q PageQuery, last *P, fields []any, po
 	return items, last, seen, rows.Err()
 }
 
-// TablesAtOnce is how many tables one statement of a list looks through. A list of years needs several statements, and none
-// takes locks of all.
+// TablesAtOnce is the maximum number of tables that one statement of a list reads. A list over years needs several
+// statements, and none locks all tables.
 const TablesAtOnce = 8
 
-// MostCounted bounds the pushes or attempts that one count reads.
+// MostCounted is the maximum number of pushes or attempts that one count reads.
 const MostCounted = 100_000

@@ -12,20 +12,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// route is the way to Postgres: direct, or through a pooler, such as PgBouncer in transaction mode. A pooler gives every
-// transaction any of its connections to Postgres. So nothing of a session outlives a transaction: no prepared statement,
-// no setting, no lock.
+// route is the way to Postgres: direct, or through a pooler such as PgBouncer in transaction mode. A pooler gives each
+// transaction any of its connections to Postgres. So no state of a session survives a transaction: no prepared
+// statement, no setting, no lock.
 //
-// Through a pooler, statements have no name and are planned each time, unless the pooler has them follow their client;
-// settings are those of the role (see [setRole]); what only reads says so in its transaction (see [Reader]). Nothing
-// takes an exchange more.
+// Through a pooler, statements are unnamed and planned each time, unless the pooler tracks prepared statements.
+// Settings are defaults of the role (see [setRole]). A transaction that only reads declares that itself (see
+// [Reader]). None of this costs another round trip.
 type route struct {
 	known, pooled atomic.Bool
-	unnamed       atomic.Bool // no statement can be prepared
+	unnamed       atomic.Bool // statements cannot be prepared
 }
 
-// find reports whether the way leads through a pooler. The first time it connects to find out, and makes settings those
-// of the role if so.
+// find reports whether the route goes through a pooler. Its first call connects to find out, and, if there is a
+// pooler, makes settings the defaults of the role.
 func (r *route) find(ctx context.Context, cc *pgx.ConnConfig, settings map[string]string) (pooled bool, err error) {
 	if r.known.Load() {
 		return r.pooled.Load(), nil
@@ -45,8 +45,7 @@ func (r *route) find(ctx context.Context, cc *pgx.ConnConfig, settings map[strin
 	return pooled, nil
 }
 
-// learn learns from errors what find did not know, or what has changed since. It reports whether the connection is of no
-// use any more.
+// learn updates the route after an error that contradicts it. It reports whether the connection is unusable.
 func (r *route) learn(err *pgconn.PgError) (useless bool) {
 	switch {
 	case HasCode(err, unknownStatement, duplicateStatement):
@@ -58,17 +57,17 @@ func (r *route) learn(err *pgconn.PgError) (useless bool) {
 	return false
 }
 
-// isUnsupported reports whether PgBouncer refuses a parameter. It has one code for all its errors.
+// isUnsupported reports whether PgBouncer rejected a parameter. PgBouncer uses one code for all its errors.
 func isUnsupported(err error) bool {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && strings.Contains(pgErr.Message, "unsupported startup parameter")
 }
 
-// ownParameter is a parameter of a session that only Postgres itself keeps. A pooler refuses it, as PgBouncer does, or
-// forgets it.
+// ownParameter is a session parameter that only Postgres itself keeps. A pooler rejects it, as PgBouncer does, or
+// ignores it.
 const ownParameter = "sendquota.direct"
 
-// isPooled connects once to find out.
+// isPooled connects once and reports whether a pooler answers.
 func isPooled(ctx context.Context, cc *pgx.ConnConfig) (bool, error) {
 	cc = cc.Copy()
 	cc.RuntimeParams[ownParameter] = "on"
@@ -85,21 +84,21 @@ func isPooled(ctx context.Context, cc *pgx.ConnConfig) (bool, error) {
 	return !direct, err
 }
 
-// ConnectOnce connects for a few statements, which are not prepared.
+// ConnectOnce opens a connection for a few statements, which are not prepared.
 func ConnectOnce(ctx context.Context, cc *pgx.ConnConfig) (*pgx.Conn, error) {
 	cc = cc.Copy()
-	cc.Tracer = nil // it is not a connection of the pool
+	cc.Tracer = nil // the connection does not belong to the pool
 	unprepared(cc)
 	return pgx.ConnectConfig(ctx, cc)
 }
 
-// unprepared has statements sent without a name. What is remembered of them, the types of their arguments and columns,
-// is the same on every connection to a database.
+// unprepared makes connections send statements without a name. They cache only the types of arguments and columns,
+// which are the same on every connection to a database.
 func unprepared(cc *pgx.ConnConfig) {
 	cc.DefaultQueryExecMode, cc.StatementCacheCapacity = pgx.QueryExecModeCacheDescribe, 0
 }
 
-// prepareRoute makes settings those of the role, and reports whether statements can be prepared.
+// prepareRoute makes settings the defaults of the role, and reports whether statements can be prepared.
 func prepareRoute(ctx context.Context, cc *pgx.ConnConfig, settings map[string]string) (keepsStatements bool, err error) {
 	c, err := ConnectOnce(ctx, cc)
 	if err != nil {
@@ -112,8 +111,9 @@ func prepareRoute(ctx context.Context, cc *pgx.ConnConfig, settings map[string]s
 	return keepsPrepared(ctx, c)
 }
 
-// keepsPrepared reports whether a pooler has prepared statements follow their client from connection to connection, as
-// PgBouncer does since 1.21, unless its max_prepared_statements is 0. It then gives them names of its own.
+// keepsPrepared reports whether a pooler makes prepared statements available on each connection that it assigns to a
+// client. PgBouncer does so since 1.21, unless max_prepared_statements is 0. It then gives the statements names of its
+// own.
 func keepsPrepared(ctx context.Context, c *pgx.Conn) (keeps bool, err error) {
 	name := uuid.NewString()
 	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -128,17 +128,17 @@ func keepsPrepared(ctx context.Context, c *pgx.Conn) (keeps bool, err error) {
 	return keeps, err
 }
 
-// setRole makes settings the defaults of the role in its database, unless they are already. Every role may do that to
-// itself. Connections that the pooler has made before keep what they had until it makes them anew; the one that this
-// runs on, perhaps the first of them all, gets the settings at once.
+// setRole makes settings the defaults of the role in its database, unless they are already. Every role can change its
+// own defaults. Existing server connections of the pooler keep their settings until the pooler reopens them. The
+// connection that runs setRole, possibly the pooler's first, gets the settings at once.
 //
-// On a standby nothing can be altered; the next program that finds a primary does it.
+// A standby cannot change them. The next program that connects to a primary does.
 func setRole(ctx context.Context, c *pgx.Conn, settings map[string]string) error {
 	var database string
 	if err := c.QueryRow(ctx, `SELECT current_database()`).Scan(&database); err != nil {
 		return err
 	}
-	// One program after another: the second of two that alter a role at a time would fail.
+	// The lock serialises programs: of two that alter a role concurrently, the second would fail.
 	pairs, alter, set := []string{}, `SELECT pg_advisory_xact_lock(7321, 2); `, ``
 	for name, value := range settings {
 		is := name + ` = '` + strings.ReplaceAll(value, `'`, `''`) + `'; `
@@ -162,17 +162,17 @@ func setRole(ctx context.Context, c *pgx.Conn, settings map[string]string) error
 	return err
 }
 
-// Reader runs statements that only read, on a connection of the readPool: directly, or through a pooler. There it says
-// in the same exchange that the transaction only reads, and for how long Postgres may work on each of its statements;
-// the statements of one exchange are one transaction.
+// Reader runs statements that only read, on a connection of ReadPool. Through a pooler, it sends the read-only mode
+// and the statement timeout in the same round trip. The statements of one round trip are one transaction.
 type Reader struct {
 	Conn    *pgxpool.Conn
-	timeout string // in milliseconds; empty: the session has its settings
+	timeout string // in milliseconds; empty: the session already has the settings
 }
 
+// ReadSettingsSQL makes a transaction read-only and limits its statements to $1 milliseconds.
 const ReadSettingsSQL = `SELECT set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1, true)`
 
-// SendBatch is that of [pgx.Conn].
+// SendBatch does what [pgx.Conn.SendBatch] does.
 func (r Reader) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	if r.timeout == "" {
 		return r.Conn.SendBatch(ctx, b)
@@ -181,11 +181,11 @@ func (r Reader) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
 	all.Queue(ReadSettingsSQL, r.timeout)
 	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
 	results := r.Conn.SendBatch(ctx, all)
-	_, _ = results.Exec() // what follows has its error
+	_, _ = results.Exec() // the following results return its error
 	return results
 }
 
-// Query is that of [pgx.Conn]. The rows must be closed.
+// Query does what [pgx.Conn.Query] does. The caller must close the rows.
 func (r Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
 	if r.timeout == "" {
 		return r.Conn.Query(ctx, sql, args...)
@@ -197,12 +197,12 @@ func (r Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, e
 	return batchRows{rows, results}, err
 }
 
-// Snapshot has work read what a tenant asks for as it was at one moment.
+// Snapshot runs work for a tenant in a read-only transaction that sees one snapshot.
 func (s *DB) Snapshot(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx) error) error {
 	return s.readIn(ctx, tenant, pgx.RepeatableRead, work)
 }
 
-// readIn has work read in a transaction, at a level of isolation.
+// readIn runs work in a read-only transaction at an isolation level.
 func (s *DB) readIn(ctx context.Context, tenant uuid.UUID, level pgx.TxIsoLevel, work func(ctx context.Context, tx pgx.Tx) error) error {
 	return s.Read(ctx, tenant, func(ctx context.Context, c Reader) error {
 		return pgx.BeginTxFunc(ctx, c.Conn, pgx.TxOptions{IsoLevel: level, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -216,13 +216,13 @@ func (s *DB) readIn(ctx context.Context, tenant uuid.UUID, level pgx.TxIsoLevel,
 	})
 }
 
-// batchRows are the rows of the last statement of a batch, which is closed with them.
+// batchRows closes a batch together with the rows of its last statement.
 type batchRows struct {
 	pgx.Rows
 	results pgx.BatchResults
 }
 
-// Close closes both.
+// Close closes the rows and the batch.
 func (r batchRows) Close() {
 	r.Rows.Close()
 	_ = r.results.Close()
@@ -233,7 +233,7 @@ type Querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-// Batcher is a connection, or a [Reader].
+// Batcher is a connection or a [Reader].
 type Batcher interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }

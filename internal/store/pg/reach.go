@@ -12,18 +12,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// reach is whether a pool could connect the last time that it tried, and else why not. It is told of every attempt, also of
-// those that no request waits for, and logs what has changed.
+// reach holds the outcome of a pool's last attempt to connect, and logs changes. It learns of all attempts, including
+// those that no request waits for.
 type reach struct {
 	pool string // its name in the log
 	log  *slog.Logger
 
 	mu    sync.Mutex
 	tried bool
-	why   string // empty: it could
+	why   string // empty: the last attempt succeeded
 }
 
-// learn takes the result of an attempt.
+// learn records the outcome of an attempt.
 func (r *reach) learn(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
@@ -36,9 +36,9 @@ func (r *reach) learn(err error) {
 	switch {
 	case same:
 	case err != nil:
-		r.log.Warn("Postgres cannot be connected to", "pool", r.pool, "why", why, "error", err)
+		r.log.Warn("cannot connect to Postgres", "pool", r.pool, "why", why, "error", err)
 	default:
-		r.log.Info("Postgres can be connected to again", "pool", r.pool)
+		r.log.Info("connected to Postgres again", "pool", r.pool)
 	}
 }
 
@@ -49,8 +49,8 @@ func (r *reach) reached() bool {
 	return r.tried && r.why == ""
 }
 
-// reason says in a sentence why Postgres cannot be connected to. It names no host, role or database: anybody may ask
-// /readyz.
+// reason returns a sentence about why a connection to Postgres failed. It names no host, role or database, because
+// /readyz is public.
 func reason(err error) string {
 	var (
 		unready *UnreadyError
@@ -64,35 +64,36 @@ func reason(err error) string {
 	case errors.As(err, &unready):
 		return unready.detail
 	case strings.Contains(err.Error(), "ValidateConnect failed"):
-		return "no server is as target_session_attrs in DATABASE_URL asks for"
+		return "no server matches target_session_attrs in DATABASE_URL"
 	case errors.As(err, &pgErr):
-		return "Postgres refuses the connection with the error " + pgErr.Code + "; the log has more"
+		return "Postgres rejects the connection with the error " + pgErr.Code + "; the log has more"
 	case errors.As(err, &lookup):
-		return "the name of the server cannot be looked up: " + lookup.Err
+		return "cannot resolve the name of the server: " + lookup.Err
 	case errors.As(err, &network) && network.Err != nil && !network.Timeout():
-		return "there is no connection to the server: " + network.Err.Error()
+		return "cannot connect to the server: " + network.Err.Error()
 	case pgconn.Timeout(err), errors.Is(err, context.DeadlineExceeded):
 		return "the server does not answer in time"
 	}
 	return "the server cannot be used; the log has more"
 }
 
-// TraceConnectStart is that of [pgx.ConnectTracer].
+// TraceConnectStart implements [pgx.ConnectTracer]. It does nothing.
 func (r *reach) TraceConnectStart(ctx context.Context, _ pgx.TraceConnectStartData) context.Context {
 	return ctx
 }
 
-// TraceConnectEnd notes that an attempt failed. One that did not may still fail at what comes after it.
+// TraceConnectEnd records a failed attempt. Success is recorded later, because the steps after the connect may still
+// fail.
 func (r *reach) TraceConnectEnd(_ context.Context, d pgx.TraceConnectEndData) {
 	if d.Err != nil {
 		r.learn(d.Err)
 	}
 }
 
-// TraceQueryStart does nothing. A tracer of connections must have it.
+// TraceQueryStart does nothing. pgx requires it of a tracer of connections.
 func (r *reach) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }
 
-// TraceQueryEnd does nothing, either.
+// TraceQueryEnd does nothing.
 func (r *reach) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}

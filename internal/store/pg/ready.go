@@ -12,27 +12,27 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// UnreadyError says why a database that answers is of no use.
+// UnreadyError is the reason why the services cannot use the database.
 type UnreadyError struct {
 	state  string // unreachable, wrong_encoding, read_only, not_migrated or not_writable
 	detail string
-	err    error // nil: there is no other
+	err    error // the cause; nil: none
 }
 
-// Error says it in one sentence.
+// Error returns the state and the detail as one sentence.
 func (e *UnreadyError) Error() string { return "the database is " + e.state + ": " + e.detail }
 
-// State says it in a word.
+// State returns the state as one word, such as read_only.
 func (e *UnreadyError) State() string { return e.state }
 
-// Detail says more. It names no host, role or database.
+// Detail returns the explanation. It names no host, role or database.
 func (e *UnreadyError) Detail() string { return e.detail }
 
-// Unwrap returns what Postgres said.
+// Unwrap returns the cause, or nil.
 func (e *UnreadyError) Unwrap() error { return e.err }
 
-// Ready reports whether Postgres can do what the services need: it answers, writes, has all migrations of this program,
-// and lets it write to its tables. Otherwise the error is an [*UnreadyError].
+// Ready checks that the services can use Postgres: it answers, accepts writes, has all migrations of this program, and
+// grants the rights on its tables. Otherwise it returns an [*UnreadyError].
 func (s *DB) Ready(ctx context.Context) error {
 	err := OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error {
 		if err := c.Conn().Ping(ctx); err != nil {
@@ -40,7 +40,7 @@ func (s *DB) Ready(ctx context.Context) error {
 		}
 		return ready(ctx, c.Conn())
 	})
-	if err == nil && !s.reading.reached() { // else tenants may use all of its connections
+	if err == nil && !s.reading.reached() { // no ping otherwise: tenants may be using all connections for reads
 		err = OnConn(ctx, s.ReadPool, func(c *pgxpool.Conn) error { return c.Conn().Ping(ctx) })
 	}
 	if _, known := errors.AsType[*UnreadyError](err); err == nil || known {
@@ -49,7 +49,7 @@ func (s *DB) Ready(ctx context.Context) error {
 	return &UnreadyError{"unreachable", reason(err), Classify(err)}
 }
 
-// written are the tables that services write to.
+// written lists the tables that services write to.
 var written = []string{"pushes", "live", "sends", "api_keys", "webhooks", "webhook_deliveries", "crowds", "lanes", "audit_pass", "audited", "idempotency", "recipients", "policies", "policy_operations", "policy_shadows", "stat_deltas", "stats", "ahead", "recounts", "campaigns", "campaign_recipients", "campaign_uploads",
 	"channel_views", "channel_outcomes", "unhealthy_channels", "audits", "audit_findings", "audit_log", "bulk_changes", "bulk_change_pushes", "schedules", "schedule_runs", "users", "sessions"}
 
@@ -81,14 +81,14 @@ func ready(ctx context.Context, c *pgx.Conn) error {
 	case err != nil:
 		return err
 	case reads:
-		return &UnreadyError{"read_only", "the server is a standby, or was told not to write", nil}
+		return &UnreadyError{"read_only", "the server is a standby, or is set to read-only", nil}
 	case !may:
-		return &UnreadyError{"not_writable", "the role that DATABASE_URL names may not write to all tables", nil}
+		return &UnreadyError{"not_writable", "the role in DATABASE_URL may not write to all tables", nil}
 	}
 	return nil
 }
 
-// lacking is the number of the first migration that this program needs and the database does not have; 0: there is none.
+// lacking returns the number of the first migration that this program needs and the database lacks; 0: none.
 func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
 	needed := migrations.Needed()
 	err = c.QueryRow(ctx, `
@@ -97,32 +97,32 @@ func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
 	switch {
 	case HasCode(err, undefinedTable):
 		return needed[0], nil
-	case HasCode(err, MayNot): // a role with few privileges: its tables will tell
+	case HasCode(err, MayNot): // the role has few privileges; the check of the tables follows
 		return 0, nil
 	}
 	return lacks, Classify(err)
 }
 
-// version is the number of the newest migration that the database has.
+// version returns the number of the newest migration that the database has.
 func version(ctx context.Context, c *pgx.Conn) (int64, error) {
 	var newest pgtype.Int8
 	err := c.QueryRow(ctx, `SELECT max(version_id) FROM `+versionTable+` WHERE is_applied`).Scan(&newest)
 	switch {
 	case HasCode(err, undefinedTable):
 		return 0, nil
-	case HasCode(err, MayNot): // a role with few privileges: its tables will tell
+	case HasCode(err, MayNot): // the role has few privileges; the check of the tables follows
 		return migrations.Newest(), nil
 	}
 	return newest.Int64, Classify(err)
 }
 
-// Newer says that a database has migrations which this program does not know, or nothing. Such a program runs on it all
-// the same: see docs/operations.md.
+// Newer returns a warning if the database has migrations that this program does not know, and an empty string
+// otherwise. The program still works with such a database: see docs/operations.md.
 func (s *DB) Newer(ctx context.Context) (warning string, err error) {
 	err = OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error {
 		applied, err := version(ctx, c.Conn())
 		if known := migrations.Newest(); applied > known {
-			warning = fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows up to %d", applied, known)
+			warning = fmt.Sprintf("the database is newer than this program: it has migration %d, and the program knows only up to %d", applied, known)
 		}
 		return err
 	})

@@ -12,10 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/seal"
 )
 
-// sealedColumn is a column of sealed values (internal/seal), in a table with id and tenant_id. An empty value is none.
+// sealedColumn is a column of sealed values (internal/seal) in a table with id and tenant_id. An empty value means
+// none.
 type sealedColumn struct {
 	table, column string
-	lost          string // what a row is set to besides, when its value is given up
+	lost          string // further assignments when a lost value is cleared
 }
 
 var sealedColumns = []sealedColumn{
@@ -24,17 +25,17 @@ var sealedColumns = []sealedColumn{
 	{"webhooks", "old_secret", `old_secret_until = NULL`},
 }
 
-// resealedAtOnce is how many values one transaction of [DB.Reseal] seals.
+// resealedAtOnce is the number of values that one transaction of [DB.Reseal] seals.
 const resealedAtOnce = 100
 
 // LostSecret is a sealed value that no key opens.
 type LostSecret struct {
 	seal.Place
-	Err    error // why not
+	Err    error // of the try to open it
 	sealed []byte
 }
 
-// SealsError reports sealed values that the keys of the program do not open.
+// SealsError reports sealed values that no key of the program opens.
 type SealsError struct {
 	Sealed, Opened int
 	noKey          bool
@@ -43,13 +44,13 @@ type SealsError struct {
 // Error returns one sentence, which ends with what to do.
 func (e *SealsError) Error() string {
 	if e.noKey {
-		return fmt.Sprintf("the database has sealed secrets of webhooks (%d), and %s is not set: set it to the key that sealed them; see docs/operations.md", e.Sealed, seal.KeyVariable)
+		return fmt.Sprintf("the database has sealed secrets of webhooks (%d), but %s is not set: set it to the key that sealed them; see docs/operations.md", e.Sealed, seal.KeyVariable)
 	}
 	return fmt.Sprintf("%s does not open %d of %d sealed secrets of webhooks in the database: set it, or %s, to the key that sealed them; see docs/operations.md",
 		seal.KeyVariable, e.Sealed-e.Opened, e.Sealed, seal.PreviousVariable)
 }
 
-// CheckSeals returns a [*SealsError] if the keys do not open all values that are sealed.
+// CheckSeals returns a [*SealsError] if the keys do not open all sealed values.
 func (s *DB) CheckSeals(ctx context.Context) error {
 	return OnConn(ctx, s.Pool, func(c *pgxpool.Conn) error { return checkSeals(ctx, c.Conn(), s.Cfg.Sealer) })
 }
@@ -73,7 +74,8 @@ func checkSeals(ctx context.Context, c *pgx.Conn, sealer *seal.Sealer) error {
 	return e
 }
 
-// each calls f with the values behind a row, in the order of rows, but for those with a prefix. A limit of nil is none.
+// each calls f with the values of the rows after an id, in the order of ids. It skips values that begin with prefix. A
+// nil limit means no limit.
 func (of sealedColumn) each(ctx context.Context, c *pgx.Conn, prefix []byte, after uuid.UUID, limit *int, f func(sealed []byte, at seal.Place)) error {
 	rows, _ := c.Query(ctx, fmt.Sprintf(`
 		SELECT id, tenant_id, %[1]s FROM %[2]s WHERE id > $1 AND %[1]s <> '' AND substr(%[1]s, 1, $2) <> coalesce($3, ''::bytea) ORDER BY id LIMIT $4`, of.column, of.table),
@@ -89,13 +91,14 @@ func (of sealedColumn) each(ctx context.Context, c *pgx.Conn, prefix []byte, aft
 	return err
 }
 
-// Reseal seals with the first key what others have sealed, in small transactions. It calls done with the number of values of each
-// one. A value that changes meanwhile stays as it is. Reseal returns what no key opens; that stays, too.
+// Reseal seals the values of older keys with the first key, in small transactions. It calls done with the number of
+// values of each transaction. It leaves values that change meanwhile, and values that no key opens, and returns the
+// latter.
 func (s *DB) Reseal(ctx context.Context, done func(n int)) (lost []LostSecret, err error) {
 	if s.Cfg.Sealer == nil {
 		return nil, seal.ErrNoKey
 	}
-	for again := true; again; { // until nothing is found that another program has sealed meanwhile
+	for again := true; again; { // another program may still seal values with an older key
 		again, lost = false, nil
 		for _, of := range sealedColumns {
 			for after, more := uuid.Nil, true; more; {
@@ -113,9 +116,9 @@ func (s *DB) Reseal(ctx context.Context, done func(n int)) (lost []LostSecret, e
 	return lost, nil
 }
 
-// resealed is what one transaction of [DB.Reseal] did.
+// resealed is the result of one transaction of [DB.Reseal].
 type resealed struct {
-	last            uuid.UUID // row; Nil: there was none
+	last            uuid.UUID // the last row that was read; Nil: none
 	opened, changed int
 	lost            []LostSecret
 }
@@ -134,7 +137,7 @@ func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (
 				return
 			}
 			p.opened++
-			fresh, _ := s.Cfg.Sealer.Seal(plain, at) // there is a key
+			fresh, _ := s.Cfg.Sealer.Seal(plain, at) // cannot fail: there is a key
 			b.Queue(swap, at.Row, sealed, fresh).Exec(func(tag pgconn.CommandTag) error {
 				changed += int(tag.RowsAffected())
 				return nil
@@ -149,8 +152,8 @@ func (s *DB) resealSome(ctx context.Context, of sealedColumn, after uuid.UUID) (
 	return p, err
 }
 
-// ForgetSecrets gives values up that no key opens: a webhook without its secret is disabled until it gets another one. A value that
-// has changed meanwhile stays.
+// ForgetSecrets clears values that no key opens. A webhook without its secret is disabled until it gets another one. A
+// value that has changed meanwhile stays.
 func (s *DB) ForgetSecrets(ctx context.Context, lost []LostSecret) error {
 	return s.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		b := &pgx.Batch{}
