@@ -19,25 +19,25 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Order is a booking.Order on its way to Postgres.
+// Order is a [booking.Order] to book, with a mark for orders that an earlier transaction may have booked.
 type Order struct {
 	booking.Order
-	mayExist bool // an earlier transaction may have booked it
+	mayExist bool // an earlier transaction may have booked its drafts
 }
 
 func (o Order) weight() int { return len(o.Drafts) }
 
-// recipientKey is that of the first draft.
+// recipientKey returns the key of the first draft's recipient.
 func (o Order) recipientKey() int64 { return keyOf(o.Drafts[0]) }
 
 func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
 
-// Book decides an order against all that is committed, and commits what it grants, together with other orders of the
-// moment. It returns a decision for each draft, or [push.ErrUnavailable], after which it is unknown whether the order
-// was booked; the same ids can then be booked again.
+// Book decides an order against everything that is committed, and commits what it grants, in one transaction with
+// concurrent orders. It returns a decision for each draft, or [push.ErrUnavailable]. After that error it is unknown
+// whether the order was booked; booking the same ids again is safe.
 //
-// Orders of all tenants share transactions, which therefore wait for no lock and read few bookings of each recipient.
-// An order that needs more time than that shares transactions with others of its tenant only.
+// Orders of all tenants share transactions. Such a transaction never waits for a lock and reads few bookings of each
+// recipient. An order that needs more shares transactions only with orders of its own tenant.
 func (s *Store) Book(ctx context.Context, bo booking.Order) ([]booking.Decision, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -61,21 +61,21 @@ func (s *Store) book(ctx context.Context, o Order) ([]booking.Decision, error) {
 		return s.ownBookings.book(o)
 	}
 	if !s.Crowds.knows(o.Drafts[0].Recipient()) && o.Drafts[0].Retried == nil { // a retry reads more
-		decisions, err := s.bookSingle(ctx, o, s.bookPlaces, s.bookGroups.Do)
+		decisions, err := s.bookSingle(ctx, o, s.bookSlots, s.bookGroups.Do)
 		if err != nil || decisions != nil {
 			return decisions, err
 		}
 		o.mayExist = true
 	}
-	return s.bookSingle(ctx, o, s.ownPlaces, s.ownBookings.book)
+	return s.bookSingle(ctx, o, s.ownSlots, s.ownBookings.book)
 }
 
-// whole reports whether the order must be decided in one transaction, whichever shards that touches.
+// whole reports whether the order must be decided in one transaction, even if that touches several shards.
 func (o Order) whole() bool {
 	return o.Atomic || o.CapUsage != nil || slices.ContainsFunc(o.Drafts, func(d booking.Draft) bool { return d.Push.IdempotencyID != uuid.Nil })
 }
 
-// bookParts books an order for several recipients in a transaction for each lane.
+// bookParts books an order for several recipients in one transaction per lane.
 func (s *Store) bookParts(o Order) ([]booking.Decision, error) {
 	decisions := make([]booking.Decision, len(o.Drafts))
 	var parts errgroup.Group
@@ -100,37 +100,37 @@ func (s *Store) bookParts(o Order) ([]booking.Decision, error) {
 	return decisions, parts.Wait()
 }
 
-// How many single pushes of one tenant are booked at a time: alone, and beside other tenants. All of a transaction's
-// pushes are decided one after the other and answered at the same moment: they keep the processors busy, Postgres' and
-// ours, for what others do meanwhile.
+// How many single pushes of one tenant are booked at a time: while no other tenant books, and while others do. A
+// transaction decides its pushes one after the other and answers them all at once, so a large one keeps the processors
+// busy, Postgres' and this process's, and delays other tenants.
 const (
 	singlesAlone  = 512
 	singlesBeside = 16
 )
 
-// bookSingle books a single draft in a place among those of its tenant.
+// bookSingle books a single draft, after it has waited for one of the tenant's slots.
 func (s *Store) bookSingle(
-	ctx context.Context, o Order, places *bulkhead.Bulkhead[uuid.UUID], book func(Order) ([]booking.Decision, error),
+	ctx context.Context, o Order, slots *bulkhead.Bulkhead[uuid.UUID], book func(Order) ([]booking.Decision, error),
 ) ([]booking.Decision, error) {
 	weight := int64(1)
 	if s.db.Neighbours.Several() {
 		weight = singlesAlone / singlesBeside
 	}
-	place, lent := places.TryAcquire(o.Tenant(), weight) // as nearly always: no timer is needed then
-	if !lent {
+	slot, free := slots.TryAcquire(o.Tenant(), weight) // nearly always succeeds, and saves a timer
+	if !free {
 		ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 		defer cancel()
 		var err error
-		if place, err = places.Acquire(ctx, o.Tenant(), weight); err != nil {
+		if slot, err = slots.Acquire(ctx, o.Tenant(), weight); err != nil {
 			return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 		}
 	}
-	defer place.Release()
+	defer slot.Release()
 	return book(o)
 }
 
-// bookShared books single drafts of several tenants in one transaction. Those that cannot share it, because they would
-// have to wait for a lock or read many bookings, get no decisions.
+// bookShared books single drafts of several tenants in one transaction. A draft that would have to wait for a lock or
+// read many bookings gets no decisions.
 func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
 	var decisions [][]booking.Decision
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
@@ -145,7 +145,7 @@ func (s *Store) bookShared(ctx context.Context, orders []Order) ([][]booking.Dec
 				continue
 			}
 			made := decider.Book(o.Order)
-			if unseen := lookFurther(orders[i:i+1], [][]booking.Decision{made}); !unseen {
+			if unseen := widenUnseen(orders[i:i+1], [][]booking.Decision{made}); !unseen {
 				decisions[i] = made
 			}
 		}
@@ -175,12 +175,12 @@ func (s *Store) bookOwn(ctx context.Context, orders []Order) ([][]booking.Decisi
 	}
 }
 
-// errReadMore: a recipient turned out to have many bookings, or no free time for days. The transaction is to be run again, now that
-// this is known.
+// ErrReadMore reports that a recipient has many bookings, or no free time for days. The process has noted that; run the
+// transaction again, and it reads more.
 var ErrReadMore = errors.New("more bookings of a recipient must be read")
 
-// bookOwnOnce is one run of the transaction. The locks are taken in one statement and the bookings read in a later one:
-// a single statement would read a snapshot from before its wait for the locks.
+// bookOwnOnce runs the transaction once. It takes the locks in one statement and reads the bookings in a later one: a
+// single statement would read a snapshot from before its wait for the locks.
 func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order, rerun bool) ([][]booking.Decision, error) {
 	r := s.NewBookingRead(orders, rerun, OwnRows)
 	crowds, err := s.Crowds.prepare(ctx, c, r, s.db.Locking(false))
@@ -207,7 +207,7 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 	for _, recipient := range r.Crowded {
 		s.Crowds.Put(recipient, Crowd{})
 	}
-	if unseen := lookFurther(orders, decisions); unseen || len(r.Crowded) > 0 {
+	if unseen := widenUnseen(orders, decisions); unseen || len(r.Crowded) > 0 {
 		return nil, ErrReadMore
 	}
 	if err := insert(ctx, c, decider.Granted, r.Pushes, crowds); err != nil {
@@ -217,8 +217,9 @@ func (s *Store) bookOwnOnce(ctx context.Context, c *pgxpool.Conn, orders []Order
 	return decisions, nil
 }
 
-// lookFurther has drafts see all times that they may be moved to, if what they saw was not enough.
-func lookFurther(orders []Order, decisions [][]booking.Decision) (unseen bool) {
+// widenUnseen marks the drafts that saw too few bookings, so that the next run reads all times that they may be moved to.
+// It reports whether there are any.
+func widenUnseen(orders []Order, decisions [][]booking.Decision) (unseen bool) {
 	for i, made := range decisions {
 		for n := range made {
 			if made[n].Outcome == booking.Unseen {

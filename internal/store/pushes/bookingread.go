@@ -18,53 +18,54 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// How many bookings of one recipient a transaction reads: one that tenants share, and one that a tenant has for itself.
-// A recipient with more is crowded.
+// How many bookings of one recipient a transaction reads: a transaction that tenants share, and a transaction of one
+// tenant. A recipient with more is crowded.
 const (
 	sharedRows = 128
 	OwnRows    = booking.Crowd
 )
 
-// portion is how many recipients' bookings are read together. An order for a thousand recipients with a thousand
-// bookings each never has all of them in memory.
-const portion = 128
+// spansAtOnce is the number of recipients in one portion, so that an order for a thousand recipients with a thousand
+// bookings each never holds all of them in memory.
+const spansAtOnce = 128
 
-// BookingRead reads what is decided by about a group of orders: the bookings around their send times, one span for each
-// recipient; the pushes that have one of their ids; and what their Idempotency-Keys have made. It reads the bookings in
-// portions, each when the first of its recipients is needed.
+// BookingRead reads what a decision about a group of orders needs: the bookings around their send times, one span for
+// each recipient; the existing pushes with the drafts' ids; and the results of their Idempotency-Keys. It reads the
+// bookings in portions, each when the decider asks for its first recipient.
 type BookingRead struct {
 	Locks    []int64
-	at       map[quota.Recipient]int // in spans
-	spans    []span                  // in the order in which the drafts need them
+	at       map[quota.Recipient]int // index in spans
+	spans    []span                  // in the order of the drafts
 	ids      []Sought
 	requests []uuid.UUID
-	reach    time.Duration // of the policies
+	reach    time.Duration // the longest of the policies
 	Pushes   pg.Parts
 	Terms    terms.Read
 	People   terms.People
 
-	Begun     bool              // the transaction has begun, and has the locks
-	lockReads int               // results that tell of locks
-	locked    []int64           // keys whose locks other transactions have
-	Crowded   []quota.Recipient // of whom not all bookings were read
+	Begun     bool              // the transaction has begun, and holds the locks
+	lockReads int               // how many results list keys for locked
+	locked    []int64           // keys that other transactions have locked
+	Crowded   []quota.Recipient // have more bookings than were read
 
-	existing []attempted // that have one of the ids
+	existing []attempted // pushes with one of the ids
 
-	Look func(who quota.Recipient, view quota.View) // is shown each view when it is asked for; nil: nobody looks
+	Look func(who quota.Recipient, view quota.View) // if set, receives each view when it is asked for
 
 	Results pgx.BatchResults
 	asked   []portionRead
-	read    int // spans
+	read    int // how many spans
 	err     error
 }
 
-// portionRead is a portion that was asked for.
+// portionRead is a queued query for a portion of the spans.
 type portionRead struct {
 	spans int
 	reads []spansIn
 }
 
-// NewBookingRead reads at most so many bookings of each recipient; 0: all.
+// NewBookingRead returns a read for some orders, of at most most bookings of each recipient; 0: all. rerun means that an
+// earlier run of the transaction may have booked the drafts.
 func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRead {
 	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes()}
 	for _, o := range orders {
@@ -75,7 +76,7 @@ func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRea
 			if r.add(d.Recipient(), o.Around(terms, d), most, !terms.Plain()) && known.Described {
 				r.People.Add(o.Tenant(), keyOf(d))
 			}
-			if rerun || o.mayExist { // perhaps deferred to another week than its id names, or moved since
+			if rerun || o.mayExist { // the push may be in another week than its id names: deferred, or moved since
 				r.ids = append(r.ids, SoughtOf(d.Push.ID, keyOf(d)))
 			}
 			if d.Retried != nil {
@@ -92,7 +93,7 @@ func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRea
 	return r
 }
 
-// add adds a recipient's span, or widens it. It reports whether it is the first of this recipient.
+// add adds a recipient's span, or widens it. It reports whether the recipient is new.
 func (r *BookingRead) add(recipient quota.Recipient, v quota.View, most int, kinds bool) bool {
 	i, known := r.at[recipient]
 	if !known {
@@ -105,8 +106,7 @@ func (r *BookingRead) add(recipient quota.Recipient, v quota.View, most int, kin
 	return false
 }
 
-// addRequest asks for what an Idempotency-Key has made before, under a lock of its own. The members of a batch have the
-// same key.
+// addRequest adds an Idempotency-Key to the read, with a lock of its own. All members of a batch have the same key.
 func (r *BookingRead) addRequest(id uuid.UUID) {
 	if n := len(r.requests); id != uuid.Nil && (n == 0 || r.requests[n-1] != id) {
 		r.requests = append(r.requests, id)
@@ -116,12 +116,12 @@ func (r *BookingRead) addRequest(id uuid.UUID) {
 
 func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
-// LockLiveSQL locks the row in live of a push. Under the lock of its recipient a push keeps its send time, by which the
-// row is found.
+// LockLiveSQL locks the row of a push in live. It finds the row by the send time, which cannot change while the caller
+// holds the recipient's lock.
 const LockLiveSQL = `SELECT FROM live WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND send_at = $2 AND push_id = $3 FOR UPDATE`
 
-// Start begins a transaction, takes the locks and asks for everything else, in one exchange. If there are ids, the pushes
-// that have them are looked for before; if they are to be changed, they are locked as well. The read must be closed.
+// Start begins a transaction, takes the locks and queries everything else, in one exchange. If there are ids, it first
+// reads the pushes that have them; with change, it locks those as well. The caller must close the read.
 func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (*booking.Decider, error) {
 	if len(r.ids) > 0 {
 		if err := r.find(ctx, s, c, locks, change); err != nil {
@@ -163,7 +163,7 @@ func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 	return booking.NewDecider(snapshot), nil
 }
 
-// find begins the transaction, takes the locks, and reads the pushes that have one of the ids.
+// find begins the transaction, takes the locks, and reads the pushes with the ids.
 func (r *BookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (err error) {
 	if !r.Begun {
 		b := &pgx.Batch{}
@@ -193,10 +193,10 @@ func (r *BookingRead) find(ctx context.Context, s *Store, c *pgxpool.Conn, locks
 	return err
 }
 
-// complete reports whether all tables that may have bookings are known.
+// complete reports whether this process knows all tables that may hold bookings of the spans.
 func (r *BookingRead) complete() bool { return coverAll(r.Pushes, r.spans) }
 
-// snapshot reads all but the bookings.
+// snapshot reads everything except the bookings.
 func (r *BookingRead) snapshot() (s booking.Snapshot, err error) {
 	s.Views = r
 	for _, p := range r.existing {
@@ -237,7 +237,7 @@ func (r *BookingRead) snapshot() (s booking.Snapshot, err error) {
 	return s, nil
 }
 
-// standings reads the terms and what is known of the recipients.
+// standings reads the terms and the recipients' descriptions.
 func (r *BookingRead) standings() (map[uuid.UUID]booking.Terms, map[quota.Recipient]booking.Person, error) {
 	rows, _ := r.Results.Query()
 	if err := r.Terms.Collect(rows); err != nil {

@@ -19,20 +19,21 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// span asks for a recipient's bookings strictly within a view, and for one more than so many at most; 0: for all.
+// span asks for a recipient's bookings strictly within a view: at most most and one more, which shows that there are
+// others. 0 asks for all.
 type span struct {
 	recipient quota.Recipient
 	key       int64      // the recipient's
 	view      quota.View // without bookings until they are read
 	most      int
-	kinds     bool          // what sort of push each booking is of is read, too
-	file      booking.Terms // of a tenant without a policy of its own; only a glance has it
-	uses      int           // how many drafts need its view, which is dropped when none needs it any more
-	known     bool          // nothing has to be read
-	keep      bool          // its view outlives the transaction
+	kinds     bool          // also read the kind of each booking
+	file      booking.Terms // for a tenant without a policy of its own; only in a glance
+	uses      int           // how many drafts still need the view; it is dropped at 0
+	known     bool          // the view is complete without a read
+	keep      bool          // the view outlives the transaction
 }
 
-// bookingState is the state of a booking p as callers see it.
+// bookingState returns an expression for the state of a booking p as callers see it.
 func bookingState(shard string) string {
 	return `CASE WHEN p.status = 'scheduled' AND p.send_at <= statement_timestamp() AND ` + underWay(shard) + ` THEN 'sending' ELSE p.status END`
 }
@@ -51,7 +52,7 @@ var bookingsSQL = `
 	WHERE p.tenant_id = q.tenant_id AND p.recipient IN (q.recipient, '') -- or erased
 	ORDER BY q.i, p.send_at, p.id`
 
-// withKinds has a statement that reads bookings read the kinds of their pushes, too.
+// withKinds adds the kinds of the pushes to a statement that reads bookings, if they are needed.
 func withKinds(sql string, kinds bool) string {
 	columns := ""
 	if kinds {
@@ -60,14 +61,14 @@ func withKinds(sql string, kinds bool) string {
 	return strings.Replace(sql, "{kinds}", columns, 1)
 }
 
-// spansIn are spans of a list that a table has bookings of.
+// spansIn names the spans that may have bookings in a table.
 type spansIn struct {
 	table string
 	spans []int
-	kinds bool // of any of them
+	kinds bool // one of them needs kinds
 }
 
-// tablesOf says which tables have bookings of which spans, in the order of time.
+// tablesOf returns the tables that may have bookings of the spans, ordered by time, each with its spans.
 func tablesOf(spans []span, pushes pg.Parts) (reads []spansIn) {
 	at := map[string]int{}
 	for i, sp := range spans {
@@ -88,7 +89,7 @@ func tablesOf(spans []span, pushes pg.Parts) (reads []spansIn) {
 	return reads
 }
 
-// queue asks for the bookings.
+// queue adds the query for the bookings to a batch.
 func (r spansIn) queue(b *pgx.Batch, spans []span) {
 	keys := make([]int64, len(r.spans))
 	for i, at := range r.spans {
@@ -107,7 +108,7 @@ func (r spansIn) queue(b *pgx.Batch, spans []span) {
 		pg.ShardsOf(keys...))
 }
 
-// limit is how many bookings are read at most; null: all.
+// limit returns the row limit of the span's read; null reads all.
 func (sp *span) limit() any {
 	if sp.most == 0 {
 		return nil
@@ -115,7 +116,7 @@ func (sp *span) limit() any {
 	return int64(sp.most) + 1
 }
 
-// collect adds the bookings to those of each span.
+// collect reads the result of the query that queue added, and appends the bookings to held, one list per span.
 func (r spansIn) collect(res pgx.BatchResults, spans []span, held [][]booking.Held) error {
 	rows, _ := res.Query()
 	var (
@@ -149,10 +150,10 @@ func bookingsOf(held []booking.Held) []quota.Booking {
 	return bookings
 }
 
-// Glance returns the places that a recipient holds strictly between from and until, by time, and the terms that go with
-// them; file is those of a tenant without a policy of its own. It sees what was committed when it was asked, takes no
-// lock, and works together with others of the moment. It is false if there are so many that others would have to wait;
-// see [terms.Store.Standing] and [Store.Bookings].
+// Glance returns a recipient's bookings strictly between from and until, by time, with the terms and the recipient's
+// description; file holds the terms of a tenant without a policy of its own. It sees what was committed before the call,
+// takes no lock, and shares a transaction with concurrent glances. It returns false if the recipient has too many bookings
+// for a shared transaction: use [terms.Store.Standing] and [Store.Bookings] then.
 func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) ([]booking.Held, booking.Standing, bool, error) {
 	if err := ctx.Err(); err != nil || s.Crowds.knows(r) {
 		return nil, booking.Standing{}, false, err
@@ -161,7 +162,7 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Term
 	return g.held, g.of, err == nil && len(g.held) <= sharedRows, err
 }
 
-// glance is what is seen of a recipient.
+// glance is the result of a [Store.Glance].
 type glance struct {
 	held []booking.Held
 	of   booking.Standing
@@ -219,7 +220,7 @@ func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance
 	return seen, err
 }
 
-// inOrderSQL reads bookings of one recipient in one table, the first of them by time, as the index has them.
+// inOrderSQL reads the first bookings of one recipient in one table by time, in the order of the index.
 var inOrderSQL = `
 	SELECT p.id, p.send_at, ` + bookingState(`ANY ($7::smallint[])`) + `{kinds}
 	FROM (
@@ -230,9 +231,9 @@ var inOrderSQL = `
 	WHERE p.tenant_id = $2 AND p.recipient IN ($3, '') -- or erased
 	ORDER BY p.send_at, p.id LIMIT $6`
 
-// Bookings returns the places that a recipient holds strictly between from and until, by time. It sees what was
-// committed when it was asked, and takes no lock. If there are more than most, it returns the first of them, and the
-// time before which they are complete; otherwise that is until. With kinds, it says of what kind each is.
+// Bookings returns a recipient's bookings strictly between from and until, by time. It sees what was committed before
+// the call, and takes no lock. The bookings before complete are all there are: complete is until, or earlier if there are
+// more than most. With kinds, each booking has its kind.
 func (s *Store) Bookings(
 	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool,
 ) (held []booking.Held, complete time.Time, err error) {
@@ -244,7 +245,8 @@ func (s *Store) Bookings(
 	return held, complete, err
 }
 
-// Timeline is [Store.Bookings] of at most [booking.MaxRead], without some pushes. It takes a third of the memory.
+// Timeline returns what [Store.Bookings] does for at most [booking.MaxRead] bookings, leaving out the pushes in without.
+// It takes a third of the memory.
 func (s *Store) Timeline(
 	ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool,
 ) (line quota.Timeline, complete time.Time, err error) {
@@ -263,7 +265,7 @@ func (s *Store) Timeline(
 	return line.Before(complete), complete, err
 }
 
-// inOrder hands the first bookings to add, one more than most of them. It begins again after start.
+// inOrder passes the first most+1 bookings to add. It calls start at the beginning, and again if the read is repeated.
 func (s *Store) inOrder(
 	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool, start func(), add func(*booking.Held),
 ) error {
@@ -293,10 +295,10 @@ func (s *Store) inOrder(
 	})
 }
 
-// coverAll reports whether all partitions are known that spans need.
+// coverAll reports whether p covers all partitions that the spans need.
 func coverAll(p pg.Parts, spans []span) bool {
 	return !slices.ContainsFunc(spans, func(sp span) bool { return !sp.known && !p.Covers(sp.view.From, sp.view.Until) })
 }
 
-// ClockMargin is by how much Postgres' clock may change against ours between two looks at it.
+// ClockMargin bounds how far Postgres' clock may drift from the local clock between two reads of it.
 const ClockMargin = time.Minute

@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// shareable reports whether a draft can be decided in a transaction that tenants share: no other transaction has a lock
-// that it needs, and all bookings that it needs were read.
+// shareable reports whether a draft can be decided in a transaction that tenants share: no other transaction holds a
+// lock that the draft needs, and all bookings that it needs were read.
 func (r *BookingRead) shareable(d booking.Draft) bool {
 	r.View(d.Recipient())
 	return !slices.Contains(r.Crowded, d.Recipient()) && (len(r.locked) == 0 ||
@@ -20,8 +20,8 @@ func (r *BookingRead) shareable(d booking.Draft) bool {
 			(d.Push.IdempotencyID == uuid.Nil || !slices.Contains(r.locked, requestLock(d.Push.IdempotencyID))))
 }
 
-// View returns the bookings of a recipient. A failure to read them is kept for close: what is decided afterwards is
-// never written.
+// View returns the bookings of a recipient. Close returns the error if they cannot be read; nothing that is decided
+// after that is written.
 func (r *BookingRead) View(recipient quota.Recipient) *quota.View {
 	i := r.at[recipient]
 	for r.err == nil && r.read <= i {
@@ -33,7 +33,7 @@ func (r *BookingRead) View(recipient quota.Recipient) *quota.View {
 	return &r.spans[i].view
 }
 
-// Done drops the view of a recipient that no other draft is for.
+// Done drops a recipient's view after the last draft that needs it.
 func (r *BookingRead) Done(recipient quota.Recipient) {
 	bulkhead.Yield()
 	sp := &r.spans[r.at[recipient]]
@@ -42,17 +42,16 @@ func (r *BookingRead) Done(recipient quota.Recipient) {
 	}
 }
 
-// portion is how many spans from one on are read together. One of which all bookings are read, however many they are,
-// is read alone.
+// portion returns how many spans from index from on are read together. A span without a limit is read alone.
 func (r *BookingRead) portion(from int) int {
 	n := 0
-	for from+n < len(r.spans) && n < portion && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
+	for from+n < len(r.spans) && n < spansAtOnce && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
 		n++
 	}
 	return max(n, 1)
 }
 
-// next reads a portion.
+// next reads the next portion.
 func (r *BookingRead) next() error {
 	asked := r.asked[0]
 	r.asked = r.asked[1:]
@@ -76,7 +75,7 @@ func (r *BookingRead) next() error {
 	return nil
 }
 
-// Close ends the exchange with Postgres, and reports what failed.
+// Close ends the exchange with Postgres, and returns the first error of the read.
 func (r *BookingRead) Close() error {
 	if err := r.Results.Close(); r.err == nil {
 		r.err = err

@@ -15,25 +15,24 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// waitingSQL finds what waits for recipients, and is not being sent.
+// waitingSQL reads the recipients' pushes that wait and are not being sent.
 const waitingSQL = `
 	SELECT l.recipient_key, l.send_at, l.push_id, l.plan
 	FROM unnest($1::bigint[]) AS k
 	CROSS JOIN LATERAL (SELECT * FROM live WHERE shard = ANY ($3::smallint[]) AND recipient_key = k ORDER BY send_at OFFSET 0) l
 	WHERE l.tenant_id = $2 AND l.token IS NULL`
 
-// kindsSQL reads for whom and of which kind pushes are, and when they were booked.
+// kindsSQL reads the recipients and kinds of pushes, and when they were booked.
 const kindsSQL = `SELECT p.id, p.recipient, p.channel, p.category, p.created_at FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
-// QueueWaiting asks for what waits for recipients.
+// QueueWaiting adds a query for the recipients' waiting pushes to a batch.
 func (s *Store) QueueWaiting(b *pgx.Batch, tenant uuid.UUID, keys []int64, waiting *[]LiveRow) {
 	b.Queue(s.db.Joining(waitingSQL), keys, tenant, pg.ShardsOf(keys...)).Query(ReadLiveRows(waiting))
 }
 
-// How many pushes one statement looks at, to cancel them, and after how many that are canceled a transaction ends.
 const (
-	canceledAtOnce = 2000
-	mostCanceled   = 20_000
+	canceledAtOnce = 2000   // how many pushes one statement reads to cancel them
+	mostCanceled   = 20_000 // after how many canceled pushes a transaction ends
 )
 
 // Waits is a push that waits.
@@ -43,8 +42,9 @@ type Waits struct {
 	CreatedAt time.Time
 }
 
-// CancelSome cancels, of pushes that wait, those that are unwanted, in one of the ways of overSQL, in the transaction that has the
-// locks of their recipients. It tells of each that it has canceled, and reports whether there may be more.
+// CancelSome cancels the waiting pushes that unwanted selects. how is the statement that ends them. The caller's
+// transaction holds the locks of their recipients. CancelSome calls canceled for each canceled push, and reports whether
+// there may be more.
 func (s *Store) CancelSome(
 	ctx context.Context, c *pgxpool.Conn, how string, waiting []LiveRow,
 	unwanted func(Waits) bool, canceled func(recipient string, l LiveRow),
@@ -64,7 +64,7 @@ func (s *Store) CancelSome(
 	return false, nil
 }
 
-// cancelIn is cancelSome for pushes of one table.
+// cancelIn does the work of CancelSome in one table.
 func (s *Store) cancelIn(
 	ctx context.Context, c *pgxpool.Conn, how string, table string, waiting []LiveRow, of []int,
 	unwanted func(Waits) bool, canceled func(recipient string, l LiveRow),

@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// cancelSQL cancels a push. A move that is committed meanwhile hides the row in live from the statement, which then changes nothing and
-// is run again. It writes the entry of the audit log itself, so that a cancel stays one exchange.
+// cancelSQL cancels a push. A concurrent move hides the row in live from the statement, which then changes nothing and is
+// run again. It also writes the entry of the audit log, so that a cancel is one exchange.
 var cancelSQL = Ending{
 	Rows:   `WHERE l.shard = ANY ($4::smallint[]) AND l.push_id = $1 AND l.recipient_key = $2 AND l.send_at = $3`,
 	Shards: `$4`, Status: push.Canceled,
@@ -29,17 +29,17 @@ var cancelSQL = Ending{
 	)`,
 }.Sql()
 
-// cancelTries is how often a cancel is run. Each move, or attempt that ends, can cost it one.
+// cancelTries bounds how often a cancel is run. Each concurrent move or ending attempt can cost one run.
 const cancelTries = 20
 
-// Cancel ends a push that still waits, and returns it. A push that is canceled already is returned as well. Any other
-// comes with [push.ErrNotCancelable], or there is none: [push.ErrNotFound].
+// Cancel cancels a waiting push and returns it. An already canceled push is returned without an error, any other with
+// [push.ErrNotCancelable]. If there is no such push, the error is [push.ErrNotFound].
 func (s *Store) Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error) {
 	return s.CancelAt(ctx, tenant, id, time.Time{})
 }
 
-// CancelAt is [Store.Cancel] of a push that must still have a send time; zero: it may have any. One that waits for another time is
-// returned with [push.ErrMoved].
+// CancelAt cancels a push as [Store.Cancel] does, if its send time is still was; a zero was accepts any. A push that
+// waits for another time is returned with [push.ErrMoved].
 func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (p push.Push, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		pushes := s.db.Layouts.Pushes()
@@ -67,8 +67,9 @@ func (s *Store) CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Tim
 	return p, err
 }
 
-// Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it. If
-// not, or if the order only asks, the push keeps its time. A push that does not wait any more comes with [push.ErrNotReschedulable].
+// Reschedule moves the push of the order's only draft to the draft's send time, if [booking.Decider.Move] grants it.
+// Otherwise, or if the order only asks, the push keeps its time. A push that no longer waits is returned with
+// [push.ErrNotReschedulable].
 func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decision, error) {
 	var v booking.Decision
 	err := s.db.Change(ctx, o.Tenant(), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -87,7 +88,7 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 	return v, err
 }
 
-// movedColumns are those of pushes that a move leaves as they are, in front of the others.
+// movedColumns lists the columns of pushes that a move does not change.
 const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
 	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
 
@@ -99,7 +100,7 @@ const move = `
 	){told}
 	SELECT`
 
-// moveSQL moves a push within its table. carrySQL moves it to the one that holds the new send time.
+// moveSQL moves a push within its table. carrySQL moves it to the table of the new send time.
 var (
 	moveSQL  = Tells(move, `moved`, scheduled)
 	carrySQL = Tells(`
@@ -125,7 +126,7 @@ func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []b
 	return CommitMoves(ctx, c, b, granted)
 }
 
-// moved is what the audit log says of a move.
+// moved returns the difference that the audit log records for a move.
 func moved(before, p *push.Push) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("send_at", before.SendAt, p.SendAt)
@@ -134,7 +135,8 @@ func moved(before, p *push.Push) auditlog.Difference {
 	return d
 }
 
-// QueueMove moves a push from where it was. One that is parked, because its campaign is paused, stays so.
+// QueueMove adds the statements that move a push to a batch. A push that is parked, because its campaign is paused, stays
+// parked.
 func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant) {
 	old, key := before.SendAt, push.RecipientKey(g.Push.Tenant, g.Push.Recipient)
 	b.Queue(`
@@ -154,7 +156,7 @@ func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant
 	queueMoved(b, &g.Push, old, g.Push.SendAt)
 }
 
-// CommitMoves commits the moves that were queued.
+// CommitMoves commits the moves that were queued for the granted pushes, with their near-limit events.
 func CommitMoves(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, granted []booking.Grant) error {
 	if len(granted) > 0 {
 		(*HeldCrowds)(nil).QueueChanged(b, granted)

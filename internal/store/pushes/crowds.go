@@ -17,29 +17,30 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// crowds remembers the recipients that have many bookings, and keeps the bookings of a few of them in memory. Reading a
+// crowds remembers the recipients that have many bookings, and caches the bookings of a few of them, because reading a
 // hundred thousand takes a tenth of a second.
 //
-// What it keeps is used under the recipient's lock, and only if the recipient's version in the table crowds is still
-// the one that was kept with it. Every transaction that adds or removes a booking changes the version.
+// A cached view is used under the recipient's lock, and only if the recipient's version in the table crowds still equals
+// the version of the view. Every transaction that adds or removes a booking changes the version.
 type crowds struct {
 	mu    sync.Mutex
 	known map[quota.Recipient]*Crowd
-	kept  int // bookings, of all
+	kept  int // how many bookings all cached views have
 }
 
+// Crowd is a recipient that has many bookings. The zero value has no cached view.
 type Crowd struct {
-	until   time.Time // when it is forgotten
+	until   time.Time // when the recipient is forgotten
 	view    quota.View
-	version uuid.UUID // Nil: no view is kept
-	kinds   bool      // the view has them
+	version uuid.UUID // Nil: no view is cached
+	kinds   bool      // the view has the kinds of bookings
 }
 
 const (
 	crowdTime    = 10 * time.Minute
 	mostCrowds   = 10_000
-	mostKept     = 400_000 // bookings: some 20 MB
-	crowdsAtOnce = 4       // in one transaction; of more, no bookings are kept
+	mostKept     = 400_000 // bookings: about 20 MB
+	crowdsAtOnce = 4       // with more crowded recipients, a transaction uses and fills no cache
 )
 
 // knows reports whether a recipient is known to have many bookings.
@@ -50,7 +51,7 @@ func (s *crowds) knows(r quota.Recipient) bool {
 	return c != nil && time.Now().Before(c.until)
 }
 
-// Put remembers a recipient, with its view if there is room for it.
+// Put remembers a recipient as crowded, and caches its view if there is room.
 func (s *crowds) Put(r quota.Recipient, c Crowd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *crowds) Put(r quota.Recipient, c Crowd) {
 	s.kept += c.view.Len()
 }
 
-// drop forgets a recipient, under the lock.
+// drop forgets a recipient. The caller holds the lock.
 func (s *crowds) drop(r quota.Recipient) {
 	if c := s.known[r]; c != nil {
 		s.kept -= c.view.Len()
@@ -77,8 +78,7 @@ func (s *crowds) drop(r quota.Recipient) {
 	}
 }
 
-// take returns the view of a recipient if it was kept with this version. It is the caller's to change then, and not
-// kept any more.
+// take removes a recipient's view from the cache, and returns it if it has this version. The caller may change it.
 func (s *crowds) take(r quota.Recipient, version uuid.UUID, kinds bool) (v quota.View, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,14 +92,14 @@ func (s *crowds) take(r quota.Recipient, version uuid.UUID, kinds bool) (v quota
 	return v, ok
 }
 
-// HeldCrowds are the crowded recipients of a transaction whose bookings are to be kept afterwards.
+// HeldCrowds holds the crowded recipients of a transaction, to cache their bookings after the commit.
 type HeldCrowds struct {
-	spans    []int // of the read
+	spans    []int // indexes of the read's spans
 	versions map[int64]uuid.UUID
-	changed  map[int64]bool // their versions were changed by others meanwhile
+	changed  map[int64]bool // other transactions have changed the version since it was read
 }
 
-// Whole has all bookings of crowded recipients read, and returns which spans are theirs.
+// Whole removes the limit from the read's spans of crowded recipients, and returns the indexes of these spans.
 func (s *crowds) Whole(r *BookingRead) (crowded []int) {
 	for i := range r.spans {
 		if sp := &r.spans[i]; s.knows(sp.recipient) {
@@ -110,9 +110,9 @@ func (s *crowds) Whole(r *BookingRead) (crowded []int) {
 	return crowded
 }
 
-// prepare gets the crowded recipients of a read ready: it begins the transaction and takes the locks, and where there
-// are only a few of them, has the bookings that are kept used, or all bookings read. Without crowded recipients it does
-// nothing.
+// prepare prepares a read that has up to crowdsAtOnce crowded recipients: it begins the transaction, takes the locks, and
+// fills the spans from the cache, or widens them so that all bookings are read and can be cached. With more of them, it
+// only removes the limits of their spans. It returns nil then, and without crowded recipients.
 func (s *crowds) prepare(ctx context.Context, c *pgxpool.Conn, r *BookingRead, locks pg.Locking) (*HeldCrowds, error) {
 	held := HeldCrowds{spans: s.Whole(r)}
 	if len(held.spans) == 0 || len(held.spans) > crowdsAtOnce {
@@ -160,8 +160,8 @@ func (h *HeldCrowds) read(ctx context.Context, c *pgxpool.Conn, r *BookingRead, 
 	return c.SendBatch(ctx, b).Close()
 }
 
-// changedSQL changes the versions of recipients, so that no process uses the bookings that it keeps of them, and
-// returns the versions before and after.
+// changedSQL changes the versions of recipients, so that no process uses its cached views of them, and returns the
+// versions before and after.
 const changedSQL = `
 	WITH old AS MATERIALIZED (
 		SELECT recipient_key, version FROM crowds WHERE recipient_key = ANY ($1::bigint[]) ORDER BY recipient_key FOR UPDATE
@@ -169,10 +169,12 @@ const changedSQL = `
 	UPDATE crowds c SET version = gen_random_uuid() FROM old WHERE c.recipient_key = old.recipient_key
 	RETURNING c.recipient_key, old.version, c.version`
 
-// FewerSQL is the end of a statement that takes bookings away: before the list of the recipient keys that it concerns.
+// FewerSQL changes the versions of crowded recipients in a statement that removes bookings. The list of recipient keys
+// follows it.
 const FewerSQL = ` UPDATE crowds SET version = gen_random_uuid() WHERE recipient_key IN `
 
-// QueueChanged says in the transaction that the recipients of the granted pushes have other bookings now.
+// QueueChanged adds a statement to the transaction's batch that changes the versions of the granted pushes' recipients. h
+// may be nil.
 func (h *HeldCrowds) QueueChanged(b *pgx.Batch, granted []booking.Grant) {
 	keys := make([]int64, len(granted))
 	for i := range granted {
@@ -198,8 +200,7 @@ func (h *HeldCrowds) QueueChanged(b *pgx.Batch, granted []booking.Grant) {
 	})
 }
 
-// keep keeps the bookings of the crowded recipients, after the transaction was committed. One that has not so many any
-// more is forgotten.
+// keep caches the bookings of the crowded recipients after the commit. It forgets a recipient that no longer has many.
 func (s *crowds) keep(h *HeldCrowds, r *BookingRead) {
 	if h == nil {
 		return

@@ -2,19 +2,21 @@ package pushes
 
 import "github.com/sendquota/sendquota/internal/push"
 
-// Ending is a statement that ends pushes which wait, and have no attempt under way. It takes their rows out of live first, as all do
-// that change a push: so a claim has one, or the ending. It frees their places, and tells the webhooks. What a finish ends has an
-// attempt under way, whose token it must have: see finish.go.
+// Ending describes a statement that ends waiting pushes without an attempt under way. Like every change of a push, it
+// takes the rows out of live first, so each push goes either to a claim or to the ending. The statement frees the pushes'
+// bookings and writes the webhook events. A push with an attempt under way is ended by a finish, which must have the
+// attempt's token: see the finish in package attempts.
 type Ending struct {
-	Before  string // common table expressions in front, each with a comma behind it
-	Rows    string // from USING or WHERE on: which rows of live, l
-	Shards  string // the parameter with their shards
+	Before  string // common table expressions to put first, each followed by a comma
+	Rows    string // selects rows l of live; begins with USING or WHERE
+	Shards  string // the parameter with the rows' shards
 	Status  push.Status
-	Reason  string // an expression; empty: the last error stays
-	after   string // common table expressions behind, each with a comma before it, that may read ended
-	Columns string // of ended, to be returned; empty: nothing is
+	Reason  string // an expression for last_error; empty keeps the last error
+	after   string // common table expressions that may read ended, each preceded by a comma
+	Columns string // columns of ended to return; empty returns nothing
 }
 
+// Sql returns the statement, with {pushes} for the table.
 func (e Ending) Sql() string {
 	set, end := ``, e.after+`{told}`+FewerSQL+`(SELECT recipient_key FROM ended)`
 	if e.Reason != "" {
@@ -34,9 +36,9 @@ func (e Ending) Sql() string {
 	)`+end, `ended`, Becomes(e.Status))
 }
 
-// EndedSQL are the columns that collectEnded reads.
+// EndedSQL lists the columns that identify an ended push, in the order of attempts.CollectEnded.
 const EndedSQL = `id, tenant_id, recipient, channel, category, request_id`
 
-// LockedRows are rows of live that this transaction has locked.
+// LockedRows selects rows of live that the transaction has locked, for [Ending].
 const LockedRows = `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id`

@@ -6,9 +6,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Tells makes a statement that changes pushes write their events for the webhooks that want them. In the statement a common table
-// expression, source, returns changed pushes p, with {whole} behind its columns, and {told} stands behind the last such expression. event
-// is an expression over the columns of source; where it is null, there is no event. Ends of pushes are counted, too.
+// Tells completes a statement that changes pushes, so that it also writes webhook events and counts pushes that end. In
+// the statement, the common table expression source returns the changed pushes p, with {whole} after its columns; {told}
+// follows the last common table expression. event is an expression over the columns of source; null writes no event.
 func Tells(sql, source, event string) string {
 	if event == scheduled || event == Deferred { // nothing ends
 		return TellsCounted(sql, source, event, "", "")
@@ -16,7 +16,7 @@ func Tells(sql, source, event string) string {
 	return TellsCounted(sql, source, event, endedColumns, CountEnded(source, `of_end`))
 }
 
-// TellsCounted is tells for a statement that returns other columns to be counted, and counts by an expression of its own.
+// TellsCounted does what [Tells] does, with the caller's columns to count and the caller's expression that counts.
 func TellsCounted(sql, source, event, columns, counted string) string {
 	told := `, told AS (
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)
@@ -28,13 +28,14 @@ func TellsCounted(sql, source, event, columns, counted string) string {
 	return strings.NewReplacer("{whole}", columns+", p AS whole", "{told}", counted+told).Replace(sql)
 }
 
-// quiet is a statement of [Tells] without its events.
+// quiet returns a statement for [Tells] without events and counts.
 func quiet(sql string) string { return strings.NewReplacer("{whole}", "", "{told}", "").Replace(sql) }
 
-// Becomes is the event of a push that has this status.
+// Becomes returns an SQL literal with the event of a push that gets this status.
 func Becomes(status push.Status) string { return `'push.` + string(status) + `'` }
 
-// scheduled and deferred are the events of a push that got its send time, and of one that waits longer than until that.
+// scheduled is the event of a push that gets its send time. Deferred is the event of a push that must wait longer than
+// that.
 const (
 	scheduled = `'` + string(push.EventScheduled) + `'`
 	Deferred  = `'` + string(push.EventDeferred) + `'`

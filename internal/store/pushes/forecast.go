@@ -22,16 +22,16 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// forecasts is how many forecasts are made at a time, one of each tenant at most: each reads all that its tenant has booked.
+// forecasts limits how many forecasts run at a time, at most one per tenant: each reads all bookings of its tenant.
 const forecasts = 2
 
-// forecastTime is for how long Postgres may work on one.
+// forecastTime limits the time of one forecast.
 const forecastTime = 50 * time.Second
 
-// firstConflicts is how many conflicts a forecast names.
+// firstConflicts limits how many conflicts a forecast lists.
 const firstConflicts = 100
 
-// bookedSQL reads all that a tenant has booked from a time on, recipient by recipient, with what is known of them.
+// bookedSQL reads a tenant's bookings since a time, ordered by recipient, with the recipients' zones and limits.
 const bookedSQL = `
 	SELECT p.recipient_key, p.recipient, p.id, p.send_at, p.channel, p.category, p.send_at > statement_timestamp(), coalesce(r.time_zone, ''), coalesce(r.limits, '{}')
 	FROM {pushes} p LEFT JOIN recipients r
@@ -39,8 +39,8 @@ const bookedSQL = `
 	WHERE p.tenant_id = $1 AND p.send_at > statement_timestamp() - $2::interval AND p.freed = false AND p.status IN ('scheduled', 'sent')
 	ORDER BY p.recipient_key, p.recipient, p.send_at, p.id`
 
-// Forecast replays under some terms what a tenant has booked, and says which of the pushes that wait for a later time do not
-// fit. It takes no lock, changes nothing, and needs little memory, however much is booked.
+// Forecast replays a tenant's bookings under some terms, and counts and lists the pushes with a later send time that the
+// terms would forbid. It takes no lock, changes nothing, and needs little memory however many bookings there are.
 func (s *Store) Forecast(ctx context.Context, tenant uuid.UUID, terms booking.Terms) (policy.Forecast, error) {
 	var f forecast
 	ctx, cancel := context.WithTimeout(ctx, forecastTime)
@@ -102,20 +102,20 @@ func (s *Store) forecast(ctx context.Context, c *pgxpool.Conn, tenant uuid.UUID,
 	return err
 }
 
-// booked is a booking of some recipient.
+// booked is a booking with its recipient.
 type booked struct {
 	key       int64
 	recipient string
 	person    quota.Person
 	quota.Booking
-	waits bool // for a later time
+	waits bool // its send time is in the future
 }
 
-// forecast gathers a forecast.
+// forecast is a [policy.Forecast] in the making.
 type forecast struct {
 	policy.Forecast
 	terms     booking.Terms
-	replay    *booking.Replay // of the recipient whose bookings come
+	replay    *booking.Replay // of the present recipient
 	key       int64
 	recipient string
 }
@@ -147,7 +147,7 @@ func (f *forecast) add(b *booked) {
 	}
 }
 
-// sort leaves the first conflicts, by send time and then by id.
+// sort sorts the conflicts by send time and id, and keeps the first ones.
 func (f *forecast) sort() {
 	slices.SortFunc(f.First, func(a, b policy.Conflict) int {
 		return cmp.Or(a.SendAt.Compare(b.SendAt), bytes.Compare(a.Push[:], b.Push[:]))

@@ -14,10 +14,10 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// LateTime is how long after its send time something may happen to a push that is looked for, at most.
+// LateTime bounds how long after its send time an event of a push is still found.
 const LateTime = 31 * 24 * time.Hour
 
-// historySQL reads what has happened to a recipient's pushes from one time until another.
+// historySQL reads a recipient's pushes that existed before one time and changed, or began an attempt, since another.
 const historySQL = `
 	SELECT p.id, p.channel, p.category, p.status, p.requested_send_at, p.send_at, p.next_at, p.attempts, p.last_error, p.held_by, coalesce(p.held_since, ` + pg.NoTime + `) AS held_since, coalesce(p.held_until, ` + pg.NoTime + `) AS held_until, p.created_at, p.updated_at, coalesce(l.started_at, ` + pg.NoTime + `) AS started, coalesce(p.campaign_id, ` + pg.NoID + `) AS campaign
 	FROM (
@@ -28,15 +28,15 @@ const historySQL = `
 	WHERE p.tenant_id = $2 AND p.recipient = $3 AND p.created_at < $5 AND (p.updated_at >= $4 OR l.started_at >= $4)
 	LIMIT $6`
 
-// attemptsSQL reads a recipient's attempts that began from one time until another.
+// attemptsSQL reads a recipient's ended attempts that began between two times.
 const attemptsSQL = `
 	SELECT s.push_id AS push, s.attempt, s.channel, s.category, s.started_at, s.ended_at, s.outcome, s.error, coalesce(s.campaign_id, ` + pg.NoID + `) AS campaign FROM {sends} s
 	WHERE s.shard = ANY ($7::smallint[]) AND s.recipient_key = $1 AND s.started_at >= $4 AND s.started_at < $5
 		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
 	LIMIT $6`
 
-// History returns what there is of a recipient to which something has happened from one time until another: at most so many
-// pushes, and so many attempts. It may be that there are more if it returns as many.
+// History returns a recipient's pushes and attempts with events from from until until: at most most of each. If it
+// returns that many, there may be more.
 func (s *Store) History(ctx context.Context, who quota.Recipient, from, until time.Time, most int) (pushes []booking.Past, attempts []booking.Attempted, err error) {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	err = s.db.Read(ctx, who.Tenant, func(ctx context.Context, c pg.Reader) error {

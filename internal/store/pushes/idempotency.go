@@ -13,15 +13,16 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// KeyTime is for how long it is known what a request with an Idempotency-Key has made. Then the key is free again.
+// KeyTime is the time for which the result of a request with an Idempotency-Key is kept. After that the key can be used
+// again.
 const KeyTime = 30 * 24 * time.Hour
 
-// keyedSQL reads what keys have made.
+// keyedSQL reads the results of keys.
 const keyedSQL = `
 	SELECT idempotency_id, member, hash, tenant_id, push_id
 	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
 
-// keyedTablesSQL is keyedSQL for the tables that hold the keys known now.
+// keyedTablesSQL returns keyedSQL for the tables that hold keys younger than [KeyTime].
 func keyedTablesSQL(l *pg.Layouts) string {
 	since, until := l.Now()
 	return pg.In(keyedSQL, "{idempotency}", l.Keys().All(since.Add(-KeyTime-pg.ClockGap), until.Add(pg.ClockGap))...)
@@ -31,12 +32,12 @@ func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
 	return k, row.Scan(&k.Key, &k.Member, &k.Hash, &k.Tenant, &k.ID)
 }
 
-// insertKeyedSQL stores what keys have made.
+// insertKeyedSQL stores the results of keys.
 const insertKeyedSQL = `
 	INSERT INTO idempotency (idempotency_id, member, push_id, tenant_id, hash, send_at, created_at)
 	SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[], $5::bytea[], $6::timestamptz[], $7::timestamptz[])`
 
-// queueKeyed stores what the keys of granted pushes have made, if any has one.
+// queueKeyed adds a statement that stores the results of the granted pushes' keys to a batch, if any has a key.
 func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
 	var (
 		keys, members, ids, tenants []uuid.UUID
@@ -56,7 +57,7 @@ func queueKeyed(b *pgx.Batch, granted []booking.Grant) {
 	}
 }
 
-// Keyed returns what the Idempotency-Key with this id has made.
+// Keyed returns the results of the Idempotency-Key with this id, one for each push.
 func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking.Keyed, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		b := &pgx.Batch{}
@@ -70,7 +71,8 @@ func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking
 	return all, err
 }
 
-// readReplayed reads the pushes that decisions about drafts replay: the same request had the same recipient. The key of one that is not there any more outlives it.
+// readReplayed completes the decisions that replay an earlier request with its pushes. The recipients are the drafts': a
+// repeated request has the same ones. A push may have been removed before its key; that decision becomes [booking.Gone].
 func (s *Store) readReplayed(ctx context.Context, drafts []booking.Draft, decisions []booking.Decision) error {
 	var (
 		tenant uuid.UUID

@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// insertSQL stores pushes of one table, and that they wait. insertRetriesSQL does so where there are retries among them. A campaign whose
-// push is retried has nothing to do with when the retry is sent.
+// insertSQL stores pushes in one table, with their rows in live. insertRetriesSQL stores pushes that include retries. The
+// row of a retry in live has no campaign, so that a pause or cancel of the campaign does not affect it.
 var (
 	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
 
@@ -47,7 +47,7 @@ const insertText = `
 	){told}
 	SELECT`
 
-// QueueInsert stores the granted pushes.
+// QueueInsert adds the statements that store the granted pushes to a batch.
 func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 	for table, order := range pg.ByTable(granted, func(g booking.Grant) string { return pushes.At(g.Push.SendAt) }) {
 		keys := byRecipientKey(granted, order)
@@ -61,8 +61,8 @@ func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 	queueAccepted(b, granted)
 }
 
-// byRecipientKey puts grants in the order of their recipients' keys, which it returns. Two indexes begin with the key: their pages are
-// touched in the order in which they lie. Pushes of one recipient stay in their order.
+// byRecipientKey sorts order, indexes of grants, by the recipients' keys, and returns the sorted keys. Two indexes begin
+// with the key, so Postgres touches their pages in order. Pushes of one recipient stay in their order.
 func byRecipientKey(granted []booking.Grant, order []int) (keys []int64) {
 	type keyed struct {
 		key int64
@@ -81,7 +81,7 @@ func byRecipientKey(granted []booking.Grant, order []int) (keys []int64) {
 	return keys
 }
 
-// insertArgs turns some of the grants, which are for recipients with these keys, into one array per column.
+// insertArgs returns the columns of the grants named by order, one array per column; keys are their recipients' keys.
 func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 	of := func(value func(p *push.Push) any) pg.Column {
 		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
@@ -101,29 +101,29 @@ func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
 		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.ExpiresAt) }),
 		of(func(p *push.Push) any { return (*pg.MillisValue)(&p.TTL) }),
 		of(func(p *push.Push) any { return p.Bulk }),
-		of(func(p *push.Push) any { return orNone(&p.IdempotencyID) }),
+		of(func(p *push.Push) any { return uuidOrNull(&p.IdempotencyID) }),
 		of(func(p *push.Push) any { return OrNull(p.IdempotencyHash) }),
 		of(func(p *push.Push) any { return (*pg.TextValue)(&p.RequestID) }),
 		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.CreatedAt) }),
-		of(func(p *push.Push) any { return orNone(&p.Campaign) }),
+		of(func(p *push.Push) any { return uuidOrNull(&p.Campaign) }),
 		of(func(p *push.Push) any { return OrNull(p.Rendering) }),
 	}
 }
 
-// retryArgs are what retries have more.
+// retryArgs returns the columns that only retries have.
 func retryArgs(granted []booking.Grant, order []int) []any {
 	of := func(value func(p *push.Push) any) pg.Column {
 		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
 	}
 	return []any{
-		of(func(p *push.Push) any { return orNone(&p.Retry.Of) }),
-		of(func(p *push.Push) any { return orNone(&p.Retry.First) }),
+		of(func(p *push.Push) any { return uuidOrNull(&p.Retry.Of) }),
+		of(func(p *push.Push) any { return uuidOrNull(&p.Retry.First) }),
 		of(func(p *push.Push) any { return p.Retry.Doubt }),
 	}
 }
 
-// queueRetried notes the latest retries at the first pushes of all that they retry, and in the audit log. Those have ended, and so
-// keep their tables.
+// queueRetried records each granted retry in the first push of its chain, and in the audit log. The first push has ended,
+// so its send time, and with it its table, no longer changes.
 func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 	for i := range granted {
 		p, first := &granted[i].Push, granted[i].First
@@ -139,15 +139,15 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 	}
 }
 
-// orNone is null for no id.
-func orNone(id *uuid.UUID) any {
+// uuidOrNull returns the id, or null for [uuid.Nil].
+func uuidOrNull(id *uuid.UUID) any {
 	if *id == uuid.Nil {
 		return nil
 	}
 	return (*pg.UUIDValue)(id)
 }
 
-// OrNull is null for what is not there.
+// OrNull returns b, or null if it is nil.
 func OrNull(b []byte) any {
 	if b == nil {
 		return nil

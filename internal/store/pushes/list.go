@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// List returns up to limit of a tenant's pushes behind a position, by send time and id, without their sends. It returns
-// fewer where they are large, or where few pushes fit the filter: then too the list goes on at Next.
+// List returns up to limit of a tenant's pushes after a position, by send time and id, without their sends. It returns
+// fewer if the pushes are large or few match the filter; Next is set then, too, if there may be more.
 func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (page push.Page, err error) {
 	from, until := f.From, f.Until
 	if after.SendAt.After(from) {
@@ -38,7 +38,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 			if err != nil {
 				return err
 			}
-			if left == 0 && len(part.Pushes) > 0 { // the page ends with its tables, and is not the last one
+			if left == 0 && len(part.Pushes) > 0 { // the page is full, and later tables have more pushes
 				page.Next = new(positionOf(page.Pushes[limit-1]))
 				return nil
 			}
@@ -57,7 +57,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 	return page, err
 }
 
-// sizeOf is how many bytes of a page pushes take.
+// sizeOf estimates how many bytes the pushes take on a page.
 func sizeOf(pushes []push.Push) (n int) {
 	for _, p := range pushes {
 		n += len(p.Message) + len(p.Rendering) + len(p.Metadata) + 500
@@ -65,27 +65,27 @@ func sizeOf(pushes []push.Push) (n int) {
 	return n
 }
 
-// readList reads the page in some tables. It looks at few pushes first, and at more, up to most, until it is known whether more than a
-// page of them fit the filter.
+// readList reads a page from some tables. It scans few pushes at first, then more, up to most, until it knows whether more
+// than a page of them match the filter.
 func readList(
 	ctx context.Context, c pg.Reader, f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string,
 ) (page push.Page, scanned int, err error) {
-	for _, looks := range []int{2 * limit, 10 * limit, most} {
-		looks = min(looks, most)
+	for _, scan := range []int{2 * limit, 10 * limit, most} {
+		scan = min(scan, most)
 		var last push.Position
-		q := ListQuery(f, tenant, after, limit, looks, tables)
+		q := ListQuery(f, tenant, after, limit, scan, tables)
 		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
 		var seen pg.Sight
 		page.Pushes, page.Next, seen, err = pg.CollectPage(rows, q, &last, []any{&last.SendAt, &last.ID}, positionOf, ScanPush)
 		scanned = seen.Scanned
-		if err != nil || scanned < looks || seen.Fitting > len(page.Pushes) || looks == most {
+		if err != nil || scanned < scan || seen.Fitting > len(page.Pushes) || scan == most {
 			break
 		}
 	}
 	return page, scanned, err
 }
 
-// Certain fails if there may be tables between two times that are not known.
+// Certain returns [pg.ErrStale] if there may be tables of pushes between two times that this process does not know.
 func (s *Store) Certain(ctx context.Context, c pg.Reader, from, until time.Time) error {
 	pushes := s.db.Layouts.Pushes()
 	if pushes.Covers(from, until) {
@@ -101,24 +101,25 @@ func (s *Store) Certain(ctx context.Context, c pg.Reader, from, until time.Time)
 
 func positionOf(p push.Push) push.Position { return push.Position{SendAt: p.SendAt, ID: p.ID} }
 
-// listed is where a list finds pushes p in its order, and how their send times and ids are written there.
+// listed describes a source of pushes p for a list: its order, and the formats of send times and ids in it.
 type listed struct{ source, fits, position, at, id string }
 
 var (
-	inPushes = listed{`{pushes} p`, `p.recipient <> ''`, `p.send_at, p.id`, `%s`, `%s`} // without what was erased
-	// The index of live has both in another form than its primary key.
+	inPushes = listed{`{pushes} p`, `p.recipient <> ''`, `p.send_at, p.id`, `%s`, `%s`} // without erased pushes
+	// The index of live stores both in another form than the primary key.
 	inLive = listed{
 		`(SELECT *, push_id AS id, send_at AT TIME ZONE 'UTC' AS utc, uuid_send(push_id) AS bytes FROM live) p`, `true`,
 		`p.utc, p.bytes`, `%s::timestamptz AT TIME ZONE 'UTC'`, `uuid_send(%s::uuid)`,
 	}
 )
 
-// Freed is a condition on pushes p that gave their places back. It is written as the index pushes_freed has it.
+// Freed is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
 const Freed = `p.freed::int = 1`
 
-// ListQuery is the page of a filter behind a position, for which at most so many pushes are looked at. Pushes are found
-// in their order by the tenant's index, or by the recipient's, which has those apart that gave their places back. What has not
-// ended is found in live: all that was sent need not be walked past. So it is with what failed, expired or was canceled.
+// ListQuery returns the query for a page of pushes that match a filter, after a position. It scans at most most pushes.
+// The tenant's index returns pushes in order; so does the recipient's, which keeps freed pushes apart. Pushes that have
+// not ended are read from live, and failed, expired or canceled ones from the index of freed pushes, so that the scan
+// does not pass everything that was sent.
 func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most int, tables []string) pg.PageQuery {
 	table := pg.In("{pushes}", "{pushes}", tables...)
 	q := pg.PageQuery{
@@ -130,11 +131,11 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		return fmt.Sprintf("$%d", len(q.Args))
 	}
 	shard, itsShard, key := "p.shard", "", push.RecipientKey(tenant, f.Recipient)
-	if f.Recipient != "" { // all is in one shard
+	if f.Recipient != "" { // all pushes of a recipient are in one shard
 		shard = `ANY (` + arg(pg.ShardsOf(key)) + `::smallint[])`
 		itsShard = shard
 	}
-	q.Join = itsAttempt(shard) + itsPause
+	q.Join = joinAttempt(shard) + joinPause
 	open := f.Recipient == "" && (f.Status == push.Scheduled || f.Status == push.Sending)
 	from, until := f.From, f.Until
 	if begin, end, some := pg.WeeksOfPushes.Span(tables); open && some { // live is one table for all weeks
@@ -145,7 +146,7 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 			until = end
 		}
 	}
-	if from.After(after.SendAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
+	if from.After(after.SendAt) { // with two lower bounds, Postgres would begin at one and test each row for the other
 		after = push.Position{SendAt: from} // no id is as low as the zero one
 	}
 	l := inPushes
@@ -169,20 +170,20 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	}
 	switch {
 	case open && f.Category != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, itsPush("p", tables, ""), arg(f.Category)))
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, pushOfRow("p", tables, ""), arg(f.Category)))
 	case f.Category != "":
 		fits = append(fits, `p.category = `+arg(f.Category))
 	}
 	switch {
 	case open && f.Reason != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, itsPush("p", tables, ""), arg(f.Reason)))
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, pushOfRow("p", tables, ""), arg(f.Reason)))
 	case f.Reason != "":
 		fits = append(fits, `p.last_error = `+arg(f.Reason))
 	}
 	switch {
 	case f.Status == "":
 	case open && f.Status == push.Sending:
-		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, itsPush("p", tables, "")))
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, pushOfRow("p", tables, "")))
 	case open:
 		fits = append(fits, `p.token IS NULL`)
 	case f.Status == push.Sending:
@@ -195,9 +196,9 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if q.Scan = limit + 1; len(fits) > 1 {
 		q.Scan = min(most, pg.MaxScanned)
 	}
-	columns := "p.*" // all that is looked at is on the page
+	columns := "p.*" // every scanned row is on the page
 	if open || len(fits) > 1 {
-		columns, q.Item = "p.id, p.send_at", itsPush("s", tables, itsShard)
+		columns, q.Item = "p.id, p.send_at", pushOfRow("s", tables, itsShard)
 	}
 	found := fmt.Sprintf(`SELECT %s, %s AS fits FROM %s WHERE %s`, columns, strings.Join(fits, ` AND `), strings.ReplaceAll(l.source, `{pushes}`, table), strings.Join(bounds, ` AND `))
 	if f.Recipient != "" {
@@ -209,9 +210,10 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	return q
 }
 
-// itsPush selects the push that has the id and the send time of a row, and a shard that equals an expression; none: it is not known. Of
-// several tables, only that of the time is looked into: each look costs a way down an index that grows with the table.
-func itsPush(row string, tables []string, shard string) string {
+// pushOfRow returns a query for the push with the id and the send time of a row. shard is an expression for its shard;
+// empty: unknown. The query searches only the table of the send time, because each search descends an index that grows
+// with its table.
+func pushOfRow(row string, tables []string, shard string) string {
 	var each []string
 	for i, table := range tables {
 		one := fmt.Sprintf(`SELECT * FROM %[2]s w WHERE w.id = %[1]s.id AND w.send_at = %[1]s.send_at`, row, table)

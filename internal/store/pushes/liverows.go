@@ -9,18 +9,19 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// LiveRows are rows of live as they were read, one array per column.
+// LiveRows holds rows of live as they were read, one array per column.
 type LiveRows struct {
 	Keys   []int64
 	SendAt []time.Time
 	IDs    []uuid.UUID
 	Plans  []int64
-	Times  []time.Time // what is to be written: when the lease ends, or when to try next
+	Times  []time.Time // the time to write: when the lease ends, or when to try next
 
 	HeldBy               []string // see [push.Hold]
 	HeldSince, HeldUntil []time.Time
 }
 
+// Add appends a row.
 func (r *LiveRows) Add(l LiveRow) {
 	r.Keys, r.SendAt, r.IDs = append(r.Keys, l.Key), append(r.SendAt, l.SendAt), append(r.IDs, l.ID)
 	r.Plans, r.Times = append(r.Plans, l.Plan), append(r.Times, l.Time)
@@ -28,6 +29,7 @@ func (r *LiveRows) Add(l LiveRow) {
 	r.HeldSince, r.HeldUntil = append(r.HeldSince, l.Held.Since), append(r.HeldUntil, l.Held.Until)
 }
 
+// LiveRow is one row of [LiveRows].
 type LiveRow struct {
 	Key    int64
 	SendAt time.Time
@@ -37,7 +39,7 @@ type LiveRow struct {
 	Held   push.Hold
 }
 
-// ReadLiveRows reads keys, send times, ids and plans.
+// ReadLiveRows returns a function that reads rows of keys, send times, ids and plans into to.
 func ReadLiveRows(to *[]LiveRow) func(rows pgx.Rows) error {
 	return func(rows pgx.Rows) (err error) {
 		*to, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l LiveRow, err error) {
@@ -47,7 +49,7 @@ func ReadLiveRows(to *[]LiveRow) func(rows pgx.Rows) error {
 	}
 }
 
-// Some are some of the rows.
+// Some returns the keys, send times, ids and plans of the rows with these indexes.
 func (r *LiveRows) Some(at []int) *LiveRows {
 	part := &LiveRows{}
 	for _, i := range at {

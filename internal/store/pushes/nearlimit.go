@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// nearLimitSQL writes events for the webhooks that want them. It stands behind the statement that books the pushes, in
+// nearLimitSQL writes events for the webhooks that subscribe to them. It follows the statement that books the pushes, in
 // the same transaction.
 const nearLimitSQL = `
 	INSERT INTO webhook_deliveries (webhook_id, tenant_id, push_id, event, payload)
@@ -22,7 +22,8 @@ const nearLimitSQL = `
 		AS n (push_id, tenant_id, recipient, send_at, rule, most, seconds, used)
 	JOIN webhooks w ON w.tenant_id = n.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(push.EventNearLimit) + `' = ANY (w.events)`
 
-// QueueNearLimits writes events for the rules that the granted pushes leave little of.
+// QueueNearLimits adds a statement to a batch that writes an event for each rule that a granted push brings near its
+// limit.
 func QueueNearLimits(b *pgx.Batch, granted []booking.Grant) {
 	var (
 		pushes, tenants   []uuid.UUID

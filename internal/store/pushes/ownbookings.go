@@ -17,9 +17,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ownBookings gathers orders of one tenant at a time: batches, and whatever may take longer than a transaction that
-// tenants share must. A tenant whose transactions are slow, because they read much or wait for a lock, has a part of
-// the turns, and no other waits for it.
+// ownBookings groups orders of one tenant into transactions: batches, and orders that may take too long for a transaction
+// that tenants share. A tenant with slow transactions, which read much or wait for a lock, occupies only its part of the
+// turns, so no other tenant waits for it.
 type ownBookings struct {
 	run     func(ctx context.Context, orders []Order) ([][]booking.Decision, error)
 	observe func(int)
@@ -30,7 +30,7 @@ type ownBookings struct {
 	groups map[ownKey]*ownGroup
 }
 
-// ownKey names what shares transactions: orders of a tenant and a lane. Those for several lanes are of none: -1.
+// ownKey identifies orders that share transactions, by tenant and lane. Orders for several lanes have lane -1.
 type ownKey struct {
 	tenant uuid.UUID
 	lane   int
@@ -41,8 +41,8 @@ type ownGroup struct {
 	users int
 }
 
-// How many transactions of this kind run at a time, and how many of one tenant. While several tenants book, each counts
-// for two: then Postgres' processors, and ours, are busy for one tenant with one at a time.
+// How many of these transactions run at a time, in total and of one tenant. While several tenants book, each transaction
+// counts twice, so that a single tenant keeps only one processor of Postgres and of this process busy.
 const (
 	ownTurns       = 8
 	OwnTenantTurns = 2
@@ -64,7 +64,7 @@ func newOwnBookings(s *Store) *ownBookings {
 	}
 }
 
-// lane is the number of the lane that all drafts are for; -1: they are for several.
+// lane returns the number of the lane that all drafts are for, or -1 if they are for several.
 func (o *ownBookings) lane(ord Order) int {
 	lane := pg.LaneOf(ord.recipientKey(), o.lanes)
 	if o.lanes > 1 && slices.ContainsFunc(ord.Drafts, func(d booking.Draft) bool { return pg.LaneOf(keyOf(d), o.lanes) != lane }) {
@@ -73,7 +73,7 @@ func (o *ownBookings) lane(ord Order) int {
 	return lane
 }
 
-// book books an order together with others of its tenant.
+// book books an order in one transaction with concurrent orders of its tenant and lane.
 func (o *ownBookings) book(ord Order) ([]booking.Decision, error) {
 	key := ownKey{ord.Tenant(), o.lane(ord)}
 	o.mu.Lock()

@@ -15,34 +15,35 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// PushColumns are what scanPush reads, in its order, of a push p and its row l in live. What an attempt that is under way
-// changes stands there alone: pushes says scheduled until the attempt has ended.
+// PushColumns lists the columns of a push p and its row l in live, in the order of [ScanPush]. An attempt under way is
+// recorded only in live: in pushes, the status stays scheduled until the attempt ends.
 const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
 	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
 	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
 	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
 
-// heldColumns are pushColumns of a push that is shown: one that waits because its campaign is paused says so. They need [itsPause].
+// heldColumns lists [PushColumns] for a push to show: if it waits because its campaign is paused, that is what holds it.
+// The query must join [joinPause].
 var heldColumns = strings.Replace(PushColumns, `p.held_by, p.held_since, p.held_until`,
 	`CASE WHEN pause.since IS NULL THEN p.held_by ELSE '`+push.PausedCampaign+`' END, coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until END`, 1)
 
-// itsPause joins a push that is due with the pause of its campaign. There is none if it is not held by it.
-const itsPause = ` LEFT JOIN LATERAL (
+// joinPause joins a due push with the pause of its campaign, if the campaign is paused.
+const joinPause = ` LEFT JOIN LATERAL (
 		SELECT greatest(c.paused_at, p.next_at) AS since FROM campaigns c
 		WHERE p.status = 'scheduled' AND p.next_at <= statement_timestamp() AND c.id = p.campaign_id AND c.status IN ('pausing', 'paused')
 		OFFSET 0 -- keeps the first conditions where they cost nothing
 	) pause ON true`
 
-// itsLive joins a push with its row in live. There is none if the push has ended.
-// Its shard equals an expression.
-func itsLive(shard string) string {
+// joinLive joins a push with its row in live, which a push that has ended lacks. shard is the right side of a comparison
+// with the shard.
+func joinLive(shard string) string {
 	return `LEFT JOIN live l ON l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at AND l.push_id = p.id`
 }
 
-// itsAttempt is itsLive for a push that is only shown: it looks for the row where an attempt may be under way, and not where the push
-// has ended or its time has not come. Each look is at a page of its own, which Postgres may have to read. While no attempt is under
-// way, pushes has all that live has.
-func itsAttempt(shard string) string {
+// joinAttempt joins a push that is only shown with its row in live, but only if an attempt may be under way: the push has
+// not ended and its time has come. Each such row may cost a page that Postgres has to read from disk, and without an
+// attempt, pushes holds everything that live does.
+func joinAttempt(shard string) string {
 	return `LEFT JOIN LATERAL (
 		SELECT token, attempts, started_at FROM live l
 		WHERE p.status = 'scheduled' AND p.send_at <= statement_timestamp()
@@ -51,14 +52,14 @@ func itsAttempt(shard string) string {
 	) l ON true`
 }
 
-// underWay says of a push p that an attempt is.
+// underWay returns a condition: an attempt of push p is under way.
 func underWay(shard string) string {
 	return `EXISTS (
 	SELECT FROM live l WHERE l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at
 		AND l.push_id = p.id AND l.token IS NOT NULL)`
 }
 
-// ScanPush reads one row of [PushColumns], and what follows them into more.
+// ScanPush reads one row of [PushColumns], and the columns after them into more.
 func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
 	var (
 		p   push.Push
@@ -83,36 +84,37 @@ func (s *Store) Push(ctx context.Context, tenant, id uuid.UUID) (p push.Push, er
 	return p, err
 }
 
-// byIDSQL reads pushes of some shards, of one tenant or of all, when the first attempt of each began, and what else there is of retries.
+// byIDSQL reads pushes by id in some shards, of one tenant or of all, with the begin of the first attempt and the first
+// and latest push of the chain of retries.
 var byIDSQL = `SELECT ` + heldColumns + `, coalesce(p.attempted_at, p.created_at), p.retry_first, p.retry_latest
-	FROM {pushes} p ` + itsLive(`ANY ($2::smallint[])`) + itsPause + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
+	FROM {pushes} p ` + joinLive(`ANY ($2::smallint[])`) + joinPause + ` WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])
 		AND ($3::uuid IS NULL OR p.tenant_id = $3)`
 
-// attempted is a push with the time at which its first attempt began, or the time before that at which it was made.
+// attempted is a push with the begin of its first attempt, or without an attempt, the time of its creation.
 type attempted struct {
 	push.Push
 	Since time.Time
 }
 
-// Sought is the id of a push that is looked for, with its shard.
+// Sought identifies a push to find, by id and shard.
 type Sought struct {
 	id    uuid.UUID
 	shard int16
 }
 
-// SoughtOf looks for a push of a recipient.
+// SoughtOf returns the [Sought] for a push of a recipient.
 func SoughtOf(id uuid.UUID, recipientKey int64) Sought {
 	return Sought{id, int16(push.Shard(recipientKey))}
 }
 
-// Place is a table in which pushes are looked for by their ids and shards.
+// Place is a table to search for pushes, with their ids and shards.
 type Place struct {
 	Table  string
 	IDs    []uuid.UUID
 	Shards []int16
 }
 
-// placeOf is the place of some pushes in a table.
+// placeOf returns the [Place] for finding pushes in a table.
 func placeOf(table string, of []Sought) Place {
 	p := Place{Table: table}
 	for _, one := range of {
@@ -123,8 +125,9 @@ func placeOf(table string, of []Sought) Place {
 	return p
 }
 
-// FindPushes asks for pushes place by place: first in the week that the id names, for which its push was booked; then in all weeks. Few
-// callers look through all weeks at a time: that takes a lock of each.
+// FindPushes calls ask with the places to search for pushes. It begins with the week that each id names, for which the
+// push was first to be sent, and searches all weeks for those that ask did not find. Few callers search all weeks at a
+// time, because that locks every table.
 func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) (found []uuid.UUID, err error)) error {
 	pushes := s.db.Layouts.Pushes()
 	hinted := map[string][]Sought{}
@@ -154,13 +157,13 @@ func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) 
 	return err
 }
 
-// ReadPushes reads those of the pushes that are there.
+// ReadPushes returns the sought pushes that exist.
 func (s *Store) ReadPushes(ctx context.Context, c pg.Batcher, all []Sought) (pushes []attempted, err error) {
 	return s.readPushesOf(ctx, c, uuid.Nil, all)
 }
 
-// readPushesOf reads those of the pushes that a tenant has; Nil: any has them. Another tenant's push is looked for as long as one that
-// there is not: how long an answer takes must not tell them apart.
+// readPushesOf returns the sought pushes of a tenant; Nil: of any tenant. The search for another tenant's push takes as
+// long as the search for one that does not exist, so that timing does not reveal which it is.
 func (s *Store) readPushesOf(ctx context.Context, c pg.Batcher, tenant uuid.UUID, all []Sought) (pushes []attempted, err error) {
 	err = s.FindPushes(ctx, all, func(places []Place) (found []uuid.UUID, err error) {
 		b := &pgx.Batch{}
@@ -195,7 +198,7 @@ func collectPushes(ctx context.Context, c pg.Batcher, b *pgx.Batch) (pushes []at
 	return pushes, nil
 }
 
-// sendsSQL reads the attempts of a push that have ended.
+// sendsSQL reads the ended attempts of a push.
 const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_message_id, error FROM {sends} s
 	WHERE s.shard = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
 
@@ -228,13 +231,13 @@ func (s *Store) readPush(ctx context.Context, c pg.Batcher, tenant, id uuid.UUID
 	return p.Push, nil
 }
 
-// ErasedReason is in the place of errors, which may quote an address.
+// ErasedReason replaces the errors of an erased recipient, because they may quote an address.
 const ErasedReason = `'erased'`
 
-// UnlessErased keeps a text of an attempt from the row of an erased recipient.
+// UnlessErased returns an expression for an attempt's text that becomes [ErasedReason] if the recipient was erased.
 func UnlessErased(text, recipient string) string {
 	return `CASE WHEN ` + recipient + ` = '' AND ` + text + ` <> '' THEN ` + ErasedReason + ` ELSE ` + text + ` END`
 }
 
-// erased reports whether a push is of a recipient who was erased.
+// erased reports whether the recipient of a push was erased.
 func erased(p push.Push) bool { return p.ID != uuid.Nil && p.Recipient == "" }

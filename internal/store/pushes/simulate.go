@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// CampaignClock returns the time by Postgres' clock, and whether the tenant has started a campaign: without one, no booking
-// is of any.
+// CampaignClock returns the time of Postgres' clock, and whether the tenant has ever started a campaign. If not, no
+// booking belongs to one.
 func (s *Store) CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.Time, started bool, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT clock_timestamp(), EXISTS (SELECT FROM campaigns WHERE tenant_id = $1 AND started_at IS NOT NULL)`, tenant)
@@ -24,12 +24,13 @@ func (s *Store) CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.T
 	return now, started, err
 }
 
-// campaignsOfSQL reads which campaigns pushes are of.
+// campaignsOfSQL reads the campaigns of pushes.
 const campaignsOfSQL = `
 	SELECT p.id, p.campaign_id FROM {pushes} p
 	WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[]) AND p.campaign_id IS NOT NULL`
 
-// CampaignsOf says which campaigns some bookings of recipients in a lane are of. Those of none are left out.
+// CampaignsOf returns the campaigns of bookings, by push id. The bookings' recipients are in one lane. Bookings without a
+// campaign are left out.
 func (s *Store) CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.Lane, bookings []quota.Booking) (of map[uuid.UUID]uuid.UUID, err error) {
 	if len(bookings) == 0 {
 		return nil, nil

@@ -16,24 +16,27 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Every transaction that books, moves or ends pushes writes down how many, in rows of stat_deltas, which no other transaction waits for.
-// What ends is counted by the statement that ends it (see [Tells]); what is booked or moved is counted here.
+// Every transaction that books, moves or ends pushes counts them in new rows of stat_deltas, so that no transaction waits
+// for another. Pushes that end are counted by the statement that ends them (see [Tells]); bookings and moves are counted
+// here.
 
-// endedColumns are what a statement that ends pushes p returns to be counted.
+// endedColumns lists the columns that a statement that ends pushes p returns for [CountEnded].
 const endedColumns = `, p.tenant_id AS of_tenant, p.recipient_key AS of_key, p.channel AS of_channel, p.category AS of_category,
 	` + CountedCampaign + ` AS of_campaign, p.send_at AS of_send_at, p.status AS of_status, p.updated_at AS of_end`
 
-// CountedCampaign is the campaign for which a push counts. A retry counts for none: what has become of its recipient in the campaign is
-// what became of the first push.
+// CountedCampaign is an expression for the campaign that counts a push. A retry counts for none: the outcome of the first
+// push is the recipient's outcome in the campaign.
 const CountedCampaign = `CASE WHEN retry_of IS NULL THEN campaign_id END`
 
-// LateBucket is the bucket of an interval in a [push.Lateness]: the first whose upper bound is not less.
+// LateBucket returns an expression for the bucket of an interval in a [push.Lateness]: the first bucket with an upper
+// bound that is not less.
 func LateBucket(interval string) string {
 	ms := `1000 * date_part('epoch', ` + interval + `)`
 	return `CASE WHEN ` + ms + ` <= 1 THEN 0 ELSE ceil(ln(` + ms + `) / ln(` + strconv.FormatFloat(push.LatenessGrowth, 'g', -1, 64) + `::float8))::smallint END`
 }
 
-// CountEnded counts the pushes of a common table expression that have ended. handed is when the provider had those that were sent.
+// CountEnded returns a common table expression that counts the ended pushes of source. handed is an expression for when
+// the provider received a sent push.
 func CountEnded(source, handed string) string {
 	return `, counted AS (
 		INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, n, late)
@@ -44,7 +47,7 @@ func CountEnded(source, handed string) string {
 	)`
 }
 
-// What a stat delta counts, beside the states of pushes that have ended.
+// The kinds of stat deltas, besides the statuses of ended pushes.
 const (
 	DeltaAccepted = "accepted"
 	DeltaMoved    = "moved"
@@ -52,18 +55,18 @@ const (
 	DeltaRule     = "rule"
 )
 
-// statDelta is of which pushes a row of stat_deltas is.
+// statDelta is the key of a row of stat_deltas: which pushes it counts.
 type statDelta struct {
 	tenant            uuid.UUID
-	shard             int16 // of one of them
+	shard             int16 // of one of the pushes
 	what              string
-	hour, sendHour    int64 // Unix; sendHour 0: there is none
+	hour, sendHour    int64 // Unix time in seconds; sendHour 0: none
 	channel, category string
 	campaign          uuid.UUID
 	rule              string
 }
 
-// deltaCount is how many pushes there are of a stat delta.
+// deltaCount is the number of pushes in a row of stat_deltas, and how many of them were deferred.
 type deltaCount struct{ n, deferred int32 }
 
 // deltaSQL adds stat deltas.
@@ -71,7 +74,7 @@ const deltaSQL = `
 	INSERT INTO stat_deltas (tenant_id, shard, what, hour, send_hour, channel, category, campaign_id, rule, n, deferred)
 	SELECT * FROM unnest($1::uuid[], $2::smallint[], $3::text[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[], $8::uuid[], $9::text[], $10::int[], $11::int[])`
 
-// queueDeltas adds stat deltas.
+// queueDeltas adds a statement that inserts stat deltas to a batch.
 func queueDeltas(b *pgx.Batch, all map[statDelta]deltaCount) {
 	if len(all) > 0 {
 		b.Queue(deltaSQL, deltaArgs(all)...)
@@ -102,13 +105,13 @@ func deltaArgs(all map[statDelta]deltaCount) []any {
 	return []any{tenants, shards, whats, hours, sendHours, channels, categories, campaigns, rules, counts, deferred}
 }
 
-// unixHour is when the hour of a time began.
+// unixHour returns the begin of the hour of a time, in Unix seconds.
 func unixHour(at time.Time) int64 {
 	s := at.Unix()
 	return s - ((s%3600)+3600)%3600
 }
 
-// deltaOf is the delta that counts a push.
+// deltaOf returns the key of the row that counts a push, without its shard.
 func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
 	of := statDelta{tenant: p.Tenant, what: what, hour: unixHour(hour), sendHour: unixHour(sendAt), channel: p.Channel, category: p.Category}
 	if p.Retry.Of == uuid.Nil {
@@ -117,7 +120,7 @@ func deltaOf(p *push.Push, what string, hour, sendAt time.Time) statDelta {
 	return of
 }
 
-// queueAccepted counts pushes that are booked.
+// queueAccepted counts booked pushes.
 func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
 	all := make(map[statDelta]deltaCount, 4)
 	shard := int16(0)
@@ -137,7 +140,7 @@ func queueAccepted(b *pgx.Batch, granted []booking.Grant) {
 	queueDeltas(b, all)
 }
 
-// queueMoved counts a push that moves from one time to another.
+// queueMoved counts a push that moves to another hour.
 func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
 	if unixHour(from) == unixHour(to) {
 		return
@@ -148,8 +151,8 @@ func queueMoved(b *pgx.Batch, p *push.Push, from, to time.Time) {
 	queueDeltas(b, map[statDelta]deltaCount{left: {n: -1}, came: {n: 1}})
 }
 
-// QueueRefused counts pushes that are refused, in the transaction that decides so. Each rule that has refused has a count of its own
-// beside that of all.
+// QueueRefused counts refused pushes, in the transaction that refuses them. Each rule that refused is counted separately,
+// besides all refusals together.
 func QueueRefused(b *pgx.Batch, counts []push.RefusedCount) {
 	all := make(map[statDelta]deltaCount, len(counts))
 	for _, one := range counts {
@@ -164,7 +167,7 @@ func QueueRefused(b *pgx.Batch, counts []push.RefusedCount) {
 	queueDeltas(b, all)
 }
 
-// AddRefused counts pushes that were refused. If it fails, it may have.
+// AddRefused counts refused pushes in a transaction of its own. After an error they may or may not have been counted.
 func (s *Store) AddRefused(ctx context.Context, counts []push.RefusedCount) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

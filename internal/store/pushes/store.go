@@ -21,9 +21,9 @@ type Store struct {
 	terms  *terms.Store
 	Crowds crowds // recipients with many bookings
 
-	bookGroups   pg.LaneGroups[Order, []booking.Decision] // of single pushes
-	bookPlaces   *bulkhead.Bulkhead[uuid.UUID]            // of single pushes in bookGroups
-	ownPlaces    *bulkhead.Bulkhead[uuid.UUID]            // of single pushes in ownBookings
+	bookGroups   pg.LaneGroups[Order, []booking.Decision] // single pushes
+	bookSlots    *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in bookGroups
+	ownSlots     *bulkhead.Bulkhead[uuid.UUID]            // limits single pushes in ownBookings
 	ownBookings  *ownBookings
 	forecasts    *bulkhead.Bulkhead[uuid.UUID]
 	glanceGroups pg.LaneGroups[span, glance]
@@ -37,15 +37,15 @@ func New(db *pg.DB, terms *terms.Store) *Store {
 	s.bookGroups = pg.NewLaneGroups(lanes, Order.recipientKey, func() *groupcommit.Group[Order, []booking.Decision] {
 		return &groupcommit.Group[Order, []booking.Decision]{Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: pg.MaybeOne, Observe: db.Observe("book")}
 	})
-	s.bookPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
-	s.ownPlaces = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
+	s.bookSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
+	s.ownSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
 	s.ownBookings = newOwnBookings(s)
-	looks := 1 // they lock nothing, and so are about all lanes together, unless each is a shard
+	glanceLanes := 1 // glances take no locks, so one group serves all lanes unless each lane is a shard
 	if db.ByShard() {
-		looks = lanes
+		glanceLanes = lanes
 	}
-	s.glanceGroups = pg.NewLaneGroups(looks, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
-		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: lookPause, PauseFrom: lookCrowd, Alone: pg.MaybeOne, Observe: db.Observe("look")}
+	s.glanceGroups = pg.NewLaneGroups(glanceLanes, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
+		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: glancePause, PauseFrom: glanceCrowd, Alone: pg.MaybeOne, Observe: db.Observe("look")}
 	})
 	return s
 }
@@ -53,7 +53,7 @@ func New(db *pg.DB, terms *terms.Store) *Store {
 // The pauses make groups larger. Measured with `make bench`: a quarter more submits per second, for this much latency
 // under load. Batches are large enough by themselves.
 const (
-	bookPause = 2 * time.Millisecond
-	lookPause = 2 * time.Millisecond // after at least lookCrowd callers look: a single caller waits for none
-	lookCrowd = 4
+	bookPause   = 2 * time.Millisecond
+	glancePause = 2 * time.Millisecond // only while at least glanceCrowd callers read: a single caller does not wait
+	glanceCrowd = 4
 )
