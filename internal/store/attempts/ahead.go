@@ -12,10 +12,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// nowSQL is the moment for which a transaction asks what is ahead. All its statements have the same.
+// nowSQL is the present for [Store.Ahead]: the same in all statements of its transaction.
 const nowSQL = `transaction_timestamp()`
 
-// oldestSQL finds the longest due push of each channel in each lane.
+// oldestSQL finds the push of each channel in each lane that has been due longest.
 const oldestSQL = pg.ChannelsSQL + `
 	SELECT l.n::int, c.name, min(p.next_at)
 	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) WITH ORDINALITY AS l (first, last, n) CROSS JOIN LATERAL (
@@ -27,8 +27,8 @@ const oldestSQL = pg.ChannelsSQL + `
 	WHERE ` + pg.Configured + `
 	GROUP BY l.n, c.name`
 
-// momentsSQL reads what becomes due once for all lanes. It adds as much to a time as its tenth of a second may lack, so that
-// date_bin, which rounds down, rounds up.
+// momentsSQL counts the pushes that become due, for all lanes in one scan. It adds just under a tenth of a second to each
+// time, so that date_bin, which rounds down, rounds up.
 const momentsSQL = pg.ChannelsSQL + `, lanes AS MATERIALIZED (
 		SELECT first, last, greatest(since, ` + nowSQL + `) AS since, n
 		FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[]) WITH ORDINALITY AS l (first, last, since, n)
@@ -43,10 +43,10 @@ const momentsSQL = pg.ChannelsSQL + `, lanes AS MATERIALIZED (
 	WHERE ` + pg.Configured + `
 	GROUP BY 1, 2 ORDER BY 1, 2`
 
-// Ahead counts the pushes for configured channels that will be due in some lanes within the horizon, and not before the time
-// that each lane was counted until, by the tenth of a second in which they become due. Those that are due already are not
-// counted, but the oldest of each channel is told. The tenth of a second in which Until lies is cut in two: a call for what is
-// counted until then has the rest of it. The answers come in the order of lanes; there may be fewer with an error.
+// Ahead counts the pushes for configured channels that become due in some lanes within the horizon, by tenths of a second.
+// In each lane it begins where the last count ended. It does not count pushes that are already due, but returns when the
+// oldest push of each channel became due. Until may lie within a tenth of a second: the next call counts the rest of it.
+// The answers are in the order of lanes; with an error there may be fewer.
 func (s *Store) Ahead(ctx context.Context, lanes []push.CountedLane, horizon time.Duration) (ahead []push.Ahead, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func (s *Store) Ahead(ctx context.Context, lanes []push.CountedLane, horizon tim
 	return ahead, nil
 }
 
-// aheadOf answers for lanes that one transaction may touch. If it could not count, what is due already is told.
+// aheadOf counts for lanes that one transaction may touch. With an error, Oldest may be filled although Moments is not.
 func (s *Store) aheadOf(ctx context.Context, lanes []push.CountedLane, horizon time.Duration) ([]push.Ahead, error) {
 	if len(lanes) == 0 {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Attributes returns what a tenant keeps about some recipients beside what sendquota understands: objects, by the ids of those who
-// have any. It is not nil.
+// Attributes returns the attributes of recipients, JSON objects that sendquota does not interpret, by recipient id.
+// Recipients without attributes are left out. The map is not nil.
 func (s *Store) Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error) {
 	keys := make([]int64, len(ids))
 	for i, id := range ids {

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// Claim takes the oldest due push of the recipient for sending, if the recipient's actual sends leave room for one
-// now. It works together with other claims of the moment.
+// Claim claims the oldest due push of a recipient for sending, if the recipient's actual sends leave room for one now. It
+// shares a transaction with concurrent claims.
 func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return booking.Claim{}, err
@@ -23,8 +23,8 @@ func (s *Store) Claim(ctx context.Context, o booking.ClaimOrder) (booking.Claim,
 	return s.claimGroups.Do(o)
 }
 
-// ClaimAll is Claim for different recipients in one transaction for each lane, which waits for no lock: where another transaction has
-// a recipient's, the claim says [booking.Wait]. There is one claim for each order, in the same order.
+// ClaimAll claims for different recipients, in one transaction per lane that waits for no lock: if another transaction
+// holds a recipient's lock, the outcome is [booking.Wait]. It returns one claim for each order, in the same order.
 func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	if err := ctx.Err(); err != nil || len(orders) == 0 {
 		return nil, err
@@ -36,9 +36,9 @@ func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]bo
 	if observe := s.db.Observe("claim"); observe != nil {
 		observe(len(orders))
 	}
-	// A caller that is told to stop must not leave behind claims that it knows nothing of.
+	// A caller that is stopped in the middle must still learn of the claims that were committed.
 	ctx = context.WithoutCancel(ctx)
-	claims, any := make([]booking.Claim, len(orders)), false
+	claims, some := make([]booking.Claim, len(orders)), false
 	for part := range pg.ByLane(orders, s.db.Cfg.Lanes, claimKey) {
 		of := make([]booking.ClaimOrder, len(part))
 		for n, i := range part {
@@ -47,10 +47,10 @@ func (s *Store) ClaimAll(ctx context.Context, orders []booking.ClaimOrder) ([]bo
 		made, err := s.claimTogether(ctx, of)
 		switch {
 		case err == nil:
-			any = true
-		case !any:
+			some = true
+		case !some:
 			return nil, err
-		default: // what other lanes have claimed is not to be lost
+		default: // keep the claims of other lanes
 			made = slices.Repeat([]booking.Claim{{Outcome: booking.Again}}, len(part))
 		}
 		for n, i := range part {
@@ -72,7 +72,7 @@ func (s *Store) claimTogether(ctx context.Context, orders []booking.ClaimOrder) 
 	return claims, err
 }
 
-// claim is one run of the transaction.
+// claim runs the transaction once.
 func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	first := firstOrders(orders)
 	found, err := s.readClaims(ctx, c, locks, orders, first)
@@ -94,7 +94,7 @@ func (s *Store) claim(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, or
 	return claims, w.commit(ctx, c, claims)
 }
 
-// firstOrders finds each recipient's first order.
+// firstOrders returns the index of each recipient's first order, by recipient key.
 func firstOrders(orders []booking.ClaimOrder) map[int64]int {
 	first := make(map[int64]int, len(orders))
 	for i, o := range orders {

@@ -22,23 +22,23 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// claimState is what is known of the recipients that a group of claims is for.
+// claimState holds what a group of claims has read of its recipients.
 type claimState struct {
 	now        time.Time
 	recipients map[int64]*booking.ClaimState
 }
 
-// longestLease is how long other workers' leases may be, or those of this one before its settings were changed: an
-// attempt counts from its end, but is found by its beginning.
+// longestLease bounds the leases of other workers, and of this one under earlier settings. An attempt counts from its end
+// but is found by its beginning, so a claim reads sends from that much earlier.
 const longestLease = time.Hour
 
-// claimRead is what a group of claims has to read: for each recipient, what its first order asks for.
+// claimRead holds the parameters of a group's read: for each recipient, what its first order asks for.
 type claimRead struct {
 	keys     []int64
 	channels []string      // one for each key
-	without  []string      // of any order
+	without  []string      // channels that any order excludes
 	reach    time.Duration // how far back sends count
-	kinds    bool          // what kinds they were of is asked
+	kinds    bool          // also read the kinds of sends
 }
 
 func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (q claimRead) {
@@ -61,11 +61,10 @@ func (s *Store) newClaimRead(orders []booking.ClaimOrder, first map[int64]int) (
 	return q
 }
 
-// heldCampaigns are the states of campaigns of which nothing is sent.
+// heldCampaigns lists the states of campaigns that send nothing.
 const heldCampaigns = `('pausing', 'paused', 'canceling', 'canceled')`
 
-// claimLiveSQL reads what is due and what is under way. What is under way comes first. Of a push of no campaign it asks nothing
-// more.
+// claimLiveSQL reads attempts under way, then due pushes. It looks up the campaign only of pushes that have one.
 const claimLiveSQL = `
 	SELECT k.k, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, l.allowed,
 		l.campaign_id IS NOT NULL AND EXISTS (SELECT FROM campaigns c WHERE c.id = l.campaign_id AND c.status IN ` + heldCampaigns + `)
@@ -88,7 +87,7 @@ const bodiesSQL = `
 	FROM unnest($1::uuid[], $2::uuid[], $3::int[], $4::timestamptz[], $5::int[]) AS l (push_id, token, attempts, started_at, i)
 	CROSS JOIN LATERAL (SELECT * FROM {pushes} p WHERE p.shard = ANY ($6::smallint[]) AND id = l.push_id OFFSET 0) p`
 
-// recentSendsSQL reads what was sent to recipients.
+// recentSendsSQL reads the recent sends to recipients.
 const recentSendsSQL = `
 	SELECT k.k, s.tenant_id, s.recipient, s.push_id, coalesce(s.handed_at, s.ended_at) AS at{kinds}
 	FROM unnest($1::bigint[]) AS k
@@ -99,7 +98,7 @@ const recentSendsSQL = `
 	) s
 	ORDER BY k.k, at`
 
-// recentSends is recentSendsSQL, which reads also the kinds of the sends.
+// recentSends returns recentSendsSQL, with the kinds of the sends if they are needed.
 func recentSends(kinds bool) string {
 	of, columns := "", ""
 	if kinds {
@@ -122,17 +121,17 @@ type liveFound struct {
 	tenant  uuid.UUID
 	id      uuid.UUID
 	sendAt  time.Time
-	token   uuid.UUID // Nil: it waits
+	token   uuid.UUID // Nil: no attempt is under way
 	number  int       // of attempts
 	started *time.Time
 	next    time.Time
 	allowed bool
-	held    bool // its campaign is
+	held    bool // its campaign is in one of heldCampaigns
 	push    push.Push
 }
 
-// readClaims takes the recipients' locks and reads, in later statements, what is due, what is under way and what was
-// sent, and then the pushes themselves. It should not wait for a lock: other recipients' pushes would have to wait as well.
+// readClaims takes the recipients' locks. In later statements it reads what is due, under way and sent, and then the
+// pushes themselves. locks should not wait: all recipients of the group would wait as well.
 func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
 	q := s.newClaimRead(orders, first)
 	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
@@ -162,12 +161,12 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		sends, err = pgx.CollectRows(rows, scanSend(q.kinds))
 		return err
 	})
-	// Last: an attempt that was seen to have ended did so before the next begins.
+	// Read the clock last, so that the next attempt begins after every attempt that was seen to have ended.
 	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&found.now) })
 	if err := c.SendBatch(ctx, b).Close(); err != nil {
 		return nil, err
 	}
-	s.ahead.Store(int64(time.Until(found.now)))
+	s.clockAhead.Store(int64(time.Until(found.now)))
 	if found.now.Add(-q.reach).Before(since) || found.now.After(until) {
 		return nil, pg.ErrStale
 	}
@@ -196,7 +195,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 	}
 	for _, d := range found.recipients {
 		of := d.Due
-		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // which an earlier run may have claimed
+		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // an earlier run may have claimed it
 			of = d.InFlight[0].Push
 		}
 		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
@@ -209,9 +208,9 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 	return found, nil
 }
 
-// recently are times between which lies what is now less than so long ago, by Postgres' clock, as far as that is known.
+// recently returns bounds on the times from reach ago until now by Postgres' clock, as far as that clock is known.
 func (s *Store) recently(reach time.Duration) (since, until time.Time) {
-	now := time.Now().Add(time.Duration(s.ahead.Load()))
+	now := time.Now().Add(time.Duration(s.clockAhead.Load()))
 	return now.Add(-reach - pushes.ClockMargin), now.Add(pushes.ClockMargin)
 }
 
@@ -220,7 +219,7 @@ func scanLive(row pgx.CollectableRow) (l liveFound, err error) {
 	return l, err
 }
 
-// readBodies reads the pushes of rows of live, and what else the batch asks for.
+// readBodies reads the pushes of rows of live, in one exchange with the other queries of the batch.
 func (s *Store) readBodies(ctx context.Context, c pg.Batcher, live []liveFound, b *pgx.Batch) error {
 	weeks := s.db.Layouts.Pushes()
 	for table, rows := range pg.ByTable(live, func(l liveFound) string { return weeks.At(l.sendAt) }) {
@@ -262,7 +261,7 @@ func (s *Store) readBodies(ctx context.Context, c pg.Batcher, live []liveFound, 
 
 func (s *claimState) add(l liveFound) {
 	switch d := s.of(l.key); {
-	case l.push.ID == uuid.Nil: // it was ended and moved meanwhile
+	case l.push.ID == uuid.Nil: // it was ended or moved since
 	case l.token != uuid.Nil:
 		d.InFlight = append(d.InFlight, booking.InFlight{Push: l.push, Token: l.token, LeaseUntil: l.next})
 	case l.allowed && d.Due.ID == uuid.Nil:

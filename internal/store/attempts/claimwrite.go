@@ -18,12 +18,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// These statements change what waits and is still as it was read: n names it. All of them take its row in live first, as
-// cancels, moves and finishes do.
+// These statements change waiting pushes, named by n, that are still as they were read. Each takes the row in live first,
+// as cancels, moves and finishes do.
 const (
 	asRead = `l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.plan = n.plan AND l.token IS NULL`
 
-	// claimSQL begins attempts. Nothing else is written: pushes and sends hear of an attempt when it ends.
+	// claimSQL begins attempts. It changes only live: an attempt is written to pushes and sends when it ends.
 	claimSQL = `
 	UPDATE live l SET phase = 2, token = n.token, started_at = $8, next_at = n.lease_until, attempts = l.attempts + 1, more_due = n.more
 	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[], $5::timestamptz[], $6::uuid[], $7::bool[])
@@ -31,7 +31,7 @@ const (
 	WHERE l.shard = ANY ($9::smallint[]) AND ` + asRead + `
 	RETURNING l.push_id`
 
-	// parkDueSQL parks what is due of campaigns that are paused or canceled, and stay so until this is committed.
+	// parkDueSQL parks due pushes of paused or canceled campaigns, and keeps the campaigns in that state until the commit.
 	parkDueSQL = `
 	UPDATE live l SET next_at = 'infinity'
 	FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan),
@@ -57,12 +57,15 @@ const (
 )
 
 var (
-	putOffSQL   = pushes.Tells(putOff, `put_off`, pushes.Deferred)
-	tooLateSQL  = OverSQL(push.Expired, `'it expired before it could be sent'`)
+	putOffSQL  = pushes.Tells(putOff, `put_off`, pushes.Deferred)
+	tooLateSQL = OverSQL(push.Expired, `'it expired before it could be sent'`)
+
+	// UnwantedSQL cancels waiting pushes of recipients that have opted out, unless they have changed since they were read.
 	UnwantedSQL = OverSQL(push.Canceled, `'`+booking.OptedOutReason+`'`)
 )
 
-// OverSQL ends what is not sent any more, unless it has changed since it was read. reason is an expression.
+// OverSQL returns a statement that ends waiting pushes, unless they have changed since they were read. reason is an
+// expression.
 func OverSQL(status push.Status, reason string) string {
 	return pushes.Ending{
 		Rows:   `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan) WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead,
@@ -70,14 +73,14 @@ func OverSQL(status push.Status, reason string) string {
 	}.Sql()
 }
 
-// flagSQL tells attempts under way that another push of the recipient waits.
+// flagSQL marks attempts under way: another push of the recipient waits for the end of the attempt.
 const flagSQL = `
 	UPDATE live l SET more_due = true FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id
 		AND l.token IS NOT NULL
 	RETURNING l.push_id`
 
-// inTables queues a statement of claims, putOffs or expiries for each table of pushes that it concerns.
+// inTables adds a statement to the batch for each table of pushes that the rows belong to.
 func (w *claimWrite) inTables(b *pgx.Batch, r *pushes.LiveRows, sql string, args func(r *pushes.LiveRows) []any) {
 	for table, rows := range pg.ByTable(r.SendAt, w.pushes.At) {
 		part := &pushes.LiveRows{}
@@ -91,7 +94,7 @@ func (w *claimWrite) inTables(b *pgx.Batch, r *pushes.LiveRows, sql string, args
 	}
 }
 
-// claimWrite gathers what a group of claims changes.
+// claimWrite collects the changes of a group of claims.
 type claimWrite struct {
 	now     time.Time
 	pushes  pg.Parts
@@ -99,20 +102,20 @@ type claimWrite struct {
 	claimed pushes.LiveRows
 	putOff  pushes.LiveRows
 	late    pushes.LiveRows
-	refused pushes.LiveRows // by their recipients
+	refused pushes.LiveRows // the recipient has opted out
 	parked  pushes.LiveRows
-	held    []uuid.UUID // the campaigns of those that are parked
+	held    []uuid.UUID // the campaigns of parked
 	tokens  []uuid.UUID
 	more    []bool
-	busy    []pushes.LiveRow  // attempts under way that are told of what waits
-	claims  map[uuid.UUID]int // which claim a push or an attempt under way belongs to
+	busy    []pushes.LiveRow  // attempts under way to mark with flagSQL
+	claims  map[uuid.UUID]int // the index of the claim, by the id of its push or of the attempt's push
 }
 
 func newClaimWrite(now time.Time, pushes pg.Parts, s *Store) *claimWrite {
 	return &claimWrite{now: now, pushes: pushes, store: s, claims: map[uuid.UUID]int{}}
 }
 
-// add notes what the i-th claim, for this recipient key, changes.
+// add records the changes of the i-th claim, for this recipient key.
 func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimState) {
 	row := pushes.LiveRow{Key: key, SendAt: c.Push.SendAt, ID: c.Push.ID, Plan: c.Push.Gen, Time: c.Push.NextAt, Held: c.Push.Held}
 	switch c.Outcome {
@@ -146,8 +149,8 @@ func (w *claimWrite) add(i int, key int64, c booking.Claim, d *booking.ClaimStat
 	w.claims[c.Push.ID] = i
 }
 
-// commit writes the changes and commits. Cancels, moves and finishes do not take the recipient's lock; the claims that
-// they overtook become [booking.Again].
+// commit writes the changes and commits. Cancels, moves and finishes do not take the recipient's lock; a claim that one
+// of them overtook becomes [booking.Again].
 func (w *claimWrite) commit(ctx context.Context, c *pgxpool.Conn, claims []booking.Claim) error {
 	b := &pgx.Batch{}
 	if r := &w.claimed; len(r.IDs) > 0 {

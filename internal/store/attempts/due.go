@@ -12,12 +12,12 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// oldestFirstSQL and newestFirstSQL read what is due, in both directions.
+// oldestFirstSQL and newestFirstSQL read due pushes in both directions.
 var oldestFirstSQL, newestFirstSQL = dueSQL(""), dueSQL(" DESC")
 
-// dueSQL reads from the index what it returns, besides pushes of other lanes and of recipients that are left out. Its
-// lower bounds are one comparison of rows, with a shard of -1 before all others: of two, Postgres would begin at one and
-// test each row for the other.
+// dueSQL returns the query for due pushes. The query scans little more of the index than it returns: only pushes of other
+// lanes and of excluded recipients. Its lower bounds are one comparison of rows: with two comparisons, Postgres would begin
+// at one bound and test each row for the other. Shard -1 sorts before all others.
 func dueSQL(direction string) string {
 	return `
 	SELECT p.recipient_key, p.tenant_id, c.name, p.next_at, k.phase = 1
@@ -36,9 +36,9 @@ func dueSQL(direction string) string {
 	ORDER BY k.phase, p.next_at` + direction + `, p.recipient_key & 255, p.recipient_key LIMIT $8::int`
 }
 
-// Due returns pushes that are due in a lane: first those that are not bulk, and of each kind those that have been due
-// longest, or that became due last. A recipient with several of them comes as often. now is Postgres' clock, also if
-// nothing is due. It takes no locks.
+// Due returns pushes that are due in a lane: first pushes that are not bulk, then bulk ones, each oldest first, or with
+// Newest, newest first. A recipient is listed once for each due push. now is the time of Postgres' clock, also if nothing
+// is due. It takes no locks.
 func (s *Store) Due(ctx context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

@@ -18,9 +18,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// finishSQL ends attempts whose tokens are still valid: it takes their rows in live, or has them wait again, and then
-// writes down in pushes and sends what became of them. If an earlier attempt of the push turned out to be delivered, the
-// push is sent, whatever this one says.
+// finishSQL ends attempts whose tokens are still valid: it removes their rows from live, or makes them wait again, and
+// then writes the outcome to pushes and sends. If an earlier attempt of the push was delivered after all, the push counts
+// as sent, whatever the outcome of this attempt.
 var finishSQL = pushes.TellsCounted(`
 	WITH n AS MATERIALIZED (
 		SELECT n.*, n.status <> 'sent' AND {delivered} AS delivered
@@ -68,8 +68,8 @@ var finishSQL = pushes.TellsCounted(`
 			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
 	) e`, `CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', of_end) WHEN reaped THEN lease_until ELSE of_end END`))
 
-// Finish ends an attempt, together with others of the moment. It reports whether another push of the recipient waited
-// for that.
+// Finish ends an attempt, in one transaction with concurrent finishes. It reports whether another push of the recipient
+// may be waiting for that.
 func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err error) {
 	return s.finishGroups.Do(f)
 }
@@ -77,7 +77,7 @@ func (s *Store) Finish(ctx context.Context, f booking.Finish) (more bool, err er
 func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) ([]bool, error) {
 	rounds := finishRounds(finishes)
 	more := map[uuid.UUID]bool{}
-	rerun := false // what an earlier run has ended is not told of again: callers look for themselves
+	rerun := false // the attempts that an earlier run ended return no rows, so report that a push may wait
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		rerun = earlier > 0
 		for _, round := range rounds {
@@ -94,9 +94,9 @@ func (s *Store) finishTogether(ctx context.Context, finishes []booking.Finish) (
 	return results, err
 }
 
-// finishRounds puts the finishes into the order in which all groups lock rows, so that none wait for each other in a
-// circle. The second finish of a push, a worker's beside the reaper's, comes in a later round: a statement that finds
-// two for one row would carry out either.
+// finishRounds sorts finishes by push id, as all groups lock rows, to prevent deadlocks. If there are two finishes of a
+// push, one from a worker and one from the reaper, the second goes into a later round: a statement with two for one row
+// would carry out either.
 func finishRounds(finishes []booking.Finish) (rounds [][]int) {
 	order := make([]int, len(finishes))
 	for i := range order {
@@ -116,8 +116,8 @@ func finishRounds(finishes []booking.Finish) (rounds [][]int) {
 	return rounds
 }
 
-// finish runs one round, and notes which recipients have more that waits. What ends and what waits again are apart, so
-// that each statement locks rows in order.
+// finish runs one round, and records in more, by push id, that another push of the recipient waits. Pushes that end and
+// pushes that wait again have statements of their own, so that each statement locks rows in order.
 func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, round []int, more map[uuid.UUID]bool) error {
 	var ends, waits, again []int
 	for _, i := range round {
@@ -164,7 +164,7 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 	return s.settle(ctx, c, finishes, round, ended)
 }
 
-// attemptTables lists the tables that have all attempts of the pushes of some finishes.
+// attemptTables returns the tables that hold all attempts of some finishes' pushes.
 func (s *Store) attemptTables(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, of []int) ([]string, error) {
 	since, until := s.recently(0)
 	var ids []pushes.Sought

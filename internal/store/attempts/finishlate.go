@@ -14,14 +14,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// deliveredSQL says of a push n, of a recipient in some shards, that an attempt of it was delivered.
+// deliveredSQL returns a condition: an attempt of push n was delivered. shards is an expression for the shards to search.
 func deliveredSQL(shards string) string {
 	return `EXISTS (SELECT FROM {sends} s WHERE s.shard = ANY (` + shards + `::smallint[]) AND s.push_id = n.id AND s.outcome = 'delivered')`
 }
 
-// lateSQL records that attempts which were given up for lost were delivered. It stands apart from finishSQL: that may have
-// waited for the statement that gave them up, and then does not see the rows which that has written. The audit looks at their
-// hours again.
+// lateSQL records that attempts which were reaped as lost were delivered after all, and marks their hours for another
+// audit. It is not part of finishSQL, because that may have waited for the statement that reaped them, and then does not
+// see the rows that it wrote.
 var lateSQL = `
 	WITH recorded AS (
 		UPDATE {sends} s SET
@@ -36,9 +36,9 @@ var lateSQL = `
 	SELECT DISTINCT ` + pg.HourOf(`started_at`) + `, false, '-infinity'::timestamptz, statement_timestamp() FROM recorded ORDER BY 1
 	ON CONFLICT (slice) DO UPDATE SET changed_at = EXCLUDED.changed_at`
 
-// settleSQL takes pushes out of live that wait although an attempt of theirs was delivered, and settledSQL writes down that
-// they are sent. Two programs that finish attempts of one push at the same time each decide by what was committed when they
-// began, so each looks again when it has committed: the later one sees both.
+// settleSQL takes pushes out of live that wait although one of their attempts was delivered, and settledSQL marks them as
+// sent. Two processes that finish attempts of one push at the same time do not see each other's outcome, so each checks
+// again after its commit: the later one sees both.
 var settleSQL = `
 	WITH taken AS (
 		DELETE FROM live l USING unnest($1::uuid[], $2::bigint[]) AS n (id, recipient_key)
@@ -56,8 +56,8 @@ var settledSQL = pushes.Tells(`
 	){told}
 	SELECT`, `ended`, pushes.Becomes(push.Sent))
 
-// settle records what was delivered after all, together with the end of its pushes, and then looks again at pushes that may
-// have ended otherwise.
+// settle records attempts that were delivered after all, in one transaction with the end of their pushes. Then it checks
+// again the pushes that a concurrent finish may have decided otherwise.
 func (s *Store) settle(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, round []int, ended map[uuid.UUID]bool) error {
 	var late, doubtful []int
 	for _, i := range round {
@@ -92,7 +92,7 @@ func (s *Store) settle(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error { return s.endDelivered(ctx, c, tx, finishes, doubtful) })
 }
 
-// endDelivered ends those of the finishes' pushes that wait although an attempt was delivered.
+// endDelivered ends the finishes' pushes that wait although an attempt was delivered.
 func (s *Store) endDelivered(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, finishes []booking.Finish, of []int) error {
 	tables, err := s.attemptTables(ctx, c, finishes, of)
 	if err != nil {

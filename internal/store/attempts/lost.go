@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// lostSQL walks through the leases that have run out, of each channel.
+// lostSQL reads the attempts with expired leases, channel by channel.
 const lostSQL = pg.ChannelsSQL + `
 	SELECT l.recipient_key, l.tenant_id, l.push_id, l.send_at, l.token, l.attempts, l.started_at, l.next_at, true, false
 	FROM channels c CROSS JOIN LATERAL (
@@ -24,8 +24,8 @@ const lostSQL = pg.ChannelsSQL + `
 	) l
 	LIMIT $1`
 
-// Lost returns up to limit attempts for recipients of some lanes, whose lease has run out, by Postgres' clock. The first
-// finish of each ends it.
+// Lost returns up to limit attempts in some lanes whose leases have expired by Postgres' clock. An attempt ends with its
+// first finish, the worker's or the caller's.
 func (s *Store) Lost(ctx context.Context, lanes []push.Lane, limit int) (lost []booking.Lost, err error) {
 	for lanes := range s.db.InTurn(lanes) {
 		found, err := s.lost(ctx, lanes, limit-len(lost))

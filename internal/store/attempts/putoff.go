@@ -14,29 +14,30 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A rule puts a push off when it is due and the recipient's actual sends leave no place for it. When the rules change, the push
-// is due again, and the next claim decides again: otherwise a rule that was wrong for some seconds would hold it for the rule's window.
+// A rule puts off a due push if the recipient's actual sends leave no room for it. When the rules change, the push becomes
+// due again and the next claim decides: otherwise a rule that was wrong for seconds would hold the push for its whole
+// window.
 
-// recheckPage is how many pushes one transaction makes due again.
+// recheckPage limits how many pushes one transaction makes due again.
 const recheckPage = 500
 
-// putOffOf finds pushes of a tenant that a rule put off.
+// putOffOf selects the pushes of a tenant that a rule put off.
 const putOffOf = `FROM live WHERE {shard} tenant_id = $1 AND put_off_at IS NOT NULL AND token IS NULL`
 
-// CountPutOff counts the pushes of a tenant that a rule put off, up to [pg.MostCounted].
+// CountPutOff counts a tenant's pushes that a rule put off, up to [pg.MostCounted].
 func CountPutOff(ctx context.Context, c pgx.Tx, tenant uuid.UUID) (n int, err error) {
 	err = c.QueryRow(ctx, pg.InAllShards(`SELECT count(*) FROM (SELECT `+putOffOf+` LIMIT $2) p`), tenant, pg.MostCounted).Scan(&n)
 	return n, err
 }
 
-// PutOff counts the pushes that a rule has put off, up to [pg.MostCounted].
+// PutOff counts all tenants' pushes that a rule put off, up to [pg.MostCounted].
 func (s *Store) PutOff(ctx context.Context) (n int, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, `SELECT count(*) FROM (SELECT FROM live WHERE put_off_at IS NOT NULL AND token IS NULL LIMIT $1) p`, pg.MostCounted).Scan(&n)
 	return n, pg.Classify(err)
 }
 
-// recheckSQL makes pushes due again whose rows in live are locked. One that is parked, because its campaign is paused, stays so.
-// Many at once are bulk: what other tenants have due comes first.
+// recheckSQL makes pushes due again. The transaction has locked their rows in live. A push that is parked, because its
+// campaign is paused, stays parked. $5 makes the pushes bulk, so that many of them do not delay other tenants' pushes.
 const recheckSQL = `
 	WITH changed AS (
 		UPDATE live l SET next_at = CASE WHEN l.next_at = 'infinity' THEN l.next_at ELSE greatest(l.send_at, statement_timestamp()) END,
@@ -51,7 +52,8 @@ const recheckSQL = `
 	)
 	SELECT recipient_key FROM changed`
 
-// QueueRecheck makes pushes due again whose rows in live are locked, and passes their recipients' keys on.
+// QueueRecheck adds statements to a batch that make pushes due again, and passes their recipients' keys to due. The
+// transaction must have locked their rows in live.
 func (s *Store) QueueRecheck(b *pgx.Batch, found []pushes.LiveRow, due func(key int64)) {
 	weeks := s.db.Layouts.Pushes()
 	for table, at := range pg.ByTable(found, func(l pushes.LiveRow) string { return weeks.At(l.SendAt) }) {
@@ -68,8 +70,8 @@ func (s *Store) QueueRecheck(b *pgx.Batch, found []pushes.LiveRow, due func(key 
 	}
 }
 
-// RecheckPutOff makes some pushes due again that a rule put off before the operation was settled. It may fail with
-// [booking.ErrReplaced].
+// RecheckPutOff makes some pushes due again that a rule put off before the operation was settled. It returns
+// [booking.ErrReplaced] if the operation is not running any more, or another worker has it.
 func (s *Store) RecheckPutOff(ctx context.Context, op *booking.Refitting) (done booking.Rechecked, err error) {
 	const old = putOffOf + ` AND put_off_at <= (SELECT settled_at FROM policy_operations WHERE id = $2)`
 	shards, err := pg.Collect(ctx, s.db, pgx.RowTo[int16], pg.InAllShards(`SELECT DISTINCT shard `+old+` ORDER BY 1`), op.Tenant, op.ID)
@@ -80,7 +82,7 @@ func (s *Store) RecheckPutOff(ctx context.Context, op *booking.Refitting) (done 
 	for i, shard := range shards {
 		lanes[i] = push.Lane{First: int(shard), Last: int(shard)}
 	}
-	done.More = true // also what others have locked meanwhile
+	done.More = true // rows that other transactions have locked were skipped
 	for turn := range s.db.InTurn(lanes) {
 		var some []int64
 		err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -108,8 +110,8 @@ func (s *Store) RecheckPutOff(ctx context.Context, op *booking.Refitting) (done 
 	return done, nil
 }
 
-// RecheckFile begins an operation for each tenant that a rule of the operator's file has put pushes off for, and that has none running:
-// the file may be another one now. Pushes that the present file puts off are put off again.
+// RecheckFile begins an operation for each tenant without a policy of its own that has pushes put off by a rule of the
+// operator's file, unless one is running: the file may have changed. Rules of the present file put their pushes off again.
 func (s *Store) RecheckFile(ctx context.Context) error {
 	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `
@@ -122,13 +124,15 @@ func (s *Store) RecheckFile(ctx context.Context) error {
 	})
 }
 
-// QueuePutOff locks what a rule put off of recipients, and reads it.
+// QueuePutOff adds a query to a batch that locks and reads the recipients' pushes that a rule put off.
 func (s *Store) QueuePutOff(b *pgx.Batch, tenant uuid.UUID, keys []int64, found *[]pushes.LiveRow) {
 	b.Queue(s.db.Joining(`SELECT recipient_key, send_at, push_id, plan FROM live
 		WHERE shard = ANY ($3::smallint[]) AND tenant_id = $1 AND recipient_key = ANY ($2::bigint[]) AND put_off_at IS NOT NULL AND token IS NULL
 		ORDER BY push_id FOR UPDATE`), tenant, keys, pg.ShardsOf(keys...)).Query(pushes.ReadLiveRows(found))
 }
 
+// NoteOperation records progress of a policy operation, set with args from $4 on, and extends the worker's lease. It
+// returns [booking.ErrReplaced] if the operation is not running, or another worker has it.
 func NoteOperation(ctx context.Context, c pg.Execer, r *booking.Refitting, set string, args ...any) error {
 	tag, err := c.Exec(ctx, `
 		UPDATE policy_operations SET updated_at = clock_timestamp(), lease_until = clock_timestamp() + $3::interval, `+set+`

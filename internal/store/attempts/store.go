@@ -1,4 +1,4 @@
-// Package attempts finds what is due, claims it for sending and records how attempts end.
+// Package attempts finds due pushes, claims them for sending and records the outcomes of attempts.
 package attempts
 
 import (
@@ -18,7 +18,7 @@ type Store struct {
 	terms  *terms.Store
 	pushes *pushes.Store
 
-	ahead        atomic.Int64 // nanoseconds by which Postgres' clock was ahead of ours
+	clockAhead   atomic.Int64 // last lead of Postgres' clock over the local clock, in nanoseconds
 	claimGroups  pg.LaneGroups[booking.ClaimOrder, booking.Claim]
 	finishGroups pg.LaneGroups[booking.Finish, bool]
 }

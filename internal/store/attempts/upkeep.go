@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// lateLiveSQL reads all that is due in the lanes, for all channels, configured or not.
+// lateLiveSQL reads due pushes of the lanes that have expired, for all channels, configured or not.
 const lateLiveSQL = pg.ChannelsSQL + `
 	SELECT p.recipient_key, p.push_id, p.send_at
 	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($2::bigint[], $3::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
@@ -25,7 +25,7 @@ const lateLiveSQL = pg.ChannelsSQL + `
 	) p
 	LIMIT $1`
 
-// nextExpirySQL finds when the first push of the lanes expires that is due, and was not at some time.
+// nextExpirySQL finds the first expiry of the lanes' pushes that became due after a time.
 const nextExpirySQL = pg.ChannelsSQL + `
 	SELECT min(p.expires_at), statement_timestamp()
 	FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN unnest($1::bigint[], $2::bigint[]) AS l (first, last) CROSS JOIN LATERAL (
@@ -34,7 +34,7 @@ const nextExpirySQL = pg.ChannelsSQL + `
 			AND next_at > $3 AND next_at <= statement_timestamp()
 	) p`
 
-// expireSQL ends pushes, but for those that others change at the same time, or have changed since they were found.
+// expireSQL ends expired pushes. It skips pushes that other transactions have locked, or changed since they were found.
 var expireSQL = pushes.Ending{
 	Before: `late AS MATERIALIZED (
 		SELECT l.recipient_key, l.send_at, l.push_id
@@ -54,8 +54,8 @@ var expireSQL = pushes.Ending{
 	Columns: pushes.EndedSQL,
 }.Sql()
 
-// NextExpiry says when the first push for recipients of some lanes expires, or has expired, of those that wait and became due
-// after a time; zero: there is none. now is Postgres' clock before it looked; zero: there are no lanes.
+// NextExpiry returns the first expiry, possibly past, of waiting pushes in some lanes that became due after since; zero if
+// there is none. now is the time of Postgres' clock before the read; zero if there are no lanes.
 func (s *Store) NextExpiry(ctx context.Context, lanes []push.Lane, since time.Time) (next, now time.Time, err error) {
 	for lanes := range s.db.InTurn(lanes) {
 		var (
@@ -79,8 +79,7 @@ func (s *Store) NextExpiry(ctx context.Context, lanes []push.Lane, since time.Ti
 	return next, now, nil
 }
 
-// Expire ends up to limit pushes for recipients of some lanes, whose expiry has passed while they waited, and returns
-// them.
+// Expire ends up to limit waiting pushes in some lanes that have expired, and returns them.
 func (s *Store) Expire(ctx context.Context, lanes []push.Lane, limit int) ([]booking.Ended, error) {
 	var ended []booking.Ended
 	for lanes := range s.db.InTurn(lanes) {
@@ -120,12 +119,13 @@ func (s *Store) expire(ctx context.Context, lanes []push.Lane, limit int) ([]boo
 	return ended, err
 }
 
+// CollectEnded reads one row of [pushes.EndedSQL].
 func CollectEnded(row pgx.CollectableRow) (e booking.Ended, err error) {
 	err = row.Scan(&e.ID, &e.Tenant, &e.Recipient, &e.Kind.Channel, &e.Kind.Category, &e.RequestID)
 	return e, err
 }
 
-// Backlog counts the pushes that are due and still wait, up to a hundred thousand, and says for how long the oldest has.
+// Backlog counts the due pushes that wait, up to [pg.MostCounted], and returns for how long the oldest has been due.
 func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, err error) {
 	due := func(what, rest string) string {
 		return `(SELECT ` + what + ` FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN LATERAL (
@@ -137,7 +137,7 @@ func (s *Store) Backlog(ctx context.Context) (pushes int, oldest time.Duration, 
 	return pushes, oldest, pg.Classify(err)
 }
 
-// Overdue says for how long the push that is due longest has been due, of those that can be sent; 0: none is.
+// Overdue returns for how long the oldest due push of a configured channel has been due; 0 if none is due.
 func (s *Store) Overdue(ctx context.Context) (d time.Duration, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, pg.InAllShards(pg.ChannelsSQL)+`
 		SELECT coalesce(clock_timestamp() - min(p.next_at), '0')

@@ -13,8 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// KeyTime is the time for which the result of a request with an Idempotency-Key is kept. After that the key can be used
-// again.
+// KeyTime limits how long the result of a request with an Idempotency-Key is kept. After that the key can be used again.
 const KeyTime = 30 * 24 * time.Hour
 
 // keyedSQL reads the results of keys.

@@ -125,8 +125,8 @@ func placeOf(table string, of []Sought) Place {
 	return p
 }
 
-// FindPushes calls ask with the places to search for pushes. It begins with the week that each id names, for which the
-// push was first to be sent, and searches all weeks for those that ask did not find. Few callers search all weeks at a
+// FindPushes calls ask with the places to search for pushes. It begins with the week that each id names, the week of the
+// first booked send time, and searches all weeks for the pushes that ask did not find. Few callers search all weeks at a
 // time, because that locks every table.
 func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) (found []uuid.UUID, err error)) error {
 	pushes := s.db.Layouts.Pushes()
