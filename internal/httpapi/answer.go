@@ -19,6 +19,12 @@ func (e *encoder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// appender writes itself as encoding/json would, in half of the time: see docs/decisions/0007-own-decoder.md. A test holds
+// both to be the same.
+type appender interface {
+	appendJSON(b []byte) []byte
+}
+
 // encoders keeps encoders for later answers.
 type encoders struct{ pool sync.Pool }
 
@@ -54,12 +60,6 @@ func (s *encoders) put(e *encoder) {
 	}
 }
 
-// answer has body sent with a status, when the handler has returned: what it holds is garbage by then, however long the
-// caller takes for the answer.
-func (a *api) answer(rec *responseRecorder, status int, body any) error {
-	return a.stage(rec, status, "application/json", body)
-}
-
 func (a *api) stage(rec *responseRecorder, status int, contentType string, body any) (err error) {
 	if rec.answer, err = a.encoders.get(body); err == nil {
 		rec.answerStatus, rec.answerType = status, contentType
@@ -84,7 +84,7 @@ func (a *api) finish(rec *responseRecorder) {
 
 // fail has the problem sent that an error is, and logs the error if it was not foreseen.
 func (a *api) fail(rec *responseRecorder, r *http.Request, err error) {
-	p, foreseen := problemOf(err)
+	p, foreseen := a.problemOf(err)
 	if !foreseen {
 		a.cfg.Log.ErrorContext(r.Context(), "request failed", "request_id", rec.id, "route", rec.route, "error", err)
 	}
@@ -99,13 +99,4 @@ func (a *api) sendProblem(rec *responseRecorder, p problemer) {
 		a.cfg.Log.Error("problem not sent", slog.String("request_id", rec.id), slog.Any("error", err))
 		rec.WriteHeader(http.StatusInternalServerError)
 	}
-}
-
-// viewsOf shows each of all.
-func viewsOf[T, V any](all []T, view func(T) V) []V {
-	views := make([]V, len(all))
-	for i, one := range all {
-		views[i] = view(one)
-	}
-	return views
 }

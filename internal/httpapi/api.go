@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,98 +11,49 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/campaign"
-	"github.com/sendquota/sendquota/internal/health"
-	"github.com/sendquota/sendquota/internal/notify"
-	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/recurring"
-	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// Config is what an API may be told. The zero value is useful.
-type Config struct {
+// frameConfig configures an API. The zero value is useful.
+type frameConfig struct {
 	Log            *slog.Logger     // nil: silent
 	Now            func() time.Time // nil: time.Now
-	RequestTimeout time.Duration    // how long a request may take; 0: 10 s
-	Memory         int64            // bytes that requests and answers may take; 0: DefaultMemory
+	RequestTimeout time.Duration    // the longest time of a request; 0: 10 s
+	Memory         int64            // bytes of all requests and answers; 0: DefaultMemory
 
-	// Neighbours are told of every tenant whose key comes with a request; nil: each is taken to be alone.
+	// Neighbours is notified of every tenant with a request; nil: each tenant counts as alone.
 	Neighbours *bulkhead.Neighbours[uuid.UUID]
-	// Computing has turns at reading large bodies and writing large answers; nil: there is always one.
+	// Computing gives turns for reading large bodies and writing large answers; nil: no request waits.
 	Computing *bulkhead.Computing[uuid.UUID]
-	// Limiter decides about the speed limits of tenants; nil: nobody does, and asking is a 503.
-	Limiter limiter
-	// Callers are the speed limits of callers; none by default.
+	// Callers limits the rate of callers; by default, there is no limit.
 	Callers CallerLimits
-	// Webhooks are those of the tenants; only the paths below /v1/webhooks need them.
-	Webhooks *notify.Webhooks
-	// Policies are those of the tenants; only the paths below /v1/policy need them.
-	Policies *schedule.Policies
 
-	// Schedules are those of the tenants; only the paths below /v1/schedules need them.
-	Schedules *recurring.Service
-	// Campaigns are those of the tenants; only the paths below /v1/campaigns, and /v1/caps, need them.
-	Campaigns   *campaign.Service
-	BulkChanges *bulk.Service
-	// Simulator simulates them.
-	Simulator *campaign.Simulator
-
-	// Flows know how the pushes of the tenants get on; only /v1/status needs them.
-	Flows flowStore
-	// Failures groups what has failed; only /v1/failures needs it.
-	Failures failureStore
-	// Audits are those of the workers; only /v1/audits needs them.
-	Audits Audits
-	// Channels are the ways out; only /v1/channels needs them.
-	Channels Channels
-	// Keys are those of the tenants, and MaxKeys how many live ones each may have; only the paths below /v1/keys need them.
-	Keys    keyring
-	MaxKeys int
-	// Users are those of the console, MaxUsers how many each tenant may have, 0: any number, and PublicURL where browsers find
-	// the console, without a path; only the paths below /v1/users need them.
-	Users     users
-	MaxUsers  int
-	PublicURL string
-
-	// BesideConsole says that the console is at the same origin. There is no /docs/try then: it runs a program of others, which would act with the
-	// session of whoever has signed in.
-	BesideConsole bool
-
-	// Health says, for /readyz, whether the program can do its work; nil: it can.
-	Health *health.Checker
-	// Stopping reports whether the program is about to stop: it is not ready then, and every answer closes its
-	// connection; nil: it never is.
+	// Stopping reports whether the program is about to stop. Every answer then closes its connection; nil: never.
 	Stopping func() bool
-	// Metrics serves /metrics; nil: there is no such page.
-	Metrics http.Handler
-	// Observe is told of every answered request: the pattern of its route ("unmatched" if there is none), its method
-	// and status, and how many seconds it took; nil: nobody.
+	// Observe receives every answered request: the pattern of its route ("unmatched" if there is none), its method
+	// and status, and its duration in seconds; nil: requests are not observed.
 	Observe func(route, method string, status int, seconds float64)
+
+	// Quiet has the routes that are logged at debug level.
+	Quiet map[string]bool
+	// Problem returns the problem for an error of the domain, or nil; nil: no error has one.
+	Problem func(err error) problemer
 }
 
-// api serves requests. See [New].
+// api serves requests. See [newFrame].
 type api struct {
-	svc      *schedule.Service
 	keys     *keyCache
-	cfg      Config
+	cfg      frameConfig
 	encoders *encoders
 	memory   memory
-	flows    *moments[push.Flow]
-	channels *moments[channelsView]
-
-	exports, simulations *bulkhead.Bulkhead[uuid.UUID] // that go on
 
 	router     *chi.Mux
 	huma       huma.API
 	operations []*huma.Operation // in the order of the routes
 }
 
-// New returns the whole API: /v1, which wants a key that keys knows, and the open pages /healthz, /readyz, /metrics,
-// /openapi.json, /docs and, unless the console is at the same origin, /docs/try.
-func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
+// newFrame returns an API without operations. Operations with a scope accept the keys that keys knows.
+func newFrame(keys authenticator, doc document, cfg frameConfig) *api {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.RequestTimeout = cmp.Or(cfg.RequestTimeout, 10*time.Second)
 	if cfg.Now == nil {
@@ -113,88 +62,40 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 	if cfg.Stopping == nil {
 		cfg.Stopping = func() bool { return false }
 	}
-	if cfg.Health == nil {
-		cfg.Health = health.New(health.Config{Stopping: cfg.Stopping})
+	if cfg.Problem == nil {
+		cfg.Problem = func(error) problemer { return nil }
 	}
-	if cfg.Callers.Limiter == nil {
-		cfg.Callers.Limiter = cfg.Limiter
-	}
-	a := &api{
-		svc: svc, keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg,
-		encoders: newEncoders(), memory: newMemory(cfg.Memory), exports: newExports(), simulations: newSimulations(), router: chi.NewMux(),
-	}
-	a.flows, a.channels = newMoments(cfg.Now, a.countFlow), newMoments(cfg.Now, a.countChannels)
-	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI()})
-	a.routes()
+	a := &api{keys: newKeyCache(keys, cfg.Now, cfg.Log), cfg: cfg, encoders: newEncoders(), memory: newMemory(cfg.Memory), router: chi.NewMux()}
+	a.huma = humachi.New(a.router, huma.Config{OpenAPI: newOpenAPI(doc)})
+	a.router.NotFound(a.notFound)
+	a.router.MethodNotAllowed(a.methodNotAllowed)
 	return a
 }
 
-// call is one request on its way through a handler.
-type call struct {
-	w         *responseRecorder
-	r         *http.Request
-	caller    push.Caller
-	memory    memory
-	computing *bulkhead.Computing[uuid.UUID]
+// document returns the OpenAPI document.
+func (a *api) document() *huma.OpenAPI { return a.huma.OpenAPI() }
 
-	op        *operation
-	bad       fieldErrors     // what is wrong with the request
-	id, part  uuid.UUID       // in the path: of a thing, and of a part of it
-	who       quota.Recipient // in the path instead
-	unchanged push.Unchanged  // see operation.match
-}
+// now returns the time by the clock of the API.
+func (a *api) now() time.Time { return a.cfg.Now() }
 
-// begin reads what the row of the table of routes tells of a request. It returns what is wrong, unless the handler reads more.
-func (c *call) begin() error {
-	if c.op.query == nil {
-		nothing.readQuery(c.r, &struct{}{}, &c.bad)
+// serve adds operations, and completes the document. The parameters of their paths are params, by the path that ends with each.
+func (a *api) serve(s *spec, params map[string]pathParam, all []operation) {
+	for _, o := range all {
+		o.params = pathParams(o.path, params)
+		a.handle(&o, s.operation(&o))
 	}
-	c.readPath()
-	if c.op.match {
-		c.unchanged = c.ifUnchanged(&c.bad)
-	}
-	if c.op.query != nil || c.op.body != nil {
-		return nil
-	}
-	if c.op.memory > 0 {
-		if err := c.reserve(c.op.memory); err != nil {
-			return err
-		}
-	}
-	return c.noBody(&c.bad)
-}
-
-// readPath reads the ids in the path.
-func (c *call) readPath() {
-	for i, p := range c.op.ids {
-		switch {
-		case p.text:
-			c.who = c.recipientID(&c.bad)
-		case i == 0:
-			c.id = c.pathID(p.name, &c.bad)
-		default:
-			c.part = c.pathID(p.name, &c.bad)
-		}
-	}
-	if strings.HasPrefix(c.op.path, pushPath) && c.id != uuid.Nil {
-		c.note(c.id)
-	}
-}
-
-// compute does what keeps a processor busy for long, and waits for nothing, when it is the tenant's turn.
-func (c *call) compute(do func() error) error {
-	return c.computing.Do(c.r.Context(), c.caller.Tenant, do)
+	s.complete(a.document())
 }
 
 // handle documents an operation and serves it. An error becomes a problem.
 func (a *api) handle(o *operation, op *huma.Operation) {
 	a.operations = append(a.operations, op)
-	a.huma.OpenAPI().AddOperation(op)
+	a.document().AddOperation(op)
 	handler := func(hc huma.Context) {
 		r, w := humachi.Unwrap(hc)
 		rec := w.(*responseRecorder)
 		rec.route = op.Path
-		c := &call{w: rec, r: r, memory: a.memory, computing: a.cfg.Computing, op: o}
+		c := &call{api: a, w: rec, r: r, memory: a.memory, computing: a.cfg.Computing, op: o}
 		var err error
 		if o.scope != "" {
 			if err = a.admit(rec, c, o.scope); err == nil {
@@ -216,7 +117,7 @@ func (a *api) handle(o *operation, op *huma.Operation) {
 	}
 }
 
-// page serves an open page outside of the documentation.
+// page serves a page that is no operation and needs no key; nil: there is no such page.
 func (a *api) page(path string, h http.Handler) {
 	if h == nil {
 		return
@@ -229,17 +130,16 @@ func (a *api) page(path string, h http.Handler) {
 	a.router.Head(path, serve)
 }
 
-// param reads a parameter of the path. chi leaves it escaped where the path has characters, like an escaped slash, that
-// Path cannot tell apart.
-func (c *call) param(name string) string {
-	v := chi.URLParam(c.r, name)
-	if c.r.URL.RawPath == "" {
-		return v
-	}
-	if plain, err := url.PathUnescape(v); err == nil {
-		return plain
-	}
-	return v
+// pattern is a method and a path that an API serves.
+type pattern struct{ Method, Pattern string }
+
+// patterns lists the methods and paths that the API serves, pages included.
+func (a *api) patterns() (all []pattern) {
+	_ = chi.Walk(a.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		all = append(all, pattern{method, route})
+		return nil
+	})
+	return all
 }
 
 func (a *api) notFound(w http.ResponseWriter, r *http.Request) {

@@ -15,9 +15,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// maxColumns is how many columns an audience may have, and how many members a line of it.
-const maxColumns = 500
-
 // audienceMemory is for what is stored at once, and for the answer.
 const audienceMemory = 8 << 20
 
@@ -40,7 +37,7 @@ type audience struct {
 }
 
 // putAudience reads the audience of a draft. It takes the place of the former one when all of it is there.
-func (a *api) putAudience(c *call) error {
+func (h *campaigns) putAudience(c *call) error {
 	csv, err := importMedia(c.r.Header)
 	if err != nil {
 		return err
@@ -48,7 +45,7 @@ func (a *api) putAudience(c *call) error {
 	if err := c.ready(audienceMemory); err != nil {
 		return err
 	}
-	upload, err := a.cfg.Campaigns.Upload(c.r.Context(), c.caller, c.id)
+	upload, err := h.svc.Upload(c.r.Context(), c.caller, c.id)
 	if err != nil {
 		c.drain(maxDrained)
 		return noSuch("campaign", err)
@@ -64,7 +61,7 @@ func (a *api) putAudience(c *call) error {
 		return noSuch("campaign", x.refused(err))
 	}
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
-	return a.answer(c.w, http.StatusOK, audienceView{Rows: x.rows, Accepted: upload.Accepted, Duplicates: upload.Duplicates, Rejected: x.rejected, Errors: x.faults})
+	return c.answer(http.StatusOK, audienceView{Rows: x.rows, Accepted: upload.Accepted, Duplicates: upload.Duplicates, Rejected: x.rejected, Errors: x.faults})
 }
 
 // read reads all lines.
@@ -106,10 +103,6 @@ func (x *audience) readHeader() error {
 		}
 	}
 	return bad.err()
-}
-
-func tooManyColumns(n int) string {
-	return fmt.Sprintf("must have at most %d columns, has %d", maxColumns, n)
 }
 
 // line reads a line.

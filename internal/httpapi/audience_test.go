@@ -1,10 +1,8 @@
 package httpapi
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -14,7 +12,6 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
@@ -407,62 +404,10 @@ func TestAudience_Bytes(t *testing.T) {
 	if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) { own.AudienceBytes = &none }); err != nil {
 		t.Fatal(err)
 	}
-	b.advance(knownFor)
+	b.advance(time.Second)
 	api = New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Campaigns: small, Now: b.now})
 	put(b.campaign(`{"message":{}}`), fits).must(t, 200)
 	if got := cap(); !strings.HasSuffix(got, " of <nil> true") {
 		t.Errorf("GET /v1/caps says %s", got)
 	}
-}
-
-// FuzzAudienceLine: whatever a header and a line are, the line is at fault, or has a recipient within all bounds, and variables that are
-// an object of scalars.
-func FuzzAudienceLine(f *testing.F) {
-	for _, seed := range [][2]string{
-		{"recipient,to,name", "a,+45,\"x\"\"y\""}, {"name;recipient", "x;a"}, {"recipient\t\"na,me\"", "a\t\x00"}, {"recipient,,a b", "a,1,2"},
-		{"", `{"recipient":"a","to":null,"n":1e5,"t":true,"s":"\u00e9\ud83d\ude00"}`}, {"", `{"recipient":"a","x":{}}`}, {"", `{"recipient":"a","\ud800":1}`}, {"", `[]`}, {"", `{"recipient":"a"} x`},
-	} {
-		f.Add(seed[0], seed[1])
-	}
-	f.Fuzz(func(t *testing.T, header, line string) {
-		if !utf8.ValidString(header) || !utf8.ValidString(line) {
-			return
-		}
-		var (
-			l     push.CampaignLine
-			found fieldErrors
-		)
-		if header == "" {
-			readAgain([]byte(line), func(r *reader) { readAudienceLine(r, &l, &found) })
-		} else {
-			x := &audience{lineFile: &lineFile{lines: newLineReader(strings.NewReader(header+"\n"), true)}}
-			if x.readHeader() != nil {
-				return
-			}
-			cells := x.cells(line, &found)
-			if cells == nil || len(found.list) > 0 {
-				return
-			}
-			x.csvLine(cells, &l, &found)
-		}
-		if len(found.list) > 0 {
-			return
-		}
-		if unfit(l.Recipient, 1, maxRecipient) != "" || unfit(l.To, 0, maxTo) != "" {
-			t.Fatalf("%q, %q", l.Recipient, l.To)
-		}
-		if l.Variables == nil {
-			return
-		}
-		var variables map[string]any
-		if err := json.Unmarshal(l.Variables, &variables); err != nil || bytes.Contains(l.Variables, []byte{0}) {
-			t.Fatalf("%q: %v", l.Variables, err)
-		}
-		for name, v := range variables {
-			switch v.(type) {
-			case map[string]any, []any:
-				t.Fatalf("%s is %v", name, v)
-			}
-		}
-	})
 }

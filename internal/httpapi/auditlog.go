@@ -78,12 +78,12 @@ type logFilter struct {
 }
 
 var logFields = []field[logFilter]{
-	{"actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only actions of this user, or of the holder of this API key or link.", exampleID},
-	{"actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only actions of actors of this type.", nil},
-	{"action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this action.", nil},
-	{"target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only actions on the target with this id.", exampleOtherID},
-	{"from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only actions at or after this time. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only actions before this time. RFC 3339 with a zone.", timeExample},
+	row("actor", optional, identifier(func(q *logFilter, id uuid.UUID) { q.Actor = id }), "Only actions of this user, or of the holder of this API key or link.", exampleID),
+	row("actor_type", optional, oneOf(func(q *logFilter, t push.ActorType) { q.ActorType = t }, push.ActorTypes...), "Only actions of actors of this type.", nil),
+	row("action", optional, oneOf(func(q *logFilter, a push.Action) { q.Action = a }, push.Actions...), "Only this action.", nil),
+	row("target", optional, text(func(q *logFilter, s string) { q.Target = s }, 0, maxRecipient), "Only actions on the target with this id.", exampleOtherID),
+	row("from", optional, moment(func(q *logFilter, t time.Time) { q.From = t }), "Only actions at or after this time. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *logFilter, t time.Time) { q.Until = t }), "Only actions before this time. RFC 3339 with a zone.", timeExample),
 	pageToken[logFilter](exportedToken),
 }
 
@@ -93,15 +93,15 @@ var (
 )
 
 // listAuditLog answers with a page of the tenant's audit log.
-func (a *api) listAuditLog(c *call) error {
-	return list(a, c, &logParams, func(q logFilter, before push.LogPosition) ([]push.LogEntry, *push.LogPosition, error) {
-		page, err := a.svc.AuditLog(c.r.Context(), c.caller.Tenant, q.LogFilter, before, q.size)
+func (h *auditLog) listAuditLog(c *call) error {
+	return list(c, &logParams, func(q logFilter, before push.LogPosition) ([]push.LogEntry, *push.LogPosition, error) {
+		page, err := h.svc.AuditLog(c.r.Context(), c.caller.Tenant, q.LogFilter, before, q.size)
 		return page.Entries, page.Next, err
 	}, func(all []push.LogEntry, next string) any { return auditLogView{viewsOf(all, c.logEntryView), next} })
 }
 
 // exportAuditLog answers with all of it. Each line has the token of what follows it.
-func (a *api) exportAuditLog(c *call) error {
+func (h *auditLog) exportAuditLog(c *call) error {
 	q, before, list := readPage[push.LogPosition](c, &logExportParams)
 	if err := c.ready(pageBytes); err != nil {
 		return err
@@ -113,31 +113,31 @@ func (a *api) exportAuditLog(c *call) error {
 	}
 	x := logLines
 	x.page = func(ctx context.Context) ([]exportedEntry, bool, error) {
-		page, err := a.svc.AuditLog(ctx, c.caller.Tenant, q.LogFilter, before, exportPage)
+		page, err := h.svc.AuditLog(ctx, c.caller.Tenant, q.LogFilter, before, exportPage)
 		if err != nil || page.Next == nil {
 			return lines(page.Entries), false, err
 		}
 		before = *page.Next
 		return lines(page.Entries), true, nil
 	}
-	return export(a, c, x)
+	return export(h.exports, c, x)
 }
 
-func (a *api) auditLogRoutes(s *spec) []operation {
+func (h *auditLog) routes(s *spec) []operation {
 	example := (&call{caller: push.Caller{Scopes: push.Scopes}}).logEntryView(push.LogEntry{
 		ID: uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f11"), At: exampleTime(0), Actor: push.Actor{Type: push.ActorKey, ID: uuid.MustParse(exampleID)},
 		ActorName: "back office", Action: push.ActPushMove, Target: exampleOtherID,
 		Difference: json.RawMessage(`{"send_at": {"from": "` + stamp(exampleTime(0)) + `", "to": "` + stamp(exampleTime(time.Hour)) + `"}}`),
 	})
 	return []operation{{
-		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAuditLog,
+		id: "list-audit-log", method: http.MethodGet, path: auditLogPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.listAuditLog,
 		summary: "List the audit log",
 		description: "Lists the changes made by users, holders of API keys and the operator, the latest first. The transaction of a change writes its entry. " +
 			"Submits and uses of speed limits are not recorded. Filters can be combined; an empty one counts as absent. " +
 			"A page ends early at about 1 MiB of entries, or after 10,000 entries were examined: the list continues while there is a next_page_token.",
 		query: &logParams, status: http.StatusOK, answer: "A page of the audit log.", example: auditLogView{Entries: []logEntryView{example}},
 	}, {
-		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.exportAuditLog,
+		id: "export-audit-log", method: http.MethodGet, path: auditLogPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.exportAuditLog,
 		summary: "Export the audit log",
 		description: "Streams all matching entries as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"If the connection breaks off, the list is incomplete. Each line ends with a page_token: an export with that token and the same filters continues after the line.\n\n" + aboutGuards,

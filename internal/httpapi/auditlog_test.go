@@ -191,7 +191,7 @@ func TestAuditLog_Import(t *testing.T) {
 	b := setup(t)
 	var lines strings.Builder
 	lines.WriteString("recipient,attribute.plan\n")
-	for i := range 3 * importLines {
+	for i := range 3 * importedAtOnce {
 		fmt.Fprintf(&lines, "import-%d,gold\n", i)
 	}
 	before := b.entries()
@@ -200,7 +200,7 @@ func TestAuditLog_Import(t *testing.T) {
 	if n := b.entries() - before; n != 2 {
 		t.Fatalf("%d entries", n)
 	}
-	want := []string{`{"canceled":{"to":0},"created":{"to":1},"updated":{"to":1}}`, fmt.Sprintf(`{"canceled":{"to":0},"created":{"to":%d},"updated":{"to":0}}`, 3*importLines)}
+	want := []string{`{"canceled":{"to":0},"created":{"to":1},"updated":{"to":1}}`, fmt.Sprintf(`{"canceled":{"to":0},"created":{"to":%d},"updated":{"to":0}}`, 3*importedAtOnce)}
 	for i, e := range b.logged("page_size=2") {
 		if text, _ := json.Marshal(e.(map[string]any)["difference"]); string(text) != want[i] {
 			t.Errorf("%s, want %s", text, want[i])

@@ -79,18 +79,18 @@ func auditCheckViewOf(c AuditCheck) auditCheckView {
 var auditsParams = pagesOf(100, "20", pageToken[pageParams](usualToken))
 
 // listAudits answers with a page of audits.
-func (a *api) listAudits(c *call) error {
-	return list(a, c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
-		page, err := a.cfg.Audits.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
+func (h *audits) listAudits(c *call) error {
+	return list(c, &auditsParams, func(q pageParams, before time.Time) ([]booking.Audit, *time.Time, error) {
+		page, err := h.Store.Audits(c.r.Context(), c.caller.Tenant, before, q.size)
 		return page.Audits, orNowhere(page.Next), err
 	}, func(all []booking.Audit, next string) any {
-		return auditsView{viewsOf(all, auditViewOf), viewsOf(a.cfg.Audits.Checks, auditCheckViewOf), next}
+		return auditsView{viewsOf(all, auditViewOf), viewsOf(h.Checks, auditCheckViewOf), next}
 	})
 }
 
-func (a *api) auditRoutes(s *spec) []operation {
+func (h *audits) routes(s *spec) []operation {
 	return []operation{{
-		id: "list-audits", method: http.MethodGet, path: auditsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.listAudits,
+		id: "list-audits", method: http.MethodGet, path: auditsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.listAudits,
 		summary: "List audits",
 		description: "The workers verify the guarantees repeatedly, from the tables alone. Each audit covers everything that earlier audits have not closed, and all violations that were " +
 			"found before. The list shows the violations that concern your pushes, for 90 days.",

@@ -19,7 +19,7 @@ func TestAudits(t *testing.T) {
 		map[string]any{"check": "lost", "violations": 1.0, "pushes": []any{}}, map[string]any{"check": "overdue", "violations": 3.0, "pushes": []any{id}},
 	}}
 	second := map[string]any{"began_at": "2026-12-01T08:15:00Z", "ended_at": "2026-12-01T08:16:00Z", "complete": false, "violations": 0.0, "found": []any{}}
-	checks := []any{map[string]any{"name": "overdue", "meaning": "It waits.", "guarantee": "I1", "link": guaranteesPage}}
+	checks := []any{map[string]any{"name": "overdue", "meaning": "It waits.", "guarantee": "I1", "link": "https://github.com/sendquota/sendquota/blob/main/docs/guarantees.md#what-is-promised"}}
 	got := b.send("GET", "/v1/audits", "").must(t, 200)
 	if diff := cmp.Diff(map[string]any{"audits": []any{second, first}, "checks": checks, "next_page_token": ""}, got.body); diff != "" {
 		t.Error(diff)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -60,42 +59,30 @@ type availabilityQuery struct {
 }
 
 var availabilityParams = table[availabilityQuery]{fields: []field[availabilityQuery]{
-	{"from", optional, moment(func(q *availabilityQuery, t time.Time) { q.from = t }), "Rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *availabilityQuery, t time.Time) { q.until = t }), "Rounded up to a second. Default: 24 hours after from. RFC 3339 with a zone.", "2026-12-02T09:00:00Z"},
-	{"channel", optional, named(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example},
-	{"category", optional, named(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example},
-	{"without", optional, identifier(func(q *availabilityQuery, id uuid.UUID) { q.without = id }),
-		"Answer as if this push of the recipient were not booked: the free times include those that it can be moved to.", exampleID},
+	row("from", optional, moment(func(q *availabilityQuery, t time.Time) { q.from = t }), "Rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *availabilityQuery, t time.Time) { q.until = t }), "Rounded up to a second. Default: 24 hours after from. RFC 3339 with a zone.", "2026-12-02T09:00:00Z"),
+	row("channel", optional, named(func(q *availabilityQuery, s string) { q.kind.Channel = s }, 0, maxChannel), ofChannel.description, ofChannel.example),
+	row("category", optional, named(func(q *availabilityQuery, s string) { q.kind.Category = s }, 0, maxCategory), ofCategory.description, ofCategory.example),
+	row("without", optional, identifier(func(q *availabilityQuery, id uuid.UUID) { q.without = id }),
+		"Answer as if this push of the recipient were not booked: the free times include those that it can be moved to.", exampleID),
 }}
 
 // availability says when a push could be booked for a recipient. It books nothing.
-func (a *api) availability(c *call) error {
+func (h *quotas) availability(c *call) error {
 	var q availabilityQuery
 	availabilityParams.readQuery(c.r, &q, &c.bad)
-	who := a.subject(c, q.kind.Channel)
-	from := ceilSecond(cmp.Or(q.from, a.cfg.Now()))
+	who := h.subject(c, q.kind.Channel)
+	from := ceilSecond(cmp.Or(q.from, c.now()))
 	until := ceilSecond(cmp.Or(q.until, from.Add(defaultSpan)))
 	checkSpan(c, from, until, &c.bad)
 	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
-	found, err := a.svc.Availability(c.r.Context(), who, q.kind, from, until, q.without)
+	found, err := h.svc.Availability(c.r.Context(), who, q.kind, from, until, q.without)
 	if err != nil {
 		return err
 	}
-	return c.compute(func() error { return a.answer(c.w, http.StatusOK, availabilityViewOf(found, from, until)) })
-}
-
-// checkSpan wants a stretch of time that a picture may show.
-func checkSpan(c *call, from, until time.Time, bad *fieldErrors) {
-	given := c.r.URL.Query().Get("until")
-	switch {
-	case !spanRead(bad):
-	case !until.After(from):
-		badParameter(bad, "until", "must be after from, "+stamp(from), given)
-	case until.Sub(from) > maxSpan:
-		badParameter(bad, "until", fmt.Sprintf("must be at most %d days after from, %s", int(maxSpan.Hours()/24), stamp(from)), given)
-	}
+	return c.compute(func() error { return c.answer(http.StatusOK, availabilityViewOf(found, from, until)) })
 }
 
 func availabilityViewOf(found schedule.Availability, from, until time.Time) availabilityView {
@@ -139,13 +126,13 @@ func bookingViewOf(h booking.Held) bookingView {
 	return bookingView{ID: h.ID.String(), SendAt: stamp(h.At), Status: string(h.Status)}
 }
 
-func (a *api) availabilityRoutes(s *spec) []operation {
+func (h *quotas) availabilityRoutes(s *spec) []operation {
 	from, until := exampleTime(-time.Hour), exampleTime(time.Hour)
 	held := booking.Held{Booking: quota.Booking{ID: uuid.MustParse(exampleID), At: exampleTime(0)}, Status: push.Scheduled}
 	policy := quota.Policy{exampleRule}
 	blocked := policy.Blocked(quota.NewTimeline([]quota.Booking{held.Booking}), from, until)
 	return []operation{{
-		id: "recipient-availability", method: http.MethodGet, path: recipientsPath + "/{id}/availability", tag: tagQuota, scope: push.ScopeQuota, serve: a.availability,
+		id: "recipient-availability", method: http.MethodGet, path: recipientsPath + "/{id}/availability", tag: tagQuota, scope: push.ScopeQuota, serve: h.availability,
 		summary: "Read when a push could be booked for a recipient",
 		description: "Returns the free send times in [from, until), the times that each rule blocks, and the pushes that have a place. " +
 			"All spans are half-open and in whole seconds, the resolution of send times. from and until are at most 400 days apart.",

@@ -16,7 +16,7 @@ import (
 
 const (
 	batchPath  = "/v1/pushes/batch"
-	maxMembers = 1000
+	maxMembers = maxBatch
 )
 
 // batchView is what became of a batch.
@@ -38,7 +38,7 @@ type resultView struct {
 // TransformSchema says which problems a member may have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
 	among := []kind{invalidRequest, quotaExceeded, quietHours, optedOut, tenantCap, pushGone, batchRefused}
-	problem := (&spec{schemas: r}).problems(among)
+	problem := oneOfProblems(r, pushExample, among...)
 	problem.Description = schema.Properties["problem"].Description
 	schema.Properties["problem"] = problem
 	return schema
@@ -61,8 +61,8 @@ type batchForm struct {
 }
 
 var batchFields = table[batchForm]{schemaName: "NewBatch", fields: []field[batchForm]{
-	{"pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "The pushes are decided in this order; an earlier one can block a later one.", nil},
-	{"atomic", optional, boolean(func(b *batchForm, v bool) { b.atomic = v }).or("false"), "Book all of them or none.", nil},
+	row("pushes", required, array(1, maxMembers, pushFields.schema, (*batchForm).readMember), "The pushes are decided in this order; an earlier one can block a later one.", nil),
+	row("atomic", optional, boolean(func(b *batchForm, v bool) { b.atomic = v }).or("false"), "Book all of them or none.", nil),
 }}
 
 func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
@@ -78,16 +78,16 @@ func (b *batchForm) readMember(r *reader, i int, _ string, _ *fieldErrors) {
 	}
 }
 
-func (a *api) batch(c *call) error {
-	b, options, err := a.readWholeBatch(c)
+func (h *pushes) batch(c *call) error {
+	b, options, err := h.readWholeBatch(c)
 	if err != nil {
-		return a.counted(err, max(1, len(b.forms)))
+		return h.forms.counted(err, max(1, len(b.forms)))
 	}
 	members := make([]schedule.Member, len(b.forms))
 	for i := range b.forms {
 		members[i] = schedule.Member{Request: b.forms[i].Request, Err: b.forms[i].under(place(i))}
 	}
-	if err := a.svc.SubmitBatch(c.r.Context(), c.caller.Tenant, members, b.atomic, options); err != nil {
+	if err := h.writer.SubmitBatch(c.r.Context(), c.caller.Tenant, members, b.atomic, options); err != nil {
 		return err
 	}
 	if b.atomic {
@@ -102,17 +102,17 @@ func (a *api) batch(c *call) error {
 			}
 		}
 	}
-	return c.compute(func() error { return a.answerBatch(c, members, &b) })
+	return c.compute(func() error { return h.answerBatch(c, members, &b) })
 }
 
 // readWholeBatch reads a batch with what goes along, and refuses one that is faulty as a whole.
-func (a *api) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
-	o = c.options(&c.bad)
+func (h *pushes) readWholeBatch(c *call) (b batchForm, o schedule.Options, err error) {
+	o = options(c, &c.bad)
 	body, err := c.object(maxBatchBody, &c.bad, func(r *reader) { batchFields.read(r, &b, &b.fieldErrors) })
 	if err != nil {
 		return b, o, err
 	}
-	if err := a.checkBatch(c, &b, &c.bad); err != nil {
+	if err := h.checkBatch(c, &b, &c.bad); err != nil {
 		return b, o, err
 	}
 	if o.IdempotencyKey != "" {
@@ -125,7 +125,7 @@ func place(i int) string { return item("body.pushes", i) }
 
 // checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
 // faults are answered anyway, those of all members go along.
-func (a *api) checkBatch(c *call, b *batchForm, bad *fieldErrors) error {
+func (h *pushes) checkBatch(c *call, b *batchForm, bad *fieldErrors) error {
 	refused := len(bad.list)+len(b.list) > 0
 	for i := range b.forms {
 		refused = refused || b.atomic && len(b.forms[i].list) > 0
@@ -137,7 +137,7 @@ func (a *api) checkBatch(c *call, b *batchForm, bad *fieldErrors) error {
 			incomplete = append(incomplete, f)
 		}
 	}
-	validate := a.validator(c, incomplete...)
+	validate := h.forms.validator(c, incomplete...)
 	for _, f := range incomplete {
 		f.complete(validate)
 	}
@@ -162,7 +162,7 @@ func (b *batchForm) invalid(members []schedule.Member) error {
 	return all.err()
 }
 
-func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) error {
+func (h *pushes) answerBatch(c *call, members []schedule.Member, b *batchForm) error {
 	v := batchView{Results: make([]resultView, len(members))}
 	replayed := 0
 	for i, m := range members {
@@ -172,7 +172,7 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 			if refusal, ok := errors.AsType[*schedule.Refusal](m.Err); ok {
 				fewConflicts(refusal, max(quota.MaxConflicts/10, 10*quota.MaxConflicts/len(members)))
 			}
-			p, foreseen := problemOf(b.forms[i].explain(place(i), m.Err))
+			p, foreseen := c.problemOf(b.forms[i].explain(place(i), m.Err))
 			if !foreseen {
 				return m.Err
 			}
@@ -192,7 +192,7 @@ func (a *api) answerBatch(c *call, members []schedule.Member, b *batchForm) erro
 		c.w.Header().Set("Idempotency-Replayed", "true")
 	}
 	if !b.atomic || v.Refused == 0 {
-		return a.answer(c.w, http.StatusOK, v)
+		return c.answer(http.StatusOK, v)
 	}
 	return &refusedBatch{v}
 }
@@ -221,4 +221,25 @@ func (e *refusedBatch) problem() problemer {
 	}
 	detail := fmt.Sprintf("%d of %d pushes find no place, so nothing was booked", without, len(e.Results))
 	return &batchProblem{Problem: kind.because(detail), Accepted: 0, Refused: len(e.Results), Results: e.Results}
+}
+
+// booked documents the headers of an answer to a submit.
+func booked(all map[string]*huma.Response) {
+	addHeader(all["201"], "Location", "The push's path. Absent with validate_only.")
+	addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created the push.")
+}
+
+// bookedBatch documents the headers of an answer to a batch, and the answer to an atomic batch that is refused.
+func bookedBatch(s *spec, all map[string]*huma.Response) {
+	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created all the accepted pushes.")
+	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and some of its pushes have no place. Nothing was booked.", nil)
+	example := (&refusedBatch{batchView{Refused: 2, Results: []resultView{
+		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal)},
+		{Index: 1, Status: batchRefused.Status, Problem: &refusedExample},
+	}}}).problem()
+	refused.Content = map[string]*huma.MediaType{
+		mediaProblem: {Schema: s.schema(batchProblem{}), Example: plainJSON(example)},
+	}
+	s.distinguish(batchProblem{}, quotaExceeded, optedOut, tenantCap)
+	all["409"] = s.share("AtomicBatchRefused", refused)
 }

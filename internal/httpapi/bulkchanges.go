@@ -87,9 +87,9 @@ func bulkViewOf(p push.BulkChange) bulkChangeView {
 }
 
 // createBulk makes a bulk change, or says what it would do.
-func (a *api) createBulk(c *call) error {
-	o := c.options(&c.bad)
-	p, body, wrong, err := a.readBulk(c, &c.bad)
+func (h *bulkChanges) createBulk(c *call) error {
+	o := options(c, &c.bad)
+	p, body, wrong, err := h.readBulk(c, &c.bad)
 	if err != nil {
 		return err
 	}
@@ -97,26 +97,26 @@ func (a *api) createBulk(c *call) error {
 		if wrong != nil {
 			return wrong
 		}
-		return a.estimateBulk(c, p)
+		return h.estimateBulk(c, p)
 	}
 	key := bulk.Key{Text: o.IdempotencyKey}
 	if key.Text != "" {
 		key.Hash = requestHash(bulkPath, body)
 	}
-	p, replayed, err := a.cfg.BulkChanges.Create(c.r.Context(), p, key, wrong)
+	p, replayed, err := h.svc.Create(c.r.Context(), p, key, wrong)
 	if err != nil {
 		return noSuch("bulk change", err)
 	}
 	v := bulkViewOf(p)
-	c.w.setHeader("Location", bulkPath+"/"+v.ID)
+	c.header("Location", bulkPath+"/"+v.ID)
 	if replayed {
-		c.w.setHeader("Idempotency-Replayed", "true")
+		c.header("Idempotency-Replayed", "true")
 	}
-	return a.answer(c.w, http.StatusAccepted, v)
+	return c.answer(http.StatusAccepted, v)
 }
 
-func (a *api) estimateBulk(c *call, p push.BulkChange) error {
-	e, err := a.cfg.BulkChanges.Estimate(c.r.Context(), p, c.caller.Caps)
+func (h *bulkChanges) estimateBulk(c *call, p push.BulkChange) error {
+	e, err := h.svc.Estimate(c.r.Context(), p, c.caller.Caps)
 	if err != nil {
 		return err
 	}
@@ -124,19 +124,19 @@ func (a *api) estimateBulk(c *call, p push.BulkChange) error {
 	if p.Action == push.BulkMove {
 		v.Sample = &bulkSampleView{e.Sampled, e.Accepted, e.Rejected}
 	}
-	return a.answer(c.w, http.StatusOK, v)
+	return c.answer(http.StatusOK, v)
 }
 
-func (a *api) getBulk(c *call) error {
-	return a.byID(c, "bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		p, err := a.cfg.BulkChanges.BulkChange(ctx, tenant, id)
+func (h *bulkChanges) getBulk(c *call) error {
+	return c.byID("bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := h.svc.BulkChange(ctx, tenant, id)
 		return bulkViewOf(p), err
 	})
 }
 
-func (a *api) cancelBulk(c *call) error {
-	return a.byID(c, "bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		p, err := a.cfg.BulkChanges.CancelBulkChange(ctx, tenant, id)
+func (h *bulkChanges) cancelBulk(c *call) error {
+	return c.byID("bulk change", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := h.svc.CancelBulkChange(ctx, tenant, id)
 		return bulkViewOf(p), err
 	})
 }
@@ -144,9 +144,9 @@ func (a *api) cancelBulk(c *call) error {
 var bulksParams = pages[pageParams]()
 
 // listBulk answers with a page of the tenant's bulk changes.
-func (a *api) listBulk(c *call) error {
-	return list(a, c, &bulksParams, func(q pageParams, after push.BulkPosition) ([]push.BulkChange, *push.BulkPosition, error) {
-		page, err := a.cfg.BulkChanges.BulkChanges(c.r.Context(), c.caller.Tenant, after, q.size)
+func (h *bulkChanges) listBulk(c *call) error {
+	return list(c, &bulksParams, func(q pageParams, after push.BulkPosition) ([]push.BulkChange, *push.BulkPosition, error) {
+		page, err := h.svc.BulkChanges(c.r.Context(), c.caller.Tenant, after, q.size)
 		return page.Changes, page.Next, err
 	}, func(all []push.BulkChange, next string) any { return bulkChangesView{viewsOf(all, bulkViewOf), next} })
 }

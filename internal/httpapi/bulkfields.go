@@ -29,14 +29,14 @@ var bulkFilter = table[pushFilter]{schemaName: "NewBulkFilter", fields: slices.D
 })}
 
 var bulkFields = table[bulkForm]{schemaName: "NewBulkChange", check: (*bulkForm).check, fields: []field[bulkForm]{
-	{"action", required, oneOf(func(f *bulkForm, a push.BulkAction) { f.Action = a }, push.BulkCancel, push.BulkMove), "The action on the pushes.", "move"},
-	{"filter", optional, object(&bulkFilter, func(f *bulkForm) *pushFilter { return &f.filter }),
-		"Selects among the scheduled pushes. The members are the filters of the list of pushes, and a push must match all of them. Required, unless all is true.", nil},
-	{"all", optional, boolean(func(f *bulkForm, v bool) { f.all = v }), "Selects all scheduled pushes. Must be true without a filter, and only then.", nil},
-	{"shift", optional, shift(func(f *bulkForm, d time.Duration) { f.Shift, f.moved = d, true }),
-		"The time span by which each push is sent later, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.", "1h30m"},
-	{"send_at", optional, moment(func(f *bulkForm, t time.Time) { f.SendAt, f.moved = t, true }),
-		"The new send time of all pushes, with a zone. A fraction of a second is rounded up. For move.", nil},
+	row("action", required, oneOf(func(f *bulkForm, a push.BulkAction) { f.Action = a }, push.BulkCancel, push.BulkMove), "The action on the pushes.", "move"),
+	row("filter", optional, object(&bulkFilter, func(f *bulkForm) *pushFilter { return &f.filter }),
+		"Selects among the scheduled pushes. The members are the filters of the list of pushes, and a push must match all of them. Required, unless all is true.", nil),
+	row("all", optional, boolean(func(f *bulkForm, v bool) { f.all = v }), "Selects all scheduled pushes. Must be true without a filter, and only then.", nil),
+	row("shift", optional, shift(func(f *bulkForm, d time.Duration) { f.Shift, f.moved = d, true }),
+		"The time span by which each push is sent later, or earlier with a minus sign: whole seconds, up to a year. For move, which needs either shift or send_at.", "1h30m"),
+	row("send_at", optional, moment(func(f *bulkForm, t time.Time) { f.SendAt, f.moved = t, true }),
+		"The new send time of all pushes, with a zone. A fraction of a second is rounded up. For move.", nil),
 }}
 
 const shiftShape = `^[+-]?([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
@@ -86,7 +86,7 @@ func (f *bulkForm) check(_ []byte, errs *fieldErrors) {
 
 // readBulk reads the body that makes a bulk change. wrong is what is wrong with it by now only: a request that is repeated after its
 // time has passed is the same as before.
-func (a *api) readBulk(c *call, bad *fieldErrors) (p push.BulkChange, body []byte, wrong error, err error) {
+func (h *bulkChanges) readBulk(c *call, bad *fieldErrors) (p push.BulkChange, body []byte, wrong error, err error) {
 	var (
 		f     bulkForm
 		found fieldErrors
@@ -99,7 +99,7 @@ func (a *api) readBulk(c *call, bad *fieldErrors) (p push.BulkChange, body []byt
 	if up := f.SendAt.Truncate(time.Second); up.Before(f.SendAt) {
 		f.SendAt = up.Add(time.Second)
 	}
-	if now := a.cfg.Now(); !f.SendAt.IsZero() && !found.has("send_at") && f.SendAt.Before(now.Add(-time.Minute)) {
+	if now := c.now(); !f.SendAt.IsZero() && !found.has("send_at") && f.SendAt.Before(now.Add(-time.Minute)) {
 		late.list.Add("send_at", stamp(f.SendAt), "must not be more than a minute in the past; it is now %s", invalid.Now(now))
 	}
 	if len(bad.list)+len(found.list) > 0 {

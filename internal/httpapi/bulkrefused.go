@@ -30,9 +30,9 @@ func bulkRefusedViewOf(p push.BulkPush) bulkRefusedView {
 var bulkRefusedParams = pages[pageParams]()
 
 // listBulkRefused answers with a page of the pushes that a bulk change could not change.
-func (a *api) listBulkRefused(c *call) error {
-	return list(a, c, &bulkRefusedParams, func(q pageParams, after push.Position) ([]push.BulkPush, *push.Position, error) {
-		page, err := a.cfg.BulkChanges.BulkRefused(c.r.Context(), c.caller.Tenant, c.id, after, q.size)
+func (h *bulkChanges) listBulkRefused(c *call) error {
+	return list(c, &bulkRefusedParams, func(q pageParams, after push.Position) ([]push.BulkPush, *push.Position, error) {
+		page, err := h.svc.BulkRefused(c.r.Context(), c.caller.Tenant, c.id, after, q.size)
 		return page.Pushes, page.Next, noSuch("bulk change", err)
 	}, func(all []push.BulkPush, next string) any {
 		return bulkRefusedPageView{viewsOf(all, bulkRefusedViewOf), next}
@@ -47,10 +47,10 @@ func exampleBulk(status push.BulkStatus) bulkChangeView {
 	return bulkViewOf(p)
 }
 
-func (a *api) bulkRoutes(s *spec) []operation {
+func (h *bulkChanges) routes(s *spec) []operation {
 	refused := push.BulkPush{ID: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0), Outcome: quotaExceeded.Name, Rules: []string{"per-day"}}
 	return []operation{{
-		id: "create-bulk-change", method: http.MethodPost, path: bulkPath, tag: tagPushes, scope: push.ScopeWrite, serve: a.createBulk,
+		id: "create-bulk-change", method: http.MethodPost, path: bulkPath, tag: tagPushes, scope: push.ScopeWrite, serve: h.createBulk,
 		summary: "Cancel or move all pushes that match a filter",
 		description: "The workers cancel or move the pushes one by one, as single requests would, through the quota: a refused push keeps its time. " +
 			"The filter selects the pushes that are scheduled and match when the request is accepted. A push that is sent before its turn is not changed, " +
@@ -69,20 +69,20 @@ func (a *api) bulkRoutes(s *spec) []operation {
 			addHeader(all["202"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created the bulk change.")
 		},
 	}, {
-		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: a.listBulk,
+		id: "list-bulk-changes", method: http.MethodGet, path: bulkPath, tag: tagPushes, scope: push.ScopeRead, serve: h.listBulk,
 		summary: "List bulk changes", description: "Lists the bulk changes that are running, and those that ended in the last 30 days.", query: &bulksParams,
 		status: http.StatusOK, answer: "A page of bulk changes.", example: bulkChangesView{BulkChanges: []bulkChangeView{exampleBulk(push.BulkRunning)}},
 	}, {
-		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: a.getBulk, memory: pushBytes,
+		id: "get-bulk-change", method: http.MethodGet, path: bulkPath + "/{id}", tag: tagPushes, scope: push.ScopeRead, serve: h.getBulk, memory: pushBytes,
 		summary: "Read a bulk change", description: "Returns the bulk change and its progress, also after its end.",
 		status: http.StatusOK, answer: "The bulk change.", example: exampleBulk(push.BulkRunning), problems: []kind{notFound},
 	}, {
-		id: "list-bulk-change-refused", method: http.MethodGet, path: bulkPath + "/{id}/refused", tag: tagPushes, scope: push.ScopeRead, serve: a.listBulkRefused,
+		id: "list-bulk-change-refused", method: http.MethodGet, path: bulkPath + "/{id}/refused", tag: tagPushes, scope: push.ScopeRead, serve: h.listBulkRefused,
 		summary: "List the pushes that a bulk change could not change", description: "Lists the pushes by their send time when the bulk change listed them.",
 		query:  &bulkRefusedParams,
 		status: http.StatusOK, answer: "A page of pushes.", example: bulkRefusedPageView{Refused: []bulkRefusedView{bulkRefusedViewOf(refused)}}, problems: []kind{notFound},
 	}, {
-		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: a.cancelBulk, memory: pushBytes,
+		id: "cancel-bulk-change", method: http.MethodPost, path: bulkPath + "/{id}/cancel", tag: tagPushes, scope: push.ScopeWrite, serve: h.cancelBulk, memory: pushBytes,
 		summary:     "Stop a bulk change",
 		description: "Pushes that were changed stay changed. A running step of up to 64 pushes is finished first; then the status is canceled. A bulk change that has ended stays as it is; stopping it again changes nothing.",
 		status:      http.StatusAccepted, answer: "The current state of the bulk change.", example: exampleBulk(push.BulkCanceling), problems: []kind{notFound},

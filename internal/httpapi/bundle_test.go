@@ -48,6 +48,8 @@ type bundle struct {
 	rdb     *redis.Client
 	store   *store.Store
 	api     http.Handler
+	cfg     Config            // of api
+	svc     *schedule.Service // of api
 	tenant  uuid.UUID
 	name    string
 	key     string
@@ -177,17 +179,19 @@ func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bu
 	webhooks := notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3})
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
-	b.api = New(service, b.store, Config{
-		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{[]AuditCheck{{"overdue", "It waits.", "I1"}}, b.store},
+	b.cfg = Config{
+		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{Checks: []AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		Failures:    b.store,
-		Channels:    Channels{[]Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, b.store},
+		Channels:    Channels{List: []Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		BulkChanges: bulk.New(b.store, service),
 		Simulator:   campaign.NewSimulator(campaigns, service, campaign.SimulatorConfig{Policy: quota.Policy(policy), Parse: campaign.Parse}),
 		Log:         slog.New(slog.NewJSONHandler(&b.log, nil)), Now: b.now, Webhooks: webhooks, Policies: policiesOf(b.store, policy), Limiter: b.limiter(),
-	})
+	}
+	b.svc = service
+	b.api = New(service, b.store, b.cfg)
 	b.tenant, b.key = b.newTenant("acme", push.Scopes...)
 	b.name = testenv.Query[string](t, url, `SELECT name FROM tenants WHERE id = $1`, b.tenant)
 	_, b.other = b.newTenant("other", push.Scopes...)
@@ -281,4 +285,14 @@ func policiesOf(st *store.Store, file quota.Policy) *schedule.Policies {
 		d.Rules = append(d.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
 	return schedule.NewPolicies(st, schedule.PoliciesConfig{File: d, Terms: file, Channels: []string{"push", "sms"}})
+}
+
+// importedAtOnce is the number of lines that an import stores in one transaction.
+const importedAtOnce = 500
+
+// takeTurns gives the API turns of exports and simulations that the test can take.
+func (b *bundle) takeTurns() Config {
+	b.cfg.exports, b.cfg.simulations = newExports(), newSimulations()
+	b.api = New(b.svc, b.store, b.cfg)
+	return b.cfg
 }

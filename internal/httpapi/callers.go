@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ import (
 // requests, too, are answered at once and cost nothing; while nobody can decide, callers pass.
 type CallerLimits struct {
 	// Limiter decides about them; nil: that of the tenants does.
-	Limiter limiter
+	Limiter callerLimiter
 
 	PerKey []ratelimit.Limit // of each API key
 	PerIP  []ratelimit.Limit // of each client address; in IPv6, of each /64
@@ -33,6 +34,13 @@ type CallerLimits struct {
 
 	// Skipped is told of every request that passed without a decision; nil: nobody.
 	Skipped func()
+}
+
+// callerLimiter decides about several rate limits together: all allow a request, or none is charged.
+type callerLimiter interface {
+	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Peek(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
+	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
 
 // callersOwner keeps all these limits together, so that those of a key and of an address can be charged in one step.
@@ -115,9 +123,9 @@ func (a *api) limit(c *call, charge bool, address string, key uuid.UUID) error {
 	if len(rules) == 0 || a.cfg.Callers.Limiter == nil {
 		return nil
 	}
-	ask := limiter.Peek
+	ask := callerLimiter.Peek
 	if charge {
-		ask = limiter.Take
+		ask = callerLimiter.Take
 	}
 	d, err := ask(a.cfg.Callers.Limiter, c.r.Context(), callersOwner, 1, rules...)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -254,5 +255,22 @@ func TestCallerLimits_PassWithoutRedis(t *testing.T) {
 	}
 	if most := 2 + int64(time.Since(began)/time.Second); dials.Load() > most || skipped.Load() != 20 { // it is asked once a second
 		t.Errorf("Redis was dialed %d times, and %d requests were counted", dials.Load(), skipped.Load())
+	}
+}
+
+// TestClientAddress_IgnoresForgedHops, whatever header they come in.
+func TestClientAddress_IgnoresForgedHops(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	b.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	if r := b.from("192.0.2.1:1"); r.Code != 200 {
+		t.Fatal(r.Code)
+	}
+	for _, header := range []string{"X-Forwarded-For", "X-Real-Ip", "Forwarded", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
+		for _, value := range []string{"198.51.100.7", "10.0.0.1", "127.0.0.1", "for=198.51.100.7"} {
+			if r := b.from("192.0.2.1:1", header, value); r.Code != 429 {
+				t.Errorf("%s: %s gets %d", header, value, r.Code)
+			}
+		}
 	}
 }

@@ -13,7 +13,7 @@ func FuzzClientAddress(f *testing.F) {
 	for _, seed := range []string{"", "198.51.100.1", "10.0.0.1, 10.0.0.2", "[::1]:80", ",,,", "unknown", "fe80::1%eth0", "198.51.100.1\r\nX: y", "::ffff:10.0.0.1"} {
 		f.Add(seed)
 	}
-	a := &api{cfg: Config{Callers: CallerLimits{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
+	a := &api{cfg: frameConfig{Callers: CallerLimits{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}}}
 	from := func(peer, forwarded string) string {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = peer

@@ -10,17 +10,17 @@ import (
 )
 
 // actOnCampaign serves an action: it answers with the campaign as it is then.
-func (a *api) actOnCampaign(action push.CampaignAction) func(*call) error {
+func (h *campaigns) actOnCampaign(action push.CampaignAction) func(*call) error {
 	return func(c *call) error {
-		return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-			p, err := a.cfg.Campaigns.Act(ctx, tenant, id, action, c.unchanged)
+		return c.byID("campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+			p, err := h.svc.Act(ctx, tenant, id, action, c.unchanged)
 			c.tag(p.UpdatedAt, err)
 			return campaignViewOf(p), err
 		})
 	}
 }
 
-func (a *api) campaignActionRoutes(s *spec) []operation {
+func (h *campaigns) actionRoutes(s *spec) []operation {
 	var all []operation
 	for _, one := range []struct {
 		action               push.CampaignAction
@@ -37,9 +37,9 @@ func (a *api) campaignActionRoutes(s *spec) []operation {
 	} {
 		all = append(all, operation{
 			id: string(one.action) + "-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/" + string(one.action), tag: tagCampaigns, scope: push.ScopeCampaignsWrite,
-			serve: a.actOnCampaign(one.action), memory: pageBytes, summary: one.summary, description: one.description, match: true,
+			serve: h.actOnCampaign(one.action), memory: pageBytes, summary: one.summary, description: one.description, match: true,
 			status: http.StatusAccepted, answer: "The current state of the campaign.", example: campaignViewOf(exampleCampaign(one.to)), problems: []kind{notFound, campaignState, staleVersion}, finish: etagged("202"),
 		})
 	}
-	return append(all, a.campaignRecipientRoutes(s)...)
+	return all
 }

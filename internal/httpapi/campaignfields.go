@@ -22,32 +22,32 @@ var (
 
 func campaignRows(whole bool) []field[campaign.Change] {
 	return []field[campaign.Change]{
-		{"name", optional, clearable(func(c *campaign.Change) **string { return &c.Name }, texts(maxCampaignName)), "A name of your choice.", "Black Friday"},
-		{"message", whole, anyObject(func(c *campaign.Change, raw []byte) { m := json.RawMessage(raw); c.Message = &m }).shaped(&messageFields),
-			"The content. Every string in it, at any depth, is a Liquid template. Its variables are the columns of the audience, including recipient and to, and then the attributes of the recipient. " +
-				"The templates have at most 64 KiB; include and render are not supported.", nil},
-		{"channel", optional, clearable(func(c *campaign.Change) **string { return &c.Channel }, nameds(maxChannel)),
-			"The channel that delivers it. Default: the first one that is configured.", "push"},
-		{"category", optional, clearable(func(c *campaign.Change) **string { return &c.Category }, nameds(maxCategory)),
-			"A label of your choice, at most 64 printable bytes.", "marketing"},
-		{"send_at", optional, clearable(func(c *campaign.Change) **time.Time { return &c.SendAt }, moment),
-			"The send time, with a zone. A fraction of a second is rounded up. It replaces local_time. Default: when the campaign is started.", "2026-12-01T09:00:00+01:00"},
-		{"local_time", optional, clearable(func(c *campaign.Change) **time.Time { return &c.LocalTime }, localMoment),
-			"The send time on the clocks of time_zone. It replaces send_at.", localExample},
-		{"time_zone", optional, clearable(func(c *campaign.Change) **string { return &c.TimeZone }, texts(maxZone)),
-			"The zone of local_time, an IANA name. Default: each recipient's own zone, or else the default zone of the policy.", "Asia/Tokyo"},
-		{"spread", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.Spread }, spans(0, campaign.MaxSpread)),
-			"The time span over which the recipients are spread. Each recipient has its own second in it, which is the same in every campaign. At most a day. Default: 0s, all at once.", "30m"},
-		{"on_conflict", optional, clearable(func(c *campaign.Change) **string { return &c.OnConflict }, func(set func(*campaign.Change, string)) value[campaign.Change] {
+		row("name", optional, clearable(func(c *campaign.Change) **string { return &c.Name }, texts(maxCampaignName)), "A name of your choice.", "Black Friday"),
+		row("message", whole, anyObject(func(c *campaign.Change, raw []byte) { m := json.RawMessage(raw); c.Message = &m }).shaped(&messageFields),
+			"The content. Every string in it, at any depth, is a Liquid template. Its variables are the columns of the audience, including recipient and to, and then the attributes of the recipient. "+
+				"The templates have at most 64 KiB; include and render are not supported.", nil),
+		row("channel", optional, clearable(func(c *campaign.Change) **string { return &c.Channel }, nameds(maxChannel)),
+			"The channel that delivers it. Default: the first one that is configured.", "push"),
+		row("category", optional, clearable(func(c *campaign.Change) **string { return &c.Category }, nameds(maxCategory)),
+			"A label of your choice, at most 64 printable bytes.", "marketing"),
+		row("send_at", optional, clearable(func(c *campaign.Change) **time.Time { return &c.SendAt }, moment),
+			"The send time, with a zone. A fraction of a second is rounded up. It replaces local_time. Default: when the campaign is started.", "2026-12-01T09:00:00+01:00"),
+		row("local_time", optional, clearable(func(c *campaign.Change) **time.Time { return &c.LocalTime }, localMoment),
+			"The send time on the clocks of time_zone. It replaces send_at.", localExample),
+		row("time_zone", optional, clearable(func(c *campaign.Change) **string { return &c.TimeZone }, texts(maxZone)),
+			"The zone of local_time, an IANA name. Default: each recipient's own zone, or else the default zone of the policy.", "Asia/Tokyo"),
+		row("spread", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.Spread }, spans(0, campaign.MaxSpread)),
+			"The time span over which the recipients are spread. Each recipient has its own second in it, which is the same in every campaign. At most a day. Default: 0s, all at once.", "30m"),
+		row("on_conflict", optional, clearable(func(c *campaign.Change) **string { return &c.OnConflict }, func(set func(*campaign.Change, string)) value[campaign.Change] {
 			return oneOf(set, "reject", "defer")
-		}), "The action for recipients whose quota has no place at that time: reject (the default), or defer to the next free time.", "defer"},
-		{"latest", optional, clearable(func(c *campaign.Change) **time.Time { return &c.Latest }, moment),
-			"The latest time to defer to.", "2026-12-02T20:00:00Z"},
-		{"expires_after", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.ExpiresAfter }, spans(time.Second, maxExpiresAfter)),
-			"The time span from its send time after which each push expires. Default: 24 hours, or as configured.", "4h"},
-		{"metadata", optional, clearable(func(c *campaign.Change) **json.RawMessage { return &c.Metadata }, func(set func(*campaign.Change, json.RawMessage)) value[campaign.Change] {
+		}), "The action for recipients whose quota has no place at that time: reject (the default), or defer to the next free time.", "defer"),
+		row("latest", optional, clearable(func(c *campaign.Change) **time.Time { return &c.Latest }, moment),
+			"The latest time to defer to.", "2026-12-02T20:00:00Z"),
+		row("expires_after", optional, clearable(func(c *campaign.Change) **time.Duration { return &c.ExpiresAfter }, spans(time.Second, maxExpiresAfter)),
+			"The time span from its send time after which each push expires. Default: 24 hours, or as configured.", "4h"),
+		row("metadata", optional, clearable(func(c *campaign.Change) **json.RawMessage { return &c.Metadata }, func(set func(*campaign.Change, json.RawMessage)) value[campaign.Change] {
 			return anyObject(func(c *campaign.Change, raw []byte) { set(c, raw) })
-		}), "Your own data, at most 16 KiB; it is returned with the campaign and with each of its pushes.", map[string]any{"team": "x"}},
+		}), "Your own data, at most 16 KiB; it is returned with the campaign and with each of its pushes.", map[string]any{"team": "x"}),
 	}
 }
 
@@ -74,14 +74,14 @@ func spans(least, most time.Duration) func(set func(*campaign.Change, time.Durat
 
 // readCampaign reads the change of a campaign, which is the zero one if it is new. It returns all that is wrong with the form of
 // the request, and then also what else is wrong.
-func (a *api) readCampaign(c *call, of *table[campaign.Change], old push.Campaign, bad *fieldErrors) (change campaign.Change, body []byte, err error) {
+func (h *campaigns) readCampaign(c *call, of *table[campaign.Change], old push.Campaign, bad *fieldErrors) (change campaign.Change, body []byte, err error) {
 	var found fieldErrors
 	body, err = c.object(maxCampaignBody, bad, func(r *reader) { of.read(r, &change, &found) })
 	if err != nil {
 		return change, nil, err
 	}
 	if len(bad.list)+len(found.list) > 0 {
-		if err := a.findAllFaults(c, change, old, &found); err != nil {
+		if err := findAllFaults(c, h.svc, change, old, &found); err != nil {
 			return change, nil, err
 		}
 	}
@@ -90,10 +90,10 @@ func (a *api) readCampaign(c *call, of *table[campaign.Change], old push.Campaig
 }
 
 // findAllFaults adds what is wrong with the members of a change that could be read: callers get all faults at once.
-func (a *api) findAllFaults(c *call, change campaign.Change, old push.Campaign, found *fieldErrors) error {
+func findAllFaults(c *call, svc *campaign.Service, change campaign.Change, old push.Campaign, found *fieldErrors) error {
 	unread := *found
 	return c.compute(func() error {
-		for _, one := range a.cfg.Campaigns.Check(change, old) {
+		for _, one := range svc.Check(change, old) {
 			if !unread.has(one.Field) {
 				found.keep(one)
 			}

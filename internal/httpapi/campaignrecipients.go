@@ -52,19 +52,19 @@ type outcomeFilter struct {
 }
 
 var (
-	outcomeField = field[outcomeFilter]{
+	outcomeField = row(
 		"outcome", optional, oneOf(func(q *outcomeFilter, o push.CampaignOutcome) { q.Outcome = o }, push.CampaignOutcomes...), "Only recipients with this outcome.", nil,
-	}
-	outcomesParams = pages(outcomeField, field[outcomeFilter]{
+	)
+	outcomesParams = pages(outcomeField, row(
 		"recipient", optional, text(func(q *outcomeFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only this recipient.", "user-42",
-	})
+	))
 	outcomesExportParams = table[outcomeFilter]{fields: []field[outcomeFilter]{outcomeField, dialectParam[outcomeFilter]()}}
 )
 
 // listCampaignRecipients answers with a page of a campaign's recipients, in the order of their lines.
-func (a *api) listCampaignRecipients(c *call) error {
-	return list(a, c, &outcomesParams, func(q outcomeFilter, after int) ([]push.CampaignRecipient, *int, error) {
-		page, err := a.cfg.Campaigns.CampaignRecipients(c.r.Context(), c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, q.size)
+func (h *campaigns) listCampaignRecipients(c *call) error {
+	return list(c, &outcomesParams, func(q outcomeFilter, after int) ([]push.CampaignRecipient, *int, error) {
+		page, err := h.svc.CampaignRecipients(c.r.Context(), c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, q.size)
 		return page.Recipients, orNowhere(page.Next), noSuch("campaign", err)
 	}, func(all []push.CampaignRecipient, next string) any {
 		return outcomesView{viewsOf(all, outcomeViewOf), next}
@@ -72,7 +72,7 @@ func (a *api) listCampaignRecipients(c *call) error {
 }
 
 // exportCampaignRecipients answers with all of them.
-func (a *api) exportCampaignRecipients(c *call) error {
+func (h *campaigns) exportCampaignRecipients(c *call) error {
 	var (
 		q     outcomeFilter
 		after int
@@ -83,18 +83,18 @@ func (a *api) exportCampaignRecipients(c *call) error {
 	}
 	x := outcomeLines
 	x.page = func(ctx context.Context) ([]outcomeView, bool, error) {
-		page, err := a.cfg.Campaigns.CampaignRecipients(ctx, c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, exportPage)
+		page, err := h.svc.CampaignRecipients(ctx, c.caller.Tenant, c.id, q.CampaignRecipientFilter, after, exportPage)
 		after = page.Next
 		return viewsOf(page.Recipients, outcomeViewOf), page.Next > 0, noSuch("campaign", err)
 	}
-	return export(a, c, x)
+	return export(h.exports, c, x)
 }
 
-func (a *api) campaignRecipientRoutes(s *spec) []operation {
+func (h *campaigns) recipientRoutes(s *spec) []operation {
 	scheduled := outcomeViewOf(push.CampaignRecipient{Recipient: "user-42", Line: 2, Outcome: push.OutcomeScheduled, Push: uuid.MustParse(exampleOtherID), SendAt: exampleTime(0)})
 	refused := outcomeViewOf(push.CampaignRecipient{Recipient: "user-43", Line: 3, Outcome: push.OutcomeRefused, SendAt: exampleTime(time.Minute), Reason: quotaExceeded.Name, Rules: []string{"per-day"}})
 	return []operation{{
-		id: "list-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/recipients", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.listCampaignRecipients,
+		id: "list-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/recipients", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: h.listCampaignRecipients,
 		summary: "List the recipients of a campaign",
 		description: "Lists the recipients and their outcomes, in the order of their lines. A page ends early after 10,000 recipients were examined: the list continues while there is a next_page_token. " +
 			"After the end of the campaign, they are kept for as long as ended pushes.",
@@ -102,7 +102,7 @@ func (a *api) campaignRecipientRoutes(s *spec) []operation {
 		status: http.StatusOK, answer: "A page of recipients.", problems: []kind{notFound},
 		example: outcomesView{Recipients: []outcomeView{scheduled, refused}},
 	}, {
-		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.exportCampaignRecipients,
+		id: "export-campaign-recipients", method: http.MethodGet, path: campaignsPath + "/{id}/export", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: h.exportCampaignRecipients,
 		summary: "Export the recipients of a campaign",
 		description: "Streams all matching recipients as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
 			"If the connection breaks off, the list is incomplete.\n\n" + aboutGuards,

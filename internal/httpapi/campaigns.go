@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -75,64 +76,56 @@ func campaignViewOf(p push.Campaign) campaignView {
 	return v
 }
 
-// maybeText is a text, or nil for the empty one.
-func maybeText(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func (a *api) createCampaign(c *call) error {
+func (h *campaigns) createCampaign(c *call) error {
 	key := campaign.Key{Text: c.idempotencyKey(&c.bad)}
-	change, body, err := a.readCampaign(c, &campaignFields, push.Campaign{}, &c.bad)
+	change, body, err := h.readCampaign(c, &campaignFields, push.Campaign{}, &c.bad)
 	if err != nil {
 		return err
 	}
 	if key.Text != "" {
 		key.Hash = requestHash(campaignsPath, body)
 	}
-	p, replayed, err := a.cfg.Campaigns.Create(c.r.Context(), c.caller.Tenant, change, key)
+	p, replayed, err := h.svc.Create(c.r.Context(), c.caller.Tenant, change, key)
 	if err != nil {
 		return noSuch("campaign", err)
 	}
 	v := campaignViewOf(p)
 	c.tag(p.UpdatedAt, err)
-	return a.created(c, campaignsPath+"/"+v.ID, replayed, v)
+	return c.created(campaignsPath+"/"+v.ID, replayed, v)
 }
 
-func (a *api) getCampaign(c *call) error {
-	return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		p, err := a.cfg.Campaigns.Campaign(ctx, tenant, id)
+func (h *campaigns) getCampaign(c *call) error {
+	return c.byID("campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := h.svc.Campaign(ctx, tenant, id)
 		c.tag(p.UpdatedAt, err)
 		return campaignViewOf(p), err
 	})
 }
 
-func (a *api) deleteCampaign(c *call) error {
-	return a.byID(c, "campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Campaigns.DeleteDraft(ctx, tenant, id)
+func (h *campaigns) deleteCampaign(c *call) error {
+	return c.byID("campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, h.svc.DeleteDraft(ctx, tenant, id)
 	})
 }
 
-func (a *api) changeCampaign(c *call) error {
+func (h *campaigns) changeCampaign(c *call) error {
 	var old push.Campaign
 	if len(c.bad.list) == 0 {
 		var err error
-		if old, err = a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, c.id); err != nil {
+		if old, err = h.svc.Campaign(c.r.Context(), c.caller.Tenant, c.id); err != nil {
 			return noSuch("campaign", err)
 		}
 	}
-	change, _, err := a.readCampaign(c, &campaignChanges, old, &c.bad)
+	change, _, err := h.readCampaign(c, &campaignChanges, old, &c.bad)
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Campaigns.Change(c.r.Context(), c.caller, c.id, change, c.unchanged)
+	p, err := h.svc.Change(c.r.Context(), c.caller, c.id, change, c.unchanged)
 	if err != nil {
 		return noSuch("campaign", err)
 	}
 	c.tag(p.UpdatedAt, err)
-	return a.answer(c.w, http.StatusOK, campaignViewOf(p))
+	return c.answer(http.StatusOK, campaignViewOf(p))
 }
 
 // campaignFilter is which campaigns are asked for.
@@ -142,13 +135,13 @@ type campaignFilter struct {
 }
 
 var campaignsParams = pages(
-	field[campaignFilter]{"status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only entries with this status.", nil},
+	row("status", optional, oneOf(func(q *campaignFilter, s push.CampaignStatus) { q.status = s }, push.CampaignStatuses...), "Only entries with this status.", nil),
 )
 
 // listCampaigns answers with a page of the tenant's campaigns.
-func (a *api) listCampaigns(c *call) error {
-	return list(a, c, &campaignsParams, func(q campaignFilter, after push.CampaignPosition) ([]push.Campaign, *push.CampaignPosition, error) {
-		page, err := a.cfg.Campaigns.Campaigns(c.r.Context(), c.caller.Tenant, q.status, after, q.size)
+func (h *campaigns) listCampaigns(c *call) error {
+	return list(c, &campaignsParams, func(q campaignFilter, after push.CampaignPosition) ([]push.Campaign, *push.CampaignPosition, error) {
+		page, err := h.svc.Campaigns(c.r.Context(), c.caller.Tenant, q.status, after, q.size)
 		return page.Campaigns, page.Next, err
 	}, func(all []push.Campaign, next string) any { return campaignsView{viewsOf(all, campaignViewOf), next} })
 }
@@ -166,4 +159,35 @@ func exampleCampaign(status push.CampaignStatus) push.Campaign {
 		p.Progress = push.CampaignProgress{Audience: 1000, Scheduled: 931, Refused: 12, OptedOut: 40, Invalid: 2, Sent: 15, Deferred: 85}
 	}
 	return p
+}
+
+// The problems with campaigns. Clients know them by their names.
+var (
+	tooManyCampaigns = newKind("too-many-campaigns", 409, "Too many campaigns", "The tenant has the maximum number of campaigns that have not ended; delete a draft first.")
+	campaignState    = newKind("campaign-state", 409, "Campaign state", "The campaign's status does not allow the operation, or a campaign to be deleted is the pattern of schedules; campaign is its current state.")
+)
+
+type campaignProblem struct {
+	Problem
+	Campaign campaignView `json:"campaign" doc:"The current state of the campaign."`
+}
+
+// campaignProblemOf returns the problem for an error about campaigns, or nil.
+func campaignProblemOf(err error) problemer {
+	if state, ok := errors.AsType[*push.CampaignStateError](err); ok {
+		return &campaignProblem{campaignState.because(state.Detail), campaignViewOf(state.Campaign)}
+	}
+	return plainProblem(err, plainCampaignProblems)
+}
+
+var plainCampaignProblems = []plain{
+	plainOf(push.ErrTooManyCampaigns, tooManyCampaigns, "the tenant has the maximum number of campaigns that have not ended; delete a draft first"),
+}
+
+// campaignExample returns an example of a problem with campaigns, or nil.
+func campaignExample(k kind) problemer {
+	if k != campaignState {
+		return nil
+	}
+	return &campaignProblem{k.because("the campaign is running; it can only be changed while it is a draft"), campaignViewOf(exampleCampaign(push.CampaignRunning))}
 }

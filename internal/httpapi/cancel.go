@@ -5,11 +5,11 @@ import (
 )
 
 // cancel ends a push that still waits. It needs no body; an empty object is taken as none.
-func (a *api) cancel(c *call) error {
-	p, err := a.svc.Cancel(c.r.Context(), c.caller.Tenant, c.id)
+func (h *pushes) cancel(c *call) error {
+	p, err := h.writer.Cancel(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
-		return c.about(err, p)
+		return about(c, err, p)
 	}
-	c.showMessage(&p)
-	return a.answer(c.w, http.StatusOK, viewOf(p))
+	showMessage(c, &p)
+	return c.answer(http.StatusOK, viewOf(p))
 }

@@ -46,14 +46,14 @@ type capacityQuery struct {
 }
 
 var capacityParams = table[capacityQuery]{fields: []field[capacityQuery]{
-	{"from", optional, moment(func(q *capacityQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *capacityQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time, at most 62 days after from. Default: 31 days after from.", "2026-12-08T09:00:00Z"},
-	{"time_zone", optional, text(func(q *capacityQuery, s string) { q.zone = s }, 0, maxZone), "The zone of the days, an IANA name. Default: UTC.", "Europe/Berlin"},
-	{"sample", optional, integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).or(capacitySample), "The maximum number of recipients to examine.", nil},
+	row("from", optional, moment(func(q *capacityQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *capacityQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time, at most 62 days after from. Default: 31 days after from.", "2026-12-08T09:00:00Z"),
+	row("time_zone", optional, text(func(q *capacityQuery, s string) { q.zone = s }, 0, maxZone), "The zone of the days, an IANA name. Default: UTC.", "Europe/Berlin"),
+	row("sample", optional, integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).or(capacitySample), "The maximum number of recipients to examine.", nil),
 }}
 
 // campaignCapacity says how many of a draft's recipients have a place when. It books nothing.
-func (a *api) campaignCapacity(c *call) error {
+func (h *simulations) campaignCapacity(c *call) error {
 	var q capacityQuery
 	capacityParams.readQuery(c.r, &q, &c.bad)
 	in, err := zone.Load(q.zone)
@@ -64,7 +64,7 @@ func (a *api) campaignCapacity(c *call) error {
 		badParameter(&c.bad, "time_zone", err.Error(), q.zone)
 	}
 	if q.from.IsZero() {
-		q.from = a.cfg.Now()
+		q.from = c.now()
 	}
 	if q.until.IsZero() {
 		q.until = q.from.Add(31 * 24 * time.Hour)
@@ -76,12 +76,12 @@ func (a *api) campaignCapacity(c *call) error {
 	if err := c.ready(simulationBytes); err != nil {
 		return err
 	}
-	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	place, err := h.turns.Acquire(c.r.Context(), c.caller.Tenant, 1)
 	if err != nil {
 		return err
 	}
 	defer place.Release()
-	found, err := a.cfg.Simulator.Capacity(c.w.whole, c.caller.Tenant, c.id, campaign.CapacityQuery{From: q.from, Until: q.until, Sample: q.sample, Zone: in})
+	found, err := h.simulator.Capacity(c.w.whole, c.caller.Tenant, c.id, campaign.CapacityQuery{From: q.from, Until: q.until, Sample: q.sample, Zone: in})
 	if errors.Is(err, campaign.ErrNoHour) {
 		badParameter(&c.bad, "until", err.Error(), c.r.URL.Query().Get("until"))
 		return c.bad.err()
@@ -89,7 +89,7 @@ func (a *api) campaignCapacity(c *call) error {
 	if err != nil {
 		return noSuch("campaign", err)
 	}
-	return c.compute(func() error { return a.answer(c.w, http.StatusOK, capacityViewOf(found)) })
+	return c.compute(func() error { return c.answer(http.StatusOK, capacityViewOf(found)) })
 }
 
 func capacityViewOf(found *campaign.Capacity) capacityView {
@@ -105,13 +105,13 @@ func capacityViewOf(found *campaign.Capacity) capacityView {
 	return v
 }
 
-func (a *api) capacityRoutes(s *spec) []operation {
+func (h *simulations) capacityRoutes(s *spec) []operation {
 	from := exampleTime(0).Truncate(time.Hour)
 	example := capacityViewOf(&campaign.Capacity{
 		Recipients: 25_000, Sample: 1000, OptedOut: 40, Invalid: 2, From: from, Until: from.Add(2 * time.Hour), Free: []int{862, 934}, Days: []campaign.CapacityDay{{Begin: from.Truncate(24 * time.Hour), Free: 951}},
 	})
 	return []operation{{
-		id: "campaign-capacity", method: http.MethodGet, path: campaignsPath + "/{id}/capacity", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.campaignCapacity,
+		id: "campaign-capacity", method: http.MethodGet, path: campaignsPath + "/{id}/capacity", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: h.campaignCapacity,
 		summary: "Estimate when an audience has places",
 		description: "Returns for each hour and each day how many of a sample of the draft's recipients have a place at their time under the rules and quiet hours. Nothing is booked. " +
 			"Caps, latest and on_conflict are not considered; use a simulation for that. A tenant's simulations and estimates run one at a time.",

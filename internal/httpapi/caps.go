@@ -54,7 +54,7 @@ func wholeCapView(limit, used int) capView {
 type capsQuery struct{ day booking.Day }
 
 var capsParams = table[capsQuery]{fields: []field[capsQuery]{
-	{"day", optional, scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC to count recipients for. Default: today.", "2026-12-01"},
+	row("day", optional, scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC to count recipients for. Default: today.", "2026-12-01"),
 }}
 
 // parseDay reads a day, or says what is wrong with it.
@@ -67,28 +67,28 @@ func parseDay(text string) (booking.Day, string) {
 }
 
 // getCaps answers with the tenant's caps.
-func (a *api) getCaps(c *call) error {
-	q := capsQuery{booking.DayOf(a.cfg.Now())}
+func (h *caps) getCaps(c *call) error {
+	q := capsQuery{booking.DayOf(c.now())}
 	capsParams.readQuery(c.r, &q, &c.bad)
 	if err := c.bad.err(); err != nil {
 		return err
 	}
-	usage, err := a.svc.CapUsage(c.r.Context(), c.caller.Tenant, c.caller.Caps, q.day, mostCapCounted+1)
+	usage, err := h.usage.CapUsage(c.r.Context(), c.caller.Tenant, c.caller.Caps, q.day, mostCapCounted+1)
 	if err != nil {
 		return err
 	}
-	limit, used, err := a.cfg.Campaigns.Bytes(c.r.Context(), c.caller)
+	limit, used, err := h.audiences.Bytes(c.r.Context(), c.caller)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, capsViewOf(usage, q.day, wholeCapView(limit, used)))
+	return c.answer(http.StatusOK, capsViewOf(usage, q.day, wholeCapView(limit, used)))
 }
 
-func (a *api) capRoutes(s *spec) []operation {
+func (h *caps) routes(s *spec) []operation {
 	day := booking.DayOf(exampleTime(0))
 	example := booking.CapUsage{Caps: push.Caps{PendingPushes: 100_000}, Pending: 8_213, Days: map[booking.Day]int{day: 1_204}}
 	return []operation{{
-		id: "get-caps", method: http.MethodGet, path: capsPath, tag: tagQuota, scope: push.ScopeRead, serve: a.getCaps,
+		id: "get-caps", method: http.MethodGet, path: capsPath, tag: tagQuota, scope: push.ScopeRead, serve: h.getCaps,
 		summary: "Read your caps and their use",
 		description: "The operator's caps limit the pushes that are scheduled or being sent, the recipients of pushes on one day of UTC, and the bytes of audiences. " +
 			"A submit, a batch, a move or an audience beyond a cap is refused with a 409, tenant-cap-exceeded. Up to a million pushes and recipients are counted.",

@@ -102,13 +102,3 @@ func TestCaps_Usage(t *testing.T) {
 	_, lesser := b.newTenant("lesser", push.ScopeQuota)
 	b.send("GET", "/v1/caps", "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
 }
-
-// TestCapView_Incomplete: a count that ended early says so.
-func TestCapView_Incomplete(t *testing.T) {
-	if v := capViewOf(0, mostCapCounted+1); v.Used != mostCapCounted || v.Complete || v.Limit != nil {
-		t.Errorf("%+v", v)
-	}
-	if v := capViewOf(5, mostCapCounted); v.Used != mostCapCounted || !v.Complete || *v.Limit != 5 {
-		t.Errorf("%+v", v)
-	}
-}

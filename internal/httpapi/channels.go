@@ -89,31 +89,31 @@ func channelViewOf(c Channel, h push.ChannelHealth) channelView {
 }
 
 // listChannels answers with all channels.
-func (a *api) listChannels(c *call) error {
-	v, err := a.channels.of(c.r.Context(), c.caller.Tenant)
+func (h *channels) list(c *call) error {
+	v, err := h.counts.of(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, v)
+	return c.answer(http.StatusOK, v)
 }
 
-func (a *api) countChannels(ctx context.Context, tenant uuid.UUID) (channelsView, error) {
-	report, err := a.cfg.Channels.Store.ChannelHealth(ctx, tenant)
+func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, error) {
+	report, err := h.Store.ChannelHealth(ctx, tenant)
 	if err != nil {
 		return channelsView{}, err
 	}
-	return a.channelsViewOf(report), nil
+	return h.view(report), nil
 }
 
-func (a *api) channelsViewOf(report push.ChannelReport) channelsView {
-	v := channelsView{Channels: viewsOf(a.cfg.Channels.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
+func (h *channels) view(report push.ChannelReport) channelsView {
+	v := channelsView{Channels: viewsOf(h.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
 	if len(v.Channels) > 0 {
 		v.Channels[0].Default = true
 	}
 	return v
 }
 
-func (a *api) channelRoutes(*spec) []operation {
+func (h *channels) routes(*spec) []operation {
 	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
 		State: push.ChannelFailing, Until: exampleTime(20 * time.Second), AsOf: exampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
 		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1, Failed: 30},
@@ -121,7 +121,7 @@ func (a *api) channelRoutes(*spec) []operation {
 	failing.Default = true
 	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: exampleTime(0)})
 	return []operation{{
-		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: a.listChannels,
+		id: "list-channels", method: http.MethodGet, path: channelsPath, tag: tagChannels, scope: push.ScopeRead, serve: h.list,
 		summary: "Read the state of the channels",
 		description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
 			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",

@@ -26,16 +26,16 @@ type checkView struct {
 }
 
 // check says whether a push would find a place. It books nothing.
-func (a *api) check(c *call) error {
-	f, _, err := a.readForm(c, &checkFields, &c.bad)
+func (h *quotas) check(c *call) error {
+	f, _, err := h.forms.read(c, &checkFields, &c.bad)
 	if err != nil {
 		return err
 	}
-	found, err := a.svc.Check(c.r.Context(), c.caller.Tenant, f.Request)
+	found, err := h.svc.Check(c.r.Context(), c.caller.Tenant, f.Request)
 	if err != nil {
 		return f.explain("body", err)
 	}
-	return a.answer(c.w, http.StatusOK, checkView{
+	return c.answer(http.StatusOK, checkView{
 		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), OptedOut: optedOutOf(found),
 		NextAvailableAt: maybe(found.Next), PreviousAvailableAt: maybe(found.Previous),
 	})

@@ -37,6 +37,31 @@ func (v value[T]) shaped(members *table[struct{}]) value[T] {
 	return v
 }
 
+// object reads an object that has a table of its own.
+func object[T, P any](of *table[P], at func(*T) *P) value[T] {
+	return value[T]{
+		describe: of.schema,
+		json: func(to *T, raw []byte, name string, errs *fieldErrors) string {
+			if raw[0] != '{' {
+				return "must be an object"
+			}
+			var (
+				part  P
+				found fieldErrors
+			)
+			readAgain(raw, func(r *reader) { of.read(r, &part, &found) })
+			*at(to) = part
+			errs.addAll(name, found)
+			return ""
+		},
+	}
+}
+
+// ignored is any value. It is not looked at.
+func ignored[T any]() value[T] {
+	return value[T]{describe: described(huma.Schema{}), json: func(*T, []byte, string, *fieldErrors) string { return "" }}
+}
+
 // anyText is a string that is not looked at, and anything is any value at all.
 func anyText() value[struct{}] {
 	return value[struct{}]{describe: described(huma.Schema{Type: huma.TypeString}), json: func(_ *struct{}, raw []byte, _ string, _ *fieldErrors) string {

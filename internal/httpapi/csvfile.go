@@ -12,7 +12,11 @@ import (
 
 // PatientBody is the body of a request, of any length: it is waited for as long as the client goes on sending.
 func PatientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
-	return io.NopCloser(&patientReader{body: r.Body, control: http.NewResponseController(w)})
+	return io.NopCloser(patientBody(w, r))
+}
+
+func patientBody(w http.ResponseWriter, r *http.Request) *patientReader {
+	return &patientReader{body: r.Body, control: http.NewResponseController(w)}
 }
 
 // CSVFile is a text of CSV of any length, read as the audience of a campaign and an import are read: in UTF-8 or UTF-16, its cells
@@ -31,7 +35,7 @@ func (c *CSVFile) OneLine(column int) { c.file.single[column] = true }
 
 // OpenCSV reads the header of a text. The error says what is wrong with it, in words for people.
 func OpenCSV(text io.Reader) (*CSVFile, error) {
-	f := &lineFile{ctx: context.Background(), lines: newLineReader(text, true), csv: true}
+	f := newLines(context.Background(), text, true, "")
 	var bad fieldErrors
 	err := f.readColumns("the first line has to name the columns", &bad)
 	if len(f.columns) > maxColumns {

@@ -134,3 +134,10 @@ var (
 	errBehind   = errors.New("has text behind a quotation mark that ends a cell")
 	errEncoding = errors.New("must be valid UTF-8")
 )
+
+// maxColumns is how many columns an audience may have, and how many members a line of it.
+const maxColumns = 500
+
+func tooManyColumns(n int) string {
+	return fmt.Sprintf("must have at most %d columns, has %d", maxColumns, n)
+}

@@ -70,19 +70,19 @@ func (a docsAnswer) Brief() string {
 type docsExample struct{ Name, Text string }
 
 // docsPage is drawn once from the OpenAPI document, with all operations, and loads nothing from elsewhere.
-func (a *api) docsPage() *assets.Page {
+func (a *api) docsPage(kinds []kind, try bool) *assets.Page {
 	t := template.Must(template.New("docs").Parse(docsTemplate))
 	var page bytes.Buffer
-	if err := t.Execute(&page, a.docs()); err != nil {
+	if err := t.Execute(&page, a.docs(kinds, try)); err != nil {
 		panic(fmt.Errorf("draw /docs: %w", err)) // a test asks for it
 	}
 	return assets.NewPage(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
 }
 
-func (a *api) docs() docsView {
+func (a *api) docs(kinds []kind, try bool) docsView {
 	doc := a.huma.OpenAPI()
 	v := docsView{
-		Title: doc.Info.Title, Try: !a.cfg.BesideConsole, About: paragraphs(doc.Info.Description), Kinds: kinds(),
+		Title: doc.Info.Title, Try: try, About: paragraphs(doc.Info.Description), Kinds: kinds,
 		Access: withoutMarks(doc.Components.SecuritySchemes[bearerScheme].Description),
 	}
 	for _, tag := range doc.Tags {

@@ -1,17 +1,6 @@
 package httpapi
 
-import (
-	"encoding/json"
-	"time"
-
-	"github.com/google/uuid"
-
-	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/zone"
-)
+import "time"
 
 // The documentation's examples are made by the code that makes the answers.
 
@@ -22,79 +11,4 @@ const (
 
 func exampleTime(after time.Duration) time.Time {
 	return time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC).Add(after)
-}
-
-var exampleRule = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
-
-var exampleRequest = json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
-	"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
-	"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
-
-var exampleBatchRequest = json.RawMessage(`{"atomic": false, "pushes": [
-	{"recipient": "user-42", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}},
-	{"recipient": "user-43", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}}]}`)
-
-// examplePush shows a push in one of its states.
-func examplePush(status push.Status) *pushView {
-	p := push.Push{
-		ID: uuid.MustParse(exampleID), Status: status, Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678",
-		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
-		Metadata: json.RawMessage(`{"campaign": "x"}`),
-		SendAt:   exampleTime(0), RequestedSendAt: exampleTime(0), NextAt: exampleTime(0), ExpiresAt: exampleTime(4 * time.Hour),
-		CreatedAt: exampleTime(-24 * time.Hour), UpdatedAt: exampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
-	}
-	if status == push.Sent {
-		p.Attempts, p.UpdatedAt = 1, exampleTime(1200*time.Millisecond)
-		p.Sends = []push.Send{{
-			Attempt: 1, StartedAt: exampleTime(120 * time.Millisecond), EndedAt: p.UpdatedAt, Outcome: push.Delivered, ProviderMessageID: "msg-1",
-		}}
-	}
-	v := viewOf(p)
-	if status == push.Scheduled {
-		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule, Used: 1, Remaining: 0}}, p.SendAt)
-	}
-	return v
-}
-
-var exampleRefusal = &schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(0), Decision: quota.Decision{
-	Violations: []quota.Violation{{
-		Rule: exampleRule, Conflicts: []quota.Booking{{ID: uuid.MustParse(exampleOtherID), At: exampleTime(30 * time.Second)}},
-	}},
-	Next: exampleTime(90 * time.Second), Previous: exampleTime(-30 * time.Second),
-}}
-
-var exampleTake = json.RawMessage(`{"key": "user-7:reply", "cost": 1, "dry_run": false, "limits": [
-	{"algorithm": "sliding_log", "limit": 5, "per": "60s"}, {"algorithm": "token_bucket", "limit": 100, "per": "1h", "burst": 20}]}`)
-
-// exampleProblem shows a kind of problem with its members.
-func exampleProblem(k kind) problemer {
-	switch k {
-	case invalidRequest:
-		bad := &badRequest{}
-		bad.add("body.recipient", "is required", nil)
-		bad.add("body.send_at", "needs a time zone, like "+timeExample, "2026-12-01T09:00:00")
-		return bad.problem()
-	case quotaExceeded:
-		return quotaProblemOf(exampleRefusal)
-	case tenantCap:
-		return capProblemOf(&booking.Capped{Cap: booking.PendingPushes, Limit: 10_000, Used: 10_000})
-	case quietHours:
-		night := quota.Rule{Name: "night", Quiet: true, Periods: zone.Hours{Zone: time.UTC, Days: zone.EveryDay, From: 22 * time.Hour, Until: 8 * time.Hour}}
-		return quotaProblemOf(&schedule.Refusal{Recipient: "user-42", SendAt: exampleTime(-330 * time.Minute), Decision: quota.Decision{
-			Violations: []quota.Violation{{Rule: night}}, Next: exampleTime(0), Previous: exampleTime(-10*time.Hour - time.Second),
-		}})
-	case optedOut:
-		return optOutProblemOf(&schedule.OptedOut{Recipient: "user-42", OptOuts: booking.OptOuts{Channels: []string{"sms"}}})
-	case forbidden:
-		return scopeProblemOf(&push.ScopeError{Scope: push.ScopeWrite, Detail: "the API key lacks the scope " + push.ScopeWrite})
-	case pushGone:
-		return goneProblemOf(&push.GoneError{ID: uuid.MustParse(exampleID)})
-	case campaignState:
-		return &campaignProblem{k.because("the campaign is running; it can only be changed while it is a draft"), campaignViewOf(exampleCampaign(push.CampaignRunning))}
-	case notCancelable, notReschedulable, notRetryable:
-		p := k.because("the push is sent and cannot be changed any more")
-		return &pushProblem{Problem: p, Push: examplePush(push.Sent)}
-	}
-	p := k.because(k.When)
-	return &p
 }

@@ -46,10 +46,10 @@ type exported[T any] struct {
 // dialectParam is the row of an export's query that says how CSV is written. exportAs reads it, so that page tokens, which go with the
 // other parameters, do not depend on it.
 func dialectParam[Q any]() field[Q] {
-	return field[Q]{
+	return row(
 		"dialect", optional, oneOf(func(*Q, CSVDialect) {}, PlainCSV, ExcelCSV),
 		"The format of CSV: plain (the default; commas) or excel (a byte order mark, semicolons and Windows line ends). If Accept allows both, the parameter selects CSV.", nil,
-	}
+	)
 }
 
 // aboutGuards documents CSV.
@@ -102,12 +102,12 @@ func liking(h http.Header, media string) float64 {
 
 // export sends the rows. Nothing but a page of them is in memory. What goes wrong on the way breaks the connection off: the caller
 // must not take a part for the whole.
-func export[T any](a *api, c *call, x exported[T]) error {
+func export[T any](exports *bulkhead.Bulkhead[uuid.UUID], c *call, x exported[T]) error {
 	dialect, err := exportAs(c)
 	if err != nil {
 		return err
 	}
-	place, err := a.exports.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	place, err := exports.Acquire(c.r.Context(), c.caller.Tenant, 1)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func export[T any](a *api, c *call, x exported[T]) error {
 		}
 		if err != nil {
 			if c.w.whole.Err() == nil {
-				a.cfg.Log.ErrorContext(c.w.whole, "export broken off", "request_id", c.w.id, "route", c.w.route, "error", err)
+				c.logger().ErrorContext(c.w.whole, "export broken off", "request_id", c.w.id, "route", c.w.route, "error", err)
 			}
 			panic(http.ErrAbortHandler)
 		}

@@ -72,11 +72,12 @@ func TestSends_ExportBreaksOff(t *testing.T) {
 // TestExports_Turns: a tenant has two exports at a time, whatever they are of. Others are not kept waiting by them.
 func TestExports_Turns(t *testing.T) {
 	b := setup(t)
+	turns := b.takeTurns()
 	id := b.campaign(`{"message":{"body":"Hello."}}`)
 	b.audience(id, "recipient\nanna\n")
 	var places []*bulkhead.Loan[uuid.UUID]
-	for range exportsPerSelf {
-		place, err := b.api.(*api).exports.Acquire(t.Context(), b.tenant, 1)
+	for range 2 {
+		place, err := turns.exports.Acquire(t.Context(), b.tenant, 1)
 		if err != nil {
 			t.Fatal(err)
 		}

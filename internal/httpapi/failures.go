@@ -42,18 +42,18 @@ func failureGroupViewOf(g push.FailureGroup) failureGroupView {
 }
 
 var failuresParams = table[push.FailureQuery]{fields: []field[push.FailureQuery]{
-	{"from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only pushes with a send time before this. Default: now.", "2026-12-08T09:00:00Z"},
-	{"channel", optional, named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
-	{"campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
+	row("from", optional, moment(func(q *push.FailureQuery, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. Default: 7 days before until. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *push.FailureQuery, t time.Time) { q.Until = t }), "Only pushes with a send time before this. Default: now.", "2026-12-08T09:00:00Z"),
+	row("channel", optional, named(func(q *push.FailureQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"),
+	row("campaign", optional, identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID),
 }}
 
 // failures answers with what has failed or expired, in groups.
-func (a *api) failures(c *call) error {
+func (h *failures) failures(c *call) error {
 	var q push.FailureQuery
 	failuresParams.readQuery(c.r, &q, &c.bad)
 	if q.Until.IsZero() {
-		q.Until = a.cfg.Now().UTC().Add(time.Second)
+		q.Until = c.now().UTC().Add(time.Second)
 	}
 	if q.From.IsZero() {
 		q.From = q.Until.Add(-7 * 24 * time.Hour)
@@ -62,18 +62,18 @@ func (a *api) failures(c *call) error {
 	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
-	f, err := a.cfg.Failures.Failures(c.r.Context(), c.caller.Tenant, q)
+	f, err := h.store.Failures(c.r.Context(), c.caller.Tenant, q)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, failuresView{viewsOf(f.Groups, failureGroupViewOf), stamp(f.Since), stamp(q.Until), f.Since.Equal(q.From)})
+	return c.answer(http.StatusOK, failuresView{viewsOf(f.Groups, failureGroupViewOf), stamp(f.Since), stamp(q.Until), f.Since.Equal(q.From)})
 }
 
-func (a *api) failureRoutes(s *spec) []operation {
+func (h *failures) routes(s *spec) []operation {
 	at := exampleTime(0)
 	example := push.FailureGroup{Status: push.Failed, Channel: "sms", Reason: "unregistered: not a valid telephone number", Pushes: 12, First: at, Last: at.Add(time.Hour), Retried: 8, Retries: 1}
 	return []operation{{
-		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.failures,
+		id: "list-failures", method: http.MethodGet, path: failuresPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.failures,
 		summary: "List failures by reason",
 		description: "Groups the pushes that have failed or expired by status, channel and reason. Only the latest 100,000 pushes of the time that have failed, expired or were canceled are examined: " +
 			"from is the earliest of them. Each push can be retried: POST /v1/pushes/{id}/retry.",

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"fmt"
 	"net/http"
 	"strings"
@@ -136,4 +137,25 @@ func shownJSON(raw []byte) any {
 		return nil
 	}
 	return rawJSON(raw)
+}
+
+// asWritten is the value of an error, as it was written in the text of an object.
+func asWritten(object []byte, e invalid.FieldError) any {
+	var raw []byte
+	if e.Value != nil && object != nil {
+		r := newReader(object)
+		for name := range r.members {
+			this := bytes.Equal(name, []byte(e.Field))
+			if value := r.value(); this {
+				raw = value
+			}
+		}
+	}
+	if raw != nil {
+		return shownJSON(raw)
+	}
+	if text, ok := e.Value.(string); ok {
+		return shown(text)
+	}
+	return e.Value
 }

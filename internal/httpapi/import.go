@@ -1,15 +1,16 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
@@ -19,9 +20,6 @@ const importPath = recipientsPath + "/import"
 
 // importMemory is for what is stored at once, and for the answer.
 const importMemory = 8 << 20
-
-// importAnswerTime is for the answer, whatever time the import took.
-const importAnswerTime = time.Minute
 
 // importView is what became of an import.
 type importView struct {
@@ -35,7 +33,7 @@ type importView struct {
 
 // importFields are a line of NDJSON.
 var importFields = table[description]{schemaName: "RecipientLine", fields: append([]field[description]{
-	{"recipient", required, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "", "user-42"},
+	row("recipient", required, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "", "user-42"),
 }, descriptionFields...)}
 
 // memberOf names the members of a description.
@@ -43,10 +41,21 @@ var memberOf = map[string]booking.Members{
 	"time_zone": booking.TimeZone, "addresses": booking.Addresses, "opt_outs": booking.Wishes, "limits": booking.Limits, "attributes": booking.Attributes,
 }
 
+// importService stores the recipients of an import.
+type importService interface {
+	describer
+	BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error)
+	EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error
+	Channels() []string
+}
+
+// imports serves the import of recipients.
+type imports struct{ svc importService }
+
 // recipientImport is an import under way.
 type recipientImport struct {
-	*api
 	*lineFile
+	svc importService
 	c   *call
 	csv *csvReader // nil: NDJSON
 
@@ -56,7 +65,7 @@ type recipientImport struct {
 }
 
 // importRecipients stores what a text of any length says of recipients, line by line.
-func (a *api) importRecipients(c *call) error {
+func (h *imports) importRecipients(c *call) error {
 	asCSV, err := importMedia(c.r.Header)
 	if err != nil {
 		return err
@@ -64,7 +73,7 @@ func (a *api) importRecipients(c *call) error {
 	if err := c.ready(importMemory); err != nil {
 		return err
 	}
-	x := &recipientImport{api: a, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
+	x := &recipientImport{svc: h.svc, c: c, lineFile: openLines(c, asCSV, "may be stored"), older: newPortion(), waiting: newPortion()}
 	defer x.logged()
 	if err := x.readLines(); err != nil {
 		c.drain(maxDrained)
@@ -77,7 +86,7 @@ func (a *api) importRecipients(c *call) error {
 	}
 	x.Rows, x.Rejected, x.Errors = x.rows, x.rejected, x.faults
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
-	return a.answer(c.w, http.StatusOK, x.importView)
+	return c.answer(http.StatusOK, x.importView)
 }
 
 // readLines reads all lines, and stores them but for the last.
@@ -94,18 +103,6 @@ func (x *recipientImport) readLines() error {
 			return err
 		}
 	}
-}
-
-// importMedia tells CSV from NDJSON.
-func importMedia(h http.Header) (asCSV bool, err error) {
-	if err := checkCoding(h); err != nil {
-		return false, err
-	}
-	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
-	if charset := params["charset"]; err == nil && (media == "text/csv" || media == "application/x-ndjson") && (isUTF8(charset) || strings.HasPrefix(strings.ToLower(charset), "utf-16")) {
-		return media == "text/csv", nil
-	}
-	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, in UTF-8"}
 }
 
 // readHeader reads the first line of CSV.
@@ -125,10 +122,10 @@ func (x *recipientImport) readHeader() error {
 	return bad.err()
 }
 
-func (a *api) importRoutes(s *spec) []operation {
+func (h *imports) routes(s *spec) []operation {
 	line := json.RawMessage(`"{\"recipient\": \"user-42\", \"time_zone\": \"Asia/Tokyo\", \"attributes\": {\"plan\": \"gold\"}}\n"`)
 	return []operation{{
-		id: "import-recipients", method: http.MethodPost, path: importPath, tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.importRecipients,
+		id: "import-recipients", method: http.MethodPost, path: importPath, tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: h.importRecipients,
 		summary: "Import recipients",
 		description: "Each line of CSV with a header, or of NDJSON (an object with the recipient and the members of a description), describes a recipient. There may be any number of lines. " +
 			"Members that the header or the line does not name stay unchanged; an empty cell clears a member. The columns are " + strings.NewReplacer("<", "`<", ">", ">`").Replace(importColumns) +
@@ -139,6 +136,6 @@ func (a *api) importRoutes(s *spec) []operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		status: http.StatusOK, answer: "The counts of the lines.",
-		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{4, "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lineFault{{Line: 4, Message: "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

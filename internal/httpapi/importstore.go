@@ -87,6 +87,6 @@ func (x *recipientImport) logged() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.ctx), logTime)
 	defer cancel()
 	if err := x.svc.EndImport(ctx, x.c.caller.Tenant, x.entry, x.Created, x.Updated, x.Canceled); err != nil {
-		x.cfg.Log.WarnContext(ctx, "the audit log does not tell how many recipients an import has stored", "request_id", x.c.w.id, "error", err)
+		x.c.logger().WarnContext(ctx, "the audit log does not tell how many recipients an import has stored", "request_id", x.c.w.id, "error", err)
 	}
 }

@@ -104,3 +104,6 @@ func (p *patientReader) Read(b []byte) (int, error) {
 	p.read, p.waited = p.read+int64(n), p.waited+time.Since(began)
 	return n, err
 }
+
+// importAnswerTime is the time to write the answer after a long upload.
+const importAnswerTime = time.Minute

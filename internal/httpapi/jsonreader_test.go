@@ -43,44 +43,6 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzDecode feeds the decoders. They must not panic; what a form holds must be within its bounds; and what they find
-// wrong must be shown as JSON.
-func FuzzDecode(f *testing.F) {
-	for _, s := range seeds() {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		if !utf8.Valid(text) {
-			return
-		}
-		for _, of := range []*table[form]{&pushFields, &moveFields, &checkFields} {
-			var f form
-			r := newReader(text)
-			f.read(r, of)
-			checkForm(t, r, f)
-		}
-		var b batchForm
-		r := newReader(text)
-		batchFields.read(r, &b, &b.fieldErrors)
-		for _, one := range b.forms {
-			checkForm(t, r, one)
-		}
-	})
-}
-
-func checkForm(t *testing.T, r *reader, f form) {
-	t.Helper()
-	if unfit(f.Recipient, 0, maxRecipient)+unfit(f.Channel, 0, maxChannel)+unfit(f.Category, 0, maxCategory)+unfit(f.To, 0, maxTo) != "" {
-		t.Errorf("an unfit text: %+v", f.Request)
-	}
-	if r.err == nil && (f.Message != nil && !json.Valid(f.Message) || f.Metadata != nil && !json.Valid(f.Metadata)) {
-		t.Errorf("no JSON: %s %s", f.Message, f.Metadata)
-	}
-	if _, err := json.Marshal(f.list); err != nil {
-		t.Errorf("faults are no JSON: %v", err)
-	}
-}
-
 // TestReader_Deep reads a body of nothing but brackets.
 func TestReader_Deep(t *testing.T) {
 	for _, text := range []string{strings.Repeat("[", maxBatchBody), strings.Repeat(`{"a":`, maxBatchBody/5)} {
@@ -139,14 +101,5 @@ func TestRequestHash(t *testing.T) {
 	big := requestHash("r", []byte(`{"n":12345678901234567890}`))
 	if bytes.Equal(big, requestHash("r", []byte(`{"n":12345678901234567891}`))) {
 		t.Error("large numbers are taken for equal")
-	}
-}
-
-// TestReader_DuplicateMembers: the last one counts.
-func TestReader_DuplicateMembers(t *testing.T) {
-	var f form
-	f.read(newReader([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`)), &pushFields)
-	if len(f.list) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
-		t.Errorf("%+v", f)
 	}
 }

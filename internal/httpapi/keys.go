@@ -55,13 +55,6 @@ func keyViewOf(k push.APIKey) keyView {
 	return v
 }
 
-func maybePast(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return maybe(*t)
-}
-
 // keyForm is an API key as a caller asks for it.
 type keyForm struct {
 	name    string
@@ -71,9 +64,9 @@ type keyForm struct {
 }
 
 var keyFields = table[keyForm]{schemaName: "NewKey", refuse: unchosen, check: (*keyForm).check, fields: []field[keyForm]{
-	{"scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "The scopes of the key. The caller must have all of them.", nil},
-	{"expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "The end of the key, no later than the end of the caller's key. Default: the end of the caller's key, or never.", timeExample},
-	{"name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "The name in lists. Default: none.", "back office"},
+	row("scopes", required, array(1, len(push.Scopes), scope.describe, (*keyForm).readScope).unique(), "The scopes of the key. The caller must have all of them.", nil),
+	row("expires_at", optional, moment(func(f *keyForm, t time.Time) { f.expires = t }), "The end of the key, no later than the end of the caller's key. Default: the end of the caller's key, or never.", timeExample),
+	row("name", optional, text(func(f *keyForm, s string) { f.name = s }, 0, 100), "The name in lists. Default: none.", "back office"),
 }}
 
 // scope is one of an API key's scopes.
@@ -100,18 +93,18 @@ func (f *keyForm) check(_ []byte, errs *fieldErrors) {
 	}
 }
 
-func (a *api) createKey(c *call) error {
-	f := keyForm{now: a.cfg.Now()}
+func (h *keys) createKey(c *call) error {
+	f := keyForm{now: c.now()}
 	if err := keyFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
-	k, secret, err := a.cfg.Keys.CreateKey(c.r.Context(), push.NewKey{
-		Tenant: c.caller.Tenant, By: &c.caller, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: a.cfg.MaxKeys,
+	k, secret, err := h.ring.CreateKey(c.r.Context(), push.NewKey{
+		Tenant: c.caller.Tenant, By: &c.caller, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: h.most,
 	})
 	if err != nil {
 		return keyError(err)
 	}
-	return a.answerKey(c, http.StatusCreated, k, secret)
+	return h.answerKey(c, http.StatusCreated, k, secret)
 }
 
 // keyError is the answer to a change of an API key that was not made.
@@ -128,37 +121,37 @@ func keyError(err error) error {
 }
 
 // answerKey answers with a new key, and its secret this once.
-func (a *api) answerKey(c *call, status int, k push.APIKey, secret string) error {
+func (h *keys) answerKey(c *call, status int, k push.APIKey, secret string) error {
 	v := keyViewOf(k)
 	v.Secret = secret
-	c.w.setHeader("Location", keysPath+"/"+v.ID)
-	return a.answer(c.w, status, v)
+	c.header("Location", keysPath+"/"+v.ID)
+	return c.answer(status, v)
 }
 
 var keysParams = pages[pageParams]()
 
 // listKeys answers with a page of the tenant's API keys.
-func (a *api) listKeys(c *call) error {
-	return list(a, c, &keysParams, func(q pageParams, after push.KeyPosition) ([]push.APIKey, *push.KeyPosition, error) {
-		page, err := a.cfg.Keys.KeyPage(c.r.Context(), c.caller.Tenant, after, q.size)
+func (h *keys) listKeys(c *call) error {
+	return list(c, &keysParams, func(q pageParams, after push.KeyPosition) ([]push.APIKey, *push.KeyPosition, error) {
+		page, err := h.ring.KeyPage(c.r.Context(), c.caller.Tenant, after, q.size)
 		return page.Keys, page.Next, err
 	}, func(all []push.APIKey, next string) any { return keysView{viewsOf(all, keyViewOf), next} })
 }
 
-func (a *api) getKey(c *call) error {
-	k, err := a.cfg.Keys.APIKey(c.r.Context(), c.caller.Tenant, c.id)
+func (h *keys) getKey(c *call) error {
+	k, err := h.ring.APIKey(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return noSuch("key", err)
 	}
-	return a.answer(c.w, http.StatusOK, keyViewOf(k))
+	return c.answer(http.StatusOK, keyViewOf(k))
 }
 
 // rotateFields is the body of a rotation.
 var rotateFields = table[time.Duration]{schemaName: "KeyRotation", fields: []field[time.Duration]{
-	{"overlap", optional, span(func(to *time.Duration, d time.Duration) { *to = d }, 0, 8760*time.Hour).or("24h"), "How long the old key stays valid, unless it ends earlier; 0s: it ends immediately.", "24h"},
+	row("overlap", optional, span(func(to *time.Duration, d time.Duration) { *to = d }, 0, 8760*time.Hour).or("24h"), "How long the old key stays valid, unless it ends earlier; 0s: it ends immediately.", "24h"),
 }}
 
-func (a *api) rotateKey(c *call) error {
+func (h *keys) rotateKey(c *call) error {
 	overlap := 24 * time.Hour
 	if c.r.ContentLength == 0 {
 		if err := c.bad.err(); err != nil {
@@ -167,18 +160,18 @@ func (a *api) rotateKey(c *call) error {
 	} else if err := rotateFields.readBody(c, &overlap, &c.bad); err != nil {
 		return err
 	}
-	k, secret, err := a.cfg.Keys.RotateKey(c.r.Context(), &c.caller, c.id, overlap, 0)
+	k, secret, err := h.ring.RotateKey(c.r.Context(), &c.caller, c.id, overlap, 0)
 	if err != nil {
 		return keyError(err)
 	}
-	return a.answerKey(c, http.StatusCreated, k, secret)
+	return h.answerKey(c, http.StatusCreated, k, secret)
 }
 
 var revokeParams = table[bool]{fields: []field[bool]{
-	{"self", optional, boolean(func(self *bool, is bool) { *self = is }).or("false"), "Allows the caller's key to revoke itself.", nil},
+	row("self", optional, boolean(func(self *bool, is bool) { *self = is }).or("false"), "Allows the caller's key to revoke itself.", nil),
 }}
 
-func (a *api) revokeKey(c *call) error {
+func (h *keys) revokeKey(c *call) error {
 	var self bool
 	revokeParams.readQuery(c.r, &self, &c.bad)
 	if err := c.noBody(&c.bad); err != nil {
@@ -187,7 +180,7 @@ func (a *api) revokeKey(c *call) error {
 	if c.id == c.caller.Key && !self {
 		return &refusal{kind: ownKey, detail: "this is the key of the request itself; to revoke it, add ?self=true"}
 	}
-	if _, err := a.cfg.Keys.RevokeKey(c.r.Context(), &c.caller, c.id); err != nil {
+	if _, err := h.ring.RevokeKey(c.r.Context(), &c.caller, c.id); err != nil {
 		return noSuch("key", err)
 	}
 	c.w.WriteHeader(http.StatusNoContent)

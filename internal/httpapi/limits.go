@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
@@ -36,30 +37,30 @@ type limitView struct {
 }
 
 // take spends from speed limits. A refusal is an answer, not a problem.
-func (a *api) take(c *call) error { return a.decide(c, limiter.Take) }
+func (h *limits) take(c *call) error { return h.decide(c, limiter.Take) }
 
-func (a *api) refund(c *call) error { return a.decide(c, limiter.Refund) }
-func (a *api) reset(c *call) error  { return a.decide(c, limiter.Reset) }
+func (h *limits) refund(c *call) error { return h.decide(c, limiter.Refund) }
+func (h *limits) reset(c *call) error  { return h.decide(c, limiter.Reset) }
 
-func (a *api) decide(c *call, ask func(limiter, context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
+func (h *limits) decide(c *call, ask func(limiter, context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error)) error {
 	var f takeForm
 	if err := takeFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
-	if a.cfg.Limiter == nil {
+	if h.limiter == nil {
 		return ratelimit.ErrUnavailable
 	}
 	if f.dryRun {
 		ask = limiter.Peek
 	}
-	d, err := ask(a.cfg.Limiter, c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
+	d, err := ask(h.limiter, c.r.Context(), "take:"+c.caller.Tenant.String()+":", f.cost, f.rules...)
 	if errors.Is(err, ratelimit.ErrApart) {
 		return f.apart()
 	}
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, takenViewOf(f.rules, f.own, d))
+	return c.answer(http.StatusOK, takenViewOf(f.rules, f.own, d))
 }
 
 // takenViewOf shows a decision, with the keys of the limits that have their own.
@@ -82,5 +83,44 @@ func takenViewOf(rules []ratelimit.Rule, own []bool, d ratelimit.Decision) taken
 	return v
 }
 
-// ceil counts the units of a time span, rounded up: a caller that waits for so long is not too early.
-func ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }
+// limitProblemOf returns the problem for an error about speed limits, or nil.
+func limitProblemOf(err error) problemer { return plainProblem(err, plainLimitProblems) }
+
+var plainLimitProblems = []plain{
+	plainOf(ratelimit.ErrBusy, rateLimited, "the tenant has too many requests below /v1/limits under way; nothing was charged; try again with fewer requests at the same time"),
+	plainOf(ratelimit.ErrUnavailable, unavailable, "Redis did not answer in time, so the rate limits could not be decided; they may or may not have been charged, refunded or reset"),
+}
+
+func (h *limits) routes(s *spec) []operation {
+	rules := []ratelimit.Rule{
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.SlidingLog, Limit: 5, Per: time.Minute}},
+		{Limit: ratelimit.Limit{Algorithm: ratelimit.TokenBucket, Limit: 100, Per: time.Hour, Burst: 20}},
+	}
+	taken := takenViewOf(rules, make([]bool, len(rules)), ratelimit.Decision{Allowed: true, Results: []ratelimit.Result{
+		{Allowed: true, Limit: 5, Remaining: 4, ResetAfter: time.Minute}, {Allowed: true, Limit: 20, Remaining: 19, ResetAfter: 36 * time.Second},
+	}})
+	body := takeFields.body(s, exampleTake)
+	return []operation{{
+		id: "take-limits", method: http.MethodPost, path: "/v1/limits/take", tag: tagLimits, scope: push.ScopeLimits, serve: h.take,
+		summary: "Take from speed limits",
+		description: "Charges all of the limits, or none: a refused request costs nothing. A refusal is a 200 with `allowed: false`. " +
+			"Limits need no setup: the first use creates a limit, and an unused one disappears. " +
+			"They use Redis' clock and are exact to the millisecond. Without Redis the answer is a 503; " +
+			"the cost may then have been charged.",
+		body: body, status: http.StatusOK, answer: "Whether the cost is allowed, and the state of each limit.", example: taken,
+	}, {
+		id: "refund-limits", method: http.MethodPost, path: "/v1/limits/refund", tag: tagLimits, scope: push.ScopeLimits, serve: h.refund,
+		summary: "Give back to speed limits",
+		description: "Gives the cost back to each of the limits, at most the amount that is used: a window subtracts it from its count, " +
+			"a sliding log or window removes its latest uses, a bucket regains its tokens. Send the same body as the allowed take, and send it soon: " +
+			"a limit does not record who used it, so the refund of an expired use gives back another caller's use. " +
+			"A refund cannot be repeated safely. After a 503, it may or may not have been made: a second one may give the cost back twice, " +
+			"and so allow more than the limit.",
+		body: body, status: http.StatusOK, answer: "The state of each limit, as a dry run of the same take returns it.", example: taken,
+	}, {
+		id: "reset-limits", method: http.MethodPost, path: "/v1/limits/reset", tag: tagLimits, scope: push.ScopeLimits, serve: h.reset,
+		summary:     "Reset speed limits",
+		description: "Replenishes the limits fully. Limits with another definition or another key stay unchanged. The request can be repeated safely.",
+		body:        body, status: http.StatusOK, answer: "The state of each limit, as a dry run of the same take returns it.", example: taken,
+	}}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -39,8 +40,12 @@ type lineFile struct {
 
 // openLines opens the body of a call. Its caller may take as long for it as it goes on sending.
 func openLines(c *call, csv bool, remark string) *lineFile {
-	body := &patientReader{body: c.r.Body, control: http.NewResponseController(c.w)}
-	return &lineFile{ctx: c.w.whole, lines: newLineReader(body, csv), csv: csv, remark: remark, faults: []lineFault{}}
+	return newLines(c.w.whole, patientBody(c.w, c.r), csv, remark)
+}
+
+// newLines returns a file of lines that are read from in. remark says what happened to the lines before an unreadable one.
+func newLines(ctx context.Context, in io.Reader, csv bool, remark string) *lineFile {
+	return &lineFile{ctx: ctx, lines: newLineReader(in, csv), csv: csv, remark: remark, faults: []lineFault{}}
 }
 
 // next reads the next line. A body that breaks off is a fault of the request.
@@ -156,4 +161,16 @@ func (f *lineFile) reject(number int, text []byte, found fieldErrors) {
 		fmt.Fprintf(&message, "; and %d more", more)
 	}
 	f.faults = append(f.faults, lineFault{number, message.String()})
+}
+
+// importMedia reports whether the body is CSV; otherwise it is NDJSON.
+func importMedia(h http.Header) (asCSV bool, err error) {
+	if err := checkCoding(h); err != nil {
+		return false, err
+	}
+	media, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if charset := params["charset"]; err == nil && (media == "text/csv" || media == "application/x-ndjson") && (isUTF8(charset) || strings.HasPrefix(strings.ToLower(charset), "utf-16")) {
+		return media == "text/csv", nil
+	}
+	return false, &refusal{kind: unsupportedMedia, detail: "send the body as text/csv with a header line, or as application/x-ndjson, in UTF-8"}
 }

@@ -5,24 +5,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
-
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 const (
 	defaultPageSize = "50"
 	maxPageSize     = 500
-	maxReason       = 1024
 )
-
-// pageView is one page of a list.
-type pageView struct {
-	Pushes        []*pushView `json:"pushes"`
-	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer pushes than page_size, or none."`
-}
 
 // pageParams is which page of a list is asked for. The filter of a list embeds it.
 type pageParams struct {
@@ -45,7 +33,7 @@ func pages[Q any, PQ paged[Q]](filter ...field[Q]) table[Q] {
 
 // pagesOf is the table of a list with pages of another size, whose filter ends with the row of the token.
 func pagesOf[Q any, PQ paged[Q]](most int, preset string, filter ...field[Q]) table[Q] {
-	size := field[Q]{"page_size", optional, integer(func(q *Q, n int) { PQ(q).paging().size = n }, 1, most).or(preset), "The maximum number of results.", nil}
+	size := row("page_size", optional, integer(func(q *Q, n int) { PQ(q).paging().size = n }, 1, most).or(preset), "The maximum number of results.", nil)
 	return table[Q]{fields: slices.Insert(slices.Clone(filter), len(filter)-1, size)}
 }
 
@@ -57,7 +45,7 @@ const (
 
 // pageToken is the row of the token.
 func pageToken[Q any, PQ paged[Q]](origin string) field[Q] {
-	return field[Q]{"page_token", optional, token(func(q *Q, s string) { PQ(q).paging().token = s }), origin + " Use it with the same filters.", nil}
+	return row("page_token", optional, token(func(q *Q, s string) { PQ(q).paging().token = s }), origin+" Use it with the same filters.", nil)
 }
 
 // readPage reads which part of a list a request asks for: its filter, and the position behind which it begins. The zero position is the
@@ -79,7 +67,7 @@ func listName(path string, filter any) string {
 }
 
 // list answers with a page of a list: read returns what fits a filter, from behind a position, and where the next page begins; nil: nowhere.
-func list[Q, P, T any, PQ paged[Q]](a *api, c *call, params *table[Q], read func(q Q, after P) ([]T, *P, error), view func(all []T, next string) any) error {
+func list[Q, P, T any, PQ paged[Q]](c *call, params *table[Q], read func(q Q, after P) ([]T, *P, error), view func(all []T, next string) any) error {
 	q, after, list := readPage[P, Q, PQ](c, params)
 	if err := c.ready(pageBytes); err != nil {
 		return err
@@ -93,43 +81,6 @@ func list[Q, P, T any, PQ paged[Q]](a *api, c *call, params *table[Q], read func
 		if next != nil {
 			token = sealToken(*next, c.caller.Tenant, list)
 		}
-		return a.answer(c.w, http.StatusOK, view(all, token))
+		return c.answer(http.StatusOK, view(all, token))
 	})
-}
-
-// pushFilter is which pushes are asked for.
-type pushFilter struct {
-	push.Filter
-	pageParams
-}
-
-var listParams = pages(
-	field[pushFilter]{"recipient", optional, text(func(q *pushFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only entries of this recipient.", "user-42"},
-	field[pushFilter]{"status", optional, oneOf(func(q *pushFilter, s push.Status) { q.Status = s }, push.Statuses...), "Only pushes with this status.", nil},
-	field[pushFilter]{"channel", optional, named(func(q *pushFilter, s string) { q.Channel = s }, 0, maxChannel), "Only pushes on this channel.", "push"},
-	field[pushFilter]{"category", optional, named(func(q *pushFilter, s string) { q.Category = s }, 0, maxCategory), "Only pushes of this category.", "marketing"},
-	field[pushFilter]{"campaign", optional, identifier(func(q *pushFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
-	field[pushFilter]{"reason", optional, text(func(q *pushFilter, s string) { q.Reason = s }, 0, maxReason), "Only pushes with exactly this last_error.", "the provider answered 404"},
-	field[pushFilter]{"from", optional, moment(func(q *pushFilter, t time.Time) { q.From = t }), "Only pushes with a send time at or after this. RFC 3339 with a zone.", timeExample},
-	field[pushFilter]{"until", optional, moment(func(q *pushFilter, t time.Time) { q.Until = t }), "Only pushes with a send time before this. RFC 3339 with a zone.", timeExample},
-)
-
-// list answers with a page of the tenant's pushes, by send time.
-func (a *api) list(c *call) error {
-	return list(a, c, &listParams, func(q pushFilter, after push.Position) ([]push.Push, *push.Position, error) {
-		page, err := a.svc.List(c.r.Context(), c.caller.Tenant, q.Filter, after, q.size)
-		return page.Pushes, page.Next, err
-	}, func(all []push.Push, next string) any {
-		showMessages(c.r.Context(), all)
-		return pageView{viewsOf(all, viewOf), next}
-	})
-}
-
-// orNowhere is a position, or nil for the zero one: there is no next page.
-func orNowhere[P comparable](next P) *P {
-	var none P
-	if next == none {
-		return nil
-	}
-	return &next
 }

@@ -38,8 +38,11 @@ const (
 // fault.
 func bodyBytes(body int64) int64 { return 16<<10 + 20*body }
 
+// maxBatch is the largest number of members of a batch.
+const maxBatch = 1000
+
 // batchBytes is for a batch. A member is thirty bytes at least, and its refusal a few thousand.
-func batchBytes(body int64) int64 { return 6*body + min(body/30, maxMembers)*6<<10 }
+func batchBytes(body int64) int64 { return 6*body + min(body/30, maxBatch)*6<<10 }
 
 // reserve waits for memory for the request and its answer, unless it has some.
 func (c *call) reserve(bytes int64) (err error) {

@@ -29,7 +29,7 @@ func fill(t *testing.T, m memory, tenant uuid.UUID, bytes int64) (has []*call, s
 		err := c.reserve(bytes)
 		cancel()
 		if err != nil {
-			p, foreseen := problemOf(err)
+			p, foreseen := (&api{cfg: frameConfig{Problem: func(error) problemer { return nil }}}).problemOf(err)
 			if !foreseen {
 				t.Fatalf("unforeseen: %v", err)
 			}
@@ -100,7 +100,7 @@ func TestMemory_OfBatches(t *testing.T) {
 		case <-began:
 			continue
 		case err := <-ended:
-			if p, _ := problemOf(err); p.problem().Status != http.StatusTooManyRequests {
+			if p, _ := (&api{cfg: frameConfig{Problem: func(error) problemer { return nil }}}).problemOf(err); p.problem().Status != http.StatusTooManyRequests {
 				t.Errorf("a batch beyond the part: %v", err)
 			}
 		}

@@ -127,8 +127,7 @@ func (a *api) recover(rec *responseRecorder, r *http.Request) {
 	if rec.status != 0 {
 		panic(http.ErrAbortHandler) // the caller must not take half an answer for a whole one
 	}
-	unforeseen, _ := plainProblemOf(nil)
-	a.sendProblem(rec, unforeseen)
+	a.sendProblem(rec, unexpected())
 }
 
 // report logs and counts an answered request. It never shows bodies, paths or keys.
@@ -139,7 +138,7 @@ func (a *api) report(rec *responseRecorder, r *http.Request, began time.Time) {
 		a.cfg.Observe(rec.route, method, rec.status, took.Seconds())
 	}
 	level := slog.LevelInfo
-	if rec.route == healthPath || rec.route == readyPath || rec.route == metricsPath {
+	if a.cfg.Quiet[rec.route] {
 		level = slog.LevelDebug
 	}
 	if !a.cfg.Log.Enabled(r.Context(), level) {

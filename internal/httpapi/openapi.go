@@ -14,24 +14,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/invalid"
-	"github.com/sendquota/sendquota/internal/push"
-)
-
-// The groups of the documentation.
-const (
-	tagPushes     = "Pushes"
-	tagQuota      = "Quota"
-	tagPolicy     = "Policy"
-	tagRecipients = "Recipients"
-	tagLimits     = "Limits"
-	tagWebhooks   = "Webhooks"
-	tagCampaigns  = "Campaigns"
-	tagSchedules  = "Schedules"
-	tagKeys       = "Keys"
-	tagUsers      = "Users"
-	tagChannels   = "Channels"
-	tagRecords    = "Records"
-	tagOperations = "Operations"
 )
 
 const (
@@ -42,38 +24,28 @@ const (
 	paramPrefix    = "#/components/parameters/"
 )
 
-const about = `sendquota accepts messages for a person at a future time, reserves a place in that person's send quota at the send time, and delivers each message then.
+// document is what an API says about itself, its keys and the groups of its operations.
+type document struct {
+	title, about string
+	keys         string // how to get a key, and the scopes
+	tags         []*huma.Tag
+	kinds        []kind                 // in the order of the documentation
+	example      func(k kind) problemer // an example of a kind with members of its own, or nil
+}
 
-Times in requests are RFC 3339 with a zone; times in answers are UTC, send times in whole seconds. Every answer has an X-Request-Id; a valid one in the request is kept. Errors are RFC 9457 problems with stable types; the answer to an invalid request lists every error, with its location and value.`
-
-func newOpenAPI() *huma.OpenAPI {
+func newOpenAPI(doc document) *huma.OpenAPI {
 	return &huma.OpenAPI{
 		OpenAPI: "3.1.0",
 		Info: &huma.Info{
-			Title: "sendquota", Version: "1", Description: about,
+			Title: doc.title, Version: "1", Description: doc.about,
 			License: &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
-		Tags: []*huma.Tag{
-			{Name: tagPushes, Description: "Submit, read, cancel and move pushes."},
-			{Name: tagQuota, Description: "Read quotas. No operation here books anything."},
-			{Name: tagPolicy, Description: "Set your own rules, categories and quiet hours."},
-			{Name: tagRecipients, Description: "Describe recipients: time zones, addresses, opt-outs, own limits."},
-			{Name: tagLimits, Description: "Use your own rate limits, for any key."},
-			{Name: tagCampaigns, Description: "Send one message to everyone in an audience."},
-			{Name: tagSchedules, Description: "Send a push or a campaign repeatedly, by cron."},
-			{Name: tagRecords, Description: "List and count what was sent and refused."},
-			{Name: tagWebhooks, Description: "Receive the events of pushes as signed requests to your endpoint."},
-			{Name: tagChannels, Description: "Read the state of the channels."},
-			{Name: tagKeys, Description: "Create API keys for the tenant, with fewer scopes or a limited lifetime."},
-			{Name: tagUsers, Description: "Manage the users of the console and their sessions."},
-			{Name: tagOperations, Description: "For operators. /metrics is for Prometheus."},
-		},
+		Tags:    doc.tags,
 		Components: &huma.Components{
 			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
 			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
-				Type: "http", Scheme: "bearer",
-				Description: "An API key, created with `sendquota keys create` or by another key. Its scopes: " + strings.Join(push.Scopes, ", ") + ".",
+				Type: "http", Scheme: "bearer", Description: doc.keys,
 			}},
 		},
 	}
@@ -87,18 +59,23 @@ func schemaName(t reflect.Type, hint string) string {
 	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
 }
 
-// spec makes the parts of operations in the OpenAPI document. Headers, problems and
-// parameters that many operations have are components.
+// spec builds the operations of the OpenAPI document. Headers, problems and parameters that several operations have become components.
 type spec struct {
 	schemas   huma.Registry
 	headers   map[string]*huma.Header
 	responses map[string]*huma.Response
 	params    map[string]*huma.Param
+
+	kinds   []kind
+	example func(k kind) problemer
+	apart   map[string][]any // more types of problems, by the reference of their schema
 }
 
-func newSpec(c *huma.Components) *spec {
+// newSpec returns a spec that writes to the document of an API.
+func newSpec(a *api, doc document) *spec {
+	c := a.document().Components
 	c.Headers, c.Responses, c.Parameters = map[string]*huma.Header{}, map[string]*huma.Response{}, map[string]*huma.Param{}
-	return &spec{c.Schemas, c.Headers, c.Responses, c.Parameters}
+	return &spec{c.Schemas, c.Headers, c.Responses, c.Parameters, doc.kinds, doc.example, map[string][]any{}}
 }
 
 func (s *spec) schema(of any) *huma.Schema {
@@ -110,7 +87,7 @@ func (s *spec) response(description string, example any) *huma.Response {
 	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
 	s.addHeader(r, "X-Request-Id", "Identifies the request in the log.")
 	if example != nil {
-		r.Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(example), Example: plain(example)}}
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: s.schema(example), Example: plainJSON(example)}}
 	}
 	return r
 }
@@ -173,37 +150,18 @@ func (s *spec) answers(o *operation) map[string]*huma.Response {
 	return all
 }
 
-// booked adds what is special to an answer to a submit.
-func booked(all map[string]*huma.Response) {
-	addHeader(all["201"], "Location", "The push's path. Absent with validate_only.")
-	addHeader(all["201"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created the push.")
-}
-
-// bookedBatch adds what is special to an answer to a batch: among others, that to an atomic one without places.
-func (s *spec) bookedBatch(all map[string]*huma.Response) {
-	addHeader(all["200"], "Idempotency-Replayed", "true if an earlier request with the same Idempotency-Key created all the accepted pushes.")
-	refused := s.response("`quota-exceeded`, or `tenant-cap-exceeded` if only the tenant's caps refuse: the batch is atomic, and some of its pushes have no place. Nothing was booked.", nil)
-	example := (&refusedBatch{batchView{Refused: 2, Results: []resultView{
-		{Index: 0, Status: quotaExceeded.Status, Problem: quotaProblemOf(exampleRefusal)},
-		{Index: 1, Status: batchRefused.Status, Problem: exampleProblem(batchRefused)},
-	}}}).problem()
-	refused.Content = map[string]*huma.MediaType{
-		mediaProblem: {Schema: s.schema(batchProblem{}), Example: plain(example)},
-	}
-	all["409"] = s.share("AtomicBatchRefused", refused)
-}
-
 func param(in, name, description, example string, schema huma.Schema) *huma.Param {
 	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
 }
 
-func idempotencyKey() *huma.Param {
+// idempotencyKeyParam documents the header Idempotency-Key.
+func idempotencyKeyParam() *huma.Param {
 	return param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body return the same answer; the same key with another body is refused.",
 		"order-1234-reminder", textSchema(1, 255))
 }
 
-// plain turns an example into what its JSON says, so that it is shown with the members that are really sent.
-func plain(example any) any {
+// plainJSON returns the JSON of an example, so that the document shows the members that are sent.
+func plainJSON(example any) any {
 	if example == nil {
 		return nil
 	}

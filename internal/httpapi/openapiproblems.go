@@ -1,11 +1,14 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 const mediaProblem = "application/problem+json"
@@ -31,10 +34,10 @@ func (s *spec) problem(status int, among ...kind) *huma.Response {
 	media := &huma.MediaType{Schema: s.problems(among), Examples: map[string]*huma.Example{}}
 	res.Content = map[string]*huma.MediaType{mediaProblem: media}
 	for _, k := range among {
-		example := exampleProblem(k)
+		example := s.exampleProblem(k)
 		example.problem().Status = status
 		res.Description = strings.TrimPrefix(res.Description+"\n\n`"+k.Name+"`: "+k.When, "\n\n")
-		media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plain(example)}
+		media.Examples[k.Name] = &huma.Example{Summary: k.Title, Value: plainJSON(example)}
 		switch k {
 		case unauthorized:
 			s.addHeader(res, "WWW-Authenticate", "")
@@ -67,11 +70,11 @@ func problemName(status int, among []kind) string {
 // problems is the schema of an answer that is one of some kinds of problems. Its type tells which.
 func (s *spec) problems(among []kind) *huma.Schema {
 	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
-	for _, k := range kinds() {
+	for _, k := range s.kinds {
 		if !slices.Contains(among, k) {
 			continue
 		}
-		schema := s.schema(exampleProblem(k))
+		schema := s.schema(s.exampleProblem(k))
 		one.Discriminator.Mapping[k.because("").Type] = schema.Ref
 		if !slices.ContainsFunc(one.OneOf, func(s *huma.Schema) bool { return s.Ref == schema.Ref }) {
 			one.OneOf = append(one.OneOf, schema)
@@ -86,11 +89,11 @@ func (s *spec) problems(among []kind) *huma.Schema {
 // tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
 // Problem itself is for all others, also those that there will be.
 func (s *spec) tellProblemsApart() {
-	types := map[string][]any{s.schema(batchProblem{}).Ref: {quotaExceeded.because("").Type, optedOut.because("").Type, tenantCap.because("").Type}}
+	types := maps.Clone(s.apart)
 	plain := s.schema(Problem{}).Ref
 	var special []any
-	for _, k := range kinds() {
-		if ref := s.schema(exampleProblem(k)).Ref; ref != plain {
+	for _, k := range s.kinds {
+		if ref := s.schema(s.exampleProblem(k)).Ref; ref != plain {
 			types[ref] = append(types[ref], k.because("").Type)
 			special = append(special, k.because("").Type)
 		}
@@ -99,4 +102,35 @@ func (s *spec) tellProblemsApart() {
 		s.schemas.SchemaFromRef(ref).Properties["type"].Enum = those
 	}
 	s.schemas.SchemaFromRef(plain).Properties["type"].Not = &huma.Schema{Enum: special}
+}
+
+// distinguish adds the types of problems that a schema is for, besides the kinds that have it as their example.
+func (s *spec) distinguish(problem any, types ...kind) {
+	ref := s.schema(problem).Ref
+	for _, k := range types {
+		s.apart[ref] = append(s.apart[ref], k.because("").Type)
+	}
+}
+
+// oneOfProblems returns the schema of a member that is one of some kinds of problems, for a type that transforms its schema.
+func oneOfProblems(schemas huma.Registry, example func(k kind) problemer, among ...kind) *huma.Schema {
+	return (&spec{schemas: schemas, kinds: among, example: example}).problems(among)
+}
+
+// exampleProblem returns an example of a kind of problem.
+func (s *spec) exampleProblem(k kind) problemer {
+	switch k {
+	case invalidRequest:
+		bad := &badRequest{}
+		bad.add("body.recipient", "is required", nil)
+		bad.add("body.send_at", "needs a time zone, like "+timeExample, "2026-12-01T09:00:00")
+		return bad.problem()
+	case forbidden:
+		return scopeProblemOf(&push.ScopeError{Scope: push.ScopeWrite, Detail: "the API key lacks the scope " + push.ScopeWrite})
+	}
+	if p := s.example(k); p != nil {
+		return p
+	}
+	p := k.because(k.When)
+	return &p
 }

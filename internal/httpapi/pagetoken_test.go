@@ -10,7 +10,13 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-func listOf(f push.Filter) string { return listName(submitPath, pushFilter{Filter: f}) }
+// tokenFilter is the filter of a list.
+type tokenFilter struct {
+	push.Filter
+	pageParams
+}
+
+func listOf(f push.Filter) string { return listName("/v1/pushes", tokenFilter{Filter: f}) }
 
 // readPush reads the token of a list of pushes.
 func readPush(token string, tenant uuid.UUID, f push.Filter) (push.Position, bool) {

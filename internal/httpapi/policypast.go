@@ -13,9 +13,9 @@ var versionsParams = pagesOf(maxVersions, strconv.Itoa(defaultVersions), pageTok
 // A version has up to 64 KiB.
 const maxVersions, defaultVersions = 100, 50
 
-func (a *api) listVersions(c *call) error {
-	return list(a, c, &versionsParams, func(q pageParams, before int64) ([]policy.Version, *int64, error) {
-		all, err := a.cfg.Policies.Versions(c.r.Context(), c.caller.Tenant, before, q.size+1)
+func (h *policies) listVersions(c *call) error {
+	return list(c, &versionsParams, func(q pageParams, before int64) ([]policy.Version, *int64, error) {
+		all, err := h.svc.Versions(c.r.Context(), c.caller.Tenant, before, q.size+1)
 		if err != nil || len(all) <= q.size {
 			return all, nil, err
 		}
@@ -31,10 +31,10 @@ func versionViewOf(v policy.Version) versionView {
 	return view
 }
 
-func (a *api) getOperation(c *call) error {
-	o, err := a.cfg.Policies.Operation(c.r.Context(), c.caller.Tenant, c.id)
+func (h *policies) getOperation(c *call) error {
+	o, err := h.svc.Operation(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return noSuch("operation", err)
 	}
-	return a.answer(c.w, http.StatusOK, operationViewOf(o))
+	return c.answer(http.StatusOK, operationViewOf(o))
 }

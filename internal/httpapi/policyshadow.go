@@ -22,15 +22,15 @@ type shadowRuleView struct {
 type shadowParams struct{ from, until time.Time }
 
 var shadowFields = table[shadowParams]{fields: []field[shadowParams]{
-	{"from", optional, moment(func(p *shadowParams, t time.Time) { p.from = t }), "Only pushes submitted in this minute or later. Default: a day before until.", timeExample},
-	{"until", optional, moment(func(p *shadowParams, t time.Time) { p.until = t }), "Only pushes submitted before this minute. Default: now.", timeExample},
+	row("from", optional, moment(func(p *shadowParams, t time.Time) { p.from = t }), "Only pushes submitted in this minute or later. Default: a day before until.", timeExample),
+	row("until", optional, moment(func(p *shadowParams, t time.Time) { p.until = t }), "Only pushes submitted before this minute. Default: now.", timeExample),
 }}
 
-func (a *api) shadow(c *call) error {
+func (h *policies) shadow(c *call) error {
 	var p shadowParams
 	shadowFields.readQuery(c.r, &p, &c.bad)
 	if p.until.IsZero() {
-		p.until = a.cfg.Now().UTC().Add(time.Minute)
+		p.until = c.now().UTC().Add(time.Minute)
 	}
 	if p.from.IsZero() {
 		p.from = p.until.Add(-24 * time.Hour)
@@ -41,11 +41,11 @@ func (a *api) shadow(c *call) error {
 	if err := c.bad.err(); err != nil {
 		return err
 	}
-	counts, err := a.cfg.Policies.Shadow(c.r.Context(), c.caller.Tenant, p.from, p.until)
+	counts, err := h.svc.Shadow(c.r.Context(), c.caller.Tenant, p.from, p.until)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, shadowView{viewsOf(counts, func(s policy.ShadowCount) shadowRuleView {
+	return c.answer(http.StatusOK, shadowView{viewsOf(counts, func(s policy.ShadowCount) shadowRuleView {
 		return shadowRuleView{Rule: s.Rule, Category: s.Category, WouldRefuse: s.WouldRefuse}
 	})})
 }

@@ -34,9 +34,9 @@ func (*policyView) TransformSchema(r huma.Registry, s *huma.Schema) *huma.Schema
 	return withMembersOf[documentView](r, s)
 }
 
-func (a *api) policyViewOf(v policy.Version) policyView {
+func (h *policies) policyViewOf(v policy.Version) policyView {
 	if v.Document == nil {
-		return policyView{Version: v.Number, Source: "file", documentView: documentViewOf(a.cfg.Policies.File())}
+		return policyView{Version: v.Number, Source: "file", documentView: documentViewOf(h.svc.File())}
 	}
 	return policyView{Version: v.Number, Source: "tenant", documentView: documentViewOf(*v.Document)}
 }

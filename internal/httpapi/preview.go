@@ -31,9 +31,9 @@ func previewViewOf(p campaign.Preview) previewView {
 
 // previewFields is the body of a preview.
 var previewFields = table[campaign.Which]{schemaName: "PreviewForm", fields: []field[campaign.Which]{
-	{"recipient", optional, text(func(w *campaign.Which, s string) { w.Recipient = s }, 1, maxRecipient), "Only the message of this recipient. Default: the messages of the first five lines.", "user-42"},
-	{"longest", optional, boolean(func(w *campaign.Which, is bool) { w.Longest = is }),
-		"The messages of the five lines with the most text in their variables, the longest first. The whole audience is read, which takes seconds for a million lines. A tenant's previews of this kind and its simulations run one at a time. Not with recipient.", nil},
+	row("recipient", optional, text(func(w *campaign.Which, s string) { w.Recipient = s }, 1, maxRecipient), "Only the message of this recipient. Default: the messages of the first five lines.", "user-42"),
+	row("longest", optional, boolean(func(w *campaign.Which, is bool) { w.Longest = is }),
+		"The messages of the five lines with the most text in their variables, the longest first. The whole audience is read, which takes seconds for a million lines. A tenant's previews of this kind and its simulations run one at a time. Not with recipient.", nil),
 }}
 
 // previewBody need not be there.
@@ -44,7 +44,7 @@ func previewBody(s *spec) *huma.RequestBody {
 }
 
 // previewCampaign shows messages of a campaign.
-func (a *api) previewCampaign(c *call) error {
+func (h *simulations) previewCampaign(c *call) error {
 	var which campaign.Which
 	if err := c.reserve(previewMemory); err != nil {
 		return err
@@ -57,29 +57,29 @@ func (a *api) previewCampaign(c *call) error {
 		return err
 	}
 	if which.Longest {
-		place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+		place, err := h.turns.Acquire(c.r.Context(), c.caller.Tenant, 1)
 		if err != nil {
 			return err
 		}
 		defer place.Release()
 	}
-	p, lines, err := a.cfg.Campaigns.Lines(c.r.Context(), c.caller.Tenant, c.id, which)
+	p, lines, err := h.svc.Lines(c.r.Context(), c.caller.Tenant, c.id, which)
 	if errors.Is(err, campaign.ErrNotInAudience) {
 		return &refusal{kind: notFound, detail: err.Error()}
 	}
 	if err != nil {
 		return noSuch("campaign", err)
 	}
-	in, err := a.svc.DefaultZone(c.r.Context(), c.caller.Tenant)
+	in, err := h.zones.DefaultZone(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
 	return c.compute(func() error {
-		all, err := a.cfg.Campaigns.Preview(&p, lines, in)
+		all, err := h.svc.Preview(&p, lines, in)
 		if err != nil {
 			return err
 		}
-		return a.answer(c.w, http.StatusOK, previewsView{viewsOf(all, previewViewOf)})
+		return c.answer(http.StatusOK, previewsView{viewsOf(all, previewViewOf)})
 	})
 }
 

@@ -132,21 +132,11 @@ func usageViews(usage []quota.Usage, at time.Time) []usageView {
 	})
 }
 
-func (a *api) get(c *call) error {
-	p, err := a.svc.Push(c.r.Context(), c.caller.Tenant, c.id)
+func (h *pushes) get(c *call) error {
+	p, err := h.reader.Push(c.r.Context(), c.caller.Tenant, c.id)
 	if err != nil {
 		return err
 	}
-	c.showMessage(&p)
-	return a.answer(c.w, http.StatusOK, viewOf(p))
-}
-
-// pathID reads an id in the path.
-func (c *call) pathID(name string, bad *fieldErrors) uuid.UUID {
-	given := c.param(name)
-	id, wrong := parseID(given)
-	if wrong != "" {
-		bad.add("path."+name, wrong, shown(given))
-	}
-	return id
+	showMessage(c, &p)
+	return c.answer(http.StatusOK, viewOf(p))
 }

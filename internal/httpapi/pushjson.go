@@ -11,12 +11,6 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// appender writes itself as encoding/json would, in half of the time: see docs/decisions/0007-own-decoder.md. A test holds
-// both to be the same.
-type appender interface {
-	appendJSON(b []byte) []byte
-}
-
 // usualPush is how many bytes most pushes take in an answer.
 const usualPush = 1024
 

@@ -9,7 +9,7 @@ import (
 
 // showMessage is showMessages of one push, in a turn of the tenant at computing. Without a turn the message stays as it was booked: what
 // the request asked for is done.
-func (c *call) showMessage(p *push.Push) {
+func showMessage(c *call, p *push.Push) {
 	if p.Rendering != nil {
 		_ = c.compute(func() error {
 			p.Message = messageOf(p)

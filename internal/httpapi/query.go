@@ -1,13 +1,11 @@
 package httpapi
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -53,21 +51,6 @@ func (f *field[T]) readParameter(values url.Values, to *T, bad *fieldErrors) {
 
 func badParameter(bad *fieldErrors, name, message, value string) {
 	bad.add("query."+name, message, shown(validUTF8(value)))
-}
-
-// spanRead reports whether nothing is wrong with either end of a stretch of time so far: then it can be checked as a whole.
-func spanRead(bad *fieldErrors) bool { return !bad.has("query.from") && !bad.has("query.until") }
-
-// checkFrom wants a stretch of time to begin before it ends, and not to be too long.
-func checkFrom(c *call, bad *fieldErrors, from, until time.Time) {
-	given := c.r.URL.Query().Get("from")
-	switch {
-	case !spanRead(bad):
-	case !from.Before(until):
-		badParameter(bad, "from", "must be before until, "+stamp(until), given)
-	case until.Sub(from) > maxSpan:
-		badParameter(bad, "from", fmt.Sprintf("must be at most %d days before until, %s", int(maxSpan.Hours()/24), stamp(until)), given)
-	}
 }
 
 func validUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

@@ -26,56 +26,54 @@ type quotaQuery struct {
 }
 
 var (
-	ofChannel = field[quotaQuery]{"channel", optional, named(func(q *quotaQuery, s string) { q.kind.Channel = s }, 0, maxChannel),
-		"The channel of the intended send. Default: the first one.", "push"}
-	ofCategory = field[quotaQuery]{"category", optional, named(func(q *quotaQuery, s string) { q.kind.Category = s }, 0, maxCategory), "The category of the intended send.", "marketing"}
+	ofChannel = row("channel", optional, named(func(q *quotaQuery, s string) { q.kind.Channel = s }, 0, maxChannel),
+		"The channel of the intended send. Default: the first one.", "push")
+	ofCategory = row("category", optional, named(func(q *quotaQuery, s string) { q.kind.Category = s }, 0, maxCategory), "The category of the intended send.", "marketing")
 )
 
 var quotaParams = table[quotaQuery]{fields: []field[quotaQuery]{
-	{"at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
-		"The intended send time, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample},
+	row("at", optional, moment(func(q *quotaQuery, t time.Time) { q.at = t }),
+		"The intended send time, rounded up to a second. Default: now. RFC 3339 with a zone.", timeExample),
 	ofChannel, ofCategory,
 }}
 
 var slotsParams = table[quotaQuery]{fields: []field[quotaQuery]{
-	{"from", optional, moment(func(q *quotaQuery, t time.Time) { q.from = t }), "Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *quotaQuery, t time.Time) { q.until = t }), "Default: 24 hours after from. RFC 3339 with a zone.", timeExample},
+	row("from", optional, moment(func(q *quotaQuery, t time.Time) { q.from = t }), "Default: now. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *quotaQuery, t time.Time) { q.until = t }), "Default: 24 hours after from. RFC 3339 with a zone.", timeExample),
 	ofChannel, ofCategory,
 }}
 
 // recipientQuota says how full every rule is for a recipient around a time.
-func (a *api) recipientQuota(c *call) error {
+func (h *quotas) recipientQuota(c *call) error {
 	var q quotaQuery
 	quotaParams.readQuery(c.r, &q, &c.bad)
-	who := a.subject(c, q.kind.Channel)
-	at := ceilSecond(cmp.Or(q.at, a.cfg.Now()))
+	who := h.subject(c, q.kind.Channel)
+	at := ceilSecond(cmp.Or(q.at, c.now()))
 	if err := c.bad.err(); err != nil {
 		return err
 	}
-	usage, d, err := a.svc.Quota(c.r.Context(), who, q.kind, at)
+	usage, d, err := h.svc.Quota(c.r.Context(), who, q.kind, at)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, recipientView{
+	return c.answer(http.StatusOK, recipientView{
 		Recipient: who.ID, At: stamp(at), Rules: usageViews(usage, at), Allowed: d.Allowed(), NextAvailableAt: maybe(d.Next),
 	})
 }
 
 // subject is whose quota is meant. It tests the channel that is meant.
-func (a *api) subject(c *call, channel string) quota.Recipient {
-	if channel != "" && !slices.Contains(a.svc.Channels(), channel) {
-		badParameter(&c.bad, "channel", "unknown channel; the channels are: "+strings.Join(a.svc.Channels(), ", "), channel)
+func (h *quotas) subject(c *call, channel string) quota.Recipient {
+	if channel != "" && !slices.Contains(h.svc.Channels(), channel) {
+		badParameter(&c.bad, "channel", "unknown channel; the channels are: "+strings.Join(h.svc.Channels(), ", "), channel)
 	}
-	return c.who
+	return quota.Recipient{Tenant: c.caller.Tenant, ID: c.text}
 }
+
+// defaultSpan is the time of a query without until.
+const defaultSpan = 24 * time.Hour
 
 // ceilSecond rounds up to the resolution of send times.
 func ceilSecond(t time.Time) time.Time { return t.Add(quota.Second - 1).Truncate(quota.Second).UTC() }
-
-const (
-	defaultSpan = 24 * time.Hour
-	maxSpan     = 400 * 24 * time.Hour
-)
 
 // slotsView is the picture of a recipient's time.
 type slotsView struct {
@@ -100,22 +98,22 @@ type bookingView struct {
 	Status string `json:"status" enum:"scheduled,sending,sent"`
 }
 
-func (a *api) slots(c *call) error {
+func (h *quotas) slots(c *call) error {
 	var q quotaQuery
 	slotsParams.readQuery(c.r, &q, &c.bad)
-	who := a.subject(c, q.kind.Channel)
-	from := cmp.Or(q.from, ceilSecond(a.cfg.Now()))
+	who := h.subject(c, q.kind.Channel)
+	from := cmp.Or(q.from, ceilSecond(c.now()))
 	until := cmp.Or(q.until, from.Add(defaultSpan))
 	checkSpan(c, from, until, &c.bad)
 	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
-	slots, err := a.svc.Slots(c.r.Context(), who, q.kind, from, until)
+	slots, err := h.svc.Slots(c.r.Context(), who, q.kind, from, until)
 	if err != nil {
 		return err
 	}
 	return c.compute(func() error {
-		return a.answer(c.w, http.StatusOK, slotsView{Blocked: blockedViews(slots.Blocked), Bookings: viewsOf(slots.Bookings, bookingViewOf), NextFrom: maybe(slots.Next)})
+		return c.answer(http.StatusOK, slotsView{Blocked: blockedViews(slots.Blocked), Bookings: viewsOf(slots.Bookings, bookingViewOf), NextFrom: maybe(slots.Next)})
 	})
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // TestRecipient_InPath has recipients that must be escaped.
@@ -53,15 +51,5 @@ func TestSlots(t *testing.T) {
 	r = b.send("GET", "/v1/recipients/u/slots?from="+b.in(0)+"&until="+b.in(2*time.Hour), "").must(t, 200)
 	if got := fmt.Sprint(r.at(t, "blocked", 0, "rules"), len(r.at(t, "blocked").([]any))); got != "[a b] 2" {
 		t.Errorf("blocked %s", r.text)
-	}
-}
-
-// TestSlots_RulesNamedOnce: after a limit was lowered, several runs of bookings can block the same stretch.
-func TestSlots_RulesNamedOnce(t *testing.T) {
-	r := rule("r", 2, time.Hour)
-	from, until := time.Unix(0, 0), time.Unix(60, 0)
-	views := blockedViews([]quota.Interval{{From: from, Until: until, Rule: r}, {From: from, Until: until, Rule: r}})
-	if len(views) != 1 || len(views[0].Rules) != 1 {
-		t.Errorf("%+v", views)
 	}
 }

@@ -19,34 +19,31 @@ import (
 // description is what a caller says of a recipient.
 type description struct{ booking.Description }
 
-// maxZone is how long the name of a zone may be, in bytes.
-const maxZone = 64
-
 // descriptionFields are the members of a description. What GET answers can be sent back, and null is like an absent member.
 var descriptionFields = []field[description]{
-	{"time_zone", optional, text(func(d *description, s string) { d.TimeZone = s }, 0, maxZone).orNull(func(d *description) { d.TimeZone = "" }),
-		"An IANA name. Default: the default zone of the policy.", "Asia/Tokyo"},
-	{"addresses", optional, addresses().orNull(func(d *description) { d.Addresses = nil }), "The recipient's addresses, by the name of the channel. A push without `to` is sent to the address of its channel.",
-		map[string]string{"sms": "+819012345678", "email": "aiko@example.com"}},
-	{"opt_outs", optional, object(&optOutFields, func(d *description) *booking.OptOuts { return &d.OptOuts }).orNull(func(d *description) { d.OptOuts = booking.OptOuts{} }),
-		"The recipient's opt-outs.", nil},
-	{"limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit).orNull(func(d *description) { d.Limits, d.LimitOrder = nil, nil }),
-		"The recipient's own limits, which replace the limits of the named rules. An entry for an unknown rule has no effect until the rule exists.", nil},
-	{"attributes", optional, attributes().orNull(func(d *description) { d.Attributes = nil }), "Your own data about the recipient, at most 16 KiB.",
-		map[string]any{"first_name": "Aiko", "plan": "gold"}},
-	{"created_at", optional, ignored[description](), "Ignored, so that the answer of GET can be sent back.", nil},
-	{"updated_at", optional, ignored[description](), "Ignored, too.", nil},
+	row("time_zone", optional, text(func(d *description, s string) { d.TimeZone = s }, 0, maxZone).orNull(func(d *description) { d.TimeZone = "" }),
+		"An IANA name. Default: the default zone of the policy.", "Asia/Tokyo"),
+	row("addresses", optional, addresses().orNull(func(d *description) { d.Addresses = nil }), "The recipient's addresses, by the name of the channel. A push without `to` is sent to the address of its channel.",
+		map[string]string{"sms": "+819012345678", "email": "aiko@example.com"}),
+	row("opt_outs", optional, object(&optOutFields, func(d *description) *booking.OptOuts { return &d.OptOuts }).orNull(func(d *description) { d.OptOuts = booking.OptOuts{} }),
+		"The recipient's opt-outs.", nil),
+	row("limits", optional, array(0, booking.MaxOwnLimits, ownLimitFields.schema, (*description).readLimit).orNull(func(d *description) { d.Limits, d.LimitOrder = nil, nil }),
+		"The recipient's own limits, which replace the limits of the named rules. An entry for an unknown rule has no effect until the rule exists.", nil),
+	row("attributes", optional, attributes().orNull(func(d *description) { d.Attributes = nil }), "Your own data about the recipient, at most 16 KiB.",
+		map[string]any{"first_name": "Aiko", "plan": "gold"}),
+	row("created_at", optional, ignored[description](), "Ignored, so that the answer of GET can be sent back.", nil),
+	row("updated_at", optional, ignored[description](), "Ignored, too.", nil),
 }
 
 // recipientFields are the body of PUT.
 var recipientFields = table[description]{schemaName: "NewRecipient", fields: append([]field[description]{
-	{"recipient", optional, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "If given, the recipient of the path.", "user-42"},
+	row("recipient", optional, text(func(d *description, s string) { d.Recipient = s }, 1, maxRecipient), "If given, the recipient of the path.", "user-42"),
 }, descriptionFields...)}
 
 var optOutFields = table[booking.OptOuts]{schemaName: "NewOptOuts", fields: []field[booking.OptOuts]{
-	{"all", optional, boolean(func(o *booking.OptOuts, v bool) { o.All = v }).or("false"), "Opts out of everything.", nil},
-	{"channels", optional, different(func(o *booking.OptOuts) *[]string { return &o.Channels }, maxChannel), "Opts out of these channels.", []string{"sms"}},
-	{"categories", optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, maxCategory), "Opts out of these categories.", []string{"marketing"}},
+	row("all", optional, boolean(func(o *booking.OptOuts, v bool) { o.All = v }).or("false"), "Opts out of everything.", nil),
+	row("channels", optional, different(func(o *booking.OptOuts) *[]string { return &o.Channels }, maxChannel), "Opts out of these channels.", []string{"sms"}),
+	row("categories", optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, maxCategory), "Opts out of these categories.", []string{"marketing"}),
 }}
 
 // ownLimit is a limit of one recipient.
@@ -63,14 +60,14 @@ var ruleName = regexp.MustCompile(ruleShape)
 const wrongRule = "must be the name of a rule: 1 to 64 of a-z, 0-9, - and _"
 
 var ownLimitFields = table[ownLimit]{schemaName: "NewOwnLimit", fields: []field[ownLimit]{
-	{"rule", required, scalar(func(l *ownLimit, s string) { l.Rule = s }, huma.Schema{Type: huma.TypeString, Pattern: ruleShape}, func(text string) (string, string) {
+	row("rule", required, scalar(func(l *ownLimit, s string) { l.Rule = s }, huma.Schema{Type: huma.TypeString, Pattern: ruleShape}, func(text string) (string, string) {
 		name := quota.Name(text)
 		if !ruleName.MatchString(name) {
 			return "", wrongRule
 		}
 		return name, ""
-	}), "", "per-day"},
-	{"limit", required, integer(func(l *ownLimit, n int) { l.Limit = n }, 0, booking.MaxLimit), "0 blocks.", 20},
+	}), "", "per-day"),
+	row("limit", required, integer(func(l *ownLimit, n int) { l.Limit = n }, 0, booking.MaxLimit), "0 blocks.", 20),
 }}
 
 func (d *description) readLimit(r *reader, i int, name string, errs *fieldErrors) {
@@ -93,26 +90,6 @@ func (d *description) readLimit(r *reader, i int, name string, errs *fieldErrors
 	}
 	d.Limits[l.Rule] = l.Limit
 	errs.addAll(item(name, i), found)
-}
-
-// object reads an object that has a table of its own.
-func object[T, P any](of *table[P], at func(*T) *P) value[T] {
-	return value[T]{
-		describe: of.schema,
-		json: func(to *T, raw []byte, name string, errs *fieldErrors) string {
-			if raw[0] != '{' {
-				return "must be an object"
-			}
-			var (
-				part  P
-				found fieldErrors
-			)
-			readAgain(raw, func(r *reader) { of.read(r, &part, &found) })
-			*at(to) = part
-			errs.addAll(name, found)
-			return ""
-		},
-	}
 }
 
 // different reads names that are not the same.

@@ -65,17 +65,8 @@ func descriptionViewOf(d booking.Description) descriptionView {
 	return v
 }
 
-// recipientID reads the recipient of the path.
-func (c *call) recipientID(bad *fieldErrors) quota.Recipient {
-	id := c.param("id")
-	if message := unfit(id, 1, maxRecipient); message != "" {
-		bad.add("path.id", message, shown(validUTF8(id)))
-	}
-	return quota.Recipient{Tenant: c.caller.Tenant, ID: id}
-}
-
 // describe stores what the caller says of a recipient, in the place of what it said before.
-func (a *api) describe(c *call) error {
+func (h *recipients) describe(c *call) error {
 	var (
 		found fieldErrors
 		d     description
@@ -83,25 +74,25 @@ func (a *api) describe(c *call) error {
 	if _, err := c.object(maxBody, &c.bad, func(r *reader) { recipientFields.read(r, &d, &found) }); err != nil {
 		return err
 	}
-	if d.Recipient != "" && d.Recipient != c.who.ID {
+	if d.Recipient != "" && d.Recipient != c.text {
 		found.add("recipient", "must be the recipient of the path, or be left out", shown(d.Recipient))
 	}
-	addFaults(a.svc.CheckDescription(d.Description), &found)
+	addFaults(h.svc.CheckDescription(d.Description), &found)
 	c.bad.addAll("body", found)
 	if err := c.bad.err(); err != nil {
 		return err
 	}
-	d.Recipient, d.Log = c.who.ID, true
-	all, err := a.svc.Describe(c.r.Context(), c.who.Tenant, []booking.Description{d.Description})
+	d.Recipient, d.Log = c.text, true
+	all, err := h.svc.Describe(c.r.Context(), c.caller.Tenant, []booking.Description{d.Description})
 	if err != nil {
 		return err
 	}
 	status := http.StatusOK
 	if all[0].Created {
 		status = http.StatusCreated
-		c.w.setHeader("Location", recipientsPath+"/"+url.PathEscape(c.who.ID))
+		c.header("Location", recipientsPath+"/"+url.PathEscape(c.text))
 	}
-	return a.answer(c.w, status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes, all[0].Rechecked})
+	return c.answer(status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes, all[0].Rechecked})
 }
 
 // addFaults adds what is wrong with a description beyond its form, of the members whose form is right.
@@ -124,20 +115,20 @@ type erasedView struct {
 }
 
 // erase forgets a recipient.
-func (a *api) erase(c *call) error {
-	erased, err := a.svc.Erase(c.r.Context(), c.who)
+func (h *recipients) erase(c *call) error {
+	erased, err := h.svc.Erase(c.r.Context(), quota.Recipient{Tenant: c.caller.Tenant, ID: c.text})
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, erasedView{erased.Pushes, erased.Rows})
+	return c.answer(http.StatusOK, erasedView{erased.Pushes, erased.Rows})
 }
 
-func (a *api) getDescription(c *call) error {
-	d, err := a.svc.Description(c.r.Context(), c.who)
+func (h *recipients) getDescription(c *call) error {
+	d, err := h.svc.Description(c.r.Context(), quota.Recipient{Tenant: c.caller.Tenant, ID: c.text})
 	if err != nil {
 		return noSuch("recipient", err)
 	}
-	return a.answer(c.w, http.StatusOK, descriptionViewOf(d))
+	return c.answer(http.StatusOK, descriptionViewOf(d))
 }
 
 // descriptionFilter is which descriptions are asked for.
@@ -147,13 +138,13 @@ type descriptionFilter struct {
 }
 
 var descriptionsParams = pages(
-	field[descriptionFilter]{"opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.OptedOut = v }).or("false"), "Only recipients with any opt-out.", nil},
-	field[descriptionFilter]{"address", optional, text(func(q *descriptionFilter, v string) { q.Address = v }, 1, maxTo), "Only recipients with this address on some channel, in upper or lower case.", "aiko@example.com"},
+	row("opted_out", optional, boolean(func(q *descriptionFilter, v bool) { q.OptedOut = v }).or("false"), "Only recipients with any opt-out.", nil),
+	row("address", optional, text(func(q *descriptionFilter, v string) { q.Address = v }, 1, maxTo), "Only recipients with this address on some channel, in upper or lower case.", "aiko@example.com"),
 )
 
-func (a *api) listDescriptions(c *call) error {
-	return list(a, c, &descriptionsParams, func(q descriptionFilter, after string) (all []booking.Description, next *string, err error) {
-		all, more, err := a.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.DescriptionFilter, after, q.size)
+func (h *recipients) listDescriptions(c *call) error {
+	return list(c, &descriptionsParams, func(q descriptionFilter, after string) (all []booking.Description, next *string, err error) {
+		all, more, err := h.svc.Descriptions(c.r.Context(), c.caller.Tenant, q.DescriptionFilter, after, q.size)
 		if more {
 			next = &all[len(all)-1].Recipient
 		}
@@ -163,7 +154,7 @@ func (a *api) listDescriptions(c *call) error {
 	})
 }
 
-func (a *api) recipientRoutes(s *spec) []operation {
+func (h *recipients) routes(s *spec) []operation {
 	description := descriptionViewOf(booking.Description{
 		Recipient: "user-42", TimeZone: "Asia/Tokyo", Addresses: map[string]string{"sms": "+819012345678", "email": "aiko@example.com"},
 		OptOuts: booking.OptOuts{Channels: []string{"sms"}, Categories: []string{"marketing"}}, Limits: map[string]int{"per-day": 20},
@@ -171,7 +162,7 @@ func (a *api) recipientRoutes(s *spec) []operation {
 	})
 	described := describedView{description, 1, 0}
 	return []operation{{
-		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.describe,
+		id: "put-recipient", method: http.MethodPut, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: h.describe,
 		summary: "Describe a recipient",
 		description: "Replaces the description of a recipient. Describing recipients is optional. Scheduled pushes that the recipient has opted out of are canceled in the " +
 			"same transaction, with the last_error opted-out; a push that is being sent is canceled before a second attempt.",
@@ -184,16 +175,16 @@ func (a *api) recipientRoutes(s *spec) []operation {
 			addHeader(all["201"], "Location", "The path of the recipient.")
 		},
 	}, {
-		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.listDescriptions,
+		id: "list-recipients", method: http.MethodGet, path: recipientsPath, tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: h.listDescriptions,
 		summary: "List recipients", description: "Lists the described recipients, by id. A page ends early at about 1 MiB.",
 		query: &descriptionsParams, status: http.StatusOK, answer: "A page of recipients.",
 		example: descriptionsView{Recipients: []descriptionView{description}},
 	}, {
-		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.getDescription,
+		id: "get-recipient", method: http.MethodGet, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: h.getDescription,
 		summary: "Read a recipient", description: "Returns the description of a recipient.",
 		status: http.StatusOK, answer: "The recipient.", example: description, problems: []kind{notFound},
 	}, {
-		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: a.erase,
+		id: "erase-recipient", method: http.MethodDelete, path: recipientsPath + "/{id}", tag: tagRecipients, scope: push.ScopeRecipientsWrite, serve: h.erase,
 		summary: "Erase a recipient",
 		description: "Cancels the recipient's scheduled pushes, and erases message, address, metadata, recipient and attributes everywhere. The pushes can no longer be read. " +
 			"Sent messages still count in the quota of a recipient with this id. If the request fails, repeat it: it continues.",

@@ -9,15 +9,15 @@ import (
 
 // moveFields has what can be changed of a push: when it is sent.
 var moveFields = table[form]{schemaName: "NewTime", refuse: unchangeable, check: checkNewTime, fields: []field[form]{
-	{"send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
-		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"},
+	row("send_at", optional, moment(func(f *form, t time.Time) { f.SendAt = t }),
+		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"),
 	pushFields.described("local_time", "The new send time on the clocks of time_zone, instead of send_at."),
 	pushFields.fields[pushFields.find("time_zone")],
 }}
 
 var moveParams = table[schedule.Options]{fields: []field[schedule.Options]{
-	{"validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
-		"Return the answer of the real request, but move nothing.", nil},
+	row("validate_only", optional, boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).or("false"),
+		"Return the answer of the real request, but move nothing.", nil),
 }}
 
 // checkNewTime wants a new time.
@@ -36,20 +36,20 @@ func unchangeable(name string, raw []byte, errs *fieldErrors) bool {
 }
 
 // reschedule moves a push that still waits to another send time, or says what that would do.
-func (a *api) reschedule(c *call) error {
+func (h *pushes) reschedule(c *call) error {
 	o := schedule.Options{Caps: c.caller.Caps}
 	moveParams.readQuery(c.r, &o, &c.bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	f, _, err := a.readForm(c, &moveFields, &c.bad)
+	f, _, err := h.forms.read(c, &moveFields, &c.bad)
 	if err != nil {
 		return err
 	}
-	res, err := a.svc.Reschedule(c.r.Context(), c.caller.Tenant, c.id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
+	res, err := h.writer.Reschedule(c.r.Context(), c.caller.Tenant, c.id, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
 	if err != nil {
-		return c.about(f.explain("body", err), res.Push)
+		return about(c, f.explain("body", err), res.Push)
 	}
-	c.showMessage(&res.Push)
-	return a.answer(c.w, http.StatusOK, bookedView(res))
+	showMessage(c, &res.Push)
+	return c.answer(http.StatusOK, bookedView(res))
 }

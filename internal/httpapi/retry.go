@@ -29,23 +29,23 @@ func taken(name string, raw []byte, errs *fieldErrors) bool {
 }
 
 // retry books a push that has failed or expired again, or answers with the retry that there is.
-func (a *api) retry(c *call) error {
-	o := c.options(&c.bad)
+func (h *pushes) retry(c *call) error {
+	o := options(c, &c.bad)
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
-	f, body, err := a.readOptionalForm(c, &retryFields, &c.bad)
+	f, body, err := h.forms.readOptional(c, &retryFields, &c.bad)
 	if err != nil {
 		return err
 	}
 	if o.IdempotencyKey != "" {
 		o.RequestHash = requestHash("/v1/pushes/"+c.id.String()+"/retry", body)
 	}
-	res, err := a.svc.Retry(c.r.Context(), c.caller.Tenant, c.id, f.Request, o)
+	res, err := h.writer.Retry(c.r.Context(), c.caller.Tenant, c.id, f.Request, o)
 	if err != nil {
-		return c.about(f.explainRetry(err), res.Push)
+		return about(c, f.explainRetry(err), res.Push)
 	}
-	c.showMessage(&res.Push)
+	showMessage(c, &res.Push)
 	view, status := bookedView(res), http.StatusCreated
 	switch {
 	case res.Retried:
@@ -54,12 +54,12 @@ func (a *api) retry(c *call) error {
 		c.note(res.Push.ID)
 	}
 	if !o.ValidateOnly {
-		c.w.setHeader("Location", submitPath+"/"+view.ID)
+		c.header("Location", submitPath+"/"+view.ID)
 	}
 	if res.Replayed {
-		c.w.setHeader("Idempotency-Replayed", "true")
+		c.header("Idempotency-Replayed", "true")
 	}
-	return a.answer(c.w, status, view)
+	return c.answer(status, view)
 }
 
 // explainRetry is explain, which also tells of what is wrong with the push that is retried, such as a channel that there is no more.
@@ -89,7 +89,7 @@ func retryBody(s *spec) *huma.RequestBody {
 }
 
 // retried adds what is special to an answer to a retry.
-func (s *spec) retried(all map[string]*huma.Response, retry *pushView) {
+func retried(s *spec, all map[string]*huma.Response, retry *pushView) {
 	booked(all)
 	all["200"] = s.response("The push was retried before; the answer is that retry.", retry)
 	addHeader(all["200"], "Location", "The push's path. Absent with validate_only.")

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/danielgtaylor/huma/v2"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/user"
@@ -77,8 +76,8 @@ func scopeTable() string {
 func operationTable() string {
 	var b strings.Builder
 	b.WriteString("| operation | scope | roles | needs, too | roles then |\n|---|---|---|---|---|\n")
-	a := newTestAPI()
-	for _, o := range a.table(newSpec(&huma.Components{Schemas: huma.NewMapRegistry(schemaPrefix, schemaName)})) {
+	var cfg Config
+	for _, o := range cfg.operations(newSpec(newFrame(nil, newDocument(), frameConfig{}), newDocument()), nil, time.Now) {
 		if o.scope == "" {
 			fmt.Fprintf(&b, "| `%s %s` | none | everybody | | |\n", o.method, o.path)
 			continue

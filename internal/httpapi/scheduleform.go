@@ -10,11 +10,10 @@ import (
 	"github.com/sendquota/sendquota/internal/recurring"
 )
 
-// The bounds of a schedule's texts, in bytes, and of its spans.
+// The bounds of a schedule's texts, in bytes.
 const (
 	maxScheduleName = 128
 	maxCron         = 256
-	maxExpiresAfter = 8760 * time.Hour
 )
 
 // scheduleForm is a schedule as a caller asks for it.
@@ -37,19 +36,19 @@ func scheduleRows(whole bool) []field[scheduleForm] {
 		catchUp, paused = catchUp.or(string(push.CatchUpSkip)), paused.or("false")
 	}
 	return []field[scheduleForm]{
-		{"name", optional, text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"},
-		{"cron", whole, text(func(f *scheduleForm, s string) { f.Cron = &s }, 1, maxCron),
-			"The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. " +
-				"If both day of month and weekday are given, either may match.", "0 9 * * MON"},
-		{"time_zone", optional, text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, maxZone),
-			"The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"},
-		{"push", optional, patternValue(), "The pattern of each push: a push without a send time. A schedule has either push or campaign.", nil},
-		{"campaign", optional, identifier(func(f *scheduleForm, id uuid.UUID) { f.Campaign = &id }).orNull(func(f *scheduleForm) { f.noCampaign = true }),
-			"The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.", nil},
-		{"catch_up", optional, catchUp, "The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.", nil},
-		{"paused", optional, paused, "Occurrences are skipped while this is true.", nil},
-		{"until", optional, moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).orNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
-			"The end of the schedule, exclusive; null: it has no end.", "2027-06-30T00:00:00Z"},
+		row("name", optional, text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"),
+		row("cron", whole, text(func(f *scheduleForm, s string) { f.Cron = &s }, 1, maxCron),
+			"The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. "+
+				"If both day of month and weekday are given, either may match.", "0 9 * * MON"),
+		row("time_zone", optional, text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, maxZone),
+			"The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"),
+		row("push", optional, patternValue(), "The pattern of each push: a push without a send time. A schedule has either push or campaign.", nil),
+		row("campaign", optional, identifier(func(f *scheduleForm, id uuid.UUID) { f.Campaign = &id }).orNull(func(f *scheduleForm) { f.noCampaign = true }),
+			"The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.", nil),
+		row("catch_up", optional, catchUp, "The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.", nil),
+		row("paused", optional, paused, "Occurrences are skipped while this is true.", nil),
+		row("until", optional, moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).orNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
+			"The end of the schedule, exclusive; null: it has no end.", "2027-06-30T00:00:00Z"),
 	}
 }
 
@@ -58,8 +57,8 @@ var patternFields = table[form]{schemaName: "PushPattern", refuse: timeOfPattern
 
 func patternRows() []field[form] {
 	rows := slices.DeleteFunc(slices.Clone(pushFields.fields), func(f field[form]) bool { return timed(f.name) })
-	return append(rows, field[form]{"expires_after", optional, span(func(f *form, d time.Duration) { f.expiresAfter = d }, time.Second, maxExpiresAfter),
-		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"})
+	return append(rows, row("expires_after", optional, span(func(f *form, d time.Duration) { f.expiresAfter = d }, time.Second, maxExpiresAfter),
+		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"))
 }
 
 // timed tells of a member that says when a push is sent.
@@ -115,7 +114,7 @@ func (f *form) pattern() *push.Pattern {
 
 // readSchedule reads the change of a schedule, which is the zero one if it is new. It returns all that is wrong with the
 // form of the request, and then also what else is wrong.
-func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, bad *fieldErrors) (recurring.Change, []byte, error) {
+func (h *schedules) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, bad *fieldErrors) (recurring.Change, []byte, error) {
 	var (
 		f     scheduleForm
 		found fieldErrors
@@ -125,7 +124,7 @@ func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, 
 		return f.Change, nil, err
 	}
 	if f.push != nil {
-		f.push.complete(a.validator(c, f.push))
+		f.push.complete(h.forms.validator(c, f.push))
 		found.addAll("push", f.push.fieldErrors)
 		f.Pattern = f.push.pattern()
 	}
@@ -133,7 +132,7 @@ func (a *api) readSchedule(c *call, of *table[scheduleForm], old push.Schedule, 
 	if len(bad.list)+len(found.list) > 0 {
 		unread := found
 		old.Tenant = c.caller.Tenant
-		all, err := a.cfg.Schedules.Check(c.r.Context(), f.Change, old)
+		all, err := h.svc.Check(c.r.Context(), f.Change, old)
 		if err != nil {
 			return f.Change, nil, err
 		}

@@ -40,9 +40,9 @@ func runViewOf(r push.Run) runView {
 var runsParams = pages[pageParams]()
 
 // listRuns answers with a page of what became of a schedule's occurrences.
-func (a *api) listRuns(c *call) error {
-	return list(a, c, &runsParams, func(q pageParams, before time.Time) ([]push.Run, *time.Time, error) {
-		page, err := a.cfg.Schedules.Runs(c.r.Context(), c.caller.Tenant, c.id, before, q.size)
+func (h *schedules) listRuns(c *call) error {
+	return list(c, &runsParams, func(q pageParams, before time.Time) ([]push.Run, *time.Time, error) {
+		page, err := h.svc.Runs(c.r.Context(), c.caller.Tenant, c.id, before, q.size)
 		return page.Runs, orNowhere(page.Next), noSuch("schedule", err)
 	}, func(all []push.Run, next string) any { return runsView{viewsOf(all, runViewOf), next} })
 }
@@ -52,19 +52,19 @@ type nextView struct {
 }
 
 var nextParams = table[int]{fields: []field[int]{
-	{"n", optional, integer(func(n *int, v int) { *n = v }, 1, 100).or("5"), "The number of times to return.", nil},
+	row("n", optional, integer(func(n *int, v int) { *n = v }, 1, 100).or("5"), "The number of times to return.", nil),
 }}
 
 // nextTimes answers with the times at which a schedule will happen.
-func (a *api) nextTimes(c *call) error {
+func (h *schedules) nextTimes(c *call) error {
 	var n int
 	nextParams.readQuery(c.r, &n, &c.bad)
 	if err := c.bad.err(); err != nil {
 		return err
 	}
-	times, err := a.cfg.Schedules.Next(c.r.Context(), c.caller.Tenant, c.id, n)
+	times, err := h.svc.Next(c.r.Context(), c.caller.Tenant, c.id, n)
 	if err != nil {
 		return noSuch("schedule", err)
 	}
-	return a.answer(c.w, http.StatusOK, nextView{viewsOf(times, stamp)})
+	return c.answer(http.StatusOK, nextView{viewsOf(times, stamp)})
 }

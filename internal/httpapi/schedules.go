@@ -85,70 +85,79 @@ func scheduleViewOf(p push.Schedule) scheduleView {
 	return v
 }
 
-func (a *api) createSchedule(c *call) error {
+func (h *schedules) createSchedule(c *call) error {
 	key := recurring.Key{Text: c.idempotencyKey(&c.bad)}
-	change, body, err := a.readSchedule(c, &scheduleFields, push.Schedule{}, &c.bad)
+	change, body, err := h.readSchedule(c, &scheduleFields, push.Schedule{}, &c.bad)
 	if err != nil {
 		return err
 	}
 	if key.Text != "" {
 		key.Hash = requestHash(schedulesPath, body)
 	}
-	p, replayed, err := a.cfg.Schedules.Create(c.r.Context(), c.caller.Tenant, change, key)
+	p, replayed, err := h.svc.Create(c.r.Context(), c.caller.Tenant, change, key)
 	if err != nil {
 		return noSuch("schedule", err)
 	}
 	v := scheduleViewOf(p)
 	c.tag(p.UpdatedAt, err)
-	return a.created(c, schedulesPath+"/"+v.ID, replayed, v)
+	return c.created(schedulesPath+"/"+v.ID, replayed, v)
 }
 
-func (a *api) getSchedule(c *call) error {
-	return a.byID(c, "schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		p, err := a.cfg.Schedules.Schedule(ctx, tenant, id)
+func (h *schedules) getSchedule(c *call) error {
+	return c.byID("schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		p, err := h.svc.Schedule(ctx, tenant, id)
 		c.tag(p.UpdatedAt, err)
 		return scheduleViewOf(p), err
 	})
 }
 
-func (a *api) deleteSchedule(c *call) error {
-	return a.byID(c, "schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Schedules.DeleteSchedule(ctx, tenant, id)
+func (h *schedules) deleteSchedule(c *call) error {
+	return c.byID("schedule", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, h.svc.DeleteSchedule(ctx, tenant, id)
 	})
 }
 
-func (a *api) changeSchedule(c *call) error {
+func (h *schedules) changeSchedule(c *call) error {
 	if err := c.reserve(pushBytes); err != nil {
 		return err
 	}
 	var old push.Schedule
 	if len(c.bad.list) == 0 {
 		var err error
-		if old, err = a.cfg.Schedules.Schedule(c.r.Context(), c.caller.Tenant, c.id); err != nil {
+		if old, err = h.svc.Schedule(c.r.Context(), c.caller.Tenant, c.id); err != nil {
 			return noSuch("schedule", err)
 		}
 	}
-	change, _, err := a.readSchedule(c, &scheduleChanges, old, &c.bad)
+	change, _, err := h.readSchedule(c, &scheduleChanges, old, &c.bad)
 	if err != nil {
 		return err
 	}
-	p, err := a.cfg.Schedules.Change(c.r.Context(), c.caller.Tenant, c.id, change, c.unchanged)
+	p, err := h.svc.Change(c.r.Context(), c.caller.Tenant, c.id, change, c.unchanged)
 	if err != nil {
 		return noSuch("schedule", err)
 	}
 	c.tag(p.UpdatedAt, err)
-	return a.answer(c.w, http.StatusOK, scheduleViewOf(p))
+	return c.answer(http.StatusOK, scheduleViewOf(p))
 }
 
 var schedulesParams = pages[pageParams]()
 
 // listSchedules answers with a page of the tenant's schedules.
-func (a *api) listSchedules(c *call) error {
-	return list(a, c, &schedulesParams, func(q pageParams, after uuid.UUID) ([]push.Schedule, *uuid.UUID, error) {
-		page, err := a.cfg.Schedules.Schedules(c.r.Context(), c.caller.Tenant, after, q.size)
+func (h *schedules) listSchedules(c *call) error {
+	return list(c, &schedulesParams, func(q pageParams, after uuid.UUID) ([]push.Schedule, *uuid.UUID, error) {
+		page, err := h.svc.Schedules(c.r.Context(), c.caller.Tenant, after, q.size)
 		return page.Schedules, orNowhere(page.Next), err
 	}, func(all []push.Schedule, next string) any { return schedulesView{viewsOf(all, scheduleViewOf), next} })
 }
 
 var exampleNewSchedule = json.RawMessage(`{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "catch_up": "skip", "paused": false, "until": "2027-06-30T00:00:00Z",
 	"push": {"recipient": "user-42", "channel": "email", "message": {"title": "Your week", "body": "Seven new messages."}, "expires_after": "4h"}}`)
+
+var tooManySchedules = newKind("too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first.")
+
+// scheduleProblemOf returns the problem for an error about schedules, or nil.
+func scheduleProblemOf(err error) problemer { return plainProblem(err, plainScheduleProblems) }
+
+var plainScheduleProblems = []plain{
+	plainOf(push.ErrTooManySchedules, tooManySchedules, "the tenant has the maximum number of schedules; delete one first"),
+}

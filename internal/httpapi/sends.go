@@ -2,10 +2,12 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
@@ -57,23 +59,6 @@ func lateCell(ms *int64) string {
 // sendLines are the attempts of an export.
 var sendLines = exported[exportedSend]{columns: sendColumns, cells: (*exportedSend).cells}
 
-// orBlank is empty for what is not there.
-func orBlank(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
-}
-
-// maybeID is nil for no id.
-func maybeID(id uuid.UUID) *string {
-	if id == uuid.Nil {
-		return nil
-	}
-	text := id.String()
-	return &text
-}
-
 func sendRecordViewOf(s push.SendRecord) sendRecordView {
 	v := sendRecordView{
 		Push: s.Push.String(), Attempt: s.Attempt, Recipient: s.Recipient, Channel: s.Channel, Category: s.Category, Campaign: maybeID(s.Campaign),
@@ -101,13 +86,13 @@ type sendFilter struct {
 }
 
 var sendFields = []field[sendFilter]{
-	{"recipient", optional, text(func(q *sendFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only entries of this recipient.", "user-42"},
-	{"channel", optional, named(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
-	{"category", optional, named(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"},
-	{"campaign", optional, identifier(func(q *sendFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
-	{"outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only attempts with this outcome.", nil},
-	{"from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only attempts that began at or after this. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *sendFilter, t time.Time) { q.Until = t }), "Only attempts that began before this. RFC 3339 with a zone.", timeExample},
+	row("recipient", optional, text(func(q *sendFilter, s string) { q.Recipient = s }, 0, maxRecipient), "Only entries of this recipient.", "user-42"),
+	row("channel", optional, named(func(q *sendFilter, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"),
+	row("category", optional, named(func(q *sendFilter, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"),
+	row("campaign", optional, identifier(func(q *sendFilter, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID),
+	row("outcome", optional, oneOf(func(q *sendFilter, s push.Outcome) { q.Outcome = s }, push.Delivered, push.Refused, push.Unknown), "Only attempts with this outcome.", nil),
+	row("from", optional, moment(func(q *sendFilter, t time.Time) { q.From = t }), "Only attempts that began at or after this. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *sendFilter, t time.Time) { q.Until = t }), "Only attempts that began before this. RFC 3339 with a zone.", timeExample),
 	pageToken[sendFilter](exportedToken),
 }
 
@@ -117,32 +102,32 @@ var (
 )
 
 // listSends answers with a page of the tenant's attempts, by when they began.
-func (a *api) listSends(c *call) error {
-	return list(a, c, &sendsParams, func(q sendFilter, after push.SendPosition) ([]push.SendRecord, *push.SendPosition, error) {
-		page, err := a.svc.Sends(c.r.Context(), c.caller.Tenant, q.SendFilter, after, q.size)
+func (h *sends) listSends(c *call) error {
+	return list(c, &sendsParams, func(q sendFilter, after push.SendPosition) ([]push.SendRecord, *push.SendPosition, error) {
+		page, err := h.svc.Sends(c.r.Context(), c.caller.Tenant, q.SendFilter, after, q.size)
 		return page.Sends, page.Next, err
 	}, func(all []push.SendRecord, next string) any { return sendsView{viewsOf(all, sendRecordViewOf), next} })
 }
 
 // exportSends answers with all of them. Each line has the token of what follows it.
-func (a *api) exportSends(c *call) error {
+func (h *sends) exportSends(c *call) error {
 	q, after, list := readPage[push.SendPosition](c, &sendsExportParams)
 	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
 	if q.Until.IsZero() {
-		q.Until = a.cfg.Now().UTC() // so that it ends
+		q.Until = c.now().UTC() // so that it ends
 	}
 	x := sendLines
 	x.page = func(ctx context.Context) ([]exportedSend, bool, error) {
-		page, err := a.svc.Sends(ctx, c.caller.Tenant, q.SendFilter, after, exportPage)
+		page, err := h.svc.Sends(ctx, c.caller.Tenant, q.SendFilter, after, exportPage)
 		if err != nil || page.Next == nil {
 			return exportedSends(c, page.Sends, list), false, err
 		}
 		after = *page.Next
 		return exportedSends(c, page.Sends, list), true, nil
 	}
-	return export(a, c, x)
+	return export(h.exports, c, x)
 }
 
 func exportedSends(c *call, sends []push.SendRecord, list string) []exportedSend {
@@ -150,4 +135,27 @@ func exportedSends(c *call, sends []push.SendRecord, list string) []exportedSend
 		position := push.SendPosition{StartedAt: s.StartedAt, Push: s.Push}
 		return exportedSend{sendRecordViewOf(s), sealToken(position, c.caller.Tenant, list)}
 	})
+}
+
+func (h *sends) routes(s *spec) []operation {
+	at := exampleTime(0)
+	send := sendRecordViewOf(push.SendRecord{
+		Push: uuid.MustParse(exampleID), Recipient: "user-42", Channel: "push", Category: "marketing", SendAt: at,
+		Send: push.Send{Attempt: 1, StartedAt: at.Add(120 * time.Millisecond), EndedAt: at.Add(340 * time.Millisecond), Outcome: push.Delivered, ProviderMessageID: "m-1"},
+	})
+	return []operation{{
+		id: "list-sends", method: http.MethodGet, path: sendsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.listSends,
+		summary: "List delivery attempts",
+		description: "Lists the finished attempts of all pushes, by the time of their beginning. Filters can be combined; an empty one counts as absent. " +
+			"A page ends early after 10,000 attempts were examined: the list continues while there is a next_page_token.",
+		query: &sendsParams, status: http.StatusOK, answer: "A page of attempts.", example: sendsView{Sends: []sendRecordView{send}},
+	}, {
+		id: "export-sends", method: http.MethodGet, path: sendsPath + "/export", tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.exportSends,
+		summary: "Export delivery attempts",
+		description: "Streams all matching attempts as CSV with a header line (Accept: text/csv) or as NDJSON (application/x-ndjson, the default). " +
+			"If the connection breaks off, the list is incomplete. Each line ends with a page_token: an export with that token and the same filters continues after the line.\n\n" +
+			"Without until, the export has the attempts that began before it. An attempt that was in progress then is missing; when it ends later, its place may be before the last exported line.\n\n" + aboutGuards,
+		query: &sendsExportParams, status: http.StatusOK, answer: "The attempts, one per line.", example: "", problems: []kind{notAcceptable},
+		finish: func(all map[string]*huma.Response) { exports(all, sendLines, exportedSend{send, "AAZg9d2FBAA"}) },
+	}}
 }

@@ -83,12 +83,12 @@ func simulatedViewOf(s campaign.Simulated) simulatedView {
 }
 
 // simulateCampaign says what a start would do. It may take as long as the audience is large: it ends when the caller goes.
-func (a *api) simulateCampaign(c *call) error {
-	id, change, err := a.readSimulation(c)
+func (h *simulations) simulateCampaign(c *call) error {
+	id, change, err := h.readSimulation(c)
 	if err != nil {
 		return err
 	}
-	place, err := a.simulations.Acquire(c.r.Context(), c.caller.Tenant, 1)
+	place, err := h.turns.Acquire(c.r.Context(), c.caller.Tenant, 1)
 	if err != nil {
 		return err
 	}
@@ -98,24 +98,24 @@ func (a *api) simulateCampaign(c *call) error {
 	if !wantsLines(c.r.Header) {
 		each = nil
 	}
-	sum, err := a.cfg.Simulator.SimulateChanged(c.w.whole, c.caller.Tenant, id, change, c.caller.Caps, each)
+	sum, err := h.simulator.SimulateChanged(c.w.whole, c.caller.Tenant, id, change, c.caller.Caps, each)
 	switch {
 	case err != nil && out.begun:
-		a.breakOff(c, err)
+		c.breakOff(err)
 	case err != nil:
 		return noSuch("campaign", err)
 	case each == nil:
 		_ = out.control.SetWriteDeadline(time.Now().Add(importAnswerTime)) // without deadlines there is no server, but a test
-		return a.answer(c.w, http.StatusOK, simulationViewOf(sum))
+		return c.answer(http.StatusOK, simulationViewOf(sum))
 	}
 	if err := out.send(func(lines *json.Encoder) error { return lines.Encode(simulationViewOf(sum)) }); err != nil {
-		a.breakOff(c, err)
+		c.breakOff(err)
 	}
 	return nil
 }
 
 // readSimulation reads which campaign is to be simulated, and as what: the body may be empty.
-func (a *api) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err error) {
+func (h *simulations) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err error) {
 	var found fieldErrors
 	id = c.id
 	if err := c.reserve(simulationBytes); err != nil {
@@ -135,9 +135,9 @@ func (a *api) readSimulation(c *call) (id uuid.UUID, change campaign.Change, err
 		return id, change, err
 	}
 	if len(c.bad.list) == 0 && len(found.list) > 0 {
-		old, err := a.cfg.Campaigns.Campaign(c.r.Context(), c.caller.Tenant, id)
+		old, err := h.svc.Campaign(c.r.Context(), c.caller.Tenant, id)
 		if err == nil {
-			err = a.findAllFaults(c, change, old, &found)
+			err = findAllFaults(c, h.svc, change, old, &found)
 		}
 		if err != nil {
 			return id, change, noSuch("campaign", err)
@@ -152,14 +152,6 @@ func simulationBody(s *spec) *huma.RequestBody {
 	body := campaignChanges.body(s, map[string]any{"send_at": timeExample})
 	body.Required = false
 	return body
-}
-
-// breakOff ends an answer that has begun: the caller must not take a part for the whole.
-func (a *api) breakOff(c *call, err error) {
-	if c.w.whole.Err() == nil {
-		a.cfg.Log.WarnContext(c.w.whole, "answer broken off", "request_id", c.w.id, "route", c.w.route, "error", err)
-	}
-	panic(http.ErrAbortHandler)
 }
 
 // wantsLines reports whether Accept likes NDJSON better than JSON, which is for those who do not say.
@@ -199,7 +191,7 @@ func (w *simulationWriter) send(encode func(lines *json.Encoder) error) error {
 	}
 	if !w.begun {
 		w.begun = true
-		w.c.w.setHeader("Content-Type", mediaNDJSON)
+		w.c.header("Content-Type", mediaNDJSON)
 		w.c.w.WriteHeader(http.StatusOK)
 	}
 	began := time.Now()
@@ -236,9 +228,9 @@ func simulated(all map[string]*huma.Response) {
 	all["200"].Content[mediaNDJSON] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(quoted)}
 }
 
-func (a *api) simulateRoutes(s *spec) []operation {
+func (h *simulations) routes(s *spec) []operation {
 	return []operation{{
-		id: "simulate-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/simulate", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: a.simulateCampaign,
+		id: "simulate-campaign", method: http.MethodPost, path: campaignsPath + "/{id}/simulate", tag: tagCampaigns, scope: push.ScopeCampaignsRead, serve: h.simulateCampaign,
 		summary: "Simulate a campaign",
 		description: "Returns the result that a start would have now, and books nothing: if nothing is submitted, moved or canceled in between, the start has the same result for each recipient. " +
 			"Only a draft with an audience can be simulated, and only if it could be started. With a body, the draft is simulated as if it had been changed by a PATCH with that body; the draft itself is not changed. A tenant's simulations run one at a time. A large audience takes about a second per 20,000 recipients.\n\n" +

@@ -153,9 +153,10 @@ func TestSimulate_Refused(t *testing.T) {
 // TestSimulate_Turns: a tenant has one simulation at a time. Others are not kept waiting by it.
 func TestSimulate_Turns(t *testing.T) {
 	b := setup(t)
+	turns := b.takeTurns()
 	id := b.campaign(`{"message":{"body":"Hello."}}`)
 	b.audience(id, "recipient\nanna\n")
-	place, err := b.api.(*api).simulations.Acquire(t.Context(), b.tenant, 1)
+	place, err := turns.simulations.Acquire(t.Context(), b.tenant, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

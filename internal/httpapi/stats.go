@@ -12,9 +12,6 @@ import (
 
 const statsPath = "/v1/stats"
 
-// maxSplitHours is the time of which hours are shown in parts.
-const maxSplitHours = 62 * 24 * time.Hour
-
 // maxGroups is how many groups an answer has.
 const maxGroups = 10_000
 
@@ -80,25 +77,18 @@ type statsQuery struct {
 }
 
 var statsParams = table[statsQuery]{fields: []field[statsQuery]{
-	{"from", optional, moment(func(q *statsQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *statsQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time. Default: now.", "2026-12-08T09:00:00Z"},
-	{"group_by", optional, oneOf(func(q *statsQuery, by push.StatsBy) { q.by = by }, push.ByHour, push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign, push.ByRule).or(string(push.ByDay)),
-		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil},
+	row("from", optional, moment(func(q *statsQuery, t time.Time) { q.from = t }), "Begin with the hour of UTC that contains this time. Default: 30 days before until. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *statsQuery, t time.Time) { q.until = t }), "End with the hour of UTC that contains this time. Default: now.", "2026-12-08T09:00:00Z"),
+	row("group_by", optional, oneOf(func(q *statsQuery, by push.StatsBy) { q.by = by }, push.ByHour, push.ByDay, push.ByChannel, push.ByCategory, push.ByCampaign, push.ByRule).or(string(push.ByDay)),
+		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil),
 }}
 
-// wholeHours widens a time to whole hours, or says what is wrong with it.
-func wholeHours(c *call, bad *fieldErrors, from, until time.Time) (time.Time, time.Time) {
-	from, until = from.UTC().Truncate(time.Hour), until.UTC().Add(time.Hour-1).Truncate(time.Hour)
-	checkFrom(c, bad, from, until)
-	return from, until
-}
-
 // stats answers with what has become of the tenant's pushes, in numbers.
-func (a *api) stats(c *call) error {
+func (h *stats) stats(c *call) error {
 	var q statsQuery
 	statsParams.readQuery(c.r, &q, &c.bad)
 	if q.until.IsZero() {
-		q.until = a.cfg.Now()
+		q.until = c.now()
 	}
 	if q.from.IsZero() {
 		q.from = q.until.Add(-30 * 24 * time.Hour)
@@ -107,13 +97,13 @@ func (a *api) stats(c *call) error {
 	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
-	stats, err := a.svc.Stats(c.r.Context(), c.caller.Tenant, push.StatsQuery{By: q.by, From: q.from, Until: q.until})
+	stats, err := h.svc.Stats(c.r.Context(), c.caller.Tenant, push.StatsQuery{By: q.by, From: q.from, Until: q.until})
 	if err != nil {
 		return err
 	}
 	return c.compute(func() error {
 		shown := stats.Groups[:min(len(stats.Groups), maxGroups)]
-		return a.answer(c.w, http.StatusOK, statsView{
+		return c.answer(http.StatusOK, statsView{
 			Groups: viewsOf(shown, groupViewOf(q.by)), From: stamp(q.from), Until: stamp(q.until), AsOf: stamp(stats.AsOf), Truncated: stats.Cut || len(shown) < len(stats.Groups),
 		})
 	})
@@ -150,21 +140,21 @@ type aheadQuery struct {
 }
 
 var aheadParams = table[aheadQuery]{fields: []field[aheadQuery]{
-	{"from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "End with the hour of UTC that contains this time. Default: 31 days after from.", "2027-01-01T00:00:00Z"},
-	{"group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "The grouping.", nil},
-	{"split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.", nil},
-	{"channel", optional, named(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"},
-	{"category", optional, named(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"},
-	{"campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID},
+	row("from", optional, moment(func(q *aheadQuery, t time.Time) { q.From = t }), "Begin with the hour of UTC that contains this time. Default: now. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *aheadQuery, t time.Time) { q.Until = t }), "End with the hour of UTC that contains this time. Default: 31 days after from.", "2027-01-01T00:00:00Z"),
+	row("group_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.By = by }, push.ByHour, push.ByDay).or(string(push.ByDay)), "The grouping.", nil),
+	row("split_by", optional, oneOf(func(q *aheadQuery, by push.StatsBy) { q.Split = by }, push.ByChannel, push.ByCategory, push.ByCampaign), "The parts of each group; by hour, only for at most 62 days. Default: no parts are shown.", nil),
+	row("channel", optional, named(func(q *aheadQuery, s string) { q.Channel = s }, 0, maxChannel), "Only entries of this channel.", "push"),
+	row("category", optional, named(func(q *aheadQuery, s string) { q.Category = s }, 0, maxCategory), "Only entries of this category.", "marketing"),
+	row("campaign", optional, identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", exampleID),
 }}
 
 // ahead answers with how many pushes are booked ahead.
-func (a *api) ahead(c *call) error {
+func (h *stats) ahead(c *call) error {
 	var q aheadQuery
 	aheadParams.readQuery(c.r, &q, &c.bad)
 	if q.From.IsZero() {
-		q.From = a.cfg.Now()
+		q.From = c.now()
 	}
 	if q.Until.IsZero() {
 		q.Until = q.From.Add(31 * 24 * time.Hour)
@@ -176,11 +166,30 @@ func (a *api) ahead(c *call) error {
 	if err := c.ready(pageBytes); err != nil {
 		return err
 	}
-	counts, err := a.svc.Ahead(c.r.Context(), c.caller.Tenant, q.AheadQuery)
+	counts, err := h.svc.Ahead(c.r.Context(), c.caller.Tenant, q.AheadQuery)
 	if err != nil {
 		return err
 	}
 	return c.compute(func() error {
-		return a.answer(c.w, http.StatusOK, aheadView{From: stamp(q.From), Until: stamp(q.Until), Groups: viewsOf(counts, aheadGroupOf(q.By))})
+		return c.answer(http.StatusOK, aheadView{From: stamp(q.From), Until: stamp(q.Until), Groups: viewsOf(counts, aheadGroupOf(q.By))})
 	})
+}
+
+func (h *stats) routes(s *spec) []operation {
+	at := exampleTime(0)
+	day := push.Stat{At: at.Truncate(24 * time.Hour), Accepted: 1000, Deferred: 12, Refused: 7, Sent: 980, Failed: 3, Expired: 1, Canceled: 10, Late: push.Lateness{100: 900, 160: 80}}
+	return []operation{{
+		id: "stats", method: http.MethodGet, path: statsPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.stats,
+		summary: "Count pushes",
+		description: "Counts the tenant's pushes. submitted, accepted, deferred and refused count in the hour or day of the submit; sent, failed, expired and canceled in the hour or day of the end. " +
+			"Replays and validate_only do not count. A refusal by two rules counts for each of them when grouped by rule, and once in other groups. Hours are kept for 400 days, days permanently. The time has at most 400 days.",
+		query: &statsParams, status: http.StatusOK, answer: "The numbers.",
+		example: statsView{Groups: []groupView{groupViewOf(push.ByDay)(day)}, From: stamp(day.At), Until: stamp(day.At.Add(24 * time.Hour)), AsOf: stamp(day.At.Add(30 * time.Hour))},
+	}, {
+		id: "ahead", method: http.MethodGet, path: statsPath + "/ahead", tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.ahead,
+		summary:     "Count the pushes booked ahead",
+		description: "Counts the pushes that have not ended by send time, for a calendar. The counts are exact at the moment of the answer. The time has at most 400 days.",
+		query:       &aheadParams, status: http.StatusOK, answer: "The number of booked pushes.",
+		example: aheadView{Groups: []aheadGroup{{"2026-12-01", 1200, []aheadPart{{"push", 900}, {"sms", 300}}}, {"2026-12-02", 340, []aheadPart{{"push", 340}}}}, From: stamp(at), Until: stamp(at.Add(31 * 24 * time.Hour))},
+	}}
 }

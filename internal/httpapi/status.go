@@ -92,30 +92,30 @@ func statusViewOf(r health.Report, f push.Flow, channels channelsView) statusVie
 	}
 }
 
-func (a *api) countFlow(ctx context.Context, tenant uuid.UUID) (push.Flow, error) {
-	return a.cfg.Flows.Flow(ctx, tenant)
+func (h *statuses) count(ctx context.Context, tenant uuid.UUID) (push.Flow, error) {
+	return h.store.Flow(ctx, tenant)
 }
 
 // status answers with how things stand.
-func (a *api) status(c *call) error {
-	f, err := a.flows.of(c.r.Context(), c.caller.Tenant)
+func (h *statuses) status(c *call) error {
+	f, err := h.flows.of(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
-	channels, err := a.channels.of(c.r.Context(), c.caller.Tenant)
+	channels, err := h.channels.of(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
-	return a.answer(c.w, http.StatusOK, statusViewOf(a.cfg.Health.Check(c.r.Context()), f, channels))
+	return c.answer(http.StatusOK, statusViewOf(h.health.Check(c.r.Context()), f, channels))
 }
 
-func (a *api) statusRoutes(*spec) []operation {
+func (h *statuses) routes(*spec) []operation {
 	minute := push.FlowMinute{
 		At: exampleTime(0), Attempts: map[push.Outcome]int{push.Delivered: 980, push.Refused: 3, push.Unknown: 1},
 		LateP50: 340 * time.Millisecond, LateP99: 1210 * time.Millisecond,
 	}
 	return []operation{{
-		id: "status", method: http.MethodGet, path: statusPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: a.status,
+		id: "status", method: http.MethodGet, path: statusPath, tag: tagRecords, scope: push.ScopeRecordsRead, serve: h.status,
 		summary: "Read the current status",
 		description: "Returns the health of the API, its servers and the workers; the number of your due pushes that wait; the outcomes and delays of your attempts in the last hour, by minute; and the state of each channel. " +
 			"/v1/channels has the details of each channel. Nothing about other tenants is shown.",

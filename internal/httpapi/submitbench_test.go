@@ -55,21 +55,21 @@ func BenchmarkSubmits(b *testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetParallelism(max(1, 64/pushes/runtime.GOMAXPROCS(0)))
-			before := cpuTime()
+			before := processorTime()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					do(b)
 				}
 			})
-			b.ReportMetric(float64((cpuTime()-before).Nanoseconds())/1000/float64(pushes*b.N), "cpu-µs/push")
+			b.ReportMetric(float64((processorTime()-before).Nanoseconds())/1000/float64(pushes*b.N), "cpu-µs/push")
 		}
 	}
-	b.Run("single", run(1, func(b *testing.B) { post(b, submitPath, request(recipients.Add(1)), 201) }))
+	b.Run("single", run(1, func(b *testing.B) { post(b, "/v1/pushes", request(recipients.Add(1)), 201) }))
 	again := request(0)
 	var refused atomic.Int64
 	b.Run("refused", run(1, func(b *testing.B) { // recipients whose place for this time is taken, as their last push has found
 		n := refused.Add(1)
-		post(b, submitPath, strings.Replace(again, `"r0"`, fmt.Sprintf(`"refused-%d"`, n%1000), 1), map[bool]int{true: 201, false: 409}[n <= 1000])
+		post(b, "/v1/pushes", strings.Replace(again, `"r0"`, fmt.Sprintf(`"refused-%d"`, n%1000), 1), map[bool]int{true: 201, false: 409}[n <= 1000])
 	}))
 	b.Run("batch of 1000", run(1000, func(b *testing.B) {
 		members := make([]string, 1000)
@@ -87,8 +87,8 @@ type lastStatus struct {
 
 func (w *lastStatus) WriteHeader(status int) { w.status = status }
 
-// cpuTime is what this process has used of the processors so far.
-func cpuTime() time.Duration {
+// processorTime is what this process has used of the processors so far.
+func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

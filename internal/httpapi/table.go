@@ -177,6 +177,20 @@ func (f *field[T]) schema(s *spec) *huma.Schema {
 // body documents the object as the body of a request.
 func (o *table[T]) body(s *spec, example any) *huma.RequestBody {
 	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: o.schema(s), Example: plain(example)},
+		"application/json": {Schema: o.schema(s), Example: plainJSON(example)},
 	}}
+}
+
+// unchosen refuses the member secret, which callers cannot set.
+func unchosen(name string, _ []byte, errs *fieldErrors) bool {
+	if name != "secret" {
+		return false
+	}
+	errs.add(name, "cannot be chosen: it is generated, and shown in the answer", nil)
+	return true
+}
+
+// row returns a row of a table. A nil example means none.
+func row[T any](name string, required bool, value value[T], description string, example any) field[T] {
+	return row(name, required, value, description, example)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -41,37 +42,37 @@ func entryViewOf(e schedule.Event) entryView {
 type timelineQuery struct{ from, until time.Time }
 
 var timelineParams = table[timelineQuery]{fields: []field[timelineQuery]{
-	{"from", optional, moment(func(q *timelineQuery, t time.Time) { q.from = t }), "Only events at or after this time. Default: 400 days before until. RFC 3339 with a zone.", timeExample},
-	{"until", optional, moment(func(q *timelineQuery, t time.Time) { q.until = t }), "Only events before this time. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"},
+	row("from", optional, moment(func(q *timelineQuery, t time.Time) { q.from = t }), "Only events at or after this time. Default: 400 days before until. RFC 3339 with a zone.", timeExample),
+	row("until", optional, moment(func(q *timelineQuery, t time.Time) { q.until = t }), "Only events before this time. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"),
 }}
 
 // timeline tells what has happened to a recipient.
-func (a *api) timeline(c *call) error {
+func (h *timelines) timeline(c *call) error {
 	var q timelineQuery
 	timelineParams.readQuery(c.r, &q, &c.bad)
-	until := cmp.Or(q.until, a.cfg.Now().Add(time.Second).UTC())
+	until := cmp.Or(q.until, c.now().Add(time.Second).UTC())
 	from := cmp.Or(q.from, until.Add(-maxSpan))
 	checkFrom(c, &c.bad, from, until)
 	if err := c.ready(slotsBytes); err != nil {
 		return err
 	}
-	events, all, err := a.svc.Timeline(c.r.Context(), c.who, from, until)
+	events, all, err := h.svc.Timeline(c.r.Context(), quota.Recipient{Tenant: c.caller.Tenant, ID: c.text}, from, until)
 	if err != nil {
 		return err
 	}
 	return c.compute(func() error {
-		return a.answer(c.w, http.StatusOK, timelineView{viewsOf(events, entryViewOf), !all})
+		return c.answer(http.StatusOK, timelineView{viewsOf(events, entryViewOf), !all})
 	})
 }
 
-func (a *api) timelineRoutes(s *spec) []operation {
+func (h *timelines) routes(s *spec) []operation {
 	at := exampleTime(0)
 	of := schedule.Event{At: at.Add(-24 * time.Hour), Kind: schedule.Booked, Push: uuid.MustParse(exampleID), Channel: "push", Category: "marketing", SendAt: at}
 	attempt, sent := of, of
 	attempt.At, attempt.Kind, attempt.SendAt, attempt.Reason = at.Add(120*time.Millisecond), schedule.Attempt, time.Time{}, string(push.Delivered)
 	sent.At, sent.Kind, sent.SendAt = at.Add(1200*time.Millisecond), schedule.Sent, time.Time{}
 	return []operation{{
-		id: "recipient-timeline", method: http.MethodGet, path: recipientsPath + "/{id}/timeline", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: a.timeline,
+		id: "recipient-timeline", method: http.MethodGet, path: recipientsPath + "/{id}/timeline", tag: tagRecipients, scope: push.ScopeRecipientsRead, serve: h.timeline,
 		summary:     "Read a recipient's timeline",
 		description: "Returns the events of the recipient's pushes. Only the last 20 refusals of a week are kept; they are stored in Redis only and are lost with it.",
 		query:       &timelineParams,

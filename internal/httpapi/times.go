@@ -79,15 +79,6 @@ func stampLike(t, other time.Time, stamped string) string {
 	return stamp(t)
 }
 
-// maybe is stamp, or nil for the zero time.
-func maybe(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	s := stamp(t)
-	return &s
-}
-
 const localExample = "2026-12-01T09:00:00"
 
 // localMoment reads a local time without a zone.

@@ -33,14 +33,14 @@ type tryView struct{ Title, Nonce, Start, Scalar, Open string }
 
 // tryPage serves /docs/try, in which people send requests to this API with a key of theirs: Scalar, which is told to ask
 // nobody else, and which the browser keeps from it.
-func (a *api) tryPage() {
+func tryPage(a *api) {
 	files := tryAssets()
 	for _, path := range files.Paths() {
 		a.page(path, files)
 	}
 	t := template.Must(template.New("try").Parse(tryTemplate))
 	a.page("/docs/try", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		v := tryView{Title: a.huma.OpenAPI().Info.Title, Nonce: rand.Text()}
+		v := tryView{Title: a.document().Info.Title, Nonce: rand.Text()}
 		for name, path := range map[string]*string{"try-start.js": &v.Start, "scalar.js": &v.Scalar, "try-open.js": &v.Open} {
 			*path, _ = files.Path(name) // a test loads the page
 		}
@@ -49,7 +49,7 @@ func (a *api) tryPage() {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", scriptAndStyle(v.Nonce))
-		h["Cache-Control"] = noStore // each answer has its own nonce
+		h.Set("Cache-Control", "no-store") // each answer has its own nonce
 		_, _ = w.Write(page.Bytes())
 	}))
 }

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -13,15 +12,30 @@ import (
 
 const usersPath = "/v1/users"
 
-// users keeps the users of the console. Another tenant's user is [push.ErrNotFound]. The caller by needs every scope of the user's
-// role, or it is a [*push.ScopeError].
-type users interface {
+// userStore keeps the users of the console. Another tenant's user is [push.ErrNotFound]. The caller by must have every scope of the user's
+// role; otherwise the error is a [*push.ScopeError].
+type userStore interface {
+	userLinks
+	userChanger
+	userSessions
+}
+
+// userLinks makes users and their links.
+type userLinks interface {
 	CreateUser(ctx context.Context, n user.New) (user.User, error)
+	LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, link [32]byte) (user.User, error)
+}
+
+// userChanger reads, changes and deletes users.
+type userChanger interface {
 	User(ctx context.Context, tenant, id uuid.UUID) (user.User, error)
 	UserPage(ctx context.Context, tenant uuid.UUID, after user.Position, limit int) (user.Page, error)
 	ChangeUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, change user.Change) (user.User, error)
 	DeleteUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID) error
-	LinkUser(ctx context.Context, by *push.Caller, tenant, id uuid.UUID, link [32]byte) (user.User, error)
+}
+
+// userSessions reads and ends the sessions of users.
+type userSessions interface {
 	Sessions(ctx context.Context, by *push.Caller, tenant, of uuid.UUID) ([]user.Session, error)
 	EndSessions(ctx context.Context, by *push.Caller, tenant, of, session uuid.UUID) (ended int, err error)
 }
@@ -72,99 +86,78 @@ func emailAddress[T any](set func(*T, string)) value[T] {
 const roleMeaning = "The rights of the user: viewer (read everything except addresses), editor (also draft campaigns, describe recipients and change the policy), sender (also send), admin (everything)."
 
 var userFields = table[userForm]{schemaName: "NewUser", fields: []field[userForm]{
-	{"email", required, emailAddress(func(f *userForm, s string) { f.email = s }), "The sign-in name. Case is ignored.", "ada@example.com"},
-	{"role", required, role(func(f *userForm, r user.Role) { f.role = r }), roleMeaning, nil},
-	{"name", optional, text(func(f *userForm, s string) { f.name = s }, 0, user.MaxName), "The name that others see. Default: none.", "Ada Lovelace"},
+	row("email", required, emailAddress(func(f *userForm, s string) { f.email = s }), "The sign-in name. Case is ignored.", "ada@example.com"),
+	row("role", required, role(func(f *userForm, r user.Role) { f.role = r }), roleMeaning, nil),
+	row("name", optional, text(func(f *userForm, s string) { f.name = s }, 0, user.MaxName), "The name that others see. Default: none.", "Ada Lovelace"),
 }}
 
 var userChanges = table[user.Change]{schemaName: "UserChange", fields: []field[user.Change]{
-	{"role", optional, role(func(c *user.Change, r user.Role) { c.Role = &r }), roleMeaning, nil},
-	{"name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "The name that others see.", "Ada Lovelace"},
-	{"disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out immediately, and cannot sign in.", nil},
+	row("role", optional, role(func(c *user.Change, r user.Role) { c.Role = &r }), roleMeaning, nil),
+	row("name", optional, text(func(c *user.Change, s string) { c.Name = &s }, 0, user.MaxName), "The name that others see.", "Ada Lovelace"),
+	row("disabled", optional, boolean(func(c *user.Change, is bool) { c.Disabled = &is }), "A disabled user is signed out immediately, and cannot sign in.", nil),
 }}
 
-func (a *api) createUser(c *call) error {
+func (h *users) createUser(c *call) error {
 	var f userForm
 	if err := userFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
 	token, link := user.NewLink()
-	u, err := a.cfg.Users.CreateUser(c.r.Context(), user.New{Tenant: c.caller.Tenant, Email: f.email, Name: f.name, Role: f.role, Link: link, Most: a.cfg.MaxUsers, By: &c.caller})
+	u, err := h.store.CreateUser(c.r.Context(), user.New{Tenant: c.caller.Tenant, Email: f.email, Name: f.name, Role: f.role, Link: link, Most: h.most, By: &c.caller})
 	if err != nil {
 		return err
 	}
-	c.w.setHeader("Location", usersPath+"/"+u.ID.String())
-	return a.answerLink(c, http.StatusCreated, u, token)
+	c.header("Location", usersPath+"/"+u.ID.String())
+	return h.answerLink(c, http.StatusCreated, u, token)
 }
 
 // answerLink answers with a user, and the link with this token this once.
-func (a *api) answerLink(c *call, status int, u user.User, token string) error {
+func (h *users) answerLink(c *call, status int, u user.User, token string) error {
 	v := userViewOf(u)
-	v.Link = a.cfg.PublicURL + user.LinkPath + token
-	return a.answer(c.w, status, v)
+	v.Link = h.publicURL + user.LinkPath + token
+	return c.answer(status, v)
 }
 
 var usersParams = pages[pageParams]()
 
 // listUsers answers with a page of the tenant's users.
-func (a *api) listUsers(c *call) error {
-	return list(a, c, &usersParams, func(q pageParams, after user.Position) ([]user.User, *user.Position, error) {
-		page, err := a.cfg.Users.UserPage(c.r.Context(), c.caller.Tenant, after, q.size)
+func (h *users) listUsers(c *call) error {
+	return list(c, &usersParams, func(q pageParams, after user.Position) ([]user.User, *user.Position, error) {
+		page, err := h.store.UserPage(c.r.Context(), c.caller.Tenant, after, q.size)
 		return page.Users, page.Next, err
 	}, func(all []user.User, next string) any { return usersView{viewsOf(all, userViewOf), next} })
 }
 
-func (a *api) getUser(c *call) error {
-	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		u, err := a.cfg.Users.User(ctx, tenant, id)
+func (h *users) getUser(c *call) error {
+	return c.byID("user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		u, err := h.store.User(ctx, tenant, id)
 		return userViewOf(u), err
 	})
 }
 
-func (a *api) changeUser(c *call) error {
+func (h *users) changeUser(c *call) error {
 	var change user.Change
 	if err := userChanges.readBody(c, &change, &c.bad); err != nil {
 		return err
 	}
-	u, err := a.cfg.Users.ChangeUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, change)
+	u, err := h.store.ChangeUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, change)
 	if err != nil {
 		return noSuch("user", err)
 	}
-	return a.answer(c.w, http.StatusOK, userViewOf(u))
+	return c.answer(http.StatusOK, userViewOf(u))
 }
 
-func (a *api) linkUser(c *call) error {
+func (h *users) linkUser(c *call) error {
 	token, link := user.NewLink()
-	u, err := a.cfg.Users.LinkUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, link)
+	u, err := h.store.LinkUser(c.r.Context(), &c.caller, c.caller.Tenant, c.id, link)
 	if err != nil {
 		return noSuch("user", err)
 	}
-	return a.answerLink(c, http.StatusCreated, u, token)
+	return h.answerLink(c, http.StatusCreated, u, token)
 }
 
-func (a *api) deleteUser(c *call) error {
-	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Users.DeleteUser(ctx, &c.caller, tenant, id)
+func (h *users) deleteUser(c *call) error {
+	return c.byID("user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, h.store.DeleteUser(ctx, &c.caller, tenant, id)
 	})
-}
-
-// userProblem is the answer to an error about users; nil: it is none.
-func userProblem(err error) *Problem {
-	for _, known := range []struct {
-		err    error
-		kind   kind
-		detail string
-	}{
-		{user.ErrTooMany, tooManyUsers, "the tenant has the maximum number of users; delete one first"},
-		{user.ErrEmailTaken, emailTaken, user.ErrEmailTaken.Error()},
-		{user.ErrLastAdmin, lastAdmin, user.ErrLastAdmin.Error() + "; make another admin first"},
-		{user.ErrExternal, userExternal, user.ErrExternal.Error()},
-		{user.ErrDisabled, userDisabled, "the user is disabled; enable the user first"},
-	} {
-		if errors.Is(err, known.err) {
-			p := known.kind.because(known.detail)
-			return &p
-		}
-	}
-	return nil
 }

@@ -35,41 +35,41 @@ func sessionViewOf(s user.Session) sessionView {
 }
 
 // ownOrWrite lets users see and end their own sessions, and others only if they may write users.
-func (c *call) ownOrWrite(of uuid.UUID) error {
+func ownOrWrite(c *call, of uuid.UUID) error {
 	if of == c.caller.User && of != uuid.Nil || c.caller.May(push.ScopeUsersWrite) {
 		return nil
 	}
 	return &push.ScopeError{Scope: push.ScopeUsersWrite, Detail: "the sessions of others need the scope " + push.ScopeUsersWrite}
 }
 
-func (a *api) listSessions(c *call) error {
-	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		if err := c.ownOrWrite(id); err != nil {
+func (h *users) listSessions(c *call) error {
+	return c.byID("user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		if err := ownOrWrite(c, id); err != nil {
 			return nil, err
 		}
-		all, err := a.cfg.Users.Sessions(ctx, &c.caller, tenant, id)
+		all, err := h.store.Sessions(ctx, &c.caller, tenant, id)
 		return sessionsView{viewsOf(all, sessionViewOf)}, err
 	})
 }
 
-func (a *api) endSessions(c *call) error {
-	return a.byID(c, "user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		if err := c.ownOrWrite(id); err != nil {
+func (h *users) endSessions(c *call) error {
+	return c.byID("user", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		if err := ownOrWrite(c, id); err != nil {
 			return nil, err
 		}
-		n, err := a.cfg.Users.EndSessions(ctx, &c.caller, tenant, id, uuid.Nil)
+		n, err := h.store.EndSessions(ctx, &c.caller, tenant, id, uuid.Nil)
 		return endedView{n}, err
 	})
 }
 
-func (a *api) endSession(c *call) error {
-	if err := c.ownOrWrite(c.id); err != nil {
+func (h *users) endSession(c *call) error {
+	if err := ownOrWrite(c, c.id); err != nil {
 		return err
 	}
 	if c.part == uuid.Nil { // which would be all of them
 		return noSuch("session", push.ErrNotFound)
 	}
-	n, err := a.cfg.Users.EndSessions(c.r.Context(), &c.caller, c.caller.Tenant, c.id, c.part)
+	n, err := h.store.EndSessions(c.r.Context(), &c.caller, c.caller.Tenant, c.id, c.part)
 	switch {
 	case err != nil:
 		return noSuch("user", err)

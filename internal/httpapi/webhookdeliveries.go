@@ -55,31 +55,31 @@ type deliveryFilter struct {
 }
 
 var deliveriesParams = pages(
-	field[deliveryFilter]{"status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only entries with this status.", nil},
-	field[deliveryFilter]{"event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only deliveries of this event.", nil},
-	field[deliveryFilter]{"push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only deliveries about this push.", nil},
+	row("status", optional, oneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only entries with this status.", nil),
+	row("event", optional, oneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only deliveries of this event.", nil),
+	row("push", optional, identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only deliveries about this push.", nil),
 )
 
 // listDeliveries answers with a page of what a webhook was sent.
-func (a *api) listDeliveries(c *call) error {
-	return list(a, c, &deliveriesParams, func(q deliveryFilter, before int64) ([]push.Delivery, *int64, error) {
-		page, err := a.cfg.Webhooks.Deliveries(c.r.Context(), c.caller.Tenant, c.id, q.DeliveryFilter, before, q.size)
+func (h *webhooks) listDeliveries(c *call) error {
+	return list(c, &deliveriesParams, func(q deliveryFilter, before int64) ([]push.Delivery, *int64, error) {
+		page, err := h.svc.Deliveries(c.r.Context(), c.caller.Tenant, c.id, q.DeliveryFilter, before, q.size)
 		return page.Deliveries, orNowhere(page.Next), noSuch("webhook", err)
 	}, func(all []push.Delivery, next string) any { return deliveriesView{viewsOf(all, deliveryViewOf), next} })
 }
 
 // replay sends one event again.
-func (a *api) replay(c *call) error {
-	d, err := a.cfg.Webhooks.Replay(c.r.Context(), c.caller.Tenant, c.id, c.part)
+func (h *webhooks) replay(c *call) error {
+	d, err := h.svc.Replay(c.r.Context(), c.caller.Tenant, c.id, c.part)
 	if err != nil {
 		return noSuch("webhook or delivery", err)
 	}
-	return a.answer(c.w, http.StatusAccepted, deliveryViewOf(d))
+	return c.answer(http.StatusAccepted, deliveryViewOf(d))
 }
 
 // sinceFields is from when on to replay what failed.
 var sinceFields = table[time.Time]{schemaName: "SinceForm", fields: []field[time.Time]{
-	{"since", required, moment(func(since *time.Time, t time.Time) { *since = t }), "Only events at or after this time, with a zone.", timeExample},
+	row("since", required, moment(func(since *time.Time, t time.Time) { *since = t }), "Only events at or after this time, with a zone.", timeExample),
 }}
 
 type replayedView struct {
@@ -87,14 +87,14 @@ type replayedView struct {
 }
 
 // replayFailed sends all that was given up again.
-func (a *api) replayFailed(c *call) error {
+func (h *webhooks) replayFailed(c *call) error {
 	var since time.Time
 	if err := sinceFields.readBody(c, &since, &c.bad); err != nil {
 		return err
 	}
-	n, err := a.cfg.Webhooks.ReplayFailed(c.r.Context(), c.caller.Tenant, c.id, since)
+	n, err := h.svc.ReplayFailed(c.r.Context(), c.caller.Tenant, c.id, since)
 	if err != nil {
 		return noSuch("webhook", err)
 	}
-	return a.answer(c.w, http.StatusAccepted, replayedView{n})
+	return c.answer(http.StatusAccepted, replayedView{n})
 }

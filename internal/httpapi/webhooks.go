@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/seal"
 )
 
 const webhooksPath = "/v1/webhooks"
@@ -50,9 +51,9 @@ type webhookForm struct {
 }
 
 var webhookFields = table[webhookForm]{schemaName: "NewWebhook", refuse: unchosen, check: (*webhookForm).check, fields: []field[webhookForm]{
-	{"url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
-		"The endpoint that receives the events: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"},
-	{"events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil},
+	row("url", required, text(func(f *webhookForm, s string) { f.url = s }, 1, 2048),
+		"The endpoint that receives the events: https or http, at a public address, without user and password.", "https://example.com/hooks/sendquota"),
+	row("events", optional, array(1, 0, event.describe, (*webhookForm).readEvent).unique(), "The events to send. Default: all.", nil),
 }}
 
 // event is one of a webhook's events.
@@ -82,66 +83,75 @@ func (f *webhookForm) check(_ []byte, errs *fieldErrors) {
 	}
 }
 
-func unchosen(name string, _ []byte, errs *fieldErrors) bool {
-	if name != "secret" {
-		return false
-	}
-	errs.add(name, "cannot be chosen: it is generated, and shown in the answer", nil)
-	return true
-}
-
-func (a *api) createWebhook(c *call) error {
-	f := webhookForm{events: push.Events, urlFault: a.cfg.Webhooks.URLFault}
+func (h *webhooks) createWebhook(c *call) error {
+	f := webhookForm{events: push.Events, urlFault: h.svc.URLFault}
 	if err := webhookFields.readBody(c, &f, &c.bad); err != nil {
 		return err
 	}
-	w, secret, err := a.cfg.Webhooks.Create(c.r.Context(), c.caller.Tenant, f.url, f.events)
+	w, secret, err := h.svc.Create(c.r.Context(), c.caller.Tenant, f.url, f.events)
 	if err != nil {
 		return err
 	}
 	v := webhookViewOf(w, secret)
-	return a.created(c, webhooksPath+"/"+v.ID, false, v)
+	return c.created(webhooksPath+"/"+v.ID, false, v)
 }
 
-func (a *api) listWebhooks(c *call) error {
-	hooks, err := a.cfg.Webhooks.Webhooks(c.r.Context(), c.caller.Tenant)
+func (h *webhooks) listWebhooks(c *call) error {
+	hooks, err := h.svc.Webhooks(c.r.Context(), c.caller.Tenant)
 	if err != nil {
 		return err
 	}
 	views := viewsOf(hooks, func(w push.Webhook) webhookView { return webhookViewOf(w, "") })
-	return a.answer(c.w, http.StatusOK, webhooksView{views})
+	return c.answer(http.StatusOK, webhooksView{views})
 }
 
-func (a *api) getWebhook(c *call) error {
-	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		w, err := a.cfg.Webhooks.Webhook(ctx, tenant, id)
+func (h *webhooks) getWebhook(c *call) error {
+	return c.byID("webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := h.svc.Webhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
-func (a *api) deleteWebhook(c *call) error {
-	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		return nil, a.cfg.Webhooks.DeleteWebhook(ctx, tenant, id)
+func (h *webhooks) deleteWebhook(c *call) error {
+	return c.byID("webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		return nil, h.svc.DeleteWebhook(ctx, tenant, id)
 	})
 }
 
-func (a *api) enableWebhook(c *call) error {
-	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		w, err := a.cfg.Webhooks.EnableWebhook(ctx, tenant, id)
+func (h *webhooks) enableWebhook(c *call) error {
+	return c.byID("webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, err := h.svc.EnableWebhook(ctx, tenant, id)
 		return webhookViewOf(w, ""), err
 	})
 }
 
-func (a *api) rotateSecret(c *call) error {
-	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		w, secret, err := a.cfg.Webhooks.Rotate(ctx, tenant, id)
+func (h *webhooks) rotateSecret(c *call) error {
+	return c.byID("webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		w, secret, err := h.svc.Rotate(ctx, tenant, id)
 		return webhookViewOf(w, secret), err
 	})
 }
 
-func (a *api) testWebhook(c *call) error {
-	return a.byID(c, "webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
-		d, err := a.cfg.Webhooks.Test(ctx, tenant, id)
+func (h *webhooks) testWebhook(c *call) error {
+	return c.byID("webhook", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {
+		d, err := h.svc.Test(ctx, tenant, id)
 		return deliveryViewOf(d), err
 	})
+}
+
+// The problems with webhooks. Clients know them by their names.
+var (
+	tooManyWebhooks = newKind("too-many-webhooks", 409, "Too many webhooks", "The tenant has the maximum number of webhooks; delete one first.")
+	webhookDisabled = newKind("webhook-disabled", 409, "Webhook disabled", "The webhook is disabled; enable it first.")
+	notConfigured   = newKind("not-configured", 422, "Not configured", "The installation lacks a setting that the operation needs; detail names it. Only the operator can set it. Until then, repeating the request does not help.")
+)
+
+// webhookProblemOf returns the problem for an error about webhooks, or nil.
+func webhookProblemOf(err error) problemer { return plainProblem(err, plainWebhookProblems) }
+
+var plainWebhookProblems = []plain{
+	plainOf(push.ErrTooManyWebhooks, tooManyWebhooks, "the tenant has the maximum number of webhooks; delete one first"),
+	plainOf(push.ErrWebhookOff, webhookDisabled, "the webhook is disabled; enable it first"),
+	plainOf(seal.ErrNoKey, notConfigured, "secrets of webhooks cannot be sealed; the operator of this installation has to set "+seal.KeyVariable),
+	plainOf(seal.ErrOtherKey, notConfigured, "the secret of this webhook is sealed with another key; the operator of this installation has to set "+seal.PreviousVariable),
 }

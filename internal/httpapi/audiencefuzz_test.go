@@ -1,0 +1,63 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// FuzzAudienceLine: whatever a header and a line are, the line is at fault, or has a recipient within all bounds, and variables that are
+// an object of scalars.
+func FuzzAudienceLine(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"recipient,to,name", "a,+45,\"x\"\"y\""}, {"name;recipient", "x;a"}, {"recipient\t\"na,me\"", "a\t\x00"}, {"recipient,,a b", "a,1,2"},
+		{"", `{"recipient":"a","to":null,"n":1e5,"t":true,"s":"\u00e9\ud83d\ude00"}`}, {"", `{"recipient":"a","x":{}}`}, {"", `{"recipient":"a","\ud800":1}`}, {"", `[]`}, {"", `{"recipient":"a"} x`},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, header, line string) {
+		if !utf8.ValidString(header) || !utf8.ValidString(line) {
+			return
+		}
+		var (
+			l     push.CampaignLine
+			found fieldErrors
+		)
+		if header == "" {
+			readAgain([]byte(line), func(r *reader) { readAudienceLine(r, &l, &found) })
+		} else {
+			x := &audience{lineFile: newLines(t.Context(), strings.NewReader(header+"\n"+line+"\n"), true, "")}
+			if x.readHeader() != nil {
+				return
+			}
+			_, cells, _, err := x.record(&found)
+			if err != nil || cells == nil || len(found.list) > 0 {
+				return
+			}
+			x.csvLine(cells, &l, &found)
+		}
+		if len(found.list) > 0 {
+			return
+		}
+		if unfit(l.Recipient, 1, maxRecipient) != "" || unfit(l.To, 0, maxTo) != "" {
+			t.Fatalf("%q, %q", l.Recipient, l.To)
+		}
+		if l.Variables == nil {
+			return
+		}
+		var variables map[string]any
+		if err := json.Unmarshal(l.Variables, &variables); err != nil || bytes.Contains(l.Variables, []byte{0}) {
+			t.Fatalf("%q: %v", l.Variables, err)
+		}
+		for name, v := range variables {
+			switch v.(type) {
+			case map[string]any, []any:
+				t.Fatalf("%s is %v", name, v)
+			}
+		}
+	})
+}
