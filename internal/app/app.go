@@ -30,6 +30,7 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/recurring"
 	"github.com/sendquota/sendquota/internal/redisscript"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
@@ -46,7 +47,7 @@ type App struct {
 	store        *store.Store
 	cache        *quota.Cache
 	tenantLimits *ratelimit.Limiter
-	callerLimits httpapi.CallerLimits
+	callerLimits rest.CallerLimits
 	queue        *queue.Queue
 	lanes        []push.Lane
 	waker        *queue.Waker
@@ -107,7 +108,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	}
 	a.cache = quota.NewCache(a.redis.cache, runner("cache", a.redisFailed("quota cache: Redis failed; Postgres decides alone", metrics.CacheErrors.Inc)))
 	limiterFailed := a.redisFailed("speed limits: Redis failed; no decision", metrics.LimiterErrors.Inc)
-	a.callerLimits = httpapi.CallerLimits{
+	a.callerLimits = rest.CallerLimits{
 		PerKey: cfg.APILimits.PerKey, PerIP: cfg.APILimits.PerIP, TrustedProxies: cfg.APILimits.TrustedProxies, Skipped: metrics.LimitsSkipped.Inc,
 		Limiter: ratelimit.New(a.redis.callerLimits, ratelimit.Config{Config: runner("callers", limiterFailed)}),
 	}

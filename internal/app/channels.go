@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/store/audit"
 
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -43,10 +43,10 @@ func channels(cs []config.Channel, log *slog.Logger) (*channel.Set, error) {
 }
 
 // channelsOfAPI returns the API's description of the configured channels.
-func (a *App) channelsOfAPI() httpapi.Channels {
-	all := httpapi.Channels{Store: a.store}
+func (a *App) channelsOfAPI() records.Channels {
+	all := records.Channels{Store: a.store}
 	for _, c := range a.cfg.Channels {
-		all.List = append(all.List, httpapi.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst})
+		all.List = append(all.List, records.Channel{Name: c.Name, Type: string(c.Type), Rate: c.Throughput.Rate, Per: c.Throughput.Per, Burst: c.Throughput.Burst})
 	}
 	return all
 }
@@ -63,10 +63,10 @@ func (a *App) channelRates(ctx context.Context, each func(channel string, attemp
 }
 
 // auditsOfAPI returns the API's access to the workers' audits.
-func (a *App) auditsOfAPI() httpapi.Audits {
-	all := httpapi.Audits{Store: a.store}
+func (a *App) auditsOfAPI() records.Audits {
+	all := records.Audits{Store: a.store}
 	for _, c := range audit.Checks {
-		all.Checks = append(all.Checks, httpapi.AuditCheck(c))
+		all.Checks = append(all.Checks, records.AuditCheck(c))
 	}
 	return all
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
-	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // heapSlack is the amount of garbage that a small heap may gather before a collection. The heap of a service is mostly
@@ -43,7 +43,7 @@ func containerMemory() (bytes int64, limited bool) {
 func requestMemory() int64 {
 	limit, limited := containerMemory()
 	if limited {
-		return min(httpapi.DefaultMemory, limit*3/10)
+		return min(rest.DefaultMemory, limit*3/10)
 	}
-	return httpapi.DefaultMemory
+	return rest.DefaultMemory
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/policy"
@@ -127,11 +128,11 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	})
 	campaigns := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 20, MaxAudience: 1_000_000, Channels: []string{"push", "sms"}, MaxHorizon: 365 * 24 * time.Hour})
 	api := httpapi.New(b.pushes, b.store, httpapi.Config{
-		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: httpapi.Audits{Checks: []httpapi.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
+		RequestTimeout: longest, Log: log, Keys: b.store, MaxKeys: 20, Users: b.store, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		BulkChanges: bulk.New(b.store, b.pushes),
 		Failures:    b.store,
-		Channels:    httpapi.Channels{List: []httpapi.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		Simulator:   campaign.NewSimulator(campaigns, b.pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),

@@ -13,7 +13,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 )
 
 // TestCampaign_UploadCall: what the drawer shows makes, in a shell, the audience that the page has sent, of the list that the user has.
@@ -64,7 +64,7 @@ func TestCampaign_UploadCall(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %s: %v", name, line[1], err)
 		}
-		opened, err := httpapi.OpenCSV(strings.NewReader(file))
+		opened, err := lists.OpenCSV(strings.NewReader(file))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // logged is the audit log, the latest first.
@@ -233,7 +234,7 @@ func TestAuditLog_Erased(t *testing.T) {
 func TestAuditLog_User(t *testing.T) {
 	b := setup(t)
 	user := push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: push.Scopes}
-	r := httptest.NewRequestWithContext(WithCaller(t.Context(), user), http.MethodPut, "/v1/policy", strings.NewReader(`{"default_zone":"Asia/Tokyo"}`))
+	r := httptest.NewRequestWithContext(rest.WithCaller(t.Context(), user), http.MethodPut, "/v1/policy", strings.NewReader(`{"default_zone":"Asia/Tokyo"}`))
 	r.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()
 	b.api.ServeHTTP(rec, r)

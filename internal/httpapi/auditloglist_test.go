@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestAuditLog_List: pages, filters and exports agree, over several weeks.
@@ -19,7 +20,7 @@ func TestAuditLog_List(t *testing.T) {
 	b.exec(`INSERT INTO audit_log (tenant_id, created_at, actor, actor_id, action, target, difference)
 		SELECT $1, date_trunc('hour', now()) - n * interval '1 hour', CASE n % 3 WHEN 0 THEN 'key' WHEN 1 THEN 'user' ELSE 'system' END, CASE n % 3 WHEN 2 THEN NULL ELSE $2::uuid END,
 			CASE n % 2 WHEN 0 THEN 'push.cancel' ELSE 'push.move' END, 'target-' || n % 5, '{}'
-		FROM generate_series(1, 1500) n`, b.tenant, exampleID)
+		FROM generate_series(1, 1500) n`, b.tenant, rest.ExampleID)
 	b.reopen() // a program that knows the partitions
 	hour := b.now().UTC().Truncate(time.Hour)
 	for name, tt := range map[string]struct {
@@ -29,7 +30,7 @@ func TestAuditLog_List(t *testing.T) {
 		"all":    {url.Values{"until": {hour.Format(time.RFC3339)}}, 1500},
 		"target": {url.Values{"target": {"target-1"}}, 300},
 		"action": {url.Values{"action": {"push.move"}, "target": {"target-1"}}, 150},
-		"actor":  {url.Values{"actor": {exampleID}}, 1000},
+		"actor":  {url.Values{"actor": {rest.ExampleID}}, 1000},
 		"type":   {url.Values{"actor_type": {"user"}}, 500},
 		"times":  {url.Values{"from": {hour.Add(-900 * time.Hour).Format(time.RFC3339)}, "until": {hour.Add(-300 * time.Hour).Format(time.RFC3339)}}, 600},
 		"none":   {url.Values{"target": {"nobody"}}, 0},
@@ -81,7 +82,7 @@ func TestAuditLog_List(t *testing.T) {
 	_, lesser := b.newTenant("lesser", push.ScopeRead)
 	for _, path := range []string{"/v1/audit-log", "/v1/audit-log/export"} {
 		b.send("GET", path, "", "Authorization", "Bearer "+lesser).must(t, 403, "forbidden")
-		if r := b.send("GET", path+"?actor="+exampleID, "", "Authorization", "Bearer "+b.other).must(t, 200); strings.Contains(r.text, "target-") {
+		if r := b.send("GET", path+"?actor="+rest.ExampleID, "", "Authorization", "Bearer "+b.other).must(t, 200); strings.Contains(r.text, "target-") {
 			t.Errorf("another tenant sees %s", r.text)
 		}
 	}

@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestAvailability: what is free is accepted and nothing else is, to the second; and each rule says what fills it.
 func TestAvailability(t *testing.T) {
 	b := setup(t, rule("per-minute", 1, time.Minute), rule("two", 2, time.Hour), rule("half", 1, 1500*time.Millisecond))
 	noon := b.now().Truncate(time.Second)
-	in := func(d time.Duration) string { return stamp(noon.Add(d)) }
+	in := func(d time.Duration) string { return rest.Stamp(noon.Add(d)) }
 	first := b.send("POST", "/v1/pushes", pushBody("u", in(2*time.Hour), "")).must(t, 201).at(t, "id").(string)
 	second := b.send("POST", "/v1/pushes", pushBody("u", in(2*time.Hour+10*time.Minute), "")).must(t, 201).at(t, "id").(string)
 	path := "/v1/recipients/u/availability?from=" + in(time.Hour) + "&until=" + in(4*time.Hour)

@@ -17,6 +17,9 @@ import (
 
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
+	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
@@ -180,10 +183,10 @@ func setupIn(t *testing.T, url string, st *store.Store, policy []quota.Rule) *bu
 	service := b.service(b.store, policy)
 	campaigns := campaignsOf(b.store, b.now)
 	b.cfg = Config{
-		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: Audits{Checks: []AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
+		RequestTimeout: patience, Keys: b.store, MaxKeys: 6, Users: b.store, MaxUsers: 6, PublicURL: "https://console.example.com", Audits: records.Audits{Checks: []records.AuditCheck{{Name: "overdue", Meaning: "It waits.", Guarantee: "I1"}}, Store: b.store},
 		Flows:       b.store,
 		Failures:    b.store,
-		Channels:    Channels{List: []Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
+		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, service, b.now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
 		BulkChanges: bulk.New(b.store, service),
@@ -292,7 +295,7 @@ const importedAtOnce = 500
 
 // takeTurns gives the API turns of exports and simulations that the test can take.
 func (b *bundle) takeTurns() Config {
-	b.cfg.exports, b.cfg.simulations = newExports(), newSimulations()
+	b.cfg.exports, b.cfg.simulations = lists.NewExports(), campaigns.NewSimulations()
 	b.api = New(b.svc, b.store, b.cfg)
 	return b.cfg
 }

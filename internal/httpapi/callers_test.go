@@ -20,12 +20,13 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/ratelimit"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // limitCallers gives the bundle's API speed limits of callers.
-func (b *bundle) limitCallers(l CallerLimits) {
+func (b *bundle) limitCallers(l rest.CallerLimits) {
 	b.api = New(b.service(b.store, testPolicy()), b.store, Config{RequestTimeout: patience, Now: b.now, Limiter: b.limiter(), Callers: l})
 }
 
@@ -58,7 +59,7 @@ func TestCallerLimits(t *testing.T) {
 			if algorithm == ratelimit.LeakyBucket {
 				limit.Burst = 2
 			}
-			b.limitCallers(CallerLimits{PerKey: []ratelimit.Limit{limit}, PerIP: perHour(100)})
+			b.limitCallers(rest.CallerLimits{PerKey: []ratelimit.Limit{limit}, PerIP: perHour(100)})
 			for left := 1; left >= 0; left-- {
 				r := b.from("192.0.2.1:1")
 				policy, standing := r.Header().Get("RateLimit-Policy"), r.Header().Get("RateLimit")
@@ -90,7 +91,7 @@ func TestCallerLimits(t *testing.T) {
 func TestCallerLimits_Separate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.limitCallers(CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
+	b.limitCallers(rest.CallerLimits{PerKey: perHour(2), PerIP: perHour(3)})
 	other := []string{"Authorization", "Bearer " + b.other}
 	for i, row := range []struct {
 		address string
@@ -124,7 +125,7 @@ func TestCallerLimits_Separate(t *testing.T) {
 func TestMiss_Charged(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.limitCallers(CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
+	b.limitCallers(rest.CallerLimits{PerKey: perHour(3), PerIP: perHour(6)})
 	for i, row := range []struct {
 		method, path, key string
 		status            int
@@ -166,7 +167,7 @@ func TestMiss_NeedsNoKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
-	for _, limits := range []CallerLimits{{}, {PerIP: perHour(5)}} {
+	for _, limits := range []rest.CallerLimits{{}, {PerIP: perHour(5)}} {
 		b.api = New(b.service(b.store, testPolicy()), keys, Config{RequestTimeout: patience, Limiter: b.limiter(), Callers: limits})
 		ask(t, b.api, "GET", "/v1/nothing", "", "Authorization", "Bearer "+b.key).must(t, 404, "not-found")
 	}
@@ -191,7 +192,7 @@ func TestCallerLimits_BlockGuesses(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	keys := &countedKeys{Store: b.store}
-	b.api = New(b.service(b.store, testPolicy()), keys, Config{RequestTimeout: patience, Limiter: b.limiter(), Callers: CallerLimits{PerIP: perHour(5)}})
+	b.api = New(b.service(b.store, testPolicy()), keys, Config{RequestTimeout: patience, Limiter: b.limiter(), Callers: rest.CallerLimits{PerIP: perHour(5)}})
 	refused := 0
 	for i := range 50 {
 		if b.from("192.0.2.1:1", "Authorization", fmt.Sprint("Bearer sq_guess", i)).Code == 429 {
@@ -208,7 +209,7 @@ func TestCallerLimits_BlockGuesses(t *testing.T) {
 func TestCallerLimits_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.limitCallers(CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
+	b.limitCallers(rest.CallerLimits{PerKey: perHour(20), PerIP: perHour(30)})
 	count := func(headers ...string) int {
 		var (
 			passed  atomic.Int64
@@ -245,7 +246,7 @@ func TestCallerLimits_PassWithoutRedis(t *testing.T) {
 	defer away.Close()
 	b.api = New(b.service(b.store, testPolicy()), b.store, Config{
 		Log: slog.New(slog.DiscardHandler), Limiter: ratelimit.New(away, ratelimit.Config{}),
-		Callers: CallerLimits{PerKey: perHour(1), PerIP: perHour(1), Skipped: func() { skipped.Add(1) }},
+		Callers: rest.CallerLimits{PerKey: perHour(1), PerIP: perHour(1), Skipped: func() { skipped.Add(1) }},
 	})
 	began := time.Now()
 	for range 20 {
@@ -262,7 +263,7 @@ func TestCallerLimits_PassWithoutRedis(t *testing.T) {
 func TestClientAddress_IgnoresForgedHops(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.limitCallers(CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	b.limitCallers(rest.CallerLimits{PerIP: perHour(1), TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	if r := b.from("192.0.2.1:1"); r.Code != 200 {
 		t.Fatal(r.Code)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // capacityHour is how many have a place at an hour of an answer.
@@ -114,7 +115,7 @@ func TestCapacity_Refused(t *testing.T) {
 			t.Errorf("%s: %s", query, r.text)
 		}
 	}
-	b.send("GET", "/v1/campaigns/"+exampleID+"/capacity", "").must(t, 404, "not-found")
+	b.send("GET", "/v1/campaigns/"+rest.ExampleID+"/capacity", "").must(t, 404, "not-found")
 	b.send("GET", path, "", "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
 	_, key, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRead}})
 	if err != nil {

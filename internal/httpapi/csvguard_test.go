@@ -12,7 +12,9 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestExport_NextList: an export, in each dialect, is the next audience and the next import, of the same people.
@@ -21,7 +23,7 @@ func TestExport_NextList(t *testing.T) {
 	var people []string
 	var lines strings.Builder
 	for i, text := range wildRecipients() {
-		if (i < 600 || i%10 == 0) && unfit(text, 1, maxRecipient) == "" && !slices.Contains(people, text) {
+		if (i < 600 || i%10 == 0) && rest.Unfit(text, 1, pushes.MaxRecipient) == "" && !slices.Contains(people, text) {
 			people = append(people, text)
 			line, _ := json.Marshal(map[string]string{"recipient": text})
 			fmt.Fprintf(&lines, "%s\n", line)
@@ -80,7 +82,7 @@ func TestExport_Dialects(t *testing.T) {
 	if r := b.send("GET", "/v1/campaigns/"+id+"/export?dialect=excel", "").must(t, 200); !strings.Contains(r.text, "\"'=1;\"\"x\";2;") {
 		t.Error(r.text)
 	}
-	for path, item := range newTestAPI().document().Paths {
+	for path, item := range newTestAPI().Document().Paths {
 		if get := item.Get; get != nil && get.Responses["200"].Content["text/csv"] != nil && !slices.ContainsFunc(get.Parameters, func(p *huma.Param) bool { return p.Name == "dialect" }) {
 			t.Errorf("%s has no dialect", path)
 		}

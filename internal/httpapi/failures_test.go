@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestFailures groups what has failed or expired of the tenant's own, and the list has the pushes of a group.
@@ -33,7 +34,7 @@ func TestFailures(t *testing.T) {
 	if got := b.send("GET", "/v1/failures?channel=sms", "").must(t, 200); len(got.at(t, "failures").([]any)) != 1 {
 		t.Errorf("of one channel: %s", got.text)
 	}
-	if got := b.send("GET", "/v1/failures?until="+url.QueryEscape(stamp(time.Now().Add(-time.Hour))), "").must(t, 200); len(got.at(t, "failures").([]any)) != 0 {
+	if got := b.send("GET", "/v1/failures?until="+url.QueryEscape(rest.Stamp(time.Now().Add(-time.Hour))), "").must(t, 200); len(got.at(t, "failures").([]any)) != 0 {
 		t.Errorf("of before: %s", got.text)
 	}
 	if got := b.send("GET", "/v1/failures", "", "Authorization", "Bearer "+b.other).must(t, 200); len(got.at(t, "failures").([]any)) != 0 {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 func rule(name string, limit int, window time.Duration) quota.Rule {
@@ -187,7 +188,7 @@ func TestFieldErrors_Counted(t *testing.T) {
 		{"/v1/pushes/batch", `{"pushes":[]}`, 422, 1},
 		{"/v1/pushes/batch", `{"pushes":[` + pushBody("user-1", b.in(time.Hour), "") + `,{}],"atomic":true}`, 422, 2},
 		{"/v1/pushes", pushBody("user-1", "2000-01-01T00:00:00Z", ""), 422, 1}, // which the schedule counts
-		{"/v1/pushes", `{"message":"` + strings.Repeat("x", maxBody) + `"}`, 413, 0},
+		{"/v1/pushes", `{"message":"` + strings.Repeat("x", rest.MaxBody) + `"}`, 413, 0},
 		{"/v1/quota/check", `{"recipient":""}`, 422, 0},
 	} {
 		before := b.metrics.of("invalid")

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 )
@@ -19,13 +20,13 @@ import (
 // FuzzAPI holds that no request at all makes the API fail unforeseen, and that what it answers is JSON with its
 // hardening.
 func FuzzAPI(f *testing.F) {
-	for _, seed := range [][4]string{{"POST", "/v1/pushes", "", "{"}, {"POST", "/v1/pushes/batch", "atomic=1", `{"pushes":[]}`}, {"PATCH", "/v1/pushes/" + exampleID, "", `{"send_at":1}`},
+	for _, seed := range [][4]string{{"POST", "/v1/pushes", "", "{"}, {"POST", "/v1/pushes/batch", "atomic=1", `{"pushes":[]}`}, {"PATCH", "/v1/pushes/" + rest.ExampleID, "", `{"send_at":1}`},
 		{"GET", "/v1/recipients/%2f/slots", "from=x", ""}, {"GET", "/v1/pushes/%zz", "", ""}, {"BREW", "/../v1", "%", "\xff"}, {"POST", "/v1/quota/check", "", `{"recipient":""}`}} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
 	for _, seed := range [][4]string{
 		{"POST", "/v1/schedules", "", `{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "push": {"recipient": "user-42", "message": {"title": "Your week"}, "expires_after": "4h"}}`}, {"POST", "/v1/schedules", "", `{"cron":"TZ= ","time_zone":"","push":{"send_at":1},"campaign":1,"until":null}`},
-		{"PATCH", "/v1/schedules/" + exampleID, "", `{"push":[],"cron":"@every"}`}, {"GET", "/v1/schedules/" + exampleID + "/next", "n=-1", ""}, {"GET", "/v1/schedules", "page_token=AAAA", ""},
+		{"PATCH", "/v1/schedules/" + rest.ExampleID, "", `{"push":[],"cron":"@every"}`}, {"GET", "/v1/schedules/" + rest.ExampleID + "/next", "n=-1", ""}, {"GET", "/v1/schedules", "page_token=AAAA", ""},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}

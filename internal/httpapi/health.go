@@ -6,6 +6,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // probes answers whether the process is alive and ready.
@@ -16,31 +17,31 @@ type healthView struct {
 	Status string `json:"status" enum:"ok"`
 }
 
-func (h *probes) alive(c *call) error {
-	return c.answer(http.StatusOK, healthView{Status: "ok"})
+func (h *probes) alive(c *rest.Call) error {
+	return c.Answer(http.StatusOK, healthView{Status: "ok"})
 }
 
 // ready reports whether requests can be sent to this process.
-func (h *probes) ready(c *call) error {
-	r := h.health.Check(c.r.Context())
+func (h *probes) ready(c *rest.Call) error {
+	r := h.health.Check(c.Request.Context())
 	if r.Serves() {
-		return c.answer(http.StatusOK, r)
+		return c.Answer(http.StatusOK, r)
 	}
-	c.header("Retry-After", "1")
-	return c.answer(http.StatusServiceUnavailable, r)
+	c.Header("Retry-After", "1")
+	return c.Answer(http.StatusServiceUnavailable, r)
 }
 
-func (h *probes) routes(s *spec) []operation {
-	return []operation{{
-		id: "health", method: http.MethodGet, path: healthPath, tag: tagOperations, serve: h.alive,
-		summary: "Report that the process is alive", status: http.StatusOK, answer: "The process is alive.", example: healthView{Status: "ok"},
+func (h *probes) routes(s *rest.Spec) []rest.Operation {
+	return []rest.Operation{{
+		ID: "health", Method: http.MethodGet, Path: healthPath, Tag: tagOperations, Serve: h.alive,
+		Summary: "Report that the process is alive", Status: http.StatusOK, Answer: "The process is alive.", Example: healthView{Status: "ok"},
 	}, {
-		id: "ready", method: http.MethodGet, path: readyPath, tag: tagOperations, serve: h.ready,
-		summary: "Report whether the process can serve requests",
-		status:  http.StatusOK, answer: "The process can serve requests. If Redis is unreachable, or pushes are overdue, the status is degraded.",
-		example: health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"},
-		finish: func(all map[string]*huma.Response) {
-			all["503"] = s.response("Postgres does not answer or cannot be used, or the program is stopping.",
+		ID: "ready", Method: http.MethodGet, Path: readyPath, Tag: tagOperations, Serve: h.ready,
+		Summary: "Report whether the process can serve requests",
+		Status:  http.StatusOK, Answer: "The process can serve requests. If Redis is unreachable, or pushes are overdue, the status is degraded.",
+		Example: health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"},
+		Finish: func(all map[string]*huma.Response) {
+			all["503"] = s.Response("Postgres does not answer or cannot be used, or the program is stopping.",
 				health.Report{Status: health.Unavailable, Postgres: "not_migrated", Redis: "ok", Queue: "unknown"})
 		},
 	}}

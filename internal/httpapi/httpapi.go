@@ -11,8 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/httpapi/accounts"
+	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
+	"github.com/sendquota/sendquota/internal/httpapi/limits"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
+	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -28,30 +34,30 @@ type Config struct {
 	// Computing gives turns for reading large bodies and writing large answers; nil: no request waits.
 	Computing *bulkhead.Computing[uuid.UUID]
 	// Callers limits the rate of callers; by default, there is no limit.
-	Callers CallerLimits
+	Callers rest.CallerLimits
 	// Stopping reports whether the program is about to stop. It is not ready then, and every answer closes its connection; nil: never.
 	Stopping func() bool
 	// Observe receives every answered request: the pattern of its route ("unmatched" if there is none), its method
 	// and status, and its duration in seconds; nil: requests are not observed.
 	Observe func(route, method string, status int, seconds float64)
 
-	Limiter     limiter             // of speed limits; nil: /v1/limits answers 503
-	Webhooks    *notify.Webhooks    // for /v1/webhooks
-	Policies    *schedule.Policies  // for /v1/policy
-	Schedules   *recurring.Service  // for /v1/schedules
-	Campaigns   *campaign.Service   // for /v1/campaigns and /v1/caps
-	BulkChanges *bulk.Service       // for /v1/bulk-changes
-	Simulator   *campaign.Simulator // of Campaigns
-	Flows       flowStore           // for /v1/status
-	Failures    failureStore        // for /v1/failures
-	Audits      Audits              // for /v1/audits
-	Channels    Channels            // for /v1/channels
+	Limiter     limits.Limiter       // of speed limits; nil: /v1/limits answers 503
+	Webhooks    *notify.Webhooks     // for /v1/webhooks
+	Policies    *schedule.Policies   // for /v1/policy
+	Schedules   *recurring.Service   // for /v1/schedules
+	Campaigns   *campaign.Service    // for /v1/campaigns and /v1/caps
+	BulkChanges *bulk.Service        // for /v1/bulk-changes
+	Simulator   *campaign.Simulator  // of Campaigns
+	Flows       records.FlowStore    // for /v1/status
+	Failures    records.FailureStore // for /v1/failures
+	Audits      records.Audits       // for /v1/audits
+	Channels    records.Channels     // for /v1/channels
 
-	Keys      keyring   // for /v1/keys
-	MaxKeys   int       // live keys of a tenant
-	Users     userStore // for /v1/users
-	MaxUsers  int       // users of a tenant; 0: no limit
-	PublicURL string    // of the console, without a path
+	Keys      accounts.Keys  // for /v1/keys
+	MaxKeys   int            // live keys of a tenant
+	Users     accounts.Users // for /v1/users
+	MaxUsers  int            // users of a tenant; 0: no limit
+	PublicURL string         // of the console, without a path
 
 	// BesideConsole reports that the console has the same origin. Then there is no /docs/try: it runs third-party code, which could
 	// use the session of a signed-in user.
@@ -65,7 +71,7 @@ type Config struct {
 
 // New returns the whole API: /v1, for callers with a key that keys knows, and the open pages /healthz, /readyz, /metrics,
 // /openapi.json, /docs and, unless the console is at the same origin, /docs/try.
-func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
+func New(svc *schedule.Service, keys rest.Authenticator, cfg Config) http.Handler {
 	if cfg.Health == nil {
 		cfg.Health = health.New(health.Config{Stopping: cfg.Stopping})
 	}
@@ -73,19 +79,19 @@ func New(svc *schedule.Service, keys authenticator, cfg Config) http.Handler {
 		cfg.Callers.Limiter = cfg.Limiter
 	}
 	if cfg.exports == nil {
-		cfg.exports = newExports()
+		cfg.exports = lists.NewExports()
 	}
 	if cfg.simulations == nil {
-		cfg.simulations = newSimulations()
+		cfg.simulations = campaigns.NewSimulations()
 	}
 	doc := newDocument()
-	a := newFrame(keys, doc, frameConfig{
+	a := rest.New(keys, doc, rest.Config{
 		Log: cfg.Log, Now: cfg.Now, RequestTimeout: cfg.RequestTimeout, Memory: cfg.Memory, Neighbours: cfg.Neighbours, Computing: cfg.Computing,
 		Callers: cfg.Callers, Stopping: cfg.Stopping, Observe: cfg.Observe, Problem: problemOf,
 		Quiet: map[string]bool{healthPath: true, readyPath: true, metricsPath: true},
 	})
-	s := newSpec(a, doc)
-	a.serve(s, knownPathParams, cfg.operations(s, svc, a.now))
+	s := rest.NewSpec(a, doc)
+	a.Add(s, knownPathParams, cfg.operations(s, svc, a.Now))
 	cfg.pages(a)
 	return a
 }

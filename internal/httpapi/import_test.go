@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf16"
+
+	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 )
 
 func (b *bundle) importCSV(text string) reply {
@@ -167,7 +169,7 @@ func TestImport_NDJSON(t *testing.T) {
 // TestImport_ColumnsInFaults: what is wrong with a cell is told once, by the name of its column.
 func TestImport_ColumnsInFaults(t *testing.T) {
 	b := setup(t)
-	long := strings.Repeat("x", maxTo+1)
+	long := strings.Repeat("x", pushes.MaxTo+1)
 	r := b.importCSV("recipient,address.sms,opt_out_channels,time_zone\na,"+long+",sms fax,Europe/Berln\n").must(t, 200)
 	message := r.at(t, "errors", 0, "message").(string)
 	for _, want := range []string{"address.sms: must have at most 512 bytes", "opt_out_channels: unknown channel", "time_zone: there is no time zone"} {

@@ -1,19 +1,30 @@
 package httpapi
 
+import (
+	"github.com/sendquota/sendquota/internal/httpapi/accounts"
+	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
+	"github.com/sendquota/sendquota/internal/httpapi/limits"
+	"github.com/sendquota/sendquota/internal/httpapi/policies"
+	"github.com/sendquota/sendquota/internal/httpapi/pushes"
+	"github.com/sendquota/sendquota/internal/httpapi/schedules"
+	"github.com/sendquota/sendquota/internal/httpapi/webhooks"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
 // kinds lists all types of problems, in the order of the documentation.
-func kinds() []kind {
-	return []kind{
-		invalidRequest, unauthorized, forbidden, notFound, methodNotAllowed, quotaExceeded, quietHours, optedOut, tenantCap, notCancelable,
-		notReschedulable, notRetryable, keyReused, pushGone, batchRefused, tooManyWebhooks, webhookDisabled, notConfigured, tooManySchedules,
-		tooManyCampaigns, tooManyBulk, campaignState, tooManyKeys, notRotatable, ownKey, tooManyUsers, emailTaken, lastAdmin, userDisabled,
-		userExternal, stalePolicy, staleVersion, notAcceptable, tooLarge, unsupportedMedia, rateLimited, unavailable, internal,
+func kinds() []rest.Kind {
+	return []rest.Kind{
+		rest.InvalidRequest, rest.Unauthorized, rest.Forbidden, rest.NotFound, rest.MethodNotAllowed, pushes.QuotaExceeded, pushes.QuietHours, pushes.OptedOut, pushes.TenantCap, pushes.NotCancelable,
+		pushes.NotReschedulable, pushes.NotRetryable, rest.KeyReused, pushes.PushGone, pushes.BatchRefused, webhooks.TooMany, webhooks.Disabled, webhooks.NotConfigured, schedules.TooMany,
+		campaigns.TooMany, pushes.TooManyBulk, campaigns.State, accounts.TooManyKeys, accounts.NotRotatable, accounts.OwnKey, accounts.TooManyUsers, accounts.EmailTaken, accounts.LastAdmin, accounts.UserDisabled,
+		accounts.UserExternal, policies.Stale, rest.StaleVersion, rest.NotAcceptable, rest.TooLarge, rest.UnsupportedMedia, rest.RateLimited, rest.Unavailable, rest.Internal,
 	}
 }
 
 // problemOf returns the problem for an error of a resource, or nil.
-func problemOf(err error) problemer {
-	for _, of := range []func(error) problemer{
-		pushProblemOf, webhookProblemOf, policyProblemOf, scheduleProblemOf, campaignProblemOf, accountProblemOf, limitProblemOf,
+func problemOf(err error) rest.Problemer {
+	for _, of := range []func(error) rest.Problemer{
+		pushes.ProblemOf, webhooks.ProblemOf, policies.ProblemOf, schedules.ProblemOf, campaigns.ProblemOf, accounts.ProblemOf, limits.ProblemOf,
 	} {
 		if p := of(err); p != nil {
 			return p
@@ -23,8 +34,8 @@ func problemOf(err error) problemer {
 }
 
 // exampleOf returns an example of a kind of problem with its members, or nil.
-func exampleOf(k kind) problemer {
-	for _, of := range []func(kind) problemer{pushExample, campaignExample} {
+func exampleOf(k rest.Kind) rest.Problemer {
+	for _, of := range []func(rest.Kind) rest.Problemer{pushes.ExampleOf, campaigns.ExampleOf} {
 		if p := of(k); p != nil {
 			return p
 		}

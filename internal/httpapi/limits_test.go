@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/httpapi/limits"
 	"github.com/sendquota/sendquota/internal/ratelimit"
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -225,7 +226,7 @@ func TestTake_TenantShare(t *testing.T) {
 }
 
 // busy is a limiter whose owners have no part left.
-type busy struct{ limiter }
+type busy struct{ limits.Limiter }
 
 func (busy) Take(context.Context, string, int, ...ratelimit.Rule) (ratelimit.Decision, error) {
 	return ratelimit.Decision{}, ratelimit.ErrBusy

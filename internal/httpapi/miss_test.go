@@ -11,14 +11,15 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestMiss_TakesTurns: those who ask for paths that do not exist have the turns of one tenant. Others do not wait for them.
 func TestMiss_TakesTurns(t *testing.T) {
 	t.Parallel()
 	computing := bulkhead.NewComputing[uuid.UUID](nil)
-	with := func(patience time.Duration) *api {
-		return New(nil, everything{}, Config{Computing: computing, RequestTimeout: patience}).(*api)
+	with := func(patience time.Duration) *rest.API {
+		return New(nil, everything{}, Config{Computing: computing, RequestTimeout: patience}).(*rest.API)
 	}
 	hasty, a := with(50*time.Millisecond), with(time.Minute)
 	busy, over := make(chan struct{}), make(chan struct{})
@@ -43,7 +44,7 @@ func TestMiss_TakesTurns(t *testing.T) {
 // TestMiss_SlowCallers: callers that send no body, and read no answer, keep no turn.
 func TestMiss_SlowCallers(t *testing.T) {
 	t.Parallel()
-	a := New(nil, everything{}, Config{Computing: bulkhead.NewComputing[uuid.UUID](nil), RequestTimeout: time.Minute}).(*api)
+	a := New(nil, everything{}, Config{Computing: bulkhead.NewComputing[uuid.UUID](nil), RequestTimeout: time.Minute}).(*rest.API)
 	s := httptest.NewServer(a)
 	t.Cleanup(s.Close)
 	for range 4 * runtime.GOMAXPROCS(0) {

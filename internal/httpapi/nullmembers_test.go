@@ -16,7 +16,7 @@ import (
 func TestBody_NullMembers(t *testing.T) {
 	b := setup(t)
 	a := newTestAPI()
-	schemas := a.document().Components.Schemas
+	schemas := a.Document().Components.Schemas
 	// What examples leave out, so that every member of every schema is there.
 	more := map[string]string{
 		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
@@ -47,7 +47,7 @@ func TestBody_NullMembers(t *testing.T) {
 	campaign := b.send("POST", "/v1/campaigns", `{"message":{}}`).must(t, 201).at(t, "id").(string)
 	schedule := b.send("POST", "/v1/schedules", `{"cron":"@daily","push":{"recipient":"r","message":{}}}`).must(t, 201).at(t, "id").(string)
 	bodies, nulls := 0, 0
-	for _, op := range operationsOf(a.document()) {
+	for _, op := range operationsOf(a.Document()) {
 		if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
 			continue
 		}

@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 var update = flag.Bool("update", false, "write the served OpenAPI to openapi.json")
 
-func newTestAPI() *api { return New(nil, everything{}, Config{}).(*api) }
+func newTestAPI() *rest.API { return New(nil, everything{}, Config{}).(*rest.API) }
 
 // TestOpenAPIFile holds the served document to the committed one. Run with -update after a change.
 func TestOpenAPIFile(t *testing.T) {
@@ -40,11 +42,11 @@ func TestOpenAPIFile(t *testing.T) {
 // schemas.
 func TestOpenAPI_Complete(t *testing.T) {
 	a := newTestAPI()
-	doc := a.document()
+	doc := a.Document()
 	if doc.OpenAPI != "3.1.0" {
 		t.Errorf("version %s", doc.OpenAPI)
 	}
-	for _, op := range operationsOf(a.document()) {
+	for _, op := range operationsOf(a.Document()) {
 		name := op.OperationID
 		if op.Summary == "" || len(op.Tags) != 1 {
 			t.Errorf("%s has no summary or group", name)
@@ -123,7 +125,7 @@ func TestDocsPage(t *testing.T) {
 			t.Errorf("no %s", k.Name)
 		}
 	}
-	for _, op := range operationsOf(a.document()) {
+	for _, op := range operationsOf(a.Document()) {
 		if !strings.Contains(r.text, `id="`+op.OperationID+`"`) {
 			t.Errorf("no %s", op.OperationID)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // served is the document as callers get it.
@@ -176,7 +178,7 @@ func TestOpenAPI_Components(t *testing.T) {
 		for method, op := range item.(map[string]any) {
 			walkDoc(t, doc, op, "", used, func(string, map[string]any) {})
 			for status, answer := range op.(map[string]any)["responses"].(map[string]any) {
-				if content, _ := answer.(map[string]any)["content"].(map[string]any); content[mediaProblem] != nil {
+				if content, _ := answer.(map[string]any)["content"].(map[string]any); content[rest.MediaProblem] != nil {
 					t.Errorf("%s %s %s is no reference", method, path, status)
 				}
 			}

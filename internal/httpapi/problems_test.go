@@ -11,15 +11,17 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestProblem_Unforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
 func TestProblem_Unforeseen(t *testing.T) {
-	for name, keys := range map[string]authenticator{
+	for name, keys := range map[string]rest.Authenticator{
 		"error": failing{errors.New("secret: column x of table y")},
 		"panic": failing{nil},
 	} {
@@ -71,9 +73,9 @@ func TestProblem_PostgresDown(t *testing.T) {
 	t.Cleanup(down.Close)
 	svc := b.service(down, testPolicy())
 	const id, hook = "/v1/pushes/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", "/v1/webhooks/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
-	const campaign = campaignsPath + "/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	const campaign = campaigns.Path + "/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
 	body := pushBody("user-1", b.in(time.Hour), "")
-	for name, keys := range map[string]authenticator{"keys too": down, "keys known": everything{}} {
+	for name, keys := range map[string]rest.Authenticator{"keys too": down, "keys known": everything{}} {
 		h := New(svc, keys, Config{Webhooks: notify.NewWebhooks(down, notify.WebhooksConfig{}), Policies: policiesOf(down, testPolicy()), Campaigns: campaignsOf(down, b.now)})
 		for _, c := range [][3]string{
 			{"POST", "/v1/pushes", body}, {"POST", "/v1/pushes/batch", `{"pushes":[` + body + `]}`}, {"GET", "/v1/pushes", ""}, {"GET", id, ""},
@@ -83,7 +85,7 @@ func TestProblem_PostgresDown(t *testing.T) {
 			{"POST", "/v1/webhooks", `{"url":"https://example.com"}`}, {"GET", "/v1/webhooks", ""}, {"GET", hook, ""}, {"DELETE", hook, ""},
 			{"GET", "/v1/policy", ""}, {"PUT", "/v1/policy", `{}`}, {"PUT", "/v1/policy?forecast=true", `{}`}, {"DELETE", "/v1/policy", ""}, {"GET", "/v1/policy/versions", ""},
 			{"GET", "/v1/policy/shadow", ""}, {"GET", "/v1/policy/operations/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01", ""},
-			{"POST", campaignsPath, `{"message":{}}`}, {"GET", campaignsPath, ""}, {"GET", campaign, ""}, {"PATCH", campaign, `{}`}, {"DELETE", campaign, ""}, {"POST", campaign + "/preview", ""},
+			{"POST", campaigns.Path, `{"message":{}}`}, {"GET", campaigns.Path, ""}, {"GET", campaign, ""}, {"PATCH", campaign, `{}`}, {"DELETE", campaign, ""}, {"POST", campaign + "/preview", ""},
 			{"POST", "/v1/pushes", `{"recipient":"a","template":true,"message":{"body":"{{ a }}"}}`},
 			{"POST", hook + "/test", ""}, {"POST", hook + "/enable", ""}, {"POST", hook + "/rotate-secret", ""}, {"GET", hook + "/deliveries", ""},
 			{"POST", hook + "/deliveries/0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01/replay", ""}, {"POST", hook + "/replay", `{"since":"` + b.in(0) + `"}`},

@@ -62,7 +62,7 @@ type servedAPI struct {
 }
 
 var servedDocument = sync.OnceValue(func() servedAPI {
-	d := servedAPI{doc: newTestAPI().document(), router: chi.NewMux()}
+	d := servedAPI{doc: newTestAPI().Document(), router: chi.NewMux()}
 	d.operations = operationsOf(d.doc)
 	for _, op := range d.operations {
 		d.router.MethodFunc(op.Method, op.Path, func(http.ResponseWriter, *http.Request) {})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -77,18 +78,18 @@ func operationTable() string {
 	var b strings.Builder
 	b.WriteString("| operation | scope | roles | needs, too | roles then |\n|---|---|---|---|---|\n")
 	var cfg Config
-	for _, o := range cfg.operations(newSpec(newFrame(nil, newDocument(), frameConfig{}), newDocument()), nil, time.Now) {
-		if o.scope == "" {
-			fmt.Fprintf(&b, "| `%s %s` | none | everybody | | |\n", o.method, o.path)
+	for _, o := range cfg.operations(rest.NewSpec(rest.New(nil, newDocument(), rest.Config{}), newDocument()), nil, time.Now) {
+		if o.Scope == "" {
+			fmt.Fprintf(&b, "| `%s %s` | none | everybody | | |\n", o.Method, o.Path)
 			continue
 		}
-		also, then := o.also.when, ""
-		if o.also.scope != "" {
-			also = fmt.Sprintf("%s: `%s`", o.also.when, o.also.scope)
-			both := slices.DeleteFunc(rolesWith(o.scope), func(role string) bool { return !slices.Contains(rolesWith(o.also.scope), role) })
+		also, then := o.Also.When, ""
+		if o.Also.Scope != "" {
+			also = fmt.Sprintf("%s: `%s`", o.Also.When, o.Also.Scope)
+			both := slices.DeleteFunc(rolesWith(o.Scope), func(role string) bool { return !slices.Contains(rolesWith(o.Also.Scope), role) })
 			then = strings.Join(both, ", ")
 		}
-		fmt.Fprintf(&b, "| `%s %s` | `%s` | %s | %s | %s |\n", o.method, o.path, o.scope, strings.Join(rolesWith(o.scope), ", "), also, then)
+		fmt.Fprintf(&b, "| `%s %s` | `%s` | %s | %s | %s |\n", o.Method, o.Path, o.Scope, strings.Join(rolesWith(o.Scope), ", "), also, then)
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ import (
 // routes lists every method and path that the router serves, with the ids of a path filled in.
 func routes(t *testing.T, id string) (all [][2]string) {
 	t.Helper()
-	for _, r := range newTestAPI().patterns() {
+	for _, r := range newTestAPI().Patterns() {
 		all = append(all, [2]string{r.Method, regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(r.Pattern, id)})
 	}
 	if len(all) < 20 {

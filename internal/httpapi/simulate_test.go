@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // audience gives a draft an audience in CSV.
@@ -125,7 +126,7 @@ func TestSimulate_Refused(t *testing.T) {
 	}
 	b.audience(id, "recipient\nanna\n")
 	b.simulate(id).must(t, 200)
-	b.simulate(exampleID).must(t, 404, "not-found")
+	b.simulate(rest.ExampleID).must(t, 404, "not-found")
 	b.simulate(id, "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
 	b.simulate("7").must(t, 422, "invalid-request")
 	b.send("POST", "/v1/campaigns/"+id+"/simulate?fast=true", "").must(t, 422, "invalid-request")

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/sendquota/sendquota/internal/assets"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 //go:embed try.html
@@ -33,14 +34,14 @@ type tryView struct{ Title, Nonce, Start, Scalar, Open string }
 
 // tryPage serves /docs/try, in which people send requests to this API with a key of theirs: Scalar, which is told to ask
 // nobody else, and which the browser keeps from it.
-func tryPage(a *api) {
+func tryPage(a *rest.API) {
 	files := tryAssets()
 	for _, path := range files.Paths() {
-		a.page(path, files)
+		a.Page(path, files)
 	}
 	t := template.Must(template.New("try").Parse(tryTemplate))
-	a.page("/docs/try", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		v := tryView{Title: a.document().Info.Title, Nonce: rand.Text()}
+	a.Page("/docs/try", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		v := tryView{Title: a.Document().Info.Title, Nonce: rand.Text()}
 		for name, path := range map[string]*string{"try-start.js": &v.Start, "scalar.js": &v.Scalar, "try-open.js": &v.Open} {
 			*path, _ = files.Path(name) // a test loads the page
 		}
@@ -48,7 +49,7 @@ func tryPage(a *api) {
 		_ = t.Execute(&page, v) // a buffer takes everything
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
-		h.Set("Content-Security-Policy", scriptAndStyle(v.Nonce))
+		h.Set("Content-Security-Policy", rest.ScriptAndStyle(v.Nonce))
 		h.Set("Cache-Control", "no-store") // each answer has its own nonce
 		_, _ = w.Write(page.Bytes())
 	}))

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -275,7 +276,7 @@ func TestSessions_ListAndEnd(t *testing.T) {
 	viewer := user.User{ID: uuid.MustParse(bea), Tenant: b.tenant, Role: user.Viewer}
 	as := func(method, target string) int {
 		rec := httptest.NewRecorder()
-		b.api.ServeHTTP(rec, httptest.NewRequestWithContext(WithCaller(t.Context(), viewer.Caller()), method, target, nil))
+		b.api.ServeHTTP(rec, httptest.NewRequestWithContext(rest.WithCaller(t.Context(), viewer.Caller()), method, target, nil))
 		return rec.Code
 	}
 	for _, row := range []struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // TestWithCaller: a caller whom the program knows needs no key, but the scope; the log names the user.
@@ -17,7 +18,7 @@ func TestWithCaller(t *testing.T) {
 	b := setup(t)
 	user := push.Caller{Tenant: b.tenant, User: uuid.New(), Scopes: []string{push.ScopeRead}}
 	serve := func(method, target string) (int, string) {
-		r := httptest.NewRequestWithContext(WithCaller(t.Context(), user), method, target, nil)
+		r := httptest.NewRequestWithContext(rest.WithCaller(t.Context(), user), method, target, nil)
 		rec := httptest.NewRecorder()
 		b.api.ServeHTTP(rec, r)
 		return rec.Code, rec.Body.String()

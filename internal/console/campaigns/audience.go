@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
 // audienceForm is the step of the audience.
@@ -132,7 +132,7 @@ func putAudience(p *frame.Page, v *draftView) error {
 
 // readUpload reads the fields of a form up to its file, which it opens.
 func readUpload(p *frame.Page) (*multipart.Part, error) {
-	body := &frame.HeadReader{ReadCloser: httpapi.PatientBody(p.Writer, p.Request)}
+	body := &frame.HeadReader{ReadCloser: lists.PatientBody(p.Writer, p.Request)}
 	p.Request.PostForm, p.Request.Body = url.Values{}, body
 	parts, err := p.Request.MultipartReader()
 	if err != nil {
@@ -177,7 +177,7 @@ func sendAudience(p *frame.Page, id string, file io.Reader, form *audienceForm) 
 		return err
 	}
 	form.BadLines = badLines{}
-	ctx := httpapi.WithBadLines(frame.WithUpload(p.Context(), before, body), form.BadLines.take)
+	ctx := lists.WithBadLines(frame.WithUpload(p.Context(), before, body), form.BadLines.take)
 	all, err := p.API.Campaigns.PutAudience(ctx, id, opened, client.CSV)
 	if err != nil {
 		zones.drop(err)
@@ -211,7 +211,7 @@ func fileFaults(err error, zones bool) error {
 func downloadBadRows(p *frame.Page) error {
 	lines, messages, texts := p.Request.PostForm["line"], p.Request.PostForm["message"], p.Request.PostForm["text"]
 	p.Attach(frame.MediaCSV, "bad-lines.csv")
-	out := httpapi.NewCSVWriter(p.Writer, httpapi.ExcelCSV, "line", "message", "the row in your list")
+	out := lists.NewCSVWriter(p.Writer, lists.ExcelCSV, "line", "message", "the row in your list")
 	for i := range lines[:min(len(lines), len(messages), len(texts))] {
 		n, err := strconv.Atoi(lines[i])
 		if err != nil {

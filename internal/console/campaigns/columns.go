@@ -11,8 +11,7 @@ import (
 	"unicode"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
-
-	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 )
 
 // What a column of a file can be taken as.
@@ -64,7 +63,7 @@ func lookAt(text io.Reader, kind string, zones bool) (*columnForm, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := httpapi.OpenCSV(bytes.NewReader(sample))
+	file, err := lists.OpenCSV(bytes.NewReader(sample))
 	if err != nil {
 		return nil, err
 	}

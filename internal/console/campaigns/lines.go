@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 )
 
 // badLines are lines of a file that cannot be used, as they are in it, by their numbers: those whose faults the API tells.
@@ -42,11 +42,11 @@ func validSample(sample []byte) error {
 	if end := bytes.LastIndexAny(sample, "\r\n"); len(sample) == sampleBytes && end >= 0 {
 		sample = sample[:end]
 	}
-	file, err := httpapi.OpenCSV(bytes.NewReader(sample))
+	file, err := lists.OpenCSV(bytes.NewReader(sample))
 	for err == nil {
 		_, _, err = file.Next()
 	}
-	if wrong, ok := errors.AsType[*httpapi.EncodingError](err); ok {
+	if wrong, ok := errors.AsType[*lists.EncodingError](err); ok {
 		return wrong
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/console/frame"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/httpapi"
 )
 
 // zoneImport keeps the time zones of a file with their recipients, while the file goes by: what is written to it is the file.
@@ -35,7 +35,7 @@ func importZones(p *frame.Page, columns *columnForm) *zoneImport {
 	}()
 	go func() {
 		defer close(z.done)
-		z.made, z.err = p.API.Recipients.Import(httpapi.WithBadLines(ctx, z.bad.take), lines, client.CSV)
+		z.made, z.err = p.API.Recipients.Import(lists.WithBadLines(ctx, z.bad.take), lines, client.CSV)
 		_ = lines.CloseWithError(errors.New("the import has ended"))
 	}()
 	return z
@@ -65,14 +65,14 @@ func (z *zoneImport) drop(why error) {
 
 // writeZones writes the recipients of a file with their time zones, each in the line that it has there.
 func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
-	file, err := httpapi.OpenCSV(from)
+	file, err := lists.OpenCSV(from)
 	if err != nil {
 		return err
 	}
 	recipient, zone := columns.of(asRecipient), columns.of(asZone)
 	file.OneLine(recipient)
 	buffered := bufio.NewWriter(to)
-	cells := httpapi.NewCSVWriter(buffered, httpapi.PlainCSV, "recipient", "time_zone")
+	cells := lists.NewCSVWriter(buffered, lists.PlainCSV, "recipient", "time_zone")
 	_ = cells.Flush() // buffered keeps errors
 	for at := 2; ; {
 		record, line, err := file.Next()
@@ -102,7 +102,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // openCSV opens a file, its columns called as was chosen, and says what makes the same in a shell: nothing does, where they are called so
 // already.
 func openCSV(file io.Reader, columns *columnForm) (opened io.Reader, before, body string, err error) {
-	list, err := httpapi.OpenCSV(file)
+	list, err := lists.OpenCSV(file)
 	if err != nil {
 		return nil, "", "", unreadable(err)
 	}

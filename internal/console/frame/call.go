@@ -13,8 +13,8 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
-	"github.com/sendquota/sendquota/internal/httpapi"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
 )
 
 // inProcess is the http.RoundTripper of one page. The API of this program answers its calls for the user of the page, and inProcess
@@ -49,7 +49,7 @@ func WithUpload(ctx context.Context, before, body string) context.Context {
 // RoundTrip passes a request to the API. The answer can be read while the API still writes it.
 func (t *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx := context.WithValue(r.Context(), chi.RouteCtxKey, nil) // the router of the API starts its own context
-	in := r.Clone(httpapi.WithCaller(ctx, t.caller))
+	in := r.Clone(rest.WithCaller(ctx, t.caller))
 	in.RequestURI, in.RemoteAddr, in.Host = r.URL.RequestURI(), t.page.RemoteAddr, t.page.Host
 	in.Header.Del("Authorization")
 	if hops := t.page.Header["X-Forwarded-For"]; hops != nil {

@@ -6,7 +6,7 @@ import (
 	"net/http"
 
 	"github.com/sendquota/sendquota/client"
-	"github.com/sendquota/sendquota/internal/httpapi"
+	"github.com/sendquota/sendquota/internal/httpapi/lists"
 )
 
 // MediaCSV is the media type of CSV.
@@ -15,7 +15,7 @@ const MediaCSV = "text/csv; charset=utf-8"
 // Export streams rows as a file: CSV for spreadsheets, or NDJSON if the URL asks for it. name has no extension. open gets no dialect for
 // NDJSON.
 func (p *Page) Export(name string, open func(as client.Format, dialect string) (io.ReadCloser, error)) error {
-	format, dialect, media, ending := client.CSV, string(httpapi.ExcelCSV), MediaCSV, ".csv"
+	format, dialect, media, ending := client.CSV, string(lists.ExcelCSV), MediaCSV, ".csv"
 	switch asked := p.Query("format"); asked {
 	case "", "csv":
 	case "ndjson":

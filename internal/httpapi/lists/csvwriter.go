@@ -1,0 +1,58 @@
+package lists
+
+import (
+	"encoding/csv"
+	"io"
+)
+
+// CSVDialect is how CSV is written.
+type CSVDialect string
+
+// The dialects of CSV.
+const (
+	PlainCSV CSVDialect = "plain" // commas and line feeds
+	ExcelCSV CSVDialect = "excel" // a byte order mark, semicolons and Windows line ends
+)
+
+// CSVWriter writes CSV whose cells no spreadsheet takes for formulas. Audiences and imports read them as they were before. The zero
+// value is not useful.
+type CSVWriter struct {
+	records *csv.Writer
+	token   int // the column of page tokens, which are for programs; -1: none
+}
+
+// NewCSVWriter returns a writer that has begun with the names of the columns.
+func NewCSVWriter(to io.Writer, dialect CSVDialect, columns ...string) *CSVWriter {
+	w := &CSVWriter{records: csv.NewWriter(to), token: -1}
+	if dialect == ExcelCSV {
+		_, _ = io.WriteString(to, "\uFEFF") // an error is told again by Flush
+		w.records.Comma, w.records.UseCRLF = ';', true
+	}
+	for i, name := range columns {
+		if name == pageTokenColumn {
+			w.token = i
+		}
+	}
+	_ = w.records.Write(columns) // the same
+	return w
+}
+
+// pageTokenColumn is the last column of exports that can be continued.
+const pageTokenColumn = "page_token"
+
+// Write writes a row, to memory first.
+func (w *CSVWriter) Write(cells ...string) {
+	row := make([]string, len(cells))
+	for i, cell := range cells {
+		if row[i] = cell; i != w.token {
+			row[i] = guarded(cell)
+		}
+	}
+	_ = w.records.Write(row) // Flush tells errors
+}
+
+// Flush writes what is in memory.
+func (w *CSVWriter) Flush() error {
+	w.records.Flush()
+	return w.records.Error()
+}

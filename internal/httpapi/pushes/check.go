@@ -1,0 +1,51 @@
+package pushes
+
+import (
+	"net/http"
+
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// checkFields is a quota check: what a quota depends on.
+var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkWhen, Fields: []rest.Field[Form]{
+	PushFields.Described("recipient", "The person whose quota is checked."),
+	PushFields.Described("channel", "Default: the first channel that is configured."),
+	PushFields.Described("category", ""),
+	PushFields.Described("send_at", "The intended send time, with a zone. Default: now."),
+	PushFields.Described("local_time", "The intended send time on the clocks of time_zone, instead of send_at."),
+	PushFields.Fields[PushFields.Find("time_zone")],
+}}
+
+// checkView is what a submit would meet.
+type checkView struct {
+	Allowed             bool            `json:"allowed"`
+	Violations          []violationView `json:"violations"`
+	OptedOut            *optOutsView    `json:"opted_out,omitempty" doc:"The recipient's opt-outs that forbid the push; only if there are any."`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none, as for a recipient who has opted out."`
+	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
+}
+
+// check says whether a push would find a place. It books nothing.
+func (h *quotas) check(c *rest.Call) error {
+	f, _, err := h.forms.read(c, &checkFields, &c.Errors)
+	if err != nil {
+		return err
+	}
+	found, err := h.svc.Check(c.Request.Context(), c.Caller.Tenant, f.Request)
+	if err != nil {
+		return f.explain("body", err)
+	}
+	return c.Answer(http.StatusOK, checkView{
+		Allowed: found.Allowed(), Violations: violationViews(found.Violations, found.SendAt), OptedOut: optedOutOf(found),
+		NextAvailableAt: rest.MaybeTime(found.Next), PreviousAvailableAt: rest.MaybeTime(found.Previous),
+	})
+}
+
+// optedOutOf shows the opt-outs that a push would go against; nil: there are none.
+func optedOutOf(found *schedule.Answer) *optOutsView {
+	if !found.OptedOut.Any() {
+		return nil
+	}
+	return optOutsViewOf(found.OptedOut)
+}

@@ -1,0 +1,183 @@
+package pushes
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// mustBePlaced wants faults that say where and what, and can be sent.
+func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
+	t.Helper()
+	for _, f := range list {
+		if f.Field == "" || f.Message == "" || !utf8.ValidString(f.Field+f.Message) || len(f.Field) > 200 || len(f.Message) > 500 {
+			t.Errorf("a fault without place or message: %+v", f)
+		}
+		if text, err := json.Marshal(f); err != nil || len(text) > 4000 {
+			t.Errorf("a fault of %d bytes: %v", len(text), err)
+		}
+	}
+}
+
+// FuzzPush holds that a push is at fault, with places, or within all bounds and the same when it is written again.
+func FuzzPush(f *testing.F) {
+	for _, seed := range []string{
+		`{"recipient":"r","message":{}}`, string(exampleRequest), `{"recipient":"","message":[]}`, `{"recipient":"r","message":{"title":1},"to":"\u0000"}`,
+		`{"recipient":"r","message":{},"send_at":"2026-12-01t09:00:00.5z"}`, `{"recipient":"r","recipient":"s","message":{"a":1,"a":2}}`, `{"x":1}`, `[]`, `{"recipient":"\ud800","message":{}}`,
+		`{"recipient":"r","message":{},"on_conflict":"defer","latest":"9999-12-31T23:59:59Z","metadata":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var got, again Form
+		if rest.ReadWhole(text, &rest.FieldErrors{}, func(r *rest.Reader) { got.Read(r, &PushFields) }) != nil {
+			return
+		}
+		var all rest.FieldErrors
+		all.AddAll("body", got.FieldErrors)
+		mustBePlaced(t, all.List)
+		if len(got.List) > 0 {
+			return
+		}
+		if rest.Unfit(got.Recipient, 1, MaxRecipient) != "" || rest.Unfit(got.Channel, 0, MaxChannel) != "" || rest.Unfit(got.Category, 0, MaxCategory) != "" || rest.Unfit(got.To, 0, MaxTo) != "" ||
+			!json.Valid(got.Message) || got.Metadata != nil && !json.Valid(got.Metadata) {
+			t.Fatalf("accepted: %+v", got.Request)
+		}
+		rest.ReadAgain(written(t, got.Request), func(r *rest.Reader) { again.Read(r, &PushFields) })
+		if diff := cmp.Diff(got.Request, again.Request); diff != "" || len(again.List) > 0 {
+			t.Errorf("written again it is another one (-first +second):\n%s\n%+v", diff, again.List)
+		}
+	})
+}
+
+// written writes a request as a caller would, with message and metadata as they came.
+func written(t *testing.T, r schedule.Request) []byte {
+	t.Helper()
+	b := append([]byte(`{"message":`), r.Message...)
+	if r.Metadata != nil {
+		b = append(append(b, `,"metadata":`...), r.Metadata...)
+	}
+	for name, text := range map[string]string{"recipient": r.Recipient, "channel": r.Channel, "category": r.Category, "to": r.To} {
+		value, err := json.Marshal(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b = append(append(b, `,"`+name+`":`...), value...)
+	}
+	for name, at := range map[string]time.Time{"send_at": r.SendAt, "expires_at": r.ExpiresAt, "latest": r.Latest} {
+		if !at.IsZero() {
+			b = append(b, `,"`+name+`":"`+at.Format(time.RFC3339Nano)+`"`...)
+		}
+	}
+	if r.Template {
+		b = append(b, `,"template":true`...)
+	}
+	if r.Variables != nil {
+		b = append(append(b, `,"variables":`...), r.Variables...)
+	}
+	if r.Defer {
+		b = append(b, `,"on_conflict":"defer"`...)
+	}
+	return append(b, '}')
+}
+
+// FuzzBatch holds that a batch has as many members as its array, or a fault.
+func FuzzBatch(f *testing.F) {
+	for _, seed := range []string{
+		string(exampleBatchRequest), `{"pushes":[]}`, `{"pushes":{}}`, `{"pushes":[1,[],"x"],"atomic":1}`, `{"pushes":[{}],"pushes":[{},{}]}`, `{}`,
+		`{"pushes":[` + strings.Repeat(`1,`, maxMembers) + `1]}`, `{"pushes":[{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var (
+			b   batchForm
+			bad rest.FieldErrors
+		)
+		if rest.ReadWhole(text, &bad, func(r *rest.Reader) { batchFields.Read(r, &b, &b.FieldErrors) }) != nil {
+			return
+		}
+		for i := range b.forms {
+			bad.AddAll(place(i), b.forms[i].FieldErrors)
+		}
+		bad.AddAll("body", b.FieldErrors)
+		mustBePlaced(t, bad.List)
+		var plain struct{ Pushes []json.RawMessage }
+		if len(b.List) == 0 && json.Unmarshal(text, &plain) == nil && strings.Count(string(text), `ushes"`) == 1 && !bytes.ContainsRune(text, '\\') &&
+			len(plain.Pushes) != len(b.forms) {
+			t.Errorf("%d members of %d", len(b.forms), len(plain.Pushes))
+		}
+		if len(b.forms) > maxMembers || len(b.forms) == 0 && len(b.List) == 0 {
+			t.Errorf("%d members, %d faults", len(b.forms), len(b.List))
+		}
+	})
+}
+
+// decoderSeeds are texts from which fuzzing starts.
+func decoderSeeds() []string {
+	return []string{
+		`{"recipient":"user-42","channel":"push","send_at":"2026-12-01T09:00:00+01:00","message":{"title":"Sale","data":{"any":[1,-2.5e+3,true,null]}},"metadata":{}}`,
+		`{"pushes":[{"recipient":"a","message":{}},{"recipient":1}],"atomic":true}`,
+		`{"send_at":"2026-12-01t09:00:00z","x":"\u0041\n\ud83d\ude00\ud800"}`,
+		`[]`, `{}`, ``, `"a`, `{"a":}`, `[1,]`, `01`, `nul`, `"\x"`, `{"a":1}}`, "\xff", "\xef\xbb\xbf{}",
+		strings.Repeat("[", 102) + strings.Repeat("]", 102), strings.Repeat(`{"a":`, 300), "{\x00}", `{"a":1,}`, `{"\u0061":1}`,
+	}
+}
+
+// FuzzDecode feeds the decoders. They must not panic; what a form holds must be within its bounds; and what they find
+// wrong must be shown as JSON.
+func FuzzDecode(f *testing.F) {
+	for _, s := range decoderSeeds() {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !utf8.Valid(text) {
+			return
+		}
+		for _, of := range []*rest.Table[Form]{&PushFields, &moveFields, &checkFields} {
+			rest.ReadAgain(text, func(r *rest.Reader) {
+				var f Form
+				f.Read(r, of)
+				checkForm(t, r, f)
+			})
+		}
+		rest.ReadAgain(text, func(r *rest.Reader) {
+			var b batchForm
+			batchFields.Read(r, &b, &b.FieldErrors)
+			for _, one := range b.forms {
+				checkForm(t, r, one)
+			}
+		})
+	})
+}
+
+func checkForm(t *testing.T, r *rest.Reader, f Form) {
+	t.Helper()
+	if rest.Unfit(f.Recipient, 0, MaxRecipient)+rest.Unfit(f.Channel, 0, MaxChannel)+rest.Unfit(f.Category, 0, MaxCategory)+rest.Unfit(f.To, 0, MaxTo) != "" {
+		t.Errorf("an unfit text: %+v", f.Request)
+	}
+	if r.Err == nil && (f.Message != nil && !json.Valid(f.Message) || f.Metadata != nil && !json.Valid(f.Metadata)) {
+		t.Errorf("no JSON: %s %s", f.Message, f.Metadata)
+	}
+	if _, err := json.Marshal(f.List); err != nil {
+		t.Errorf("faults are no JSON: %v", err)
+	}
+}
+
+// TestForm_DuplicateMembers: the last one counts.
+func TestForm_DuplicateMembers(t *testing.T) {
+	var f Form
+	rest.ReadAgain([]byte(`{"recipient":"a","recipient":"b","message":{},"message":{"body":"x"}}`), func(r *rest.Reader) { f.Read(r, &PushFields) })
+	if len(f.List) > 0 || f.Recipient != "b" || string(f.Message) != `{"body":"x"}` {
+		t.Errorf("%+v", f)
+	}
+}

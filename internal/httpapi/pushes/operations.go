@@ -1,0 +1,82 @@
+package pushes
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/campaign"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// The groups of these operations in the documentation.
+const (
+	TagPushes = "Pushes"
+	TagQuota  = "Quota"
+)
+
+// pushWriter books and changes pushes.
+type pushWriter interface {
+	Submit(ctx context.Context, tenant uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+	SubmitBatch(ctx context.Context, tenant uuid.UUID, members []schedule.Member, atomic bool, o schedule.Options) error
+	Cancel(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	Reschedule(ctx context.Context, tenant, id uuid.UUID, to schedule.When, o schedule.Options) (schedule.Result, error)
+	Retry(ctx context.Context, tenant, id uuid.UUID, r schedule.Request, o schedule.Options) (schedule.Result, error)
+}
+
+// pushReader reads pushes.
+type pushReader interface {
+	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
+}
+
+// pushes serves single pushes, batches and the list of pushes.
+type pushes struct {
+	writer pushWriter
+	reader pushReader
+	forms  Forms
+}
+
+// quotaService reads the quotas of recipients.
+type quotaService interface {
+	Check(ctx context.Context, tenant uuid.UUID, r schedule.Request) (*schedule.Answer, error)
+	Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *schedule.Answer, error)
+	Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (schedule.Slots, error)
+	Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (schedule.Availability, error)
+	Channels() []string
+}
+
+// quotas serves questions about the quotas of recipients.
+type quotas struct {
+	svc   quotaService
+	forms Forms
+}
+
+// capUsage counts the use of a tenant's caps.
+type capUsage interface {
+	CapUsage(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, day booking.Day, most int) (booking.CapUsage, error)
+}
+
+// caps serves the caps of a tenant.
+type caps struct {
+	usage     capUsage
+	audiences *campaign.Service
+}
+
+// bulkChanges serves bulk changes.
+type bulkChanges struct{ svc *bulk.Service }
+
+// Operations returns the operations on pushes, bulk changes and quotas.
+func Operations(s *rest.Spec, svc *schedule.Service, changes *bulk.Service, audiences *campaign.Service) []rest.Operation {
+	return slices.Concat(
+		(&pushes{svc, svc, Forms{svc}}).routes(s), (&bulkChanges{changes}).routes(s), (&quotas{svc, Forms{svc}}).routes(s),
+		(&caps{svc, audiences}).routes(s), (&quotas{svc, Forms{svc}}).availabilityRoutes(s),
+	)
+}

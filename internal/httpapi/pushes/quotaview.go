@@ -1,0 +1,94 @@
+package pushes
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/zone"
+)
+
+// violationView is a rule without a place left.
+type violationView struct {
+	Rule          string         `json:"rule"`
+	Limit         int            `json:"limit"`
+	WindowSeconds float64        `json:"window_seconds" doc:"The length of the window; for a rule with per, and for quiet hours, of the period that contains the time."`
+	Per           string         `json:"per,omitempty" enum:"hour,day,week,month" doc:"The calendar unit of a calendar rule. Other rules and quiet hours have none."`
+	Conflicts     []conflictView `json:"conflicts" doc:"The sends that fill the rule, by time: at most the nearest hundred, or ten in the answer to a large batch. A rule of limit 0 and quiet hours have none."`
+	Omitted       int            `json:"conflicts_omitted,omitempty" doc:"The number of further conflicts."`
+	Until         *string        `json:"until,omitempty" format:"date-time" doc:"For a rule with per, and for quiet hours: the end of the period that contains the time. Other rules have none."`
+}
+
+// conflictView is a send that is in the way.
+type conflictView struct {
+	ID     string `json:"id" format:"uuid"`
+	SendAt string `json:"send_at" format:"date-time"`
+}
+
+// quotaProblem is the answer to a push that finds no place.
+type quotaProblem struct {
+	rest.Problem
+	Violations          []violationView `json:"violations"`
+	NextAvailableAt     *string         `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the requested one; null if there is none."`
+	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before the requested one; null if none lies in the future."`
+}
+
+// fewConflicts leaves so many conflicts of each rule, those nearest to the time.
+func fewConflicts(r *schedule.Refusal, most int) {
+	for i := range r.Violations {
+		r.Violations[i].Keep(most, r.SendAt)
+	}
+}
+
+func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
+	kind := QuietHours
+	if slices.ContainsFunc(r.Violations, func(v quota.Violation) bool { return !v.Rule.Quiet }) {
+		kind = QuotaExceeded
+	}
+	return &quotaProblem{
+		Problem: kind.Because(r.Error()), Violations: violationViews(r.Violations, r.SendAt),
+		NextAvailableAt: rest.MaybeTime(r.Next), PreviousAvailableAt: rest.MaybeTime(r.Previous),
+	}
+}
+
+// optOutsView is what a recipient does not want of a push.
+type optOutsView struct {
+	All        bool     `json:"all,omitempty" doc:"The recipient has opted out of everything."`
+	Channels   []string `json:"channels"`
+	Categories []string `json:"categories"`
+}
+
+func optOutsViewOf(o booking.OptOuts) *optOutsView {
+	return &optOutsView{All: o.All, Channels: append([]string{}, o.Channels...), Categories: append([]string{}, o.Categories...)}
+}
+
+// optOutProblem is the answer to a push that its recipient does not want.
+type optOutProblem struct {
+	rest.Problem
+	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
+}
+
+func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
+	return &optOutProblem{Problem: OptedOut.Because(o.Error()), OptedOut: *optOutsViewOf(o.OptOuts)}
+}
+
+// windowSeconds is how long the window of a rule is, or the period that a time lies in.
+func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
+
+func violationViews(violations []quota.Violation, at time.Time) []violationView {
+	return rest.ViewsOf(violations, func(v quota.Violation) violationView {
+		conflicts := rest.ViewsOf(v.Conflicts, func(b quota.Booking) conflictView { return conflictView{ID: b.ID.String(), SendAt: rest.Stamp(b.At)} })
+		view := violationView{Rule: v.Rule.Name, Limit: v.Rule.Limit, WindowSeconds: windowSeconds(v.Rule, at), Conflicts: conflicts, Omitted: v.Omitted}
+		if v.Rule.Periods != nil {
+			_, until, _ := v.Rule.Periods.Around(at)
+			view.Until = rest.MaybeTime(until)
+		}
+		if calendar, ok := v.Rule.Periods.(zone.Calendar); ok {
+			view.Per = calendar.Unit.String()
+		}
+		return view
+	})
+}

@@ -1,0 +1,56 @@
+package pushes
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+// moveFields has what can be changed of a push: when it is sent.
+var moveFields = rest.Table[Form]{SchemaName: "NewTime", Refuse: unchangeable, Check: checkNewTime, Fields: []rest.Field[Form]{
+	rest.Row("send_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.SendAt = t }),
+		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"),
+	PushFields.Described("local_time", "The new send time on the clocks of time_zone, instead of send_at."),
+	PushFields.Fields[PushFields.Find("time_zone")],
+}}
+
+var moveParams = rest.Table[schedule.Options]{Fields: []rest.Field[schedule.Options]{
+	rest.Row("validate_only", rest.Optional, rest.Boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).Or("false"),
+		"Return the answer of the real request, but move nothing.", nil),
+}}
+
+// checkNewTime wants a new time.
+func checkNewTime(f *Form, text []byte, errs *rest.FieldErrors) {
+	if checkWhen(f, text, errs); f.SendAt.IsZero() && f.LocalTime.IsZero() && !errs.Has("send_at") && !errs.Has("local_time") {
+		errs.Add("send_at", "is required, or local_time", nil)
+	}
+}
+
+func unchangeable(name string, raw []byte, errs *rest.FieldErrors) bool {
+	if PushFields.Find(name) < 0 {
+		return false
+	}
+	errs.AddJSON(name, "cannot be changed; cancel the push and submit another", raw)
+	return true
+}
+
+// reschedule moves a push that still waits to another send time, or says what that would do.
+func (h *pushes) reschedule(c *rest.Call) error {
+	o := schedule.Options{Caps: c.Caller.Caps}
+	moveParams.ReadQuery(c.Request, &o, &c.Errors)
+	if err := c.Reserve(rest.PushBytes); err != nil {
+		return err
+	}
+	f, _, err := h.forms.read(c, &moveFields, &c.Errors)
+	if err != nil {
+		return err
+	}
+	res, err := h.writer.Reschedule(c.Request.Context(), c.Caller.Tenant, c.ID, schedule.When{SendAt: f.SendAt, LocalTime: f.LocalTime, TimeZone: f.TimeZone}, o)
+	if err != nil {
+		return about(c, f.explain("body", err), res.Push)
+	}
+	showMessage(c, &res.Push)
+	return c.Answer(http.StatusOK, bookedView(res))
+}

@@ -1,0 +1,97 @@
+package pushes
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
+// retryFields has what can be said of a retry: when it is sent. The rest is that of the push.
+var retryFields = rest.Table[Form]{SchemaName: "NewRetry", Refuse: taken, Check: checkWhen, Fields: []rest.Field[Form]{
+	PushFields.Fields[PushFields.Find("send_at")],
+	PushFields.Fields[PushFields.Find("local_time")],
+	PushFields.Fields[PushFields.Find("time_zone")],
+	PushFields.Described("expires_at", "The retry is not sent at or after this time. Default: the expires_at of the original push, if the caller set it and it is after the send time; "+
+		"else as long after the send time as for the original push."),
+	PushFields.Fields[PushFields.Find("on_conflict")],
+	PushFields.Fields[PushFields.Find("latest")],
+}}
+
+func taken(name string, raw []byte, errs *rest.FieldErrors) bool {
+	if PushFields.Find(name) < 0 {
+		return false
+	}
+	errs.AddJSON(name, "cannot differ from the original push; to change it, submit a new push", raw)
+	return true
+}
+
+// retry books a push that has failed or expired again, or answers with the retry that there is.
+func (h *pushes) retry(c *rest.Call) error {
+	o := options(c, &c.Errors)
+	if err := c.Reserve(rest.PushBytes); err != nil {
+		return err
+	}
+	f, body, err := h.forms.readOptional(c, &retryFields, &c.Errors)
+	if err != nil {
+		return err
+	}
+	if o.IdempotencyKey != "" {
+		o.RequestHash = rest.RequestHash("/v1/pushes/"+c.ID.String()+"/retry", body)
+	}
+	res, err := h.writer.Retry(c.Request.Context(), c.Caller.Tenant, c.ID, f.Request, o)
+	if err != nil {
+		return about(c, f.explainRetry(err), res.Push)
+	}
+	showMessage(c, &res.Push)
+	view, status := bookedView(res), http.StatusCreated
+	switch {
+	case res.Retried:
+		status = http.StatusOK
+	case !o.ValidateOnly:
+		c.Note(res.Push.ID)
+	}
+	if !o.ValidateOnly {
+		c.Header("Location", submitPath+"/"+view.ID)
+	}
+	if res.Replayed {
+		c.Header("Idempotency-Replayed", "true")
+	}
+	return c.Answer(status, view)
+}
+
+// explainRetry is explain, which also tells of what is wrong with the push that is retried, such as a channel that there is no more.
+func (f *Form) explainRetry(err error) error {
+	var (
+		wrong invalid.FieldErrors
+		bad   rest.FieldErrors
+	)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	for _, one := range wrong {
+		if retryFields.Find(one.Field) < 0 {
+			bad.Add("path.id", "is of a push whose "+one.Field+" "+one.Message, one.Value)
+		}
+	}
+	f.blame(wrong)
+	bad.AddAll("body", f.FieldErrors)
+	return bad.Err()
+}
+
+// retryBody is optional.
+func retryBody(s *rest.Spec) *huma.RequestBody {
+	b := retryFields.Body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z", "on_conflict": "defer"})
+	b.Required = false
+	return b
+}
+
+// retried adds what is special to an answer to a retry.
+func retried(s *rest.Spec, all map[string]*huma.Response, retry *pushView) {
+	booked(all)
+	all["200"] = s.Response("The push was retried before; the answer is that retry.", retry)
+	rest.AddHeader(all["200"], "Location", "The push's path. Absent with validate_only.")
+}

@@ -1,0 +1,57 @@
+package pushes
+
+import (
+	"net/http"
+
+	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
+)
+
+const (
+	submitPath = "/v1/pushes"
+	PushPath   = submitPath + "/{id}"
+)
+
+func (h *pushes) submit(c *rest.Call) error {
+	f, options, err := h.readSubmit(c)
+	if err != nil {
+		return h.forms.counted(err, 1)
+	}
+	res, err := h.writer.Submit(c.Request.Context(), c.Caller.Tenant, f.Request, options)
+	if err != nil {
+		return f.explain("body", err)
+	}
+	showMessage(c, &res.Push)
+	view := bookedView(res)
+	if !options.ValidateOnly {
+		c.Note(res.Push.ID)
+		c.Header("Location", submitPath+"/"+view.ID)
+	}
+	if res.Replayed {
+		c.Header("Idempotency-Replayed", "true")
+	}
+	return c.Answer(http.StatusCreated, view)
+}
+
+// readSubmit reads a submit, and refuses one with faults of form.
+func (h *pushes) readSubmit(c *rest.Call) (f *Form, o schedule.Options, err error) {
+	o = options(c, &c.Errors)
+	f, body, err := h.forms.read(c, &PushFields, &c.Errors)
+	if err == nil && o.IdempotencyKey != "" {
+		o.RequestHash = rest.RequestHash(submitPath, body)
+	}
+	return f, o, err
+}
+
+// options reads what goes with a submit beside its body.
+func options(c *rest.Call, bad *rest.FieldErrors) schedule.Options {
+	o := schedule.Options{Caps: c.Caller.Caps, RequestID: c.Writer.RequestID}
+	submitParams.ReadQuery(c.Request, &o, bad)
+	o.IdempotencyKey = c.IdempotencyKey(bad)
+	return o
+}
+
+var submitParams = rest.Table[schedule.Options]{Fields: []rest.Field[schedule.Options]{
+	rest.Row("validate_only", rest.Optional, rest.Boolean(func(o *schedule.Options, v bool) { o.ValidateOnly = v }).Or("false"),
+		"Return the answer of the real request, but book nothing.", nil),
+}}

@@ -1,0 +1,131 @@
+package records
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
+const channelsPath = "/v1/channels"
+
+// Channels are the ways out, in their configured order: the first is the default.
+type Channels struct {
+	List  []Channel
+	Store channelStore
+}
+
+// Channel is a configured way out.
+type Channel struct {
+	Name, Type string
+	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
+	Per        time.Duration
+	Burst      int
+}
+
+// channelStore knows how channels are.
+type channelStore interface {
+	ChannelHealth(ctx context.Context, tenant uuid.UUID) (push.ChannelReport, error)
+}
+
+// channelView is a channel as the API shows it.
+type channelView struct {
+	Name       string            `json:"name"`
+	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
+	Default    bool              `json:"default" doc:"true: the channel of pushes that name none."`
+	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
+	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
+	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
+	Throughput *throughputView   `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
+	Waiting    int               `json:"waiting" doc:"Your pushes that are due and are not being sent."`
+	LastMinute lastMinuteView    `json:"last_minute"`
+	LastFive   lastFiveView      `json:"last_five_minutes"`
+}
+
+type throughputView struct {
+	Rate  int    `json:"rate"`
+	Per   string `json:"per" doc:"The time span."`
+	Burst int    `json:"burst" doc:"The number of attempts that may begin at once after a rest."`
+}
+
+// lastMinuteView counts attempts.
+type lastMinuteView struct {
+	Delivered int `json:"delivered"`
+	Refused   int `json:"refused"`
+	Unknown   int `json:"unknown"`
+}
+
+// lastFiveView counts the attempts by which a channel is rejecting or failing.
+type lastFiveView struct {
+	Attempts int `json:"attempts" doc:"Your attempts that ended, on all workers. The last few seconds may be missing."`
+	Rejected int `json:"rejected" doc:"Attempts that were refused permanently. Refusals of a single address, for example an unregistered one, do not count."`
+	Failed   int `json:"failed" doc:"Attempts that found the provider down, got no answer, or were refused temporarily, for other reasons than a single address and without a request for a pause."`
+}
+
+type channelsView struct {
+	Channels []channelView `json:"channels" doc:"In the operator's order."`
+	Complete bool          `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
+}
+
+// stateUnknown is the state of a channel of which no worker has told.
+const stateUnknown push.ChannelState = "unknown"
+
+func channelViewOf(c Channel, h push.ChannelHealth) channelView {
+	v := channelView{
+		Name: c.Name, Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waiting,
+		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
+		LastFive:   lastFiveView{h.Recent.Attempts, h.Recent.Rejected, h.Recent.Failed},
+	}
+	if v.State == "" {
+		v.State = stateUnknown
+	}
+	if c.Rate > 0 {
+		v.Throughput = &throughputView{c.Rate, c.Per.String(), max(c.Burst, 1)}
+	}
+	return v
+}
+
+// listChannels answers with all channels.
+func (h *channels) list(c *rest.Call) error {
+	v, err := h.counts.Of(c.Request.Context(), c.Caller.Tenant)
+	if err != nil {
+		return err
+	}
+	return c.Answer(http.StatusOK, v)
+}
+
+func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, error) {
+	report, err := h.Store.ChannelHealth(ctx, tenant)
+	if err != nil {
+		return channelsView{}, err
+	}
+	return h.view(report), nil
+}
+
+func (h *channels) view(report push.ChannelReport) channelsView {
+	v := channelsView{Channels: rest.ViewsOf(h.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
+	if len(v.Channels) > 0 {
+		v.Channels[0].Default = true
+	}
+	return v
+}
+
+func (h *channels) routes(*rest.Spec) []rest.Operation {
+	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
+		State: push.ChannelFailing, Until: rest.ExampleTime(20 * time.Second), AsOf: rest.ExampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1, Failed: 30},
+	})
+	failing.Default = true
+	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: rest.ExampleTime(0)})
+	return []rest.Operation{{
+		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeRead, Serve: h.list,
+		Summary: "Read the state of the channels",
+		Description: "Returns for every channel whether your attempts are made and accepted, as the workers reported in the last seconds; your waiting pushes; and the outcomes of your attempts " +
+			"that began in the last minute. Pauses and failures that only your pushes met hold back only your pushes. The numbers are counted at most once a second. Nothing about other tenants is shown.",
+		Status: http.StatusOK, Answer: "The channels.", Example: channelsView{Channels: []channelView{failing, working}, Complete: true},
+	}}
+}

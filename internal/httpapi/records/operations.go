@@ -1,0 +1,102 @@
+package records
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
+// The groups of these operations in the documentation.
+const (
+	TagRecords  = "Records"
+	TagChannels = "Channels"
+)
+
+// sends serves delivery attempts.
+type sends struct {
+	svc interface {
+		Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
+	}
+	exports *bulkhead.Bulkhead[uuid.UUID]
+}
+
+// refusals serves refused pushes.
+type refusals struct {
+	svc interface {
+		Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
+	}
+}
+
+// stats serves counts of pushes.
+type stats struct {
+	svc interface {
+		Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
+		Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+	}
+}
+
+// auditLog serves the audit log.
+type auditLog struct {
+	svc interface {
+		AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
+	}
+	exports *bulkhead.Bulkhead[uuid.UUID]
+}
+
+// records reads what has happened to a tenant's pushes.
+type records interface {
+	Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
+	Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
+	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
+	Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
+	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
+}
+
+// failures serves failed and expired pushes by reason.
+type failures struct{ store FailureStore }
+
+// audits serves the audits of the workers.
+type audits struct{ Audits }
+
+// channels serves the states of channels.
+type channels struct {
+	Channels
+	counts *rest.Moments[channelsView]
+}
+
+// statuses serves the current status of a tenant's pushes.
+type statuses struct {
+	store    FlowStore
+	health   *health.Checker
+	flows    *rest.Moments[push.Flow]
+	channels *rest.Moments[channelsView]
+}
+
+// Sources has the sources of the records of tenants.
+type Sources struct {
+	Records  records
+	Flows    FlowStore
+	Failures FailureStore
+	Audits   Audits
+	Channels Channels
+	Health   *health.Checker
+}
+
+// Operations returns the operations on records and channels.
+func Operations(s *rest.Spec, from Sources, exports *bulkhead.Bulkhead[uuid.UUID], now func() time.Time) []rest.Operation {
+	ch := &channels{Channels: from.Channels}
+	ch.counts = rest.NewMoments(now, ch.count)
+	st := &statuses{store: from.Flows, health: from.Health, channels: ch.counts}
+	st.flows = rest.NewMoments(now, st.count)
+	return slices.Concat(
+		(&sends{from.Records, exports}).routes(s), (&refusals{from.Records}).routes(s), (&stats{from.Records}).routes(s),
+		st.routes(s), ch.routes(s), (&audits{from.Audits}).routes(s), (&auditLog{from.Records, exports}).routes(s), (&failures{from.Failures}).routes(s),
+	)
+}

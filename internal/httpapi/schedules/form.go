@@ -1,0 +1,149 @@
+package schedules
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/httpapi/pushes"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/recurring"
+	"github.com/sendquota/sendquota/internal/rest"
+)
+
+// The bounds of a schedule's texts, in bytes.
+const (
+	maxScheduleName = 128
+	maxCron         = 256
+)
+
+// scheduleForm is a schedule as a caller asks for it.
+type scheduleForm struct {
+	recurring.Change
+	push       *pushes.Form // nil: there was none
+	noPush     bool         // it is null
+	noCampaign bool         // the same
+}
+
+// scheduleFields is the body that makes a schedule, and scheduleChanges the one that changes some of it.
+var (
+	scheduleFields  = rest.Table[scheduleForm]{SchemaName: "NewSchedule", Fields: scheduleRows(rest.Required)}
+	scheduleChanges = rest.Table[scheduleForm]{SchemaName: "ScheduleChange", Fields: scheduleRows(rest.Optional)}
+)
+
+func scheduleRows(whole bool) []rest.Field[scheduleForm] {
+	catchUp, paused := rest.OneOf(func(f *scheduleForm, c push.CatchUp) { f.CatchUp = &c }, push.CatchUpSkip, push.CatchUpLast), rest.Boolean(func(f *scheduleForm, p bool) { f.Paused = &p })
+	if whole {
+		catchUp, paused = catchUp.Or(string(push.CatchUpSkip)), paused.Or("false")
+	}
+	return []rest.Field[scheduleForm]{
+		rest.Row("name", rest.Optional, rest.Text(func(f *scheduleForm, s string) { f.Name = &s }, 0, maxScheduleName), "A name of your choice.", "Monday digest"),
+		rest.Row("cron", whole, rest.Text(func(f *scheduleForm, s string) { f.Cron = &s }, 1, maxCron),
+			"The times of the occurrences: the five fields of cron (minute, hour, day of month, month, weekday 0 to 6; with names), @hourly, @daily, @weekly, @monthly, @yearly, or @every with a span of at least a minute. "+
+				"If both day of month and weekday are given, either may match.", "0 9 * * MON"),
+		rest.Row("time_zone", rest.Optional, rest.Text(func(f *scheduleForm, s string) { f.TimeZone = &s }, 1, pushes.MaxZone),
+			"The time zone of cron, an IANA name. Default: the default_zone of the policy, or UTC.", "Europe/Berlin"),
+		rest.Row("push", rest.Optional, patternValue(), "The pattern of each push: a push without a send time. A schedule has either push or campaign.", nil),
+		rest.Row("campaign", rest.Optional, rest.Identifier(func(f *scheduleForm, id uuid.UUID) { f.Campaign = &id }).OrNull(func(f *scheduleForm) { f.noCampaign = true }),
+			"The pattern of each campaign: a draft, or a finished campaign. Each occurrence uses its current audience.", nil),
+		rest.Row("catch_up", rest.Optional, catchUp, "The handling of occurrences that were missed while nothing ran: skip all of them, or run the last one late.", nil),
+		rest.Row("paused", rest.Optional, paused, "Occurrences are skipped while this is true.", nil),
+		rest.Row("until", rest.Optional, rest.Moment(func(f *scheduleForm, t time.Time) { f.Until = &t }).OrNull(func(f *scheduleForm) { f.Until = &time.Time{} }),
+			"The end of the schedule, exclusive; null: it has no end.", "2027-06-30T00:00:00Z"),
+	}
+}
+
+// patternFields is what each push of a schedule is like.
+var patternFields = rest.Table[pushes.Form]{SchemaName: "PushPattern", Refuse: timeOfPattern, Check: pushes.CheckTemplate, Fields: patternRows()}
+
+func patternRows() []rest.Field[pushes.Form] {
+	rows := slices.DeleteFunc(slices.Clone(pushes.PushFields.Fields), func(f rest.Field[pushes.Form]) bool { return timed(f.Name) })
+	return append(rows, rest.Row("expires_after", rest.Optional, rest.Span(func(f *pushes.Form, d time.Duration) { f.ExpiresAfter = d }, time.Second, pushes.MaxExpiresAfter),
+		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"))
+}
+
+// timed tells of a member that says when a push is sent.
+func timed(name string) bool { return name == "send_at" || name == "local_time" || name == "time_zone" }
+
+func timeOfPattern(name string, raw []byte, errs *rest.FieldErrors) bool {
+	if timed(name) {
+		errs.AddJSON(name, "must not be in a pattern: cron and time_zone of the schedule define the send time", raw)
+	}
+	return timed(name)
+}
+
+func patternValue() rest.Value[scheduleForm] {
+	return rest.Value[scheduleForm]{Describe: patternFields.Schema, JSON: func(f *scheduleForm, raw []byte, _ string, _ *rest.FieldErrors) string {
+		if string(raw) == "null" {
+			f.noPush = true
+			return ""
+		}
+		f.push = &pushes.Form{}
+		rest.ReadAgain(raw, func(r *rest.Reader) { f.push.Read(r, &patternFields) })
+		return ""
+	}}
+}
+
+// eitherOr says what is wrong with push and campaign together: a schedule, which is new or was like old, has one of them.
+func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *rest.FieldErrors) {
+	unread := found.Has("push") || found.Has("campaign")
+	hasPush, hasCampaign := f.push != nil, f.Campaign != nil
+	switch {
+	case hasPush && hasCampaign:
+		found.Add("campaign", "must be null or absent, because push is given", f.Campaign.String())
+	case hasPush || hasCampaign || unread:
+	case isNew:
+		found.Add("push", "is required, or campaign instead", nil)
+	case f.noPush && old.Campaign == uuid.Nil:
+		found.Add("push", "must not be null: a schedule needs push or campaign", nil)
+	case f.noCampaign && old.Campaign != uuid.Nil:
+		found.Add("campaign", "must not be null: a schedule needs push or campaign", nil)
+	}
+}
+
+// patternOf returns the pattern that a form asks for.
+func patternOf(f *pushes.Form) *push.Pattern {
+	p := &push.Pattern{
+		Recipient: f.Recipient, Channel: f.Channel, Category: f.Category, To: f.To, Message: f.Message, Template: f.Template, Variables: f.Variables, Metadata: f.Metadata,
+		Latest: f.Latest, ExpiresAt: f.ExpiresAt, ExpiresAfter: push.Span(f.ExpiresAfter),
+	}
+	if f.Defer {
+		p.OnConflict = "defer"
+	}
+	return p
+}
+
+// readSchedule reads the change of a schedule, which is the zero one if it is new. It returns all that is wrong with the
+// form of the request, and then also what else is wrong.
+func (h *schedules) readSchedule(c *rest.Call, of *rest.Table[scheduleForm], old push.Schedule, bad *rest.FieldErrors) (recurring.Change, []byte, error) {
+	var (
+		f     scheduleForm
+		found rest.FieldErrors
+	)
+	body, err := c.Object(rest.MaxBody, bad, func(r *rest.Reader) { of.Read(r, &f, &found) })
+	if err != nil {
+		return f.Change, nil, err
+	}
+	if f.push != nil {
+		f.push.Complete(h.forms.Validator(c, f.push))
+		found.AddAll("push", f.push.FieldErrors)
+		f.Pattern = patternOf(f.push)
+	}
+	f.eitherOr(of == &scheduleFields, old, &found)
+	if len(bad.List)+len(found.List) > 0 {
+		unread := found
+		old.Tenant = c.Caller.Tenant
+		all, err := h.svc.Check(c.Request.Context(), f.Change, old)
+		if err != nil {
+			return f.Change, nil, err
+		}
+		for _, one := range all {
+			if !unread.Has(one.Field) {
+				found.Keep(one)
+			}
+		}
+	}
+	bad.AddAll("body", found)
+	return f.Change, body, bad.Err()
+}

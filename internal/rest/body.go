@@ -1,0 +1,164 @@
+package rest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// The limits of bodies, in bytes.
+const (
+	MaxBody      = 64 << 10
+	MaxBatchBody = 4 << 20
+)
+
+// maxDrained and drainTime bound how much of the rest of a body that is too large is read, and for how long. Callers
+// that write everything before they read get the answer then; others would see the connection break.
+const (
+	MaxDrained = 8 << 20
+	drainTime  = 2 * time.Second
+)
+
+// Body reads a body of at most limit bytes that is declared as JSON, within the memory that there is.
+func (c *Call) Body(limit int64) ([]byte, error) {
+	if err := checkMedia(c.Request.Header); err != nil {
+		return nil, err
+	}
+	if c.Request.ContentLength > limit {
+		if !strings.EqualFold(c.Request.Header.Get("Expect"), "100-continue") { // else the caller holds the body back
+			c.Drain(limit + MaxDrained)
+		}
+		return nil, tooLong(limit)
+	}
+	return c.readWithin(limit, func() ([]byte, error) { return c.read(limit) })
+}
+
+// read reads a body that is not known to be too long.
+func (c *Call) read(limit int64) ([]byte, error) {
+	var buf bytes.Buffer
+	if c.Request.ContentLength > 0 {
+		buf.Grow(int(c.Request.ContentLength) + bytes.MinRead)
+	}
+	n, err := buf.ReadFrom(io.LimitReader(c.Request.Body, limit+1))
+	switch {
+	case n > limit:
+		c.Drain(MaxDrained)
+		return nil, tooLong(limit)
+	case errors.Is(err, c.Request.Context().Err()) && err != nil:
+		return nil, err
+	case err != nil:
+		return nil, Malformed("could not be read to its end")
+	}
+	body := buf.Bytes()
+	if !utf8.Valid(body) {
+		return nil, Malformed("is not valid UTF-8")
+	}
+	return body, nil
+}
+
+// Drain reads and drops at most so many bytes of the body.
+func (c *Call) Drain(most int64) {
+	if err := http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(drainTime)); err != nil {
+		return // what cannot be bounded is left alone
+	}
+	_, _ = io.CopyN(io.Discard, c.Request.Body, most)
+}
+
+// tooLong refuses a body, whose rest is left unread if it is very long.
+func tooLong(limit int64) error {
+	return &Refusal{
+		Kind: TooLarge, Detail: fmt.Sprintf("the body has more than %d bytes", limit),
+		header: http.Header{"Connection": {"close"}},
+	}
+}
+
+// Malformed is a body that is not even JSON.
+func Malformed(why string) *BadRequest {
+	e := &BadRequest{malformed: true}
+	e.Add("body", why, nil)
+	return e
+}
+
+// checkMedia accepts JSON, and bodies that do not say what they are.
+func checkMedia(h http.Header) error {
+	if err := CheckCoding(h); err != nil {
+		return err
+	}
+	given := h.Get("Content-Type")
+	if given == "" || given == "application/json" {
+		return nil
+	}
+	media, params, err := mime.ParseMediaType(given)
+	if err == nil && (media == "application/json" || media == "application/merge-patch+json") && IsUTF8(params["charset"]) {
+		return nil
+	}
+	return &Refusal{Kind: UnsupportedMedia, Detail: "send the body as application/json, in UTF-8"}
+}
+
+// CheckCoding refuses what is compressed, and says what would be taken: RFC 9110, 15.5.16.
+func CheckCoding(h http.Header) error {
+	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
+		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
+			return &Refusal{
+				Kind: UnsupportedMedia, Detail: "send the body without a Content-Encoding",
+				header: http.Header{"Accept-Encoding": {"identity"}},
+			}
+		}
+	}
+	return nil
+}
+
+// IsUTF8 reports whether a charset is UTF-8, by one of its names, or not given.
+func IsUTF8(charset string) bool {
+	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
+}
+
+// Object has the object read that a body of at most limit bytes is. What is no JSON ends the request, together with the
+// errors outside of the body.
+func (c *Call) Object(limit int64, outside *FieldErrors, read func(*Reader)) (body []byte, err error) {
+	if body, err = c.Body(limit); err != nil {
+		return nil, err
+	}
+	parse := func() error { return ReadWhole(body, outside, read) }
+	if len(body) > MaxBody {
+		return body, c.Compute(parse)
+	}
+	return body, parse()
+}
+
+// ReadWhole demands that the body is JSON, and ends behind what is read.
+func ReadWhole(body []byte, outside *FieldErrors, read func(*Reader)) error {
+	r := newReader(body)
+	read(r)
+	if r.End(); r.Err == nil {
+		return nil
+	}
+	e := Malformed(r.Err.Error())
+	e.AddAll("", *outside)
+	return e
+}
+
+// NoBody refuses whatever a body asks for. It returns all that is wrong with the request.
+func (c *Call) NoBody(bad *FieldErrors) error {
+	if c.Request.ContentLength == 0 {
+		return bad.Err()
+	}
+	body, err := c.Body(MaxBody)
+	if err != nil {
+		return err
+	}
+	if len(body) > 0 {
+		var found FieldErrors
+		if err := ReadWhole(body, bad, func(r *Reader) { nothing.Read(r, &struct{}{}, &found) }); err != nil {
+			return err
+		}
+		bad.AddAll("body", found)
+	}
+	return bad.Err()
+}

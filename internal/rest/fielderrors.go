@@ -1,0 +1,161 @@
+package rest
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sendquota/sendquota/internal/invalid"
+)
+
+// maxErrors bounds an answer: a body can have half a million errors.
+const maxErrors = 10_000
+
+// MaxShown is how many bytes of a wrong value are shown.
+const MaxShown = 256
+
+// FieldErrors is everything that is wrong with one request, or with one object of its body. Of an object, the fields
+// are relative to it.
+type FieldErrors struct {
+	List invalid.FieldErrors
+	more int // not kept
+}
+
+func (e *FieldErrors) Add(field, message string, value any) {
+	e.Keep(invalid.FieldError{Field: field, Message: message, Value: value})
+}
+
+// Keep adds an error that was found elsewhere.
+func (e *FieldErrors) Keep(one invalid.FieldError) {
+	if len(e.List) == maxErrors {
+		e.more++
+		return
+	}
+	e.List = append(e.List, one)
+}
+
+// AddJSON adds an error of a JSON value.
+func (e *FieldErrors) AddJSON(field, message string, raw []byte) {
+	e.Add(field, message, shownJSON(raw))
+}
+
+// AddAll adds errors found elsewhere, and puts a prefix before their fields.
+func (e *FieldErrors) AddAll(prefix string, others FieldErrors) {
+	for _, one := range others.List {
+		one.Field = Under(prefix, one.Field)
+		e.Keep(one)
+	}
+	e.more += others.more
+}
+
+func Under(prefix, field string) string {
+	if prefix == "" || field == "" {
+		return prefix + field
+	}
+	return prefix + "." + field
+}
+
+// Has reports whether something was found wrong with a field, with a part of it, or with what it is part of.
+func (e *FieldErrors) Has(field string) bool {
+	for _, one := range e.List {
+		if Within(one.Field, field) || Within(field, one.Field) {
+			return true
+		}
+	}
+	return false
+}
+
+// Within reports whether a field is another one or a part of it.
+func Within(field, other string) bool {
+	rest, ok := strings.CutPrefix(field, other)
+	return ok && other != "" && (rest == "" || rest[0] == '.')
+}
+
+// Err is what to answer, or nil if nothing is wrong.
+func (e *FieldErrors) Err() error {
+	if len(e.List) == 0 {
+		return nil
+	}
+	return &BadRequest{FieldErrors: *e}
+}
+
+// BadRequest is a request that is refused for its errors. If it is malformed, its body is no JSON.
+type BadRequest struct {
+	FieldErrors
+	malformed bool
+}
+
+func (e *BadRequest) Error() string {
+	return fmt.Sprintf("%d errors, the first: %s %s", len(e.List)+e.more, e.List[0].Field, e.List[0].Message)
+}
+
+func (e *BadRequest) problem() Problemer {
+	n := len(e.List) + e.more
+	detail := fmt.Sprintf("the request has %d errors", n)
+	if n == 1 {
+		detail = e.List[0].Field + " " + e.List[0].Message
+	}
+	if e.more > 0 {
+		detail += fmt.Sprintf("; these are the first %d", len(e.List))
+	}
+	p := &invalidProblem{Problem: InvalidRequest.Because(detail), Errors: e.List}
+	if e.malformed {
+		p.Status = http.StatusBadRequest
+	}
+	return p
+}
+
+// Shown is a text as the value of an error.
+func Shown(s string) any {
+	if len(s) <= MaxShown {
+		return s
+	}
+	cut := MaxShown
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// rawJSON is a JSON value that is passed on as it is.
+type rawJSON []byte
+
+// MarshalJSON returns the value.
+func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
+
+// shownJSON is a JSON text as the value of an error. Strings are cut short, other long values are left out.
+func shownJSON(raw []byte) any {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case raw[0] == '"':
+		s, _ := Unquote(raw)
+		return Shown(s)
+	case len(raw) > MaxShown:
+		return nil
+	}
+	return rawJSON(raw)
+}
+
+// AsWritten is the value of an error, as it was written in the text of an object.
+func AsWritten(object []byte, e invalid.FieldError) any {
+	var raw []byte
+	if e.Value != nil && object != nil {
+		r := newReader(object)
+		for name := range r.Members {
+			this := bytes.Equal(name, []byte(e.Field))
+			if value := r.Value(); this {
+				raw = value
+			}
+		}
+	}
+	if raw != nil {
+		return shownJSON(raw)
+	}
+	if text, ok := e.Value.(string); ok {
+		return Shown(text)
+	}
+	return e.Value
+}

@@ -1,0 +1,175 @@
+package rest
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
+)
+
+// responseRecorder is the writer that handlers see. It holds the answer until the handler has returned, and what the
+// log says about the request then.
+type responseRecorder struct {
+	http.ResponseWriter
+	RequestID string    // the X-Request-Id
+	Route     string    // the pattern, never the path, which holds personal data
+	tenant    uuid.UUID // Nil until the key is checked
+	key       uuid.UUID // as well
+	user      uuid.UUID // instead of a key, in requests of the console
+	status    int       // 0 until the answer begins
+
+	memory       *bulkhead.Loan[uuid.UUID] // for the request and its answer; nil: little is needed
+	answer       *encoder                  // what is to be sent; nil: nothing, or it was sent
+	answerStatus int
+	answerType   string
+
+	pushes []uuid.UUID // that it is about, up to loggedPushes of them
+	about  int         // how many these are
+
+	stopping func() bool // see Config
+
+	Whole context.Context // of a request that may take longer than others
+
+	room [4]string // for values of headers
+	used int
+}
+
+// SetHeader sets a header, whose name is in the canonical form, without memory for each.
+func (rec *responseRecorder) SetHeader(name, value string) {
+	if rec.used == len(rec.room) {
+		rec.Header()[name] = []string{value}
+		return
+	}
+	at := rec.used
+	rec.used++
+	rec.room[at] = value
+	rec.Header()[name] = rec.room[at : at+1 : at+1]
+}
+
+// WriteHeader notes the status, and tells the caller to leave if the program is about to stop.
+func (rec *responseRecorder) WriteHeader(status int) {
+	if rec.status == 0 {
+		rec.status = status
+		if rec.stopping() {
+			rec.Header().Set("Connection", "close")
+		}
+	}
+	rec.ResponseWriter.WriteHeader(status)
+}
+
+func (rec *responseRecorder) Write(b []byte) (int, error) {
+	if rec.status == 0 {
+		rec.WriteHeader(http.StatusOK)
+	}
+	return rec.ResponseWriter.Write(b)
+}
+
+// Unwrap is for http.ResponseController.
+func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
+
+// loggedPushes bounds the ids in one line of the log, which all tenants share.
+const loggedPushes = 20
+
+// Note has the log say that the request is about a push.
+func (c *Call) Note(id uuid.UUID) {
+	rec := c.Writer
+	if rec.about++; rec.about <= loggedPushes {
+		rec.pushes = append(rec.pushes, id)
+	}
+}
+
+// unmatched is the route of requests that have none.
+const unmatched = "unmatched"
+
+// ServeHTTP gives a request its id and its deadline, has the router serve it, and reports on it.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := a.cfg.Now()
+	rec := &responseRecorder{ResponseWriter: w, RequestID: requestID(r), Route: unmatched, stopping: a.cfg.Stopping, Whole: r.Context()}
+	rec.SetHeader("X-Request-Id", rec.RequestID)
+	harden(w.Header(), r.URL.Path)
+	ctx, cancel := context.WithTimeout(r.Context(), a.cfg.RequestTimeout)
+	defer cancel()
+	defer a.report(rec, r, began)
+	defer a.finish(rec)
+	defer a.recover(rec, r)
+	a.router.ServeHTTP(rec, r.WithContext(ctx))
+}
+
+// requestID takes the caller's id if it is harmless, or makes one.
+func requestID(r *http.Request) string {
+	given := r.Header.Get("X-Request-Id")
+	if given != "" && len(given) <= 64 && strings.IndexFunc(given, notInID) < 0 {
+		return given
+	}
+	return uuid.Must(uuid.NewV7()).String()
+}
+
+func notInID(c rune) bool {
+	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '_' || c == '-')
+}
+
+// recover turns a panic into a problem, if the answer has not begun.
+func (a *API) recover(rec *responseRecorder, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	a.cfg.Log.ErrorContext(r.Context(), "panic while serving", "request_id", rec.RequestID, "route", rec.Route, "panic", p, "stack", string(debug.Stack()))
+	if rec.status != 0 {
+		panic(http.ErrAbortHandler) // the caller must not take half an answer for a whole one
+	}
+	a.sendProblem(rec, unexpected())
+}
+
+// report logs and counts an answered request. It never shows bodies, paths or keys.
+func (a *API) report(rec *responseRecorder, r *http.Request, began time.Time) {
+	took := a.cfg.Now().Sub(began)
+	method := knownMethod(r.Method)
+	if a.cfg.Observe != nil {
+		a.cfg.Observe(rec.Route, method, rec.status, took.Seconds())
+	}
+	level := slog.LevelInfo
+	if a.cfg.Quiet[rec.Route] {
+		level = slog.LevelDebug
+	}
+	if !a.cfg.Log.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 9),
+		slog.String("method", method), slog.String("route", rec.Route), slog.Int("status", rec.status),
+		slog.Float64("duration_ms", float64(took.Microseconds())/1000), slog.String("request_id", rec.RequestID),
+	)
+	if rec.tenant != uuid.Nil {
+		attrs = append(attrs, slog.String("tenant", rec.tenant.String()))
+		if rec.user != uuid.Nil {
+			attrs = append(attrs, slog.String("user", rec.user.String()))
+		} else {
+			attrs = append(attrs, slog.String("key", rec.key.String()))
+		}
+	}
+	switch {
+	case rec.about == 1:
+		attrs = append(attrs, slog.String("push", rec.pushes[0].String()))
+	case rec.about > 1:
+		attrs = append(attrs, slog.Any("pushes", rec.pushes), slog.Int("pushes_count", rec.about))
+	}
+	a.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+// knownMethod keeps invented methods out of metrics and logs.
+func knownMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "OTHER"
+}

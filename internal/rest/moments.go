@@ -1,0 +1,77 @@
+package rest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/singleflight"
+)
+
+// Moments keeps for a moment what was counted of each tenant: however many look, it is counted once a second. What it keeps is shared,
+// and is only read.
+type Moments[T any] struct {
+	now   func() time.Time
+	count func(ctx context.Context, tenant uuid.UUID) (T, error)
+
+	asking singleflight.Group
+	mu     sync.Mutex
+	kept   map[uuid.UUID]keptCount[T]
+}
+
+type keptCount[T any] struct {
+	counted T
+	until   time.Time
+}
+
+const (
+	countKept = time.Second
+	maxCounts = 1000 // that are kept
+	countTime = 5 * time.Second
+)
+
+func NewMoments[T any](now func() time.Time, count func(context.Context, uuid.UUID) (T, error)) *Moments[T] {
+	return &Moments[T]{now: now, count: count, kept: map[uuid.UUID]keptCount[T]{}}
+}
+
+// Of returns how a tenant is, or was a moment ago.
+func (c *Moments[T]) Of(ctx context.Context, tenant uuid.UUID) (T, error) {
+	if kept, ok := c.keeps(tenant); ok {
+		return kept, nil
+	}
+	asked, err, _ := c.asking.Do(string(tenant[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime) // others wait for it, too
+		defer cancel()
+		began := c.now()
+		counted, err := c.count(ctx, tenant)
+		if err == nil {
+			c.keep(tenant, keptCount[T]{counted, began.Add(countKept)}, began)
+		}
+		return counted, err
+	})
+	counted, _ := asked.(T)
+	return counted, err
+}
+
+func (c *Moments[T]) keeps(tenant uuid.UUID) (T, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	k := c.kept[tenant]
+	return k.counted, c.now().Before(k.until)
+}
+
+func (c *Moments[T]) keep(tenant uuid.UUID, k keptCount[T], now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.kept) >= maxCounts {
+		for of, k := range c.kept {
+			if !now.Before(k.until) {
+				delete(c.kept, of)
+			}
+		}
+	}
+	if len(c.kept) < maxCounts {
+		c.kept[tenant] = k
+	}
+}

@@ -1,0 +1,184 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/sendquota/sendquota/internal/assets"
+	"github.com/sendquota/sendquota/internal/invalid"
+)
+
+const (
+	bearerScheme   = "key"
+	schemaPrefix   = "#/components/schemas/"
+	headerPrefix   = "#/components/headers/"
+	responsePrefix = "#/components/responses/"
+	paramPrefix    = "#/components/parameters/"
+)
+
+// Document is what an API says about itself, its keys and the groups of its operations.
+type Document struct {
+	Title, About string
+	Keys         string // how to get a key, and the scopes
+	Tags         []*huma.Tag
+	Kinds        []Kind                 // in the order of the documentation
+	Example      func(k Kind) Problemer // an example of a kind with members of its own, or nil
+}
+
+func newOpenAPI(doc Document) *huma.OpenAPI {
+	return &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: doc.Title, Version: "1", Description: doc.About,
+			License: &huma.License{Name: "Apache 2.0", Identifier: "Apache-2.0"},
+		},
+		Servers: []*huma.Server{{URL: "/", Description: "This server."}},
+		Tags:    doc.Tags,
+		Components: &huma.Components{
+			Schemas: huma.NewMapRegistry(schemaPrefix, schemaName),
+			SecuritySchemes: map[string]*huma.SecurityScheme{bearerScheme: {
+				Type: "http", Scheme: "bearer", Description: doc.Keys,
+			}},
+		},
+	}
+}
+
+// schemaName names schemas after types, without their ending "View". Generated clients know a FieldError as Fault.
+func schemaName(t reflect.Type, hint string) string {
+	if t == reflect.TypeFor[invalid.FieldError]() {
+		return "Fault"
+	}
+	return strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "View")
+}
+
+// Spec builds the operations of the OpenAPI document. Headers, problems and parameters that several operations have become components.
+type Spec struct {
+	schemas   huma.Registry
+	headers   map[string]*huma.Header
+	responses map[string]*huma.Response
+	params    map[string]*huma.Param
+
+	kinds   []Kind
+	example func(k Kind) Problemer
+	apart   map[string][]any // more types of problems, by the reference of their schema
+}
+
+// NewSpec returns a spec that writes to the document of an API.
+func NewSpec(a *API, doc Document) *Spec {
+	c := a.Document().Components
+	c.Headers, c.Responses, c.Parameters = map[string]*huma.Header{}, map[string]*huma.Response{}, map[string]*huma.Param{}
+	return &Spec{c.Schemas, c.Headers, c.Responses, c.Parameters, doc.Kinds, doc.Example, map[string][]any{}}
+}
+
+func (s *Spec) Schema(of any) *huma.Schema {
+	return s.schemas.Schema(reflect.TypeOf(of), true, "")
+}
+
+// Response has the schema of its example. Without an example, it has no content.
+func (s *Spec) Response(description string, example any) *huma.Response {
+	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
+	s.addHeader(r, "X-Request-Id", "Identifies the request in the log.")
+	if example != nil {
+		r.Content = map[string]*huma.MediaType{"application/json": {Schema: s.Schema(example), Example: PlainJSON(example)}}
+	}
+	return r
+}
+
+func textHeader(description string) *huma.Header {
+	return &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// addHeader adds a header that means the same in all answers.
+func (s *Spec) addHeader(r *huma.Response, name, description string) {
+	s.headers[name] = textHeader(description)
+	r.Headers[name] = &huma.Header{Ref: headerPrefix + name}
+}
+
+func (s *Spec) addRateLimits(r *huma.Response) {
+	s.addHeader(r, "RateLimit-Policy", "The rate limits of callers, if the operator has set any: q requests at once, replenished in w seconds.")
+	s.addHeader(r, "RateLimit", "The state of each limit: r requests are left, and it is fully replenished in t seconds.")
+}
+
+// AddHeader adds a header of this answer.
+func AddHeader(r *huma.Response, name, description string) {
+	r.Headers[name] = textHeader(description)
+}
+
+// operation documents an operation.
+func (s *Spec) operation(o *Operation) *huma.Operation {
+	op := &huma.Operation{
+		OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag}, Summary: o.Summary, Description: o.Description,
+		Parameters: s.parameters(o), RequestBody: o.Body, Responses: s.answers(o), Security: []map[string][]string{},
+	}
+	if o.Finish != nil {
+		o.Finish(op.Responses)
+	}
+	if o.Scope != "" {
+		op.Security = append(op.Security, map[string][]string{bearerScheme: {o.Scope}})
+	}
+	return op
+}
+
+// answers are a success, the problems that are special to an operation, and those that any operation with a key has.
+func (s *Spec) answers(o *Operation) map[string]*huma.Response {
+	success := s.Response(o.Answer, o.Example)
+	all := map[string]*huma.Response{strconv.Itoa(o.Status): success}
+	if o.Scope == "" {
+		return all
+	}
+	s.addRateLimits(success)
+	kinds := slices.Concat([]Kind{InvalidRequest}, o.Problems, []Kind{Unauthorized, Forbidden, RateLimited, Unavailable, Internal})
+	if o.Method != http.MethodGet { // there may be a body, which may be no JSON
+		kinds = append(kinds, TooLarge, UnsupportedMedia)
+		all["400"] = s.problem(http.StatusBadRequest, InvalidRequest)
+	}
+	byStatus := map[int][]Kind{}
+	for _, k := range kinds {
+		byStatus[k.Status] = append(byStatus[k.Status], k)
+	}
+	for status, those := range byStatus {
+		all[strconv.Itoa(status)] = s.problem(status, those...)
+	}
+	return all
+}
+
+func Param(in, name, description, example string, schema huma.Schema) *huma.Param {
+	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
+}
+
+// idempotencyKeyParam documents the header Idempotency-Key.
+func idempotencyKeyParam() *huma.Param {
+	return Param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body return the same answer; the same key with another body is refused.",
+		"order-1234-reminder", TextSchema(1, 255))
+}
+
+// PlainJSON returns the JSON of an example, so that the document shows the members that are sent.
+func PlainJSON(example any) any {
+	if example == nil {
+		return nil
+	}
+	text, err := json.Marshal(example)
+	if err != nil {
+		panic(err) // examples are constants of this package
+	}
+	return json.RawMessage(text)
+}
+
+// OpenAPIPage is the document, which does not change once all operations are in it.
+func (a *API) OpenAPIPage() *assets.Page {
+	var page bytes.Buffer
+	encoder := json.NewEncoder(&page)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(a.huma.OpenAPI()); err != nil {
+		panic(fmt.Errorf("write openapi.json: %w", err)) // a test asks for it
+	}
+	return assets.NewPage(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
+}

@@ -1,0 +1,31 @@
+package rest
+
+import (
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Operation is a row of a table of routes: the path, its handler and its documentation.
+type Operation struct {
+	ID, Method, Path     string
+	Tag, Scope           string // without a scope, the operation needs no key
+	Also                 Need   // beside the scope
+	Serve                func(*Call) error
+	Summary, Description string
+	params               []PathParam // of the path; the API fills them in
+	Query                documented  // nil: the query has no parameters
+	Keyed, Match         bool        // whether there are the headers Idempotency-Key, and If-Match with an ETag
+	Headers              []*huma.Param
+	Body                 *huma.RequestBody               // nil: without a query as well, the frame reads the whole request
+	Memory               int64                           // bytes that such a request waits for; 0: it needs little
+	Status               int                             // of a success
+	Answer               string                          // the meaning of a success
+	Example              any                             // of a success
+	Problems             []Kind                          // beyond the problems of every operation with a key
+	Finish               func(map[string]*huma.Response) // adds responses and headers of this operation alone
+}
+
+// Need is a further requirement of some requests: a scope, or, without one, the condition in words.
+type Need struct{ Scope, When string }
+
+// documented is the table of a query.
+type documented interface{ parameters(*Spec) []*huma.Param }

@@ -1,0 +1,172 @@
+package rest
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/duration"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// Scalar sets what parse makes of a text, unless parse says what is wrong with it.
+func Scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text string) (v V, wrong string)) Value[T] {
+	return Value[T]{quoted: schema.Type == huma.TypeString, Describe: Described(schema), parse: func(to *T, text string) string {
+		v, wrong := parse(text)
+		if wrong == "" {
+			set(to, v)
+		}
+		return wrong
+	}}
+}
+
+// Text reads least to most printable bytes.
+func Text[T any](set func(*T, string), least, most int) Value[T] {
+	return Scalar(set, TextSchema(least, most), func(text string) (string, string) { return text, Unfit(text, least, most) })
+}
+
+// Named reads the name of a category, a channel or a rule. See [quota.Name].
+func Named[T any](set func(*T, string), least, most int) Value[T] {
+	return Scalar(set, TextSchema(least, most), func(text string) (string, string) {
+		name := quota.Name(text)
+		return name, Unfit(name, least, most)
+	})
+}
+
+func TextSchema(least, most int) huma.Schema {
+	schema := huma.Schema{Type: huma.TypeString, MaxLength: &most}
+	if least > 0 {
+		schema.MinLength = &least
+	}
+	return schema
+}
+
+// Unfit says why s does not consist of least to most printable bytes, or nothing.
+func Unfit(s string, least, most int) string {
+	switch {
+	case len(s) < least:
+		return "must not be empty"
+	case len(s) > most:
+		return fmt.Sprintf("must have at most %d bytes, has %d", most, len(s))
+	case !utf8.ValidString(s):
+		return "must be valid UTF-8"
+	}
+	for _, c := range s {
+		if !unicode.IsPrint(c) {
+			return fmt.Sprintf("must be printable, but has the character %U", c)
+		}
+	}
+	return ""
+}
+
+// OneOf reads one of a few words.
+func OneOf[T any, W ~string](set func(*T, W), words ...W) Value[T] {
+	schema := huma.Schema{Type: huma.TypeString}
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = string(w)
+		schema.Enum = append(schema.Enum, all[i])
+	}
+	wrong := "must be one of: " + strings.Join(all, ", ")
+	return Scalar(set, schema, func(text string) (W, string) {
+		if i := slices.Index(all, text); i >= 0 {
+			return words[i], ""
+		}
+		return "", wrong
+	})
+}
+
+// Boolean reads true or false. In a query it must not be empty: what does not clearly say whether it is a rehearsal
+// must not be carried out.
+func Boolean[T any](set func(*T, bool)) Value[T] {
+	v := Scalar(set, huma.Schema{Type: huma.TypeBoolean}, func(text string) (bool, string) {
+		if text != "true" && text != "false" {
+			return false, "must be true or false"
+		}
+		return text == "true", ""
+	})
+	v.strict = true
+	return v
+}
+
+// Integer reads a whole number from least to most.
+func Integer[T any](set func(*T, int), least, most int) Value[T] {
+	low, high := float64(least), float64(most)
+	schema := huma.Schema{Type: huma.TypeInteger, Format: "int64", Minimum: &low, Maximum: &high}
+	return Scalar(set, schema, func(text string) (int, string) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Sprintf("must be a whole number from %d to %d", least, most)
+		}
+		return n, ""
+	})
+}
+
+// wholeNumber writes a number of JSON whose fraction is zero without it: 5.0 and 5e0 are 5. Everything else stays as it is.
+func wholeNumber(raw []byte) string {
+	text := string(raw)
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(text[at+1:]); err != nil {
+			return text
+		}
+		mantissa = text[:at]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	zeros := len(whole) + exponent - len(digits) // behind the digits
+	switch {
+	case mantissa == text && fraction == "":
+		return text
+	case digits == "" || digits == "-":
+		return "0"
+	case zeros < 0 || zeros > maxDigits:
+		return text
+	}
+	return digits + strings.Repeat("0", zeros)
+}
+
+// maxDigits is how many digits no integer has.
+const maxDigits = 20
+
+// spanShape is that of the time spans that the document describes: days stand first.
+const spanShape = `^([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
+
+// Span reads a time span from least to most.
+func Span[T any](set func(*T, time.Duration), least, most time.Duration) Value[T] {
+	shape := regexp.MustCompile(spanShape)
+	return Scalar(set, huma.Schema{Type: huma.TypeString, Pattern: spanShape}, func(text string) (time.Duration, string) {
+		d, err := duration.Parse(text)
+		if err != nil || !shape.MatchString(text) || d < least || d > most {
+			return 0, fmt.Sprintf("must be a time span from %s to %s, written like 500ms, 90s, 24h or 30d", duration.Words(least), duration.Words(most))
+		}
+		return d, ""
+	})
+}
+
+// Identifier reads a UUID.
+func Identifier[T any](set func(*T, uuid.UUID)) Value[T] {
+	return Scalar(set, huma.Schema{Type: huma.TypeString, Format: "uuid"}, parseID)
+}
+
+func parseID(text string) (id uuid.UUID, wrong string) {
+	id, err := uuid.Parse(text)
+	if err != nil || len(text) != 36 {
+		return uuid.Nil, "must be a UUID"
+	}
+	return id, ""
+}
+
+// Token is a text that is not looked at here.
+func Token[T any](set func(*T, string)) Value[T] {
+	return Scalar(set, huma.Schema{Type: huma.TypeString}, func(text string) (string, string) { return text, "" })
+}

@@ -1,0 +1,196 @@
+package rest
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// Table describes an object that callers send: the members of a JSON object, or the parameters of a query.
+// Requests are read by it into a T, and the OpenAPI document is written from it: a member is one row.
+type Table[T any] struct {
+	SchemaName string
+	Fields     []Field[T]
+	Open       bool // there may be other members, which are passed on unread
+
+	// refuse says what is wrong with a member that is not in the table, if there is more to say than that.
+	Refuse func(name string, raw []byte, errs *FieldErrors) bool
+	// check tests what one member alone cannot tell.
+	Check func(to *T, text []byte, errs *FieldErrors)
+}
+
+// Field is a row of a table.
+type Field[T any] struct {
+	Name        string
+	required    bool
+	value       Value[T]
+	Description string
+	Example     any // nil: none
+}
+
+// For readable rows.
+const (
+	Required = true
+	Optional = false
+)
+
+// Find returns the index of a field, or -1.
+func (o *Table[T]) Find(name string) int {
+	for i := range o.Fields {
+		if o.Fields[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// Described is the row of a field with another description.
+func (o *Table[T]) Described(name, description string) Field[T] {
+	f := o.Fields[o.Find(name)]
+	f.Description = description
+	return f
+}
+
+// Read reads the object that comes next and returns its text, or nil if something else comes. After a syntax error, r
+// has it.
+func (o *Table[T]) Read(r *Reader, to *T, errs *FieldErrors) (text []byte) {
+	if r.Peek() != '{' {
+		if raw := r.Value(); r.Err == nil {
+			errs.AddJSON("", "must be an object", raw)
+		}
+		return nil
+	}
+	from, given := r.Offset(), uint64(0)
+	for name := range r.Members {
+		if i := o.Find(string(name)); i >= 0 {
+			given |= 1 << i
+			o.Fields[i].read(r, to, errs)
+			continue
+		}
+		known := Short(name)
+		if raw := r.Value(); r.Err == nil && !o.Open {
+			o.unknown(known, raw, r.deep, errs)
+		}
+	}
+	if r.Err != nil {
+		return nil
+	}
+	for i := range o.Fields {
+		if given&(1<<i) == 0 {
+			o.Fields[i].absent(to, errs)
+		}
+	}
+	text = bytes.TrimLeft(r.data[from:r.Offset()], ",: \t\r\n")
+	if o.Check != nil {
+		o.Check(to, text, errs)
+	}
+	return text
+}
+
+func (o *Table[T]) unknown(name string, raw []byte, deep bool, errs *FieldErrors) {
+	switch {
+	case deep:
+		errs.Add(name, tooDeep, nil)
+	case o.Refuse != nil && o.Refuse(name, raw, errs):
+	default:
+		errs.AddJSON(name, "unexpected property", raw)
+	}
+}
+
+const tooDeep = "must not be nested deeper than 100 levels"
+
+// Short cuts a name that is used in a location.
+func Short(name []byte) string {
+	if len(name) <= 64 {
+		return string(name)
+	}
+	return strings.ToValidUTF8(string(name[:64]), "") + "…"
+}
+
+// read reads the value of the field, which comes next.
+func (f *Field[T]) read(r *Reader, to *T, errs *FieldErrors) {
+	if f.value.array != nil && r.Peek() == '[' {
+		f.value.array(r, to, f.Name, errs)
+		return
+	}
+	raw := r.Value()
+	switch {
+	case r.Err != nil:
+	case r.deep:
+		errs.Add(f.Name, tooDeep, nil)
+	default:
+		since := len(errs.List)
+		if wrong := f.value.ReadJSON(raw, to, f.Name, errs); wrong != "" {
+			errs.AddJSON(f.Name, wrong, raw)
+		}
+		errs.addHalves(f.Name, raw, since)
+	}
+}
+
+// absent is for a field that was not sent.
+func (f *Field[T]) absent(to *T, errs *FieldErrors) {
+	if f.required {
+		errs.Add(f.Name, "is required", nil)
+	}
+	if f.value.preset != "" {
+		f.value.parse(to, f.value.preset)
+	}
+}
+
+// ReadBody reads a body by the table. It returns all that is wrong with the request.
+func (o *Table[T]) ReadBody(c *Call, to *T, bad *FieldErrors) error {
+	var found FieldErrors
+	if _, err := c.Object(MaxBody, bad, func(r *Reader) { o.Read(r, to, &found) }); err != nil {
+		return err
+	}
+	bad.AddAll("body", found)
+	return bad.Err()
+}
+
+// Schema describes the object under its name, to which it returns a reference.
+func (o *Table[T]) Schema(s *Spec) *huma.Schema {
+	all := s.schemas.Map()
+	if all[o.SchemaName] == nil {
+		schema := &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{}, AdditionalProperties: o.Open}
+		all[o.SchemaName] = schema
+		for _, f := range o.Fields {
+			schema.Properties[f.Name] = f.schema(s)
+			if f.required {
+				schema.Required = append(schema.Required, f.Name)
+			}
+		}
+		schema.PrecomputeMessages()
+	}
+	return &huma.Schema{Ref: schemaPrefix + o.SchemaName}
+}
+
+func (f *Field[T]) schema(s *Spec) *huma.Schema {
+	schema := f.value.Describe(s)
+	schema.Description = f.Description
+	if f.Example != nil {
+		schema.Examples = []any{f.Example}
+	}
+	return schema
+}
+
+// Body documents the object as the body of a request.
+func (o *Table[T]) Body(s *Spec, example any) *huma.RequestBody {
+	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/json": {Schema: o.Schema(s), Example: PlainJSON(example)},
+	}}
+}
+
+// Unchosen refuses the member secret, which callers cannot set.
+func Unchosen(name string, _ []byte, errs *FieldErrors) bool {
+	if name != "secret" {
+		return false
+	}
+	errs.Add(name, "cannot be chosen: it is generated, and shown in the answer", nil)
+	return true
+}
+
+// Row returns a row of a table. A nil example means none.
+func Row[T any](name string, required bool, value Value[T], description string, example any) Field[T] {
+	return Row(name, required, value, description, example)
+}
