@@ -14,20 +14,20 @@ import (
 
 // forPrograms lists the files that write Go's text of a duration, such as 1h0m0s, for programs, with its use.
 var forPrograms = map[string]string{
-	"internal/console/system/keys.go":       "a member of a request",
-	"internal/delivery/channelqueues.go":    "a log line",
-	"internal/httpapi/bulkchanges.go":       "the member shift",
-	"internal/httpapi/bulkfields.go":        "the value of a fault",
-	"internal/httpapi/channels.go":          "the member per",
-	"internal/invalid/invalid.go":           "the member limit",
-	"internal/push/errors.go":               "an error between packages",
-	"internal/push/recurring.go":            "members that are time spans",
-	"internal/ratelimit/limit.go":           "the value of a fault",
-	"internal/store/bulk/changes.go":        "the audit log, which the console puts into words",
-	"internal/store/campaigns/campaigns.go": "the audit log, which the console puts into words",
-	"internal/store/accounts/keyrotate.go":  "the audit log, which the console puts into words",
-	"internal/store/webhooks/webhooks.go":   "the audit log, which the console puts into words",
-	"internal/strictyaml/collections.go":    "a setting that is kept as it is written",
+	"internal/console/system/keys.go":        "a member of a request",
+	"internal/delivery/channelqueues.go":     "a log line",
+	"internal/httpapi/pushes/bulkchanges.go": "the member shift",
+	"internal/httpapi/pushes/bulkfields.go":  "the value of a fault",
+	"internal/httpapi/records/channels.go":   "the member per",
+	"internal/invalid/invalid.go":            "the member limit",
+	"internal/push/errors.go":                "an error between packages",
+	"internal/push/recurring.go":             "members that are time spans",
+	"internal/ratelimit/limit.go":            "the value of a fault",
+	"internal/store/bulk/changes.go":         "the audit log, which the console puts into words",
+	"internal/store/campaigns/campaigns.go":  "the audit log, which the console puts into words",
+	"internal/store/accounts/keyrotate.go":   "the audit log, which the console puts into words",
+	"internal/store/webhooks/webhooks.go":    "the audit log, which the console puts into words",
+	"internal/strictyaml/collections.go":     "a setting that is kept as it is written",
 }
 
 // TestSentences_Durations: a duration in a sentence is written by [duration.Words], as in "within 1 minute". Go's own text, 1m0s, is in

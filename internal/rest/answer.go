@@ -19,13 +19,13 @@ func (e *encoder) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Appender writes itself as encoding/json would, in half of the time: see docs/decisions/0007-own-decoder.md. A test holds
-// both to be the same.
+// Appender writes itself like encoding/json, in half of the time: see docs/decisions/0007-own-decoder.md. A test compares
+// both.
 type Appender interface {
 	AppendJSON(b []byte) []byte
 }
 
-// encoders keeps encoders for later answers.
+// encoders reuses encoders.
 type encoders struct{ pool sync.Pool }
 
 func newEncoders() *encoders {
@@ -37,10 +37,10 @@ func newEncoders() *encoders {
 	}}}
 }
 
-// maxKept is how large a text may be to be kept.
+// maxKept is the largest capacity of a text that is reused, in bytes.
 const maxKept = 64 << 10
 
-// get returns an encoder that holds body. It fails if body is no JSON.
+// get returns an encoder with the JSON of body. It fails if body has none.
 func (s *encoders) get(body any) (*encoder, error) {
 	e := s.pool.Get().(*encoder)
 	e.text = e.text[:0]
@@ -67,7 +67,7 @@ func (a *API) stage(rec *responseRecorder, status int, contentType string, body 
 	return err
 }
 
-// finish sends the answer, and gives back the memory that the request had.
+// finish sends the answer and releases the memory of the request.
 func (a *API) finish(rec *responseRecorder) {
 	defer rec.memory.Release()
 	if rec.answer == nil {
@@ -82,7 +82,7 @@ func (a *API) finish(rec *responseRecorder) {
 	a.encoders.put(e)
 }
 
-// fail has the problem sent that an error is, and logs the error if it was not foreseen.
+// fail answers with the problem of an error. It logs an error without a known problem.
 func (a *API) fail(rec *responseRecorder, r *http.Request, err error) {
 	p, foreseen := a.problemOf(err)
 	if !foreseen {

@@ -12,26 +12,26 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of bodies, in bytes.
+// The largest bodies, in bytes.
 const (
 	MaxBody      = 64 << 10
 	MaxBatchBody = 4 << 20
 )
 
-// maxDrained and drainTime bound how much of the rest of a body that is too large is read, and for how long. Callers
-// that write everything before they read get the answer then; others would see the connection break.
+// MaxDrained and drainTime bound the bytes and the time of reading the rest of a body that is too large. Callers
+// that write everything before they read then get the answer instead of a broken connection.
 const (
 	MaxDrained = 8 << 20
 	drainTime  = 2 * time.Second
 )
 
-// Body reads a body of at most limit bytes that is declared as JSON, within the memory that there is.
+// Body reads a body of at most limit bytes that is declared as JSON. It waits for memory.
 func (c *Call) Body(limit int64) ([]byte, error) {
 	if err := checkMedia(c.Request.Header); err != nil {
 		return nil, err
 	}
 	if c.Request.ContentLength > limit {
-		if !strings.EqualFold(c.Request.Header.Get("Expect"), "100-continue") { // else the caller holds the body back
+		if !strings.EqualFold(c.Request.Header.Get("Expect"), "100-continue") { // otherwise the caller holds back the body
 			c.Drain(limit + MaxDrained)
 		}
 		return nil, tooLong(limit)
@@ -39,7 +39,7 @@ func (c *Call) Body(limit int64) ([]byte, error) {
 	return c.readWithin(limit, func() ([]byte, error) { return c.read(limit) })
 }
 
-// read reads a body that is not known to be too long.
+// read reads a body of at most limit bytes, whose length may be unknown.
 func (c *Call) read(limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if c.Request.ContentLength > 0 {
@@ -62,15 +62,15 @@ func (c *Call) read(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// Drain reads and drops at most so many bytes of the body.
+// Drain reads and drops at most most bytes of the body.
 func (c *Call) Drain(most int64) {
 	if err := http.NewResponseController(c.Writer).SetReadDeadline(time.Now().Add(drainTime)); err != nil {
-		return // what cannot be bounded is left alone
+		return // without a deadline, nothing is read
 	}
 	_, _ = io.CopyN(io.Discard, c.Request.Body, most)
 }
 
-// tooLong refuses a body, whose rest is left unread if it is very long.
+// tooLong returns a refusal that closes the connection, because the rest of the body may be unread.
 func tooLong(limit int64) error {
 	return &Refusal{
 		Kind: TooLarge, Detail: fmt.Sprintf("the body has more than %d bytes", limit),
@@ -78,14 +78,14 @@ func tooLong(limit int64) error {
 	}
 }
 
-// Malformed is a body that is not even JSON.
+// Malformed returns the error of a body that is not JSON.
 func Malformed(why string) *BadRequest {
 	e := &BadRequest{malformed: true}
 	e.Add("body", why, nil)
 	return e
 }
 
-// checkMedia accepts JSON, and bodies that do not say what they are.
+// checkMedia accepts JSON, and bodies without a Content-Type.
 func checkMedia(h http.Header) error {
 	if err := CheckCoding(h); err != nil {
 		return err
@@ -101,7 +101,7 @@ func checkMedia(h http.Header) error {
 	return &Refusal{Kind: UnsupportedMedia, Detail: "send the body as application/json, in UTF-8"}
 }
 
-// CheckCoding refuses what is compressed, and says what would be taken: RFC 9110, 15.5.16.
+// CheckCoding rejects compressed bodies, and lists the accepted codings: RFC 9110, 15.5.16.
 func CheckCoding(h http.Header) error {
 	for coding := range strings.SplitSeq(strings.Join(h.Values("Content-Encoding"), ","), ",") {
 		if coding = strings.TrimSpace(coding); coding != "" && !strings.EqualFold(coding, "identity") {
@@ -114,13 +114,13 @@ func CheckCoding(h http.Header) error {
 	return nil
 }
 
-// IsUTF8 reports whether a charset is UTF-8, by one of its names, or not given.
+// IsUTF8 reports whether a charset is UTF-8, by one of its names, or absent.
 func IsUTF8(charset string) bool {
 	return charset == "" || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// Object has the object read that a body of at most limit bytes is. What is no JSON ends the request, together with the
-// errors outside of the body.
+// Object reads a body of at most limit bytes, which must be an object. A body that is not JSON ends the request, together with the
+// errors outside the body.
 func (c *Call) Object(limit int64, outside *FieldErrors, read func(*Reader)) (body []byte, err error) {
 	if body, err = c.Body(limit); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (c *Call) Object(limit int64, outside *FieldErrors, read func(*Reader)) (bo
 	return body, parse()
 }
 
-// ReadWhole demands that the body is JSON, and ends behind what is read.
+// ReadWhole returns an error unless the body is JSON and ends after the value that read has read.
 func ReadWhole(body []byte, outside *FieldErrors, read func(*Reader)) error {
 	r := newReader(body)
 	read(r)
@@ -144,7 +144,7 @@ func ReadWhole(body []byte, outside *FieldErrors, read func(*Reader)) error {
 	return e
 }
 
-// NoBody refuses whatever a body asks for. It returns all that is wrong with the request.
+// NoBody rejects every member of a body. It returns all errors of the request.
 func (c *Call) NoBody(bad *FieldErrors) error {
 	if c.Request.ContentLength == 0 {
 		return bad.Err()

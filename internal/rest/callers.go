@@ -20,19 +20,36 @@ import (
 	"github.com/sendquota/sendquota/internal/ratelimit"
 )
 
-// CallerLimits are the speed limits of callers. All that concern a request must allow it, or none is charged. Refused
-// requests, too, are answered at once and cost nothing; while nobody can decide, callers pass.
+type callerKey struct{}
+
+// WithCaller returns a context for requests that another part of this program makes for a known caller, such as a user who has
+// signed in. These requests need no key. A request from outside never has such a context.
+func WithCaller(ctx context.Context, c push.Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// knownCaller returns the caller in the context, if there is one. The error reports a missing scope.
+func knownCaller(r *http.Request, scope string) (c push.Caller, known bool, err error) {
+	c, known = r.Context().Value(callerKey{}).(push.Caller)
+	if known && scope != "" && !c.May(scope) {
+		err = &push.ScopeError{Scope: scope, Detail: "your role lacks the scope " + scope}
+	}
+	return c, known, err
+}
+
+// CallerLimits are the rate limits of callers. All limits of a request must allow it, or none is charged. Refused
+// requests are answered at once and cost nothing. While the limiter is away, all requests pass.
 type CallerLimits struct {
-	// Limiter decides about them; nil: that of the tenants does.
+	// Limiter decides about the limits; nil: there are none.
 	Limiter callerLimiter
 
 	PerKey []ratelimit.Limit // of each API key
 	PerIP  []ratelimit.Limit // of each client address; in IPv6, of each /64
 
-	// TrustedProxies are those whose word about the client's address counts.
+	// TrustedProxies are the networks of proxies that may set X-Forwarded-For.
 	TrustedProxies []netip.Prefix
 
-	// Skipped is told of every request that passed without a decision; nil: nobody.
+	// Skipped is called for every request that passed without a decision; nil: such requests are not counted.
 	Skipped func()
 }
 
@@ -43,11 +60,11 @@ type callerLimiter interface {
 	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 }
 
-// callersOwner keeps all these limits together, so that those of a key and of an address can be charged in one step.
+// callersOwner keeps all limits of callers together, so that the limits of a key and an address are charged in one step.
 const callersOwner = "callers"
 
-// admit finds the caller, before anything else is looked at, and charges the limits of callers: also those of whoever
-// has no key, or not the scope.
+// admit finds the caller before anything else of the request is read, and charges the limits of callers, including callers
+// without a key or the scope.
 func (a *API) admit(rec *responseRecorder, c *Call, scope string) error {
 	limits := &a.cfg.Callers
 	limited := len(limits.PerIP)+len(limits.PerKey) > 0
@@ -55,7 +72,7 @@ func (a *API) admit(rec *responseRecorder, c *Call, scope string) error {
 	caller, known, err := knownCaller(c.Request, scope)
 	if !known {
 		if key, has := bearer(c.Request); limited && has && !a.keys.remembers(sha256.Sum256([]byte(key))) {
-			// To look the key up costs a query. Who may not call does not get so far.
+			// Looking up the key costs a query. A caller beyond its limit does not reach it.
 			if err := a.limit(c, false, address(), uuid.Nil); err != nil {
 				return err
 			}
@@ -70,7 +87,7 @@ func (a *API) admit(rec *responseRecorder, c *Call, scope string) error {
 	if limited {
 		subject := caller.Key
 		if known {
-			subject = caller.User // who is limited like a key
+			subject = caller.User // users have the limits of a key
 		}
 		if tooFast := a.limit(c, true, address(), subject); tooFast != nil {
 			return tooFast
@@ -79,7 +96,7 @@ func (a *API) admit(rec *responseRecorder, c *Call, scope string) error {
 	return err
 }
 
-// act has whatever the request changes be done by its caller.
+// act makes the caller the actor of all changes of the request.
 func (c *Call) act() {
 	if c.Request.Method == http.MethodGet || c.Request.Method == http.MethodHead {
 		return
@@ -88,9 +105,9 @@ func (c *Call) act() {
 	c.Request, c.Writer.Whole = c.Request.WithContext(push.WithActor(c.Request.Context(), actor)), push.WithActor(c.Writer.Whole, actor)
 }
 
-// miss answers a request for which there is no path or no method. Below /v1 it counts like any other, against its
-// address and against its key if that is known, but needs none: what paths there are is no secret. All who ask for such paths take
-// turns, as one tenant would.
+// miss answers a request to an unknown path or method. Below /v1, it counts like any other request, against its
+// address and its key if that is known, but needs no key: the paths are not secret. All callers of unknown paths take
+// turns, like one tenant.
 func (a *API) miss(rec *responseRecorder, r *http.Request, answer *Refusal) {
 	limits := &a.cfg.Callers
 	var tooFast error
@@ -105,19 +122,19 @@ func (a *API) miss(rec *responseRecorder, r *http.Request, answer *Refusal) {
 	if found := (*Refusal)(nil); errors.As(tooFast, &found) && found.Kind == RateLimited {
 		answer = found
 	}
-	// Within the turn nothing is read or written: a connection may be as slow as its caller likes.
+	// Nothing is read or written within the turn, because the connection may be slow.
 	noTurn := a.cfg.Computing.Do(r.Context(), uuid.Nil, func() error { time.Sleep(missPause); return nil })
 	if noTurn != nil {
-		answer = &Refusal{Kind: RateLimited, Detail: "too many requests for what does not exist are under way", header: http.Header{"Retry-After": {"1"}}}
+		answer = &Refusal{Kind: RateLimited, Detail: "too many requests to unknown paths are in progress", header: http.Header{"Retry-After": {"1"}}}
 	}
 	a.fail(rec, r, answer)
 }
 
-// missPause is how long each keeps its turn, as long as one that computes: a thousand a second are answered for each processor at most.
+// missPause is the time of each turn, so that at most a thousand such requests a second are answered for each processor.
 const missPause = time.Millisecond
 
-// limit asks the limits that concern a request, or charges them, says in its answer how they stand, and refuses it if
-// one of them does.
+// limit reads or charges the limits of a request, writes their state to the headers, and refuses the request if
+// a limit does.
 func (a *API) limit(c *Call, charge bool, address string, key uuid.UUID) error {
 	rules, names := a.cfg.Callers.rules(address, key)
 	if len(rules) == 0 || a.cfg.Callers.Limiter == nil {
@@ -143,7 +160,7 @@ func (a *API) limit(c *Call, charge bool, address string, key uuid.UUID) error {
 	return limited(rules, names, d)
 }
 
-// rules are the limits that concern a request, and their names.
+// rules returns the limits of a request, and their names.
 func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Rule, names []string) {
 	add := func(name, subject string, limits []ratelimit.Limit) {
 		for i, limit := range limits {
@@ -162,8 +179,8 @@ func (l CallerLimits) rules(address string, key uuid.UUID) (rules []ratelimit.Ru
 	return rules, names
 }
 
-// standings are the limits and how they stand, in the form of the IETF's draft RateLimit header fields for HTTP
-// (draft-ietf-httpapi-ratelimit-headers). The quota of a bucket is its burst, and its window the time in which it fills.
+// standings returns the limits and their state, in the form of the IETF's draft RateLimit header fields for HTTP
+// (draft-ietf-httpapi-ratelimit-headers). The quota of a bucket is its burst, and its window the time that it needs to fill.
 func standings(rules []ratelimit.Rule, names []string, d ratelimit.Decision) (policy, state string) {
 	policies, states := make([]string, len(rules)), make([]string, len(rules))
 	for i, r := range d.Results {
@@ -178,7 +195,7 @@ func standings(rules []ratelimit.Rule, names []string, d ratelimit.Decision) (po
 	return strings.Join(policies, ", "), strings.Join(states, ", ")
 }
 
-// limited refuses a request, and says when it is worth another try.
+// limited returns a refusal with the delay before a retry.
 func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error {
 	var (
 		used []string
@@ -199,9 +216,9 @@ func limited(rules []ratelimit.Rule, names []string, d ratelimit.Decision) error
 
 func (a *API) clientAddress(r *http.Request) string { return a.cfg.Callers.ClientAddress(r) }
 
-// ClientAddress is the address that a request comes from, or its network of 64 bits in IPv6, where one client has many.
-// X-Forwarded-For counts only as far as trusted proxies wrote it: from its end, up to the first address that is not one
-// of theirs.
+// ClientAddress returns the address of the client, or its /64 network in IPv6, where one client has many addresses.
+// X-Forwarded-For is read from its end, up to the first address that is not one
+// of a trusted proxy.
 func (l CallerLimits) ClientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -236,5 +253,5 @@ func readHop(hop string) (netip.Addr, bool) {
 	return plainAddress(a.Addr()), err == nil
 }
 
-// plainAddress has one form for each address.
+// plainAddress returns the one form of an address.
 func plainAddress(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }

@@ -1,13 +1,34 @@
 package rest
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// AnyObject reads any JSON object as it is.
+// RawObject is a stored JSON object with any members; nil: null.
+type RawObject json.RawMessage
+
+func (o RawObject) MarshalJSON() ([]byte, error) { return json.RawMessage(o).MarshalJSON() }
+
+// Schema describes it.
+func (RawObject) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// RawObjects is an array of such objects.
+type RawObjects json.RawMessage
+
+func (o RawObjects) MarshalJSON() ([]byte, error) { return json.RawMessage(o).MarshalJSON() }
+
+// Schema describes it.
+func (RawObjects) Schema(r huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: RawObject{}.Schema(r)}
+}
+
+// AnyObject reads any JSON object unchanged.
 func AnyObject[T any](set func(*T, []byte)) Value[T] {
 	return Value[T]{
 		Describe: Described(huma.Schema{Type: huma.TypeObject, AdditionalProperties: &huma.Schema{}}),
@@ -21,7 +42,7 @@ func AnyObject[T any](set func(*T, []byte)) Value[T] {
 	}
 }
 
-// Shaped is an object whose members have a table of their own. They are looked at, but not read.
+// Shaped returns an object with members that are checked by a table, but not read.
 func (v Value[T]) Shaped(members *Table[struct{}]) Value[T] {
 	accept := v.JSON
 	v.Describe = members.Schema
@@ -37,7 +58,7 @@ func (v Value[T]) Shaped(members *Table[struct{}]) Value[T] {
 	return v
 }
 
-// Object reads an object that has a table of its own.
+// Object reads an object by a table.
 func Object[T, P any](of *Table[P], at func(*T) *P) Value[T] {
 	return Value[T]{
 		Describe: of.Schema,
@@ -57,12 +78,12 @@ func Object[T, P any](of *Table[P], at func(*T) *P) Value[T] {
 	}
 }
 
-// Ignored is any value. It is not looked at.
+// Ignored reads any value and drops it.
 func Ignored[T any]() Value[T] {
 	return Value[T]{Describe: Described(huma.Schema{}), JSON: func(*T, []byte, string, *FieldErrors) string { return "" }}
 }
 
-// AnyText is a string that is not looked at, and anything is any value at all.
+// AnyText reads any string, and Anything any value. Both are only checked.
 func AnyText() Value[struct{}] {
 	return Value[struct{}]{Describe: Described(huma.Schema{Type: huma.TypeString}), JSON: func(_ *struct{}, raw []byte, _ string, _ *FieldErrors) string {
 		if raw[0] != '"' {
@@ -76,7 +97,7 @@ func Anything() Value[struct{}] {
 	return Value[struct{}]{Describe: Described(huma.Schema{}), JSON: func(*struct{}, []byte, string, *FieldErrors) string { return "" }}
 }
 
-// Array reads least to most elements, each by element. If most is 0, there may be any number.
+// Array reads least to most elements, each with element. If most is 0, the number is not limited.
 func Array[T any](least, most int, items func(*Spec) *huma.Schema, element func(to *T, r *Reader, i int, name string, errs *FieldErrors)) Value[T] {
 	return Value[T]{
 		Describe: func(s *Spec) *huma.Schema {
@@ -106,7 +127,7 @@ func Array[T any](least, most int, items func(*Spec) *huma.Schema, element func(
 	}
 }
 
-// Unique is an array without equal elements; its reader sees to that.
+// Unique documents that an array has no equal elements. Its reader checks that.
 func (v Value[T]) Unique() Value[T] {
 	describe := v.Describe
 	v.Describe = func(s *Spec) *huma.Schema {
@@ -117,5 +138,5 @@ func (v Value[T]) Unique() Value[T] {
 	return v
 }
 
-// Item is the location of an element of an array.
+// Item returns the location of an element of an array.
 func Item(array string, i int) string { return array + "[" + strconv.Itoa(i) + "]" }

@@ -18,7 +18,7 @@ import (
 //go:embed docs.html
 var docsTemplate string
 
-// docsView is what the reading page shows.
+// docsView is the content of the reading page.
 type docsView struct {
 	Title  string
 	Try    bool // there is a page to try requests
@@ -52,8 +52,7 @@ type docsAnswer struct {
 	Examples            []docsExample
 }
 
-// Brief stands beside the status while the answer is folded up: which problems it may be, or else all that there is to
-// say.
+// Brief returns the text beside the status of a folded answer: its kinds of problems, or else its description.
 func (a docsAnswer) Brief() string {
 	var names []string
 	for _, e := range a.Examples {
@@ -69,12 +68,12 @@ func (a docsAnswer) Brief() string {
 
 type docsExample struct{ Name, Text string }
 
-// DocsPage is drawn once from the OpenAPI document, with all operations, and loads nothing from elsewhere.
+// DocsPage draws the OpenAPI document with all operations. The page loads nothing from elsewhere.
 func (a *API) DocsPage(kinds []Kind, try bool) *assets.Page {
 	t := template.Must(template.New("docs").Parse(docsTemplate))
 	var page bytes.Buffer
 	if err := t.Execute(&page, a.docs(kinds, try)); err != nil {
-		panic(fmt.Errorf("draw /docs: %w", err)) // a test asks for it
+		panic(fmt.Errorf("draw /docs: %w", err)) // a test requests it
 	}
 	return assets.NewPage(page.Bytes(), "Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", styleOnly(page.Bytes()))
 }
@@ -97,7 +96,7 @@ func (a *API) docs(kinds []Kind, try bool) docsView {
 	return v
 }
 
-// withoutMarks is a text without the marks of Markdown that the document has.
+// withoutMarks removes the backquotes of Markdown.
 func withoutMarks(text string) string { return strings.ReplaceAll(text, "`", "") }
 
 func paragraphs(text string) []string { return strings.Split(text, "\n\n") }
@@ -125,7 +124,7 @@ func docsOf(op *huma.Operation, doc *huma.OpenAPI) docsOperation {
 	return v
 }
 
-// textsOf are the examples of a body that is not JSON.
+// textsOf returns the examples of a body that is not JSON.
 func textsOf(body *huma.RequestBody) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(body.Content)) {
@@ -150,7 +149,7 @@ func docsAnswerOf(status string, r *huma.Response) docsAnswer {
 	return v
 }
 
-// docsFields lists the members of a body, those that are required first.
+// docsFields lists the members of a body, required ones first.
 func docsFields(s *huma.Schema, schemas huma.Registry) []docsField {
 	s = resolve(s, schemas)
 	var fields []docsField
@@ -171,7 +170,7 @@ func resolve(s *huma.Schema, schemas huma.Registry) *huma.Schema {
 	return s
 }
 
-// typeOf says in a few words what a value looks like.
+// typeOf describes the type of a value in a few words.
 func typeOf(s *huma.Schema, schemas huma.Registry) string {
 	s = resolve(s, schemas)
 	switch {

@@ -10,24 +10,24 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// maxErrors bounds an answer: a body can have half a million errors.
+// maxErrors is the largest number of errors in an answer: a body can have half a million.
 const maxErrors = 10_000
 
-// MaxShown is how many bytes of a wrong value are shown.
+// MaxShown is the number of bytes of a wrong value that an error shows.
 const MaxShown = 256
 
-// FieldErrors is everything that is wrong with one request, or with one object of its body. Of an object, the fields
+// FieldErrors has all errors of a request, or of an object in its body. The fields of an object
 // are relative to it.
 type FieldErrors struct {
 	List invalid.FieldErrors
-	more int // not kept
+	more int // further errors, which are only counted
 }
 
 func (e *FieldErrors) Add(field, message string, value any) {
 	e.Keep(invalid.FieldError{Field: field, Message: message, Value: value})
 }
 
-// Keep adds an error that was found elsewhere.
+// Keep adds an error, or counts it beyond maxErrors.
 func (e *FieldErrors) Keep(one invalid.FieldError) {
 	if len(e.List) == maxErrors {
 		e.more++
@@ -41,7 +41,7 @@ func (e *FieldErrors) AddJSON(field, message string, raw []byte) {
 	e.Add(field, message, shownJSON(raw))
 }
 
-// AddAll adds errors found elsewhere, and puts a prefix before their fields.
+// AddAll adds other errors, with a prefix before their fields.
 func (e *FieldErrors) AddAll(prefix string, others FieldErrors) {
 	for _, one := range others.List {
 		one.Field = Under(prefix, one.Field)
@@ -57,7 +57,7 @@ func Under(prefix, field string) string {
 	return prefix + "." + field
 }
 
-// Has reports whether something was found wrong with a field, with a part of it, or with what it is part of.
+// Has reports whether there is an error of a field, of a part of it, or of a value that contains it.
 func (e *FieldErrors) Has(field string) bool {
 	for _, one := range e.List {
 		if Within(one.Field, field) || Within(field, one.Field) {
@@ -67,13 +67,13 @@ func (e *FieldErrors) Has(field string) bool {
 	return false
 }
 
-// Within reports whether a field is another one or a part of it.
+// Within reports whether a field is the other one or a part of it.
 func Within(field, other string) bool {
 	rest, ok := strings.CutPrefix(field, other)
 	return ok && other != "" && (rest == "" || rest[0] == '.')
 }
 
-// Err is what to answer, or nil if nothing is wrong.
+// Err returns the errors as one error, or nil if there are none.
 func (e *FieldErrors) Err() error {
 	if len(e.List) == 0 {
 		return nil
@@ -81,7 +81,7 @@ func (e *FieldErrors) Err() error {
 	return &BadRequest{FieldErrors: *e}
 }
 
-// BadRequest is a request that is refused for its errors. If it is malformed, its body is no JSON.
+// BadRequest is an error with all errors of a request. If it is malformed, the body is not JSON.
 type BadRequest struct {
 	FieldErrors
 	malformed bool
@@ -107,7 +107,7 @@ func (e *BadRequest) problem() Problemer {
 	return p
 }
 
-// Shown is a text as the value of an error.
+// Shown returns a text as the value of an error, cut to maxShown bytes.
 func Shown(s string) any {
 	if len(s) <= MaxShown {
 		return s
@@ -119,13 +119,13 @@ func Shown(s string) any {
 	return s[:cut] + "…"
 }
 
-// rawJSON is a JSON value that is passed on as it is.
+// rawJSON is a JSON value that is written unchanged.
 type rawJSON []byte
 
 // MarshalJSON returns the value.
 func (r rawJSON) MarshalJSON() ([]byte, error) { return r, nil }
 
-// shownJSON is a JSON text as the value of an error. Strings are cut short, other long values are left out.
+// shownJSON returns a JSON text as the value of an error. Long strings are cut, other long values are left out.
 func shownJSON(raw []byte) any {
 	switch {
 	case len(raw) == 0:
@@ -139,7 +139,7 @@ func shownJSON(raw []byte) any {
 	return rawJSON(raw)
 }
 
-// AsWritten is the value of an error, as it was written in the text of an object.
+// AsWritten returns the value of an error as it was written in the text of an object.
 func AsWritten(object []byte, e invalid.FieldError) any {
 	var raw []byte
 	if e.Value != nil && object != nil {

@@ -2,12 +2,12 @@ package rest
 
 import "bytes"
 
-// HalfPair is what is wrong with a string that has an escape like \ud800 alone: no text stands for it, and those who decode
-// it make different things of it.
+// HalfPair is the error of a string with a single escape like \ud800: it stands for no text, and decoders
+// treat it differently.
 const HalfPair = "must be valid Unicode: it has half of a surrogate pair"
 
-// addHalves adds an error for each string and each name of a member in a value that has half of a surrogate pair, at its
-// place. The errors from since on are of the same value; a place that has one needs no other.
+// addHalves adds an error for each string and each name in a value that has half of a surrogate pair, at its
+// place. The errors from since on belong to the same value; a place with an error gets no second one.
 func (e *FieldErrors) addHalves(name string, raw []byte, since int) {
 	if !bytes.Contains(raw, []byte(`\ud`)) && !bytes.Contains(raw, []byte(`\uD`)) {
 		return // nearly always
@@ -25,7 +25,7 @@ func (e *FieldErrors) addHalves(name string, raw []byte, since int) {
 	})
 }
 
-// halves finds the halves in the value that comes next.
+// halves finds half pairs in the next value.
 func (r *Reader) halves(place string, found func(place, wrong string, text []byte)) {
 	switch r.Peek() {
 	case '{':

@@ -1,5 +1,26 @@
 package rest
 
+import (
+	"bytes"
+	"crypto/sha256"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// RequestHash returns a hash that recognizes a repeated request: white space, escapes and the order of
+// members make no difference (RFC 8785), but 1 and 1.0 are different numbers.
+func RequestHash(route string, body []byte) []byte {
+	canonical := jsontext.Value(bytes.Clone(body))
+	err := canonical.Canonicalize(Lenient, jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err != nil {
+		canonical = body
+	}
+	h := sha256.New()
+	h.Write([]byte(route + "\x00"))
+	h.Write(canonical)
+	return h.Sum(nil)
+}
+
 // IdempotencyKey reads the header: 1 to 255 printable bytes of ASCII.
 func (c *Call) IdempotencyKey(bad *FieldErrors) string {
 	const location = "header.Idempotency-Key"
@@ -18,7 +39,7 @@ func (c *Call) IdempotencyKey(bad *FieldErrors) string {
 	return given[0]
 }
 
-// printableASCII makes bytes of any kind fit for a fault.
+// printableASCII replaces other bytes, so that the text can be shown in an error.
 func printableASCII(s string) string {
 	b := []byte(s)
 	for i := range b {

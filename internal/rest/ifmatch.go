@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ifMatch reads If-Match: the tags of which one must be that of what is changed; nil: any may be. A tag that cannot be read is that of
-// something else; without its quotes, it is a fault. What tags are like is said in it.
+// ifMatch reads the tags in If-Match, one of which the resource must have; nil: any resource matches. An unreadable tag becomes
+// somethingElse, which never matches; an unreadable tag without quotes is an error. like describes valid tags in that error.
 func ifMatch[T any](h http.Header, like string, somethingElse T, read func(tag string) (T, error), bad *FieldErrors) (tags []T) {
 	const most = 100
 	for _, tag := range strings.Split(strings.Join(h["If-Match"], ","), ",") {
@@ -38,7 +38,7 @@ func ifMatch[T any](h http.Header, like string, somethingElse T, read func(tag s
 	return tags
 }
 
-// IfVersion reads which versions of a policy may be in force.
+// IfVersion reads the versions in If-Match, one of which must be in force.
 func (c *Call) IfVersion(bad *FieldErrors) []int64 {
 	return ifMatch(c.Request.Header, `the version of a policy, like "3"`, -1, func(tag string) (int64, error) {
 		n, err := strconv.ParseUint(tag, 10, 63)
@@ -46,34 +46,34 @@ func (c *Call) IfVersion(bad *FieldErrors) []int64 {
 	}, bad)
 }
 
-// ifUnchanged reads when what is to be changed may have been changed last.
+// ifUnchanged reads the times in If-Match, one of which must be the time of the last change.
 func (c *Call) ifUnchanged(bad *FieldErrors) push.Unchanged {
 	return ifMatch(c.Request.Header, "an ETag, like "+exampleETag, time.Time{}, func(tag string) (time.Time, error) { return time.Parse(time.RFC3339Nano, tag) }, bad)
 }
 
 const exampleETag = `"2026-11-27T09:30:00.123456Z"`
 
-// Tag gives an answer, unless there is an error, the ETag of something that was last changed at a time.
+// Tag sets the ETag of a resource by the time of its last change, unless there is an error.
 func (c *Call) Tag(updatedAt time.Time, err error) {
 	if err == nil {
 		c.Writer.SetHeader("Etag", strconv.Quote(Stamp(updatedAt)))
 	}
 }
 
-// unchangedParam documents the header of a change.
+// unchangedParam documents the header If-Match of a change.
 func unchangedParam() *huma.Param {
 	return Param("header", "If-Match", "The ETag of the version to change: updated_at in quotes. If the resource was changed after that, the answer is 412, and nothing changes.",
 		exampleETag, huma.Schema{Type: huma.TypeString})
 }
 
-// Etagged documents that an answer bears the ETag.
+// Etagged documents that an answer has an ETag.
 func Etagged(status string) func(map[string]*huma.Response) {
 	return func(all map[string]*huma.Response) {
 		AddHeader(all[status], "ETag", "The time of the last change, for If-Match.")
 	}
 }
 
-// IfMatchParam documents the header of a change of the policy.
+// IfMatchParam describes the header If-Match of a change of the policy.
 func IfMatchParam() string {
 	return fmt.Sprintf("The version to change, like %q. If another one is in force, the answer is 412, and nothing changes.", "3")
 }

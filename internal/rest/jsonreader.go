@@ -12,20 +12,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxDepth is how deep a value of a request may be nested. Far deeper ones would exhaust the stacks of those who read
-// them later.
+// maxDepth is the deepest nesting of a value in a request. Much deeper values would exhaust the stack of later
+// readers.
 const maxDepth = 100
 
-// Lenient leaves to the form what it can say better: a string with half a character is a fault of its field, and the
-// last of several members counts.
+// Lenient leaves some errors to the forms: a string with half a character is an error of its field, and the
+// last of several equal members counts.
 var Lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// Reader walks over a JSON text once, without building anything. After the first syntax error it stands still and err
+// Reader reads a JSON text once, without building anything. After the first syntax error, it stops, and Err
 // is set.
 type Reader struct {
 	data []byte
 	json *jsontext.Decoder
-	deep bool // the value read last is nested deeper than maxDepth
+	deep bool // the last value is nested deeper than maxDepth
 	Err  error
 }
 
@@ -33,7 +33,7 @@ func newReader(data []byte) *Reader {
 	return &Reader{data: data, json: jsontext.NewDecoder(bytes.NewBuffer(data), Lenient)}
 }
 
-// readers keeps readers for the objects within requests: to make one takes longer than to read a short object.
+// readers reuses readers for objects within requests, because making one takes longer than reading a short object.
 var readers = sync.Pool{New: func() any { return newReader(nil) }}
 
 // ReadAgain reads a text that was read as a value before.
@@ -44,10 +44,10 @@ func ReadAgain(data []byte, read func(*Reader)) {
 	r.json.Reset(bytes.NewBuffer(data), Lenient)
 	read(r)
 	r.data = nil
-	r.json.Reset(&bytes.Buffer{}, Lenient) // keep nothing of the request
+	r.json.Reset(&bytes.Buffer{}, Lenient) // drop the data of the request
 }
 
-// fail stops the reader, and says where the text stops being JSON.
+// fail stops the reader and records the line and column of a syntax error.
 func (r *Reader) fail(err error) {
 	if r.Err != nil || err == nil {
 		return
@@ -65,13 +65,13 @@ func (r *Reader) fail(err error) {
 		1+bytes.Count(before, []byte{'\n'}), 1+utf8.RuneCount(before[1+bytes.LastIndexByte(before, '\n'):]), why)
 }
 
-// Offset is where the reader stands in the text.
+// Offset returns the position of the reader in the text, in bytes.
 func (r *Reader) Offset() int64 { return r.json.InputOffset() }
 
-// Peek returns the kind of what comes next, a byte like '{' or '"'.
+// Peek returns the kind of the next token, a byte like '{' or '"'.
 func (r *Reader) Peek() jsontext.Kind { return r.json.PeekKind() }
 
-// skipToken reads the next token. It reports whether there was one.
+// skipToken reads the next token, and reports whether there was one.
 func (r *Reader) skipToken() bool {
 	if r.Err != nil {
 		return false
@@ -81,7 +81,7 @@ func (r *Reader) skipToken() bool {
 	return err == nil
 }
 
-// Members yields the names of the object that comes next. The caller reads the value of each before it goes on; the
+// Members yields the names of the next object. The caller reads the value of each before it continues; the
 // name is valid until then.
 func (r *Reader) Members(yield func(name []byte) bool) {
 	r.within(func() bool {
@@ -99,7 +99,7 @@ func plainName(quoted []byte) []byte {
 	return []byte(name)
 }
 
-// elements yields the indexes of the array that comes next. The caller reads each value before it goes on.
+// elements yields the indexes of the next array. The caller reads each value before it continues.
 func (r *Reader) elements(yield func(i int) bool) {
 	i := -1
 	r.within(func() bool {
@@ -108,7 +108,7 @@ func (r *Reader) elements(yield func(i int) bool) {
 	})
 }
 
-// within moves over the brackets of an object or array, and over each of its parts by read.
+// within skips the brackets of an object or array, and calls read for each of its parts.
 func (r *Reader) within(read func() bool) {
 	if !r.skipToken() {
 		return
@@ -121,7 +121,7 @@ func (r *Reader) within(read func() bool) {
 	r.skipToken()
 }
 
-// Value moves over the value that comes next and returns its text.
+// Value skips the next value and returns its text.
 func (r *Reader) Value() []byte {
 	if r.Err != nil {
 		return nil
@@ -151,7 +151,7 @@ func (r *Reader) Value() []byte {
 	}
 }
 
-// End demands that nothing but white space follows.
+// End sets Err unless only white space follows.
 func (r *Reader) End() {
 	if r.Err != nil {
 		return
@@ -164,8 +164,8 @@ func (r *Reader) End() {
 	}
 }
 
-// Unquote returns what the text of a JSON string stands for. It is false where an escape stands for half a character:
-// two such strings must not become equal.
+// Unquote decodes the text of a JSON string. It returns false if an escape stands for half a character:
+// two different strings of this kind must not become equal.
 func Unquote(text []byte) (string, bool) {
 	if plain := text[1 : len(text)-1]; bytes.IndexByte(plain, '\\') < 0 && utf8.Valid(plain) {
 		return string(plain), true

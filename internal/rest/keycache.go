@@ -18,14 +18,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Authenticator knows the API keys by their SHA-256. An unknown key is [push.ErrNotFound].
+// Authenticator finds API keys by their SHA-256. An unknown key is [push.ErrNotFound].
 type Authenticator interface {
 	Key(ctx context.Context, hash [32]byte) (push.Caller, error)
-	SeeKey(ctx context.Context, id uuid.UUID) error // notes that a key is in use
+	SeeKey(ctx context.Context, id uuid.UUID) error // records that a key is in use
 }
 
-// How long the answers of the authenticator are believed, and how many are kept of either kind. A key that is revoked
-// works this much longer; one that expires does not.
+// The lifetimes of the cached answers of the authenticator, and the number of each kind. A revoked key
+// works for knownFor longer; an expired one does not.
 const (
 	knownFor    = time.Second
 	unknownFor  = time.Second
@@ -34,17 +34,17 @@ const (
 	lookupTime  = 5 * time.Second
 )
 
-// keyCache finds the callers behind API keys, and remembers them for a moment, so that most requests cost no query.
+// keyCache finds the callers of API keys, and caches them for a moment, so that most requests need no query.
 type keyCache struct {
 	keys Authenticator
 	now  func() time.Time
 	log  *slog.Logger
 
-	asking  singleflight.Group         // requests with the same key ask once
-	lookups *bulkhead.Bulkhead[string] // by the caller's address: guessing keys takes no more of Postgres
+	asking  singleflight.Group         // requests with the same key share a query
+	lookups *bulkhead.Bulkhead[string] // by the caller's address: limits the queries of guessed keys
 	mu      sync.RWMutex
 	known   map[[32]byte]remembered
-	unknown map[[32]byte]remembered // apart, so that guessing keys drives out no real one
+	unknown map[[32]byte]remembered // separate, so that guessed keys evict no real ones
 }
 
 type remembered struct {
@@ -56,7 +56,7 @@ func newKeyCache(keys Authenticator, now func() time.Time, log *slog.Logger) *ke
 	return &keyCache{keys: keys, now: now, log: log, lookups: bulkhead.New[string](maxLookups, maxLookups/4), known: map[[32]byte]remembered{}, unknown: map[[32]byte]remembered{}}
 }
 
-// caller finds who makes a request, and whether the key has the scope, if any is wanted.
+// caller returns the caller of a request, and checks the scope, unless it is empty.
 func (k *keyCache) caller(r *http.Request, address func() string, scope string) (push.Caller, error) {
 	key, ok := bearer(r)
 	if !ok {
@@ -78,7 +78,7 @@ func Denied(detail string) error {
 	return &Refusal{Kind: Unauthorized, Detail: detail, header: http.Header{"Www-Authenticate": {"Bearer"}}}
 }
 
-// bearer takes the key out of the only Authorization header.
+// bearer returns the key in the only Authorization header.
 func bearer(r *http.Request) (string, bool) {
 	values := r.Header["Authorization"]
 	if len(values) != 1 {
@@ -89,7 +89,7 @@ func bearer(r *http.Request) (string, bool) {
 	return key, strings.EqualFold(scheme, "Bearer") && key != ""
 }
 
-// remembers reports whether it takes no question to know a key.
+// remembers reports whether a key is in the cache.
 func (k *keyCache) remembers(hash [32]byte) bool {
 	now := k.now()
 	k.mu.RLock()
@@ -97,8 +97,8 @@ func (k *keyCache) remembers(hash [32]byte) bool {
 	return now.Before(k.known[hash].until) || now.Before(k.unknown[hash].until)
 }
 
-// find asks the memory and then the authenticator. Keys are told apart by their SHA-256 alone: how long that takes says
-// nothing about any key.
+// find returns the caller of a key from the cache, or else from the authenticator. Only SHA-256 hashes are compared, so the time of a
+// comparison reveals nothing about a key.
 func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	k.mu.RLock()
@@ -111,7 +111,7 @@ func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byt
 		return push.Caller{}, push.ErrNotFound
 	}
 	asked, err, _ := k.asking.Do(string(hash[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime) // other requests wait for it, too
 		defer cancel()
 		lookup, err := k.lookups.Acquire(ctx, address(), 1)
 		if err != nil {
@@ -124,7 +124,7 @@ func (k *keyCache) find(ctx context.Context, address func() string, hash [32]byt
 	return c, err
 }
 
-// ask asks the authenticator, and remembers its answer: no longer than the key lives, counted from before the question.
+// ask queries the authenticator and caches its answer, at most until the key ends. The lifetime counts from before the query.
 func (k *keyCache) ask(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	now := k.now()
 	c, err := k.keys.Key(ctx, hash)
@@ -144,10 +144,10 @@ func (k *keyCache) ask(ctx context.Context, hash [32]byte) (push.Caller, error) 
 	return c, err
 }
 
-// see notes that a key is in use. No request waits for it, or fails with it.
+// see records that a key is in use. No request waits for it or fails with it.
 func (k *keyCache) see(ctx context.Context, id uuid.UUID) {
 	if err := k.keys.SeeKey(ctx, id); err != nil {
-		k.log.DebugContext(ctx, "the last use of a key was not noted", "key", id, "error", err)
+		k.log.DebugContext(ctx, "could not record the last use of an API key", "key", id, "error", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func (k *keyCache) remember(in map[[32]byte]remembered, hash [32]byte, what reme
 	in[hash] = what
 }
 
-// makeRoom forgets what is over, and a few others if nothing is.
+// makeRoom deletes expired entries, or a few others if there are none.
 func makeRoom(in map[[32]byte]remembered, now time.Time) {
 	before := len(in)
 	for hash, r := range in {

@@ -6,16 +6,16 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// DefaultMemory is how many bytes requests and answers may take, if the API is not told.
+// DefaultMemory is the default of the bytes of all requests and answers.
 const DefaultMemory = 160 << 20
 
-// memory bounds the bytes that requests and answers take, of all tenants and of each. What a request will take is
-// estimated before it is read, generously: the text, what is made of it, what goes to Postgres, and the answer. While
-// the answer is being sent, only that counts.
+// memory bounds the bytes of requests and answers, of all tenants and of each. The bytes of a request are
+// estimated generously before it is read: its text, its parsed form, its data for Postgres, and its answer. While
+// the answer is being sent, only the answer counts.
 type memory struct {
 	bodies *bulkhead.Bulkhead[uuid.UUID] // of batches that are being read
-	small  *bulkhead.Bulkhead[uuid.UUID] // of requests about one push, or the like
-	large  *bulkhead.Bulkhead[uuid.UUID] // of batches, pages and pictures: no small one waits for these
+	small  *bulkhead.Bulkhead[uuid.UUID] // of small requests, such as those about one push
+	large  *bulkhead.Bulkhead[uuid.UUID] // of batches, pages and availabilities: small requests do not wait for them
 }
 
 func newMemory(bytes int64) memory {
@@ -27,24 +27,24 @@ func newMemory(bytes int64) memory {
 }
 
 const (
-	// PageBytes is for a page of about a mebibyte, and slotsBytes for the picture of ten thousand bookings, or of half as many with what
-	// fills each blocked stretch.
+	// PageBytes is for a page of about a mebibyte, and SlotsBytes for the picture of ten thousand bookings, or of half as many with their
+	// conflicts.
 	PageBytes  = 4 << 20
 	SlotsBytes = 8 << 20
 	PushBytes  = 4 * MaxBody // for one push
 )
 
-// bodyBytes is for a request with a body of so many bytes, and its answer: for each six of them it may have to tell a
-// fault.
+// bodyBytes returns the memory of a request with a body of this size, and its answer, which may have an error for each six
+// bytes.
 func bodyBytes(body int64) int64 { return 16<<10 + 20*body }
 
 // MaxBatch is the largest number of members of a batch.
 const MaxBatch = 1000
 
-// batchBytes is for a batch. A member is thirty bytes at least, and its refusal a few thousand.
+// batchBytes returns the memory of a batch. A member has at least thirty bytes, and its refusal a few thousand.
 func batchBytes(body int64) int64 { return 6*body + min(body/30, MaxBatch)*6<<10 }
 
-// Reserve waits for memory for the request and its answer, unless it has some.
+// Reserve waits for memory for the request and its answer, unless the request has it already.
 func (c *Call) Reserve(bytes int64) (err error) {
 	if c.Writer.memory == nil {
 		from := c.memory.large
@@ -56,7 +56,7 @@ func (c *Call) Reserve(bytes int64) (err error) {
 	return err
 }
 
-// Ready returns all that is wrong with the request, and else waits for memory for it.
+// Ready returns all errors of the request. Without errors, it waits for memory.
 func (c *Call) Ready(bytes int64) error {
 	if err := c.Errors.Err(); err != nil {
 		return err
@@ -64,8 +64,8 @@ func (c *Call) Ready(bytes int64) error {
 	return c.Reserve(bytes)
 }
 
-// readWithin reads a body of at most limit bytes within the memory that there is for it. A large body may take long to
-// come: until it is there, it takes no more than its own bytes.
+// readWithin reads a body of at most limit bytes after it has waited for memory. A large body may take long to
+// arrive; until then, only its own bytes count.
 func (c *Call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, error) {
 	bytes := limit
 	if c.Request.ContentLength >= 0 {

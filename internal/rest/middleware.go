@@ -13,28 +13,28 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 )
 
-// responseRecorder is the writer that handlers see. It holds the answer until the handler has returned, and what the
-// log says about the request then.
+// responseRecorder is the writer of handlers. It holds the answer until the handler has returned, and the fields of the
+// request's log line.
 type responseRecorder struct {
 	http.ResponseWriter
 	RequestID string    // the X-Request-Id
-	Route     string    // the pattern, never the path, which holds personal data
+	Route     string    // the pattern, never the path, which has personal data
 	tenant    uuid.UUID // Nil until the key is checked
-	key       uuid.UUID // as well
+	key       uuid.UUID // likewise
 	user      uuid.UUID // instead of a key, in requests of the console
 	status    int       // 0 until the answer begins
 
 	memory       *bulkhead.Loan[uuid.UUID] // for the request and its answer; nil: little is needed
-	answer       *encoder                  // what is to be sent; nil: nothing, or it was sent
+	answer       *encoder                  // the answer to send; nil: none, or it was sent
 	answerStatus int
 	answerType   string
 
-	pushes []uuid.UUID // that it is about, up to loggedPushes of them
-	about  int         // how many these are
+	pushes []uuid.UUID // the pushes of the request, up to loggedPushes
+	about  int         // the number of pushes
 
 	stopping func() bool // see Config
 
-	Whole context.Context // of a request that may take longer than others
+	Whole context.Context // the request's context without the usual timeout
 
 	room [4]string // for values of headers
 	used int
@@ -52,7 +52,7 @@ func (rec *responseRecorder) SetHeader(name, value string) {
 	rec.Header()[name] = rec.room[at : at+1 : at+1]
 }
 
-// WriteHeader notes the status, and tells the caller to leave if the program is about to stop.
+// WriteHeader records the status, and closes the connection if the program is about to stop.
 func (rec *responseRecorder) WriteHeader(status int) {
 	if rec.status == 0 {
 		rec.status = status
@@ -73,10 +73,10 @@ func (rec *responseRecorder) Write(b []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (rec *responseRecorder) Unwrap() http.ResponseWriter { return rec.ResponseWriter }
 
-// loggedPushes bounds the ids in one line of the log, which all tenants share.
+// loggedPushes is the largest number of ids in one line of the log.
 const loggedPushes = 20
 
-// Note has the log say that the request is about a push.
+// Note adds a push to the log line of the request.
 func (c *Call) Note(id uuid.UUID) {
 	rec := c.Writer
 	if rec.about++; rec.about <= loggedPushes {
@@ -84,10 +84,10 @@ func (c *Call) Note(id uuid.UUID) {
 	}
 }
 
-// unmatched is the route of requests that have none.
+// unmatched is the route of requests without one.
 const unmatched = "unmatched"
 
-// ServeHTTP gives a request its id and its deadline, has the router serve it, and reports on it.
+// ServeHTTP gives a request its id and its deadline, serves it, and logs it.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	began := a.cfg.Now()
 	rec := &responseRecorder{ResponseWriter: w, RequestID: requestID(r), Route: unmatched, stopping: a.cfg.Stopping, Whole: r.Context()}
@@ -101,7 +101,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.router.ServeHTTP(rec, r.WithContext(ctx))
 }
 
-// requestID takes the caller's id if it is harmless, or makes one.
+// requestID returns the caller's X-Request-Id if it is valid, or a new one.
 func requestID(r *http.Request) string {
 	given := r.Header.Get("X-Request-Id")
 	if given != "" && len(given) <= 64 && strings.IndexFunc(given, notInID) < 0 {
@@ -130,7 +130,7 @@ func (a *API) recover(rec *responseRecorder, r *http.Request) {
 	a.sendProblem(rec, unexpected())
 }
 
-// report logs and counts an answered request. It never shows bodies, paths or keys.
+// report logs and counts an answered request. It never logs bodies, paths or keys.
 func (a *API) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	took := a.cfg.Now().Sub(began)
 	method := knownMethod(r.Method)
@@ -165,7 +165,7 @@ func (a *API) report(rec *responseRecorder, r *http.Request, began time.Time) {
 	a.cfg.Log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// knownMethod keeps invented methods out of metrics and logs.
+// knownMethod replaces unknown methods, so that they do not appear in metrics and logs.
 func knownMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:

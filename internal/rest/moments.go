@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// Moments keeps for a moment what was counted of each tenant: however many look, it is counted once a second. What it keeps is shared,
-// and is only read.
+// Moments caches a count of each tenant for a moment, so that it is counted at most once a second. A cached value is shared,
+// and must not be changed.
 type Moments[T any] struct {
 	now   func() time.Time
 	count func(ctx context.Context, tenant uuid.UUID) (T, error)
@@ -27,7 +27,7 @@ type keptCount[T any] struct {
 
 const (
 	countKept = time.Second
-	maxCounts = 1000 // that are kept
+	maxCounts = 1000 // in the cache
 	countTime = 5 * time.Second
 )
 
@@ -35,13 +35,13 @@ func NewMoments[T any](now func() time.Time, count func(context.Context, uuid.UU
 	return &Moments[T]{now: now, count: count, kept: map[uuid.UUID]keptCount[T]{}}
 }
 
-// Of returns how a tenant is, or was a moment ago.
+// Of returns the count of a tenant, at most a second old.
 func (c *Moments[T]) Of(ctx context.Context, tenant uuid.UUID) (T, error) {
 	if kept, ok := c.keeps(tenant); ok {
 		return kept, nil
 	}
 	asked, err, _ := c.asking.Do(string(tenant[:]), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime) // others wait for it, too
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countTime) // other requests wait for it, too
 		defer cancel()
 		began := c.now()
 		counted, err := c.count(ctx, tenant)

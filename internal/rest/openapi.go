@@ -24,7 +24,7 @@ const (
 	paramPrefix    = "#/components/parameters/"
 )
 
-// Document is what an API says about itself, its keys and the groups of its operations.
+// Document describes an API, its keys, the groups of its operations and its problems.
 type Document struct {
 	Title, About string
 	Keys         string // how to get a key, and the scopes
@@ -51,7 +51,7 @@ func newOpenAPI(doc Document) *huma.OpenAPI {
 	}
 }
 
-// schemaName names schemas after types, without their ending "View". Generated clients know a FieldError as Fault.
+// schemaName names schemas after types, without the ending "View". Generated clients know a FieldError as Fault.
 func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[invalid.FieldError]() {
 		return "Fault"
@@ -82,7 +82,7 @@ func (s *Spec) Schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
 }
 
-// Response has the schema of its example. Without an example, it has no content.
+// Response returns a response with the schema of its example. Without an example, it has no content.
 func (s *Spec) Response(description string, example any) *huma.Response {
 	r := &huma.Response{Description: description, Headers: map[string]*huma.Param{}}
 	s.addHeader(r, "X-Request-Id", "Identifies the request in the log.")
@@ -96,7 +96,7 @@ func textHeader(description string) *huma.Header {
 	return &huma.Header{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
-// addHeader adds a header that means the same in all answers.
+// addHeader adds a header that has the same meaning in all answers.
 func (s *Spec) addHeader(r *huma.Response, name, description string) {
 	s.headers[name] = textHeader(description)
 	r.Headers[name] = &huma.Header{Ref: headerPrefix + name}
@@ -107,7 +107,7 @@ func (s *Spec) addRateLimits(r *huma.Response) {
 	s.addHeader(r, "RateLimit", "The state of each limit: r requests are left, and it is fully replenished in t seconds.")
 }
 
-// AddHeader adds a header of this answer.
+// AddHeader adds a header to one answer.
 func AddHeader(r *huma.Response, name, description string) {
 	r.Headers[name] = textHeader(description)
 }
@@ -127,7 +127,7 @@ func (s *Spec) operation(o *Operation) *huma.Operation {
 	return op
 }
 
-// answers are a success, the problems that are special to an operation, and those that any operation with a key has.
+// answers returns the success, the problems of the operation, and the problems of every operation with a key.
 func (s *Spec) answers(o *Operation) map[string]*huma.Response {
 	success := s.Response(o.Answer, o.Example)
 	all := map[string]*huma.Response{strconv.Itoa(o.Status): success}
@@ -136,7 +136,7 @@ func (s *Spec) answers(o *Operation) map[string]*huma.Response {
 	}
 	s.addRateLimits(success)
 	kinds := slices.Concat([]Kind{InvalidRequest}, o.Problems, []Kind{Unauthorized, Forbidden, RateLimited, Unavailable, Internal})
-	if o.Method != http.MethodGet { // there may be a body, which may be no JSON
+	if o.Method != http.MethodGet { // a body may not be JSON
 		kinds = append(kinds, TooLarge, UnsupportedMedia)
 		all["400"] = s.problem(http.StatusBadRequest, InvalidRequest)
 	}
@@ -167,18 +167,18 @@ func PlainJSON(example any) any {
 	}
 	text, err := json.Marshal(example)
 	if err != nil {
-		panic(err) // examples are constants of this package
+		panic(err) // examples are constants
 	}
 	return json.RawMessage(text)
 }
 
-// OpenAPIPage is the document, which does not change once all operations are in it.
+// OpenAPIPage draws the document, after all operations were added.
 func (a *API) OpenAPIPage() *assets.Page {
 	var page bytes.Buffer
 	encoder := json.NewEncoder(&page)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(a.huma.OpenAPI()); err != nil {
-		panic(fmt.Errorf("write openapi.json: %w", err)) // a test asks for it
+		panic(fmt.Errorf("write openapi.json: %w", err)) // a test requests it
 	}
 	return assets.NewPage(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 }

@@ -13,13 +13,13 @@ import (
 
 const MediaProblem = "application/problem+json"
 
-// Share makes an answer a component of the document, and returns a reference to it.
+// Share makes a response a component of the document, and returns a reference to it.
 func (s *Spec) Share(name string, r *huma.Response) *huma.Response {
 	s.responses[name] = r
 	return &huma.Response{Ref: responsePrefix + name}
 }
 
-// resolved follows the reference to an answer, if it is one.
+// resolved follows the reference to a response, if it is one.
 func resolved(doc *huma.OpenAPI, r *huma.Response) *huma.Response {
 	if name, is := strings.CutPrefix(r.Ref, responsePrefix); is {
 		return doc.Components.Responses[name]
@@ -27,7 +27,7 @@ func resolved(doc *huma.OpenAPI, r *huma.Response) *huma.Response {
 	return r
 }
 
-// problem returns a reference to the answer of a status that is one of some kinds of problems.
+// problem returns a reference to the response with a status, which is one of several kinds of problems.
 func (s *Spec) problem(status int, among ...Kind) *huma.Response {
 	res := s.Response("", nil)
 	s.addRateLimits(res)
@@ -50,7 +50,7 @@ func (s *Spec) problem(status int, among ...Kind) *huma.Response {
 	return s.Share(problemName(status, among), res)
 }
 
-// problemName names a component after its kinds of problems, or after the status if that is not the usual one.
+// problemName names a component after its kinds of problems, or after an unusual status.
 func problemName(status int, among []Kind) string {
 	if status != among[0].Status {
 		return strings.ReplaceAll(http.StatusText(status), " ", "")
@@ -67,7 +67,7 @@ func problemName(status int, among []Kind) string {
 	return name.String()
 }
 
-// problems is the schema of an answer that is one of some kinds of problems. Its type tells which.
+// problems returns the schema of a response that is one of several kinds of problems. The member type distinguishes them.
 func (s *Spec) problems(among []Kind) *huma.Schema {
 	one := &huma.Schema{Discriminator: &huma.Discriminator{PropertyName: "type", Mapping: map[string]string{}}}
 	for _, k := range s.kinds {
@@ -86,8 +86,8 @@ func (s *Spec) problems(among []Kind) *huma.Schema {
 	return one
 }
 
-// tellProblemsApart gives each schema of problems the types that it is for, so that no problem fits two of them.
-// Problem itself is for all others, also those that there will be.
+// tellProblemsApart gives each problem schema its types, so that no problem fits two schemas.
+// Problem itself fits all other types, including future ones.
 func (s *Spec) tellProblemsApart() {
 	types := maps.Clone(s.apart)
 	plain := s.Schema(Problem{}).Ref

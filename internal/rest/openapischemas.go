@@ -9,8 +9,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// complete says of the schemas, when all are there, what cannot be read from the types: which problems each of those
-// of problems is for; that an array is never null; and that answers may have more members one day, but requests not.
+// complete adds facts to the schemas that reflection cannot find, after all schemas are known: the types of each problem
+// schema; arrays that are never null; and closed request bodies, while answers may get more members.
 func (s *Spec) complete(doc *huma.OpenAPI) {
 	s.tellProblemsApart()
 	requests := s.ofRequests(doc)
@@ -26,7 +26,7 @@ func (s *Spec) complete(doc *huma.OpenAPI) {
 	}
 }
 
-// WithMembersOf adds the members of an embedded type to a schema: huma leaves out those of types that are not exported.
+// WithMembersOf adds the members of an embedded type to a schema, because huma omits unexported embedded types.
 func WithMembersOf[E any](r huma.Registry, s *huma.Schema) *huma.Schema {
 	embedded := huma.SchemaFromType(r, reflect.TypeFor[E]())
 	maps.Copy(s.Properties, embedded.Properties)
@@ -34,14 +34,14 @@ func WithMembersOf[E any](r huma.Registry, s *huma.Schema) *huma.Schema {
 	return s
 }
 
-// WithNull allows a member that refers to a schema to be null, too. The schema keeps its name, after which clients name a type.
+// WithNull allows a member that refers to a schema to be null, too. The schema keeps its name, which clients use for a type.
 func WithNull(s *huma.Schema, member string) *huma.Schema {
 	p := s.Properties[member]
 	s.Properties[member] = &huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
 	return s
 }
 
-// ofRequests names the schemas that bodies of requests are made of.
+// ofRequests returns the names of the schemas in request bodies.
 func (s *Spec) ofRequests(doc *huma.OpenAPI) map[string]bool {
 	names := map[string]bool{}
 	var add func(schema *huma.Schema)
@@ -67,7 +67,7 @@ func (s *Spec) ofRequests(doc *huma.OpenAPI) map[string]bool {
 	return names
 }
 
-// walkSchema visits a schema and all that it is made of, but for what it refers to.
+// walkSchema visits a schema and all its parts, but does not follow references.
 func walkSchema(s *huma.Schema, visit func(*huma.Schema)) {
 	if s == nil {
 		return

@@ -1,8 +1,21 @@
 package rest
 
 import (
+	"time"
+
 	"github.com/danielgtaylor/huma/v2"
 )
+
+// The code that makes the answers also makes the examples of the documentation.
+
+const (
+	ExampleID      = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"
+	ExampleOtherID = "0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02"
+)
+
+func ExampleTime(after time.Duration) time.Time {
+	return time.Date(2026, 12, 1, 8, 0, 0, 0, time.UTC).Add(after)
+}
 
 // Operation is a row of a table of routes: the path, its handler and its documentation.
 type Operation struct {

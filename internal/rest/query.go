@@ -10,8 +10,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// ReadQuery reads the parameters behind the question mark. It refuses those that are not in the table, and those given
-// twice.
+// ReadQuery reads the parameters of a query. It rejects unknown parameters and repeated
+// ones.
 func (o *Table[T]) ReadQuery(r *http.Request, to *T, bad *FieldErrors) {
 	var values url.Values
 	if r.URL.RawQuery != "" {
@@ -55,7 +55,7 @@ func BadParameter(bad *FieldErrors, name, message, value string) {
 
 func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// parameters documents the object as the parameters of a query.
+// parameters documents the table as the parameters of a query.
 func (o *Table[T]) parameters(s *Spec) []*huma.Param {
 	all := make([]*huma.Param, len(o.Fields))
 	for i, f := range o.Fields {

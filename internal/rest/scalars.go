@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Scalar sets what parse makes of a text, unless parse says what is wrong with it.
+// Scalar returns a value that parses a text and sets the result. parse returns the error as a text, or "".
 func Scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text string) (v V, wrong string)) Value[T] {
 	return Value[T]{quoted: schema.Type == huma.TypeString, Describe: Described(schema), parse: func(to *T, text string) string {
 		v, wrong := parse(text)
@@ -28,7 +28,7 @@ func Scalar[T, V any](set func(*T, V), schema huma.Schema, parse func(text strin
 	}}
 }
 
-// Text reads least to most printable bytes.
+// Text reads a text of least to most printable bytes.
 func Text[T any](set func(*T, string), least, most int) Value[T] {
 	return Scalar(set, TextSchema(least, most), func(text string) (string, string) { return text, Unfit(text, least, most) })
 }
@@ -49,7 +49,7 @@ func TextSchema(least, most int) huma.Schema {
 	return schema
 }
 
-// Unfit says why s does not consist of least to most printable bytes, or nothing.
+// Unfit returns an error if s does not consist of least to most printable bytes, or "".
 func Unfit(s string, least, most int) string {
 	switch {
 	case len(s) < least:
@@ -67,7 +67,7 @@ func Unfit(s string, least, most int) string {
 	return ""
 }
 
-// OneOf reads one of a few words.
+// OneOf reads one of the words.
 func OneOf[T any, W ~string](set func(*T, W), words ...W) Value[T] {
 	schema := huma.Schema{Type: huma.TypeString}
 	all := make([]string, len(words))
@@ -84,7 +84,7 @@ func OneOf[T any, W ~string](set func(*T, W), words ...W) Value[T] {
 	})
 }
 
-// Boolean reads true or false. In a query it must not be empty: what does not clearly say whether it is a rehearsal
+// Boolean reads true or false. In a query, it must not be empty: a request like ?validate_only is ambiguous and
 // must not be carried out.
 func Boolean[T any](set func(*T, bool)) Value[T] {
 	v := Scalar(set, huma.Schema{Type: huma.TypeBoolean}, func(text string) (bool, string) {
@@ -110,7 +110,7 @@ func Integer[T any](set func(*T, int), least, most int) Value[T] {
 	})
 }
 
-// wholeNumber writes a number of JSON whose fraction is zero without it: 5.0 and 5e0 are 5. Everything else stays as it is.
+// wholeNumber removes a zero fraction from a number of JSON: 5.0 and 5e0 become 5. Everything else stays unchanged.
 func wholeNumber(raw []byte) string {
 	text := string(raw)
 	mantissa, exponent := text, 0
@@ -135,10 +135,10 @@ func wholeNumber(raw []byte) string {
 	return digits + strings.Repeat("0", zeros)
 }
 
-// maxDigits is how many digits no integer has.
+// maxDigits is more than the digits of any integer.
 const maxDigits = 20
 
-// spanShape is that of the time spans that the document describes: days stand first.
+// spanShape is the pattern of time spans in the document. Days come first.
 const spanShape = `^([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
 
 // Span reads a time span from least to most.
@@ -166,7 +166,7 @@ func parseID(text string) (id uuid.UUID, wrong string) {
 	return id, ""
 }
 
-// Token is a text that is not looked at here.
+// Token reads any text, unchecked.
 func Token[T any](set func(*T, string)) Value[T] {
 	return Scalar(set, huma.Schema{Type: huma.TypeString}, func(text string) (string, string) { return text, "" })
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// harden sets the headers that every answer bears. Nothing here is to be shown inside of other pages, run, or taken for
-// something else; what is the tenant's is to be kept nowhere. Strict-Transport-Security is for whoever ends TLS.
+// harden sets the security headers of every answer: no answer may be framed, run, or taken for
+// another type, and a tenant's data is never cached. The terminator of TLS sets Strict-Transport-Security.
 func harden(h http.Header, path string) {
 	h["X-Content-Type-Options"] = nosniff
 	h["Content-Security-Policy"] = showNothing
@@ -22,7 +22,7 @@ func harden(h http.Header, path string) {
 	}
 }
 
-// They are shared by all answers: nobody changes them.
+// All answers share these values, which are never changed.
 var (
 	nosniff     = []string{"nosniff"}
 	showNothing = []string{"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"}
@@ -32,7 +32,7 @@ var (
 	noStore     = []string{"no-store"}
 )
 
-// styleOnly is the policy of a page that may show itself with its one style sheet, which it has inside, and nothing
+// styleOnly returns the policy of a page that may use its one inline style sheet and nothing
 // else.
 func styleOnly(page []byte) string {
 	_, rest, _ := bytes.Cut(page, []byte("<style>"))
@@ -41,7 +41,7 @@ func styleOnly(page []byte) string {
 	return "style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; " + showNothing[0]
 }
 
-// ScriptAndStyle is the policy of a page that runs our scripts, asks this server, and makes style sheets that bear the nonce.
+// ScriptAndStyle returns the policy of a page that runs the server's scripts, sends requests to this server, and makes style sheets with the nonce.
 func ScriptAndStyle(nonce string) string {
 	return "script-src 'self'; style-src 'nonce-" + nonce + "'; connect-src 'self'; img-src 'self' data:; " + showNothing[0]
 }

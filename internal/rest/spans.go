@@ -14,7 +14,7 @@ const (
 // SpanRead reports whether both ends of the time are valid so far, so that the time can be checked.
 func SpanRead(bad *FieldErrors) bool { return !bad.Has("query.from") && !bad.Has("query.until") }
 
-// CheckFrom wants a stretch of time to begin before it ends, and not to be too long.
+// CheckFrom adds an error if a time span ends before it begins, or is too long. The error is at from.
 func CheckFrom(c *Call, bad *FieldErrors, from, until time.Time) {
 	given := c.Request.URL.Query().Get("from")
 	switch {
@@ -26,7 +26,7 @@ func CheckFrom(c *Call, bad *FieldErrors, from, until time.Time) {
 	}
 }
 
-// CheckSpan wants a stretch of time that a picture may show.
+// CheckSpan is [CheckFrom] with the error at until.
 func CheckSpan(c *Call, from, until time.Time, bad *FieldErrors) {
 	given := c.Request.URL.Query().Get("until")
 	switch {
@@ -38,12 +38,12 @@ func CheckSpan(c *Call, from, until time.Time, bad *FieldErrors) {
 	}
 }
 
-// WholeHours widens a time to whole hours, or says what is wrong with it.
+// WholeHours widens a time span to whole hours, and checks it.
 func WholeHours(c *Call, bad *FieldErrors, from, until time.Time) (time.Time, time.Time) {
 	from, until = from.UTC().Truncate(time.Hour), until.UTC().Add(time.Hour-1).Truncate(time.Hour)
 	CheckFrom(c, bad, from, until)
 	return from, until
 }
 
-// Ceil counts the units of a time span, rounded up: a caller that waits for so long is not too early.
+// Ceil returns the number of units in a time span, rounded up, so that a caller that waits for it is not too early.
 func Ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

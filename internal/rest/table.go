@@ -8,15 +8,15 @@ import (
 )
 
 // Table describes an object that callers send: the members of a JSON object, or the parameters of a query.
-// Requests are read by it into a T, and the OpenAPI document is written from it: a member is one row.
+// Requests are read by it into a T, and the OpenAPI document is generated from it. Each member is a row.
 type Table[T any] struct {
 	SchemaName string
 	Fields     []Field[T]
-	Open       bool // there may be other members, which are passed on unread
+	Open       bool // other members are allowed and ignored
 
-	// refuse says what is wrong with a member that is not in the table, if there is more to say than that.
+	// Refuse adds an error for a member that is not in the table, and reports whether it did; nil: the usual error is added.
 	Refuse func(name string, raw []byte, errs *FieldErrors) bool
-	// check tests what one member alone cannot tell.
+	// Check adds errors that concern several members.
 	Check func(to *T, text []byte, errs *FieldErrors)
 }
 
@@ -29,7 +29,7 @@ type Field[T any] struct {
 	Example     any // nil: none
 }
 
-// For readable rows.
+// Names for the parameter of [Row].
 const (
 	Required = true
 	Optional = false
@@ -45,15 +45,15 @@ func (o *Table[T]) Find(name string) int {
 	return -1
 }
 
-// Described is the row of a field with another description.
+// Described returns the row of a field with another description.
 func (o *Table[T]) Described(name, description string) Field[T] {
 	f := o.Fields[o.Find(name)]
 	f.Description = description
 	return f
 }
 
-// Read reads the object that comes next and returns its text, or nil if something else comes. After a syntax error, r
-// has it.
+// Read reads the next object and returns its text, or nil if the next value is no object. After a syntax error, r
+// has the error.
 func (o *Table[T]) Read(r *Reader, to *T, errs *FieldErrors) (text []byte) {
 	if r.Peek() != '{' {
 		if raw := r.Value(); r.Err == nil {
@@ -100,7 +100,7 @@ func (o *Table[T]) unknown(name string, raw []byte, deep bool, errs *FieldErrors
 
 const tooDeep = "must not be nested deeper than 100 levels"
 
-// Short cuts a name that is used in a location.
+// Short cuts a name for use in a location.
 func Short(name []byte) string {
 	if len(name) <= 64 {
 		return string(name)
@@ -108,7 +108,7 @@ func Short(name []byte) string {
 	return strings.ToValidUTF8(string(name[:64]), "") + "…"
 }
 
-// read reads the value of the field, which comes next.
+// read reads the next value as the value of the field.
 func (f *Field[T]) read(r *Reader, to *T, errs *FieldErrors) {
 	if f.value.array != nil && r.Peek() == '[' {
 		f.value.array(r, to, f.Name, errs)
@@ -128,7 +128,7 @@ func (f *Field[T]) read(r *Reader, to *T, errs *FieldErrors) {
 	}
 }
 
-// absent is for a field that was not sent.
+// absent handles a field that was not sent.
 func (f *Field[T]) absent(to *T, errs *FieldErrors) {
 	if f.required {
 		errs.Add(f.Name, "is required", nil)
@@ -138,7 +138,7 @@ func (f *Field[T]) absent(to *T, errs *FieldErrors) {
 	}
 }
 
-// ReadBody reads a body by the table. It returns all that is wrong with the request.
+// ReadBody reads a body by the table. It returns all errors of the request.
 func (o *Table[T]) ReadBody(c *Call, to *T, bad *FieldErrors) error {
 	var found FieldErrors
 	if _, err := c.Object(MaxBody, bad, func(r *Reader) { o.Read(r, to, &found) }); err != nil {
@@ -148,7 +148,7 @@ func (o *Table[T]) ReadBody(c *Call, to *T, bad *FieldErrors) error {
 	return bad.Err()
 }
 
-// Schema describes the object under its name, to which it returns a reference.
+// Schema describes the object as a component, and returns a reference to it.
 func (o *Table[T]) Schema(s *Spec) *huma.Schema {
 	all := s.schemas.Map()
 	if all[o.SchemaName] == nil {
@@ -181,7 +181,7 @@ func (o *Table[T]) Body(s *Spec, example any) *huma.RequestBody {
 	}}
 }
 
-// Unchosen refuses the member secret, which callers cannot set.
+// Unchosen rejects the member secret, which callers cannot set.
 func Unchosen(name string, _ []byte, errs *FieldErrors) bool {
 	if name != "secret" {
 		return false
@@ -192,5 +192,5 @@ func Unchosen(name string, _ []byte, errs *FieldErrors) bool {
 
 // Row returns a row of a table. A nil example means none.
 func Row[T any](name string, required bool, value Value[T], description string, example any) Field[T] {
-	return Row(name, required, value, description, example)
+	return Field[T]{Name: name, required: required, value: value, Description: description, Example: example}
 }

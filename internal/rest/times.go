@@ -19,7 +19,7 @@ func Moment[T any](set func(*T, time.Time)) Value[T] {
 	return v
 }
 
-// restorePlus restores the plus sign of a zone, which a query without escapes turns into a blank.
+// restorePlus restores the plus sign of a zone, which a query without escapes turns into a space.
 func restorePlus(text string) string {
 	if n := len(text) - len("+00:00"); n > 0 && text[n] == ' ' {
 		return text[:n] + "+" + text[n+1:]
@@ -27,8 +27,8 @@ func restorePlus(text string) string {
 	return text
 }
 
-// parseTime reads a time of RFC 3339 to the letter, in the years 1 to 9999 of UTC, or says what is wrong with it. It
-// never returns the zero time, which stands for an absent one.
+// parseTime reads a time of RFC 3339 in the years 1 to 9999 of UTC, strictly. It returns the error as a text, or "". It
+// never returns the zero time, which means an absent one.
 func parseTime(s string) (time.Time, string) {
 	t, err := parseRFC3339(s)
 	if err != nil {
@@ -46,7 +46,7 @@ func parseTime(s string) (time.Time, string) {
 	return t, ""
 }
 
-// parseRFC3339 allows a lower-case t and z, as the RFC does, but not what time.Parse lets pass: 9:00 for 09:00, a comma
+// parseRFC3339 accepts a lower-case t and z, like the RFC, but rejects some texts that time.Parse accepts: 9:00 for 09:00, a comma
 // for a point, a zone of +25:00.
 func parseRFC3339(s string) (time.Time, error) {
 	s = strings.ToUpper(s)
@@ -65,13 +65,13 @@ func parseRFC3339(s string) (time.Time, error) {
 
 var errSloppy = errors.New("not quite RFC 3339")
 
-// Stamp writes a time in UTC, to the microsecond that Postgres keeps. Send times are whole seconds and come out as
-// such.
+// Stamp writes a time in UTC, to the microsecond, which is the precision of Postgres. Send times have whole
+// seconds.
 func Stamp(t time.Time) string {
-	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) // in half the time of a layout of our own
+	return t.UTC().Truncate(time.Microsecond).Format(time.RFC3339Nano) // twice as fast as another layout
 }
 
-// StampLike is stamp for a time that is often the same as another, whose stamp is known.
+// StampLike is [Stamp] for a time that often equals another one with a known stamp.
 func StampLike(t, other time.Time, stamped string) string {
 	if t.Equal(other) {
 		return stamped

@@ -6,22 +6,22 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Value is how the value of a field is read into a T, and how it is described. A scalar has parse; an object or an
-// array has its own reader. See scalars.go, times.go and containers.go.
+// Value reads and describes the value of a field of a T. A scalar has parse; an object or an
+// array has a reader of its own. See scalars.go, times.go and containers.go.
 type Value[T any] struct {
 	Describe func(*Spec) *huma.Schema
 
 	parse  func(to *T, text string) (wrong string)
-	quoted bool                     // in JSON the scalar is a string
-	preset string                   // what is parsed where the field is absent; "": nothing
+	quoted bool                     // in JSON, the scalar is a string
+	preset string                   // the text of an absent field; "": none
 	strict bool                     // in a query, the empty scalar is an error; otherwise it counts as absent
-	mend   func(text string) string // what was meant by a text in a query; nil: the text
+	mend   func(text string) string // repairs a text in a query; nil: the text stays
 
 	JSON  func(to *T, raw []byte, name string, errs *FieldErrors) (wrong string)
 	array func(r *Reader, to *T, name string, errs *FieldErrors)
 }
 
-// Or is the value with a default, as a text.
+// Or returns the value with a default, given as a text.
 func (v Value[T]) Or(preset string) Value[T] {
 	describe := v.Describe
 	v.preset = preset
@@ -36,16 +36,16 @@ func (v Value[T]) Or(preset string) Value[T] {
 	return v
 }
 
-// OrNull is the value, or null, of which absent is told.
+// OrNull returns a value that may be null. For null, it calls absent.
 func (v Value[T]) OrNull(absent func(to *T)) Value[T] {
 	describe, plain := v.Describe, v
 	v.Describe = func(s *Spec) *huma.Schema {
 		schema := describe(s)
-		if ref := schema.Ref; ref != "" { // a name for it would say that it has a type
+		if ref := schema.Ref; ref != "" { // a named schema would have a type
 			schema = new(*s.schemas.SchemaFromRef(ref))
 			delete(s.schemas.Map(), strings.TrimPrefix(ref, schemaPrefix))
 		}
-		schema.Type, schema.Enum = "", nil // its format is that of a string
+		schema.Type, schema.Enum = "", nil // the format still applies to strings
 		return schema
 	}
 	v.JSON = func(to *T, raw []byte, name string, errs *FieldErrors) string {
@@ -58,7 +58,7 @@ func (v Value[T]) OrNull(absent func(to *T)) Value[T] {
 	return v
 }
 
-// ReadJSON reads a value of JSON, or says what is wrong with it.
+// ReadJSON reads a value of JSON. It returns the error as a text, or "".
 func (v *Value[T]) ReadJSON(raw []byte, to *T, name string, errs *FieldErrors) (wrong string) {
 	switch {
 	case v.JSON != nil:
@@ -77,7 +77,7 @@ func (v *Value[T]) ReadJSON(raw []byte, to *T, name string, errs *FieldErrors) (
 	return v.parse(to, text)
 }
 
-// Described makes the description of a value.
+// Described returns a function that describes a value by a schema.
 func Described(schema huma.Schema) func(*Spec) *huma.Schema {
 	return func(*Spec) *huma.Schema { one := schema; return &one }
 }

@@ -56,7 +56,7 @@ func (h *keys) routes(s *rest.Spec) []rest.Operation {
 	}}
 }
 
-// rotateBody need not be there.
+// rotateBody documents an optional body.
 func rotateBody(s *rest.Spec) *huma.RequestBody {
 	body := rotateFields.Body(s, map[string]any{"overlap": "24h"})
 	body.Required = false

@@ -16,7 +16,7 @@ import (
 
 const KeysPath = "/v1/keys"
 
-// Keys keeps API keys. Another tenant's key is [push.ErrNotFound].
+// Keys stores API keys. Another tenant's key is [push.ErrNotFound].
 type Keys interface {
 	CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error)
 	APIKey(ctx context.Context, tenant, id uuid.UUID) (push.APIKey, error)
@@ -56,7 +56,7 @@ func keyViewOf(k push.APIKey) keyView {
 	return v
 }
 
-// keyForm is an API key as a caller asks for it.
+// keyForm is an API key in a request.
 type keyForm struct {
 	name    string
 	scopes  []string
@@ -87,7 +87,7 @@ func (f *keyForm) readScope(r *rest.Reader, i int, name string, errs *rest.Field
 	f.scopes = append(f.scopes, s)
 }
 
-// check refuses a key that would never open anything.
+// check rejects a key that has ended already.
 func (f *keyForm) check(_ []byte, errs *rest.FieldErrors) {
 	if !f.expires.IsZero() && !f.expires.After(f.now) && !errs.Has("expires_at") {
 		errs.Add("expires_at", "must lie in the future", rest.Stamp(f.expires))
@@ -108,7 +108,7 @@ func (h *keys) createKey(c *rest.Call) error {
 	return h.answerKey(c, http.StatusCreated, k, secret)
 }
 
-// keyError is the answer to a change of an API key that was not made.
+// keyError returns the answer to a failed change of an API key.
 func keyError(err error) error {
 	if errors.Is(err, push.ErrCallerOver) {
 		return rest.Denied(push.ErrCallerOver.Error())
@@ -121,7 +121,7 @@ func keyError(err error) error {
 	return rest.NoSuch("key", err)
 }
 
-// answerKey answers with a new key, and its secret this once.
+// answerKey answers with a new key and its secret, which is shown only once.
 func (h *keys) answerKey(c *rest.Call, status int, k push.APIKey, secret string) error {
 	v := keyViewOf(k)
 	v.Secret = secret

@@ -19,16 +19,15 @@ func (h *users) routes(s *rest.Spec) []rest.Operation {
 	made := ada
 	made.HasPassword, made.LastSignInAt, made.LinkExpiresAt = false, nil, rest.MaybeTime(rest.ExampleTime(24*time.Hour))
 	made.Link = "https://sendquota.example.com" + user.LinkPath + "C2FVsBQIhrscChlQIMVb5sSYspob7oD5NdAxrpTTdk0"
-	const onePath, sessionsPath = UsersPath + "/{id}", UsersPath + "/{id}/sessions"
+	const onePath = UsersPath + "/{id}"
 	located := func(all map[string]*huma.Response) {
 		rest.AddHeader(all["201"], "Location", "The path of the new user.")
 	}
 	const (
 		giving = "The caller must have every scope of the new role."
 		having = "The caller must have every scope of the user's current role."
-		others = "Users can %s their own sessions; the sessions of others need the scope users:write, and every scope of the user's current role."
 	)
-	ofRole, ofOthers := rest.Need{When: "all scopes of the role"}, rest.Need{Scope: push.ScopeUsersWrite, When: "for the sessions of others, with all scopes of their role"}
+	ofRole := rest.Need{When: "all scopes of the role"}
 	return []rest.Operation{{
 		ID: "create-user", Method: http.MethodPost, Path: UsersPath, Tag: TagUsers, Scope: push.ScopeUsersWrite, Also: ofRole, Serve: h.createUser,
 		Summary: "Create a user of the console",
@@ -62,7 +61,15 @@ func (h *users) routes(s *rest.Spec) []rest.Operation {
 		Description: "The answer has the link, which is shown only once. It can be used once, within 24 hours, and replaces the previous link. The password and the sessions of the user stay valid until it is used. " +
 			"A person with the link controls the account. " + having + " A user of the OIDC provider has no links, unless the operator allows them (`console.external_passwords`).",
 		Status: http.StatusCreated, Answer: "The user, with the link.", Example: made, Problems: []rest.Kind{rest.NotFound, UserDisabled, UserExternal},
-	}, {
+	}}
+}
+
+// sessionRoutes returns the operations on the sessions of users.
+func (h *users) sessionRoutes(*rest.Spec) []rest.Operation {
+	const sessionsPath = UsersPath + "/{id}/sessions"
+	const others = "Users can %s their own sessions; the sessions of others need the scope users:write, and every scope of the user's current role."
+	ofOthers := rest.Need{Scope: push.ScopeUsersWrite, When: "for the sessions of others, with all scopes of their role"}
+	return []rest.Operation{{
 		ID: "list-sessions", Method: http.MethodGet, Path: sessionsPath, Tag: TagUsers, Scope: push.ScopeUsersRead, Also: ofOthers, Serve: h.listSessions,
 		Summary: "List the sessions of a user", Description: fmt.Sprintf(others, "see"),
 		Status: http.StatusOK, Answer: "The sessions.", Example: sessionsView{[]sessionView{sessionViewOf(user.Session{

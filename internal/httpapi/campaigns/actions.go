@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// actOnCampaign serves an action: it answers with the campaign as it is then.
+// actOnCampaign serves an action. It answers with the new state of the campaign.
 func (h *campaigns) actOnCampaign(action push.CampaignAction) func(*rest.Call) error {
 	return func(c *rest.Call) error {
 		return c.ByID("campaign", func(ctx context.Context, tenant, id uuid.UUID) (any, error) {

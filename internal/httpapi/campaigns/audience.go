@@ -18,28 +18,28 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// audienceMemory is for what is stored at once, and for the answer.
+// audienceMemory is the memory of a portion that is stored, and of the answer.
 const audienceMemory = 8 << 20
 
 const audienceColumns = "the column recipient is needed; to is the address, and every other column a variable"
 
-// audienceView is what became of an audience.
+// audienceView counts the lines of an audience.
 type audienceView struct {
 	Rows       int               `json:"rows" doc:"All lines except the header and empty ones: accepted, duplicates and rejected."`
 	Accepted   int64             `json:"accepted" doc:"Recipients of the campaign."`
 	Duplicates int64             `json:"duplicates" doc:"Further lines of a recipient: the first line counts."`
 	Rejected   int               `json:"rejected"`
-	Errors     []lists.LineError `json:"errors" doc:"The errors of the first hundred rejected lines."`
+	Errors     []lists.LineFault `json:"errors" doc:"The errors of the first hundred rejected lines."`
 }
 
-// audience is the audience of a campaign on its way.
+// audience is an upload of a campaign's audience.
 type audience struct {
 	*lists.LineFile
 	upload  *campaign.Upload
-	members [][]byte // the names of the columns of CSV in JSON; nil: it is no variable
+	members [][]byte // the names of the columns of CSV in JSON; nil: the column is no variable
 }
 
-// putAudience reads the audience of a draft. It takes the place of the former one when all of it is there.
+// putAudience reads the audience of a draft, which replaces the previous one after the upload is complete.
 func (h *campaigns) putAudience(c *rest.Call) error {
 	csv, err := lists.IsCSV(c.Request.Header)
 	if err != nil {
@@ -63,7 +63,7 @@ func (h *campaigns) putAudience(c *rest.Call) error {
 		}
 		return rest.NoSuch("campaign", x.Refused(err))
 	}
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // without deadlines there is no server, but a test
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // only tests have no deadlines
 	return c.Answer(http.StatusOK, audienceView{Rows: x.Rows, Accepted: upload.Accepted, Duplicates: upload.Duplicates, Rejected: x.Rejected, Errors: x.Errors})
 }
 
@@ -86,7 +86,7 @@ func (x *audience) read() error {
 	}
 }
 
-// readHeader reads the names of the columns, or says all that is wrong with them.
+// readHeader reads the names of the columns, and returns all errors in them.
 func (x *audience) readHeader() error {
 	var bad rest.FieldErrors
 	if err := x.ReadColumns(audienceColumns, &bad); err != nil {
@@ -140,7 +140,7 @@ func (x *audience) csvLine(cells []string, l *push.CampaignLine, found *rest.Fie
 	for i, name := range x.Columns {
 		cell := cells[i]
 		switch {
-		case name == "": // it is left out
+		case name == "": // the column is ignored
 		case name == "recipient":
 			takeText(&l.Recipient, cell, name, 1, pushes.MaxRecipient, found)
 			addFault(found, name, lists.Shortened(cell))
@@ -159,26 +159,26 @@ func (x *audience) csvLine(cells []string, l *push.CampaignLine, found *rest.Fie
 	l.Variables = closeObject(variables)
 }
 
-// addFault adds what is wrong with a cell; empty: nothing is.
+// addFault adds the error of a cell, unless it is empty.
 func addFault(found *rest.FieldErrors, name, wrong string) {
 	if wrong != "" {
 		found.Add(name, wrong, nil)
 	}
 }
 
-// An empty address is kept as a variable, so that templates can tell it from a line without one. In JSON, null is no address.
+// An empty address becomes a variable, so that templates can distinguish it from a line without an address. In JSON, null is no address.
 var (
 	toMember  = []byte(`"to"`)
 	emptyText = []byte(`:""`)
 )
 
-// takeText is a cell, or a member, that is no variable.
+// takeText reads a cell or a member that is no variable.
 func takeText(to *string, text, name string, least, most int, found *rest.FieldErrors) {
 	addFault(found, name, rest.Unfit(text, least, most))
 	*to = text
 }
 
-// appendMember adds the name of a member to an object, which it opens.
+// appendMember adds the name of a member to an object, which it opens if necessary.
 func appendMember(object, name []byte) []byte {
 	if object == nil {
 		return append(append(object, '{'), name...)

@@ -41,7 +41,7 @@ type campaignView struct {
 	EndedAt      *string             `json:"ended_at" format:"date-time" nullable:"true"`
 }
 
-// progressView is how many recipients of a campaign have come how far.
+// progressView counts the recipients of a campaign by their progress.
 type progressView struct {
 	Audience  int64 `json:"audience" doc:"All recipients: always the sum of the other counts except deferred."`
 	Pending   int64 `json:"pending" doc:"Not booked yet."`
@@ -129,7 +129,7 @@ func (h *campaigns) changeCampaign(c *rest.Call) error {
 	return c.Answer(http.StatusOK, campaignViewOf(p))
 }
 
-// campaignFilter is which campaigns are asked for.
+// campaignFilter selects campaigns.
 type campaignFilter struct {
 	status push.CampaignStatus
 	rest.PageParams

@@ -12,13 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// How many recipients of a draft are looked at: by default, and at most.
+// The default and the largest number of recipients that an estimate examines.
 const (
 	capacitySample     = "1000"
 	mostCapacitySample = 5000
 )
 
-// capacityView is how many of an audience have a place when.
+// capacityView counts the recipients of an audience with a place, by time.
 type capacityView struct {
 	Recipients int64              `json:"recipients" doc:"All recipients of the audience."`
 	Sample     int                `json:"sample" doc:"The number of recipients examined; all numbers below count only these. The sample of an audience is always the same, by a hash of the ids."`
@@ -40,7 +40,7 @@ type capacityDayView struct {
 	Free int    `json:"free" doc:"The number of recipients in the sample with a place in at least one of the hours that begin on this day."`
 }
 
-// capacityQuery is what is asked about an audience.
+// capacityQuery selects the time and the sample of an estimate.
 type capacityQuery struct {
 	from, until time.Time
 	sample      int
@@ -54,7 +54,7 @@ var capacityParams = rest.Table[capacityQuery]{Fields: []rest.Field[capacityQuer
 	rest.Row("sample", rest.Optional, rest.Integer(func(q *capacityQuery, n int) { q.sample = n }, 1, mostCapacitySample).Or(capacitySample), "The maximum number of recipients to examine.", nil),
 }}
 
-// campaignCapacity says how many of a draft's recipients have a place when. It books nothing.
+// campaignCapacity counts the recipients of a draft with a place, by time. It books nothing.
 func (h *simulations) campaignCapacity(c *rest.Call) error {
 	var q capacityQuery
 	capacityParams.ReadQuery(c.Request, &q, &c.Errors)

@@ -13,10 +13,10 @@ import (
 // maxCampaignName is in bytes.
 const maxCampaignName = 128
 
-// maxCampaignBody is more than a push may have, so that a template that is too long gets a fault that says so.
+// maxCampaignBody is larger than for a push, so that a template that is too long gets an error of its own.
 const maxCampaignBody = 1 << 20
 
-// campaignFields is the body that makes a campaign, and campaignChanges the one that changes some of it.
+// campaignFields is the body that creates a campaign, and campaignChanges the body that changes one.
 var (
 	campaignFields  = rest.Table[campaign.Change]{SchemaName: "NewCampaign", Fields: campaignRows(rest.Required)}
 	campaignChanges = rest.Table[campaign.Change]{SchemaName: "CampaignChange", Fields: campaignRows(rest.Optional)}
@@ -53,7 +53,7 @@ func campaignRows(whole bool) []rest.Field[campaign.Change] {
 	}
 }
 
-// clearable is a member that null sets to its default, which is the zero value.
+// clearable returns a member that null sets to its default, the zero value.
 func clearable[V any](at func(*campaign.Change) **V, read func(set func(*campaign.Change, V)) rest.Value[campaign.Change]) rest.Value[campaign.Change] {
 	put := func(c *campaign.Change, v V) { *at(c) = &v }
 	return read(put).OrNull(func(c *campaign.Change) {
@@ -76,8 +76,8 @@ func spans(least, most time.Duration) func(set func(*campaign.Change, time.Durat
 	}
 }
 
-// readCampaign reads the change of a campaign, which is the zero one if it is new. It returns all that is wrong with the form of
-// the request, and then also what else is wrong.
+// readCampaign reads the change of a campaign; old is the zero value for a new one. It returns all errors in the form of
+// the request. If there are any, it adds all other errors.
 func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], old push.Campaign, bad *rest.FieldErrors) (change campaign.Change, body []byte, err error) {
 	var found rest.FieldErrors
 	body, err = c.Object(maxCampaignBody, bad, func(r *rest.Reader) { of.Read(r, &change, &found) })
@@ -93,7 +93,7 @@ func (h *campaigns) readCampaign(c *rest.Call, of *rest.Table[campaign.Change], 
 	return change, body, bad.Err()
 }
 
-// findAllFaults adds what is wrong with the members of a change that could be read: callers get all faults at once.
+// findAllFaults adds the errors of the readable members of a change, so that callers get all errors at once.
 func findAllFaults(c *rest.Call, svc *campaign.Service, change campaign.Change, old push.Campaign, found *rest.FieldErrors) error {
 	unread := *found
 	return c.Compute(func() error {

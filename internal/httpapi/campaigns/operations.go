@@ -1,3 +1,4 @@
+// Package campaigns has the operations of the REST API on campaigns: drafts, audiences, previews, simulations and recipients.
 package campaigns
 
 import (

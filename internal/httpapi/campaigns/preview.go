@@ -38,7 +38,7 @@ var previewFields = rest.Table[campaign.Which]{SchemaName: "PreviewForm", Fields
 		"The messages of the five lines with the most text in their variables, the longest first. The whole audience is read, which takes seconds for a million lines. A tenant's previews of this kind and its simulations run one at a time. Not with recipient.", nil),
 }}
 
-// previewBody need not be there.
+// previewBody documents an optional body.
 func previewBody(s *rest.Spec) *huma.RequestBody {
 	body := previewFields.Body(s, map[string]any{"recipient": "user-42"})
 	body.Required = false

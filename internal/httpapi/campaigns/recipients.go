@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// outcomeView is what has become of a recipient of a campaign.
+// outcomeView is the outcome of a recipient of a campaign.
 type outcomeView struct {
 	Recipient string               `json:"recipient" doc:"Empty: the recipient was erased."`
 	Line      int                  `json:"line" doc:"The line of the audience at which the recipient begins; the header of CSV is line 1."`
@@ -38,7 +38,7 @@ func outcomeViewOf(r push.CampaignRecipient) outcomeView {
 	}
 }
 
-// outcomeLines are the recipients of an export.
+// outcomeLines writes the recipients of an export.
 var outcomeLines = lists.Rows[outcomeView]{
 	Columns: []string{"recipient", "line", "outcome", "push", "send_at", "reason", "rules"},
 	Cells: func(v *outcomeView) []string {
@@ -48,7 +48,7 @@ var outcomeLines = lists.Rows[outcomeView]{
 	},
 }
 
-// outcomeFilter is which recipients of a campaign are asked for.
+// outcomeFilter selects recipients of a campaign.
 type outcomeFilter struct {
 	push.CampaignRecipientFilter
 	rest.PageParams
@@ -74,7 +74,7 @@ func (h *campaigns) listCampaignRecipients(c *rest.Call) error {
 	})
 }
 
-// exportCampaignRecipients answers with all of them.
+// exportCampaignRecipients streams the recipients of a campaign.
 func (h *campaigns) exportCampaignRecipients(c *rest.Call) error {
 	var (
 		q     outcomeFilter

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// A schedule sends what its pattern says at its next time, so that a change of the pattern is no draft any more.
+// A schedule sends its pattern at its next time, so that a change of the pattern is more than a draft.
 const patternsNeed = "Changing a draft that is the pattern of a schedule, even of a paused one, needs the scope campaigns:write."
 
 var ofPattern = rest.Need{Scope: push.ScopeCampaignsWrite, When: "for a draft that is the pattern of a schedule"}
@@ -62,7 +62,7 @@ func (h *campaigns) routes(s *rest.Spec, sim *simulations) []rest.Operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: json.RawMessage(`"{\"recipient\": \"user-42\", \"first_name\": \"Aiko\"}\n"`)},
 		}},
 		Status: http.StatusOK, Answer: "The counts of the lines.",
-		Example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lists.LineError{{Line: 4, Message: "has 2 cells, and the header 3"}}}, Problems: []rest.Kind{rest.NotFound, State, pushes.TenantCap},
+		Example: audienceView{Rows: 3, Accepted: 1, Duplicates: 1, Rejected: 1, Errors: []lists.LineFault{{Line: 4, Message: "has 2 cells, and the header 3"}}}, Problems: []rest.Kind{rest.NotFound, State, pushes.TenantCap},
 	}, {
 		ID: "preview-campaign", Method: http.MethodPost, Path: Path + "/{id}/preview", Tag: Tag, Scope: push.ScopeCampaignsRead, Serve: sim.previewCampaign,
 		Summary: "Preview messages of a campaign",

@@ -107,7 +107,7 @@ func (h *simulations) simulateCampaign(c *rest.Call) error {
 	case err != nil:
 		return rest.NoSuch("campaign", err)
 	case each == nil:
-		_ = out.control.SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // without deadlines there is no server, but a test
+		_ = out.control.SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // only tests have no deadlines
 		return c.Answer(http.StatusOK, simulationViewOf(sum))
 	}
 	if err := out.send(func(lines *json.Encoder) error { return lines.Encode(simulationViewOf(sum)) }); err != nil {
@@ -149,7 +149,7 @@ func (h *simulations) readSimulation(c *rest.Call) (id uuid.UUID, change campaig
 	return id, change, c.Errors.Err()
 }
 
-// simulationBody need not be there.
+// simulationBody documents an optional body.
 func simulationBody(s *rest.Spec) *huma.RequestBody {
 	body := campaignChanges.Body(s, map[string]any{"send_at": rest.TimeExample})
 	body.Required = false
@@ -198,7 +198,7 @@ func (w *simulationWriter) send(encode func(lines *json.Encoder) error) error {
 	}
 	began := time.Now()
 	allowed := lists.FirstBodyTime + time.Duration(w.written/lists.BytesASecond)*time.Second - w.waited
-	_ = w.control.SetWriteDeadline(began.Add(allowed)) // without deadlines there is no server, but a test
+	_ = w.control.SetWriteDeadline(began.Add(allowed)) // only tests have no deadlines
 	n, err := w.c.Writer.Write(w.text.Bytes())
 	if err == nil {
 		err = w.control.Flush()

@@ -11,20 +11,20 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// The bounds of what is taken.
+// The bounds of a take.
 const (
 	maxLimitKey = 256 // bytes
 	maxCost     = 1_000_000
 	maxLimits   = 16
 )
 
-// takeForm is what a caller wants to take, give back or reset.
+// takeForm is the body of a take, a refund or a reset.
 type takeForm struct {
 	key    string
 	cost   int
 	dryRun bool
 	rules  []ratelimit.Rule
-	own    []bool // the limits that have a key of their own
+	own    []bool // whether a limit has its own key
 }
 
 var takeFields = rest.Table[takeForm]{SchemaName: "NewTake", Check: (*takeForm).check, Fields: []rest.Field[takeForm]{
@@ -37,7 +37,7 @@ var takeFields = rest.Table[takeForm]{SchemaName: "NewTake", Check: (*takeForm).
 		"Return the state of the limits, and whether they have room for the cost, but change nothing.", nil),
 }}
 
-// limitForm is one limit, and its own key, if it has one.
+// limitForm is a limit and its own key, if it has one.
 type limitForm struct {
 	ratelimit.Limit
 	key string
@@ -72,7 +72,7 @@ func (f *takeForm) readLimit(r *rest.Reader, i int, name string, errs *rest.Fiel
 	f.own = append(f.own[:i], l.key != "" || found.Has("key"))
 }
 
-// check finds what only the fields of a limit together can tell.
+// check adds errors that concern several members of a limit.
 func (f *limitForm) check(text []byte, errs *rest.FieldErrors) {
 	unread := *errs
 	for _, found := range f.Validate() {
@@ -83,7 +83,7 @@ func (f *limitForm) check(text []byte, errs *rest.FieldErrors) {
 	}
 }
 
-// check gives each limit its key, and tells the limits apart by their keys.
+// check gives each limit its key, and rejects equal limits.
 func (f *takeForm) check(_ []byte, errs *rest.FieldErrors) {
 	if f.key == "" && !errs.Has("key") && (len(f.rules) == 0 || slices.Contains(f.own, false)) {
 		errs.Add("key", "is required, unless each limit has its own key", nil)
@@ -104,7 +104,7 @@ func (f *takeForm) check(_ []byte, errs *rest.FieldErrors) {
 	}
 }
 
-// apart says which keys a Redis Cluster keeps away from that of the first limit.
+// apart returns an error for the keys that a Redis Cluster stores apart from the first limit's key.
 func (f *takeForm) apart() error {
 	var bad rest.FieldErrors
 	for i, r := range f.rules {

@@ -1,3 +1,4 @@
+// Package limits has the operations of the REST API on speed limits.
 package limits
 
 import (
@@ -11,7 +12,16 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// Limiter decides about speed limits: several together, all or none.
+// The group of these operations in the documentation.
+const Tag = "Limits"
+
+// limits serves speed limits.
+type limits struct{ limiter Limiter }
+
+// Operations returns the operations on speed limits. Without a limiter, they answer 503.
+func Operations(s *rest.Spec, l Limiter) []rest.Operation { return (&limits{l}).routes(s) }
+
+// Limiter decides about several speed limits together: all are charged, or none.
 type Limiter interface {
 	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Peek(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
@@ -25,7 +35,7 @@ type takenView struct {
 	Limits  []limitView `json:"limits" doc:"In the order of the request."`
 }
 
-// limitView is how one limit stands after a decision.
+// limitView is the state of a limit after a decision.
 type limitView struct {
 	Key          string  `json:"key,omitempty" doc:"The limit's own key, if it has one." example:"{user-7}:app"`
 	Algorithm    string  `json:"algorithm" example:"sliding_log"`
@@ -37,7 +47,7 @@ type limitView struct {
 	ResetAfterMS int64   `json:"reset_after_ms" doc:"Milliseconds until the limit is fully replenished."`
 }
 
-// take spends from speed limits. A refusal is an answer, not a problem.
+// take charges speed limits. A refusal is an answer, not a problem.
 func (h *limits) take(c *rest.Call) error { return h.decide(c, Limiter.Take) }
 
 func (h *limits) refund(c *rest.Call) error { return h.decide(c, Limiter.Refund) }
@@ -64,7 +74,7 @@ func (h *limits) decide(c *rest.Call, ask func(Limiter, context.Context, string,
 	return c.Answer(http.StatusOK, takenViewOf(f.rules, f.own, d))
 }
 
-// takenViewOf shows a decision, with the keys of the limits that have their own.
+// takenViewOf shows a decision, with the keys of limits that have their own.
 func takenViewOf(rules []ratelimit.Rule, own []bool, d ratelimit.Decision) takenView {
 	v := takenView{Allowed: d.Allowed, Limits: make([]limitView, len(rules))}
 	for i, r := range d.Results {

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// PatientBody is the body of a request, of any length: it is waited for as long as the client goes on sending.
+// PatientBody returns the body of a request of any length. It waits as long as the client continues to send.
 func PatientBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 	return io.NopCloser(patientBody(w, r))
 }
@@ -22,8 +22,8 @@ func patientBody(w http.ResponseWriter, r *http.Request) *patientReader {
 }
 
 // CSVFile is a text of CSV of any length, read as the audience of a campaign and an import are read: in UTF-8 or UTF-16, its cells
-// separated by commas, semicolons or tabs, with the line ends of any program. It is for those who show the columns of a file, or
-// hand it on with other names of columns. Nothing but a line is in memory.
+// separated by commas, semicolons or tabs, with any line ends. Use it to show the columns of a file, or to
+// pass it on with other names of columns. Only one line is in memory.
 type CSVFile struct {
 	Columns []string // as the header names them, without spaces around
 
@@ -32,10 +32,10 @@ type CSVFile struct {
 	behind int    // the line behind the header
 }
 
-// OneLine says of which column the cells have no line breaks, as the API reads that of recipients.
+// OneLine declares that the cells of a column have no line breaks, as the API does for the column of recipients.
 func (c *CSVFile) OneLine(column int) { c.file.Single[column] = true }
 
-// OpenCSV reads the header of a text. The error says what is wrong with it, in words for people.
+// OpenCSV reads the header of a text. The error can be shown to users.
 func OpenCSV(text io.Reader) (*CSVFile, error) {
 	f := New(context.Background(), text, true, "")
 	var bad rest.FieldErrors
@@ -56,8 +56,8 @@ func OpenCSV(text io.Reader) (*CSVFile, error) {
 	return c, nil
 }
 
-// Next reads the next record that has a cell for each column, and says at which line it begins: the header is line 1. Cells are without
-// spaces around them, and without the guard of an export. The error is io.EOF behind the last record, or an [*EncodingError].
+// Next reads the next record that has a cell for each column, and returns the line at which it begins: the header is line 1. Cells have no
+// spaces around them, and no guard of an export. The error is io.EOF after the last record, or an [*EncodingError].
 func (c *CSVFile) Next() (cells []string, line int, err error) {
 	for {
 		var found rest.FieldErrors
@@ -70,19 +70,19 @@ func (c *CSVFile) Next() (cells []string, line int, err error) {
 
 type badLineKey struct{}
 
-// WithBadLines returns a context for an upload that a part of this program makes: of each line whose fault the answer tells, take is
-// called with its number and its text, which is cut short if it is too long, and not to be kept.
+// WithBadLines returns a context for an upload that another part of this program makes: for each line with an error in the answer, take is
+// called with its number and its text, which is cut if it is too long, and must not be kept.
 func WithBadLines(ctx context.Context, take func(line int, text []byte)) context.Context {
 	return context.WithValue(ctx, badLineKey{}, take)
 }
 
-// Renamed is the text in UTF-8 with other names of its columns, one for each of them. A column without a name is left out by those
-// who read it. All lines keep their numbers. Next is not to be called before.
+// Renamed returns the text in UTF-8 with other names of its columns, one for each. Readers ignore a column without a
+// name. All lines keep their numbers. Next must not be called before.
 func (c *CSVFile) Renamed(names []string) io.Reader {
 	return io.MultiReader(strings.NewReader(c.heading(names)), bytes.NewReader(c.file.lines.back), c.file.lines.in)
 }
 
-// heading is what a text begins with whose columns are renamed.
+// heading returns the beginning of a text with renamed columns.
 func (c *CSVFile) heading(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -91,7 +91,7 @@ func (c *CSVFile) heading(names []string) string {
 	return c.prefix + strings.Join(quoted, string(c.file.comma)) + strings.Repeat("\n", c.behind-c.file.begin) // lines keep their numbers
 }
 
-// RenamedBy is what a POSIX shell makes the same text with as Renamed, of the file called so.
+// RenamedBy returns a POSIX shell command that prints the same text as Renamed, for the file of this name.
 func (c *CSVFile) RenamedBy(file string, names []string) string {
 	lines, from := c.file.lines, file
 	read := ""

@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// apostrophe guards a cell of CSV against spreadsheets, which take a text that begins with =, +, -, or @ for a formula, and against
-// readers of lists, which take spaces off its ends.
+// apostrophe guards a cell of CSV against spreadsheets, which read a text that begins with =, +, - or @ as a formula, and against
+// readers, which remove spaces at its ends.
 const apostrophe = "'"
 
-// guarded is a cell of an export: with one apostrophe more before a text that begins with a sign of a formula or white space, and one more
-// behind a text that ends with white space. Apostrophes that stand there already do not count as its beginning or end, so that
-// unguarded always finds the text again.
+// guarded returns a cell of an export: with one more apostrophe before a text that begins with a sign of a formula or white space, and one more
+// after a text that ends with white space. Apostrophes at the ends of the text are ignored in this test, so that
+// unguarded always restores the text.
 func guarded(text string) string {
 	if guardable(strings.TrimLeft(text, apostrophe)) {
 		text = apostrophe + text
@@ -23,7 +23,7 @@ func guarded(text string) string {
 	return text
 }
 
-// unguarded is the text of a cell that was written by guarded, or by people: without spaces around it, and without the guard.
+// unguarded returns the text of a cell that was written by guarded or by people, without spaces around it and without the guard.
 func unguarded(cell string) string {
 	text := strings.TrimSpace(cell)
 	if rest, ok := strings.CutPrefix(text, apostrophe); ok && guardable(strings.TrimLeft(rest, apostrophe)) {

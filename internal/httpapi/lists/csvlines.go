@@ -12,20 +12,20 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// Audiences, imports of recipients, and files whose columns the console shows are read by the methods in this file.
+// The methods in this file read audiences, imports of recipients, and files with columns that the console shows.
 
-// AboutLists documents CSV that is uploaded.
+// AboutLists documents uploaded CSV.
 const AboutLists = "In CSV, empty rows are skipped, and the apostrophes that exports add to guard cells are removed. A recipient or an address such as 4.91702E+11 is an error of its line: a spreadsheet has kept only its first digits. " +
 	"CSV with a line that is not in UTF-8 is rejected as a whole."
 
-// EncodingError says that a line of CSV is not in UTF-8, and what to do.
+// EncodingError reports a line of CSV that is not in UTF-8, and how to correct the file.
 type EncodingError struct{ Line int }
 
 const notUTF8 = "is not in UTF-8, so that letters such as ä or é would be lost: save the list as “CSV UTF-8”, and send it again"
 
 func (e *EncodingError) Error() string { return fmt.Sprintf("line %d %s", e.Line, notUTF8) }
 
-// ReadColumns reads the header, and adds what is wrong with it as a line. missing says what a header has to have.
+// ReadColumns reads the header, and adds the errors of its line. missing describes the required columns.
 func (f *LineFile) ReadColumns(missing string, bad *rest.FieldErrors) error {
 	line, err := f.header(missing, bad)
 	if err != nil || len(bad.List) > 0 {
@@ -45,7 +45,7 @@ func (f *LineFile) ReadColumns(missing string, bad *rest.FieldErrors) error {
 	return nil
 }
 
-// CheckColumns adds what is wrong with the names of the columns. A column without a name is left out by all who read it.
+// CheckColumns adds the errors in the names of the columns. All readers ignore a column without a name.
 func (f *LineFile) CheckColumns(bad *rest.FieldErrors) {
 	seen := map[string]bool{}
 	for i, name := range f.Columns {
@@ -69,7 +69,7 @@ func (f *LineFile) CheckColumns(bad *rest.FieldErrors) {
 
 const NoNUL = "must not have the character U+0000"
 
-// WrongName says what is in the name of a column that people cannot see. A joiner between letters belongs to some scripts.
+// WrongName returns an error for an invisible character in the name of a column, or "". A joiner between letters belongs to some scripts.
 func WrongName(name string) string {
 	for i, c := range name {
 		inside := i > 0 && i+utf8.RuneLen(c) < len(name)
@@ -83,12 +83,12 @@ func WrongName(name string) string {
 	return ""
 }
 
-// invisible reports whether a character looks like none, or like the usual space.
+// invisible reports whether a character is invisible, or looks like the usual space.
 func invisible(c rune) bool {
 	return c != ' ' && c != '\u3000' && unicode.In(c, unicode.Cf, unicode.Zs, unicode.Zl, unicode.Zp, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// whole reports whether several lines are a record: it has the cells of the header, and line breaks only where they may be.
+// whole reports whether several lines are one record: it has as many cells as the header, and line breaks only in columns that allow them.
 func (f *LineFile) whole(record []byte) bool {
 	cells, err := splitRecord(string(record), f.comma)
 	if err != nil || len(cells) != len(f.Columns) || !utf8.Valid(record) {
@@ -102,8 +102,8 @@ func (f *LineFile) whole(record []byte) bool {
 	return true
 }
 
-// cells divides a record into its cells, without spaces around them and without guards. A record whose cells are all empty has none, and
-// found has what is wrong with one.
+// cells splits a record into its cells, without spaces around them and without guards. For a record of empty cells, it returns none.
+// It adds the errors of the record to found.
 func (f *LineFile) cells(record string, found *rest.FieldErrors) []string {
 	cells, err := splitRecord(record, f.comma)
 	switch {
@@ -120,10 +120,10 @@ func (f *LineFile) cells(record string, found *rest.FieldErrors) []string {
 	return cells
 }
 
-// shortNumber is how spreadsheets show, and save, a number that is too long for its column.
+// shortNumber matches the form in which spreadsheets show and save a number that is too long for its column.
 var shortNumber = regexp.MustCompile(`^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$`)
 
-// Shortened says what is wrong with an id or an address of which a spreadsheet has kept the first digits; empty: it is none.
+// Shortened returns an error for an id or an address that a spreadsheet has shortened to its first digits, or "".
 func Shortened(cell string) string {
 	if !shortNumber.MatchString(cell) {
 		return ""
@@ -137,7 +137,7 @@ var (
 	errEncoding = errors.New("must be valid UTF-8")
 )
 
-// MaxColumns is how many columns an audience may have, and how many members a line of it.
+// MaxColumns is the largest number of columns of CSV, and of members of a line of NDJSON.
 const MaxColumns = 500
 
 func TooManyColumns(n int) string {

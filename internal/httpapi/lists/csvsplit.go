@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// separator is what stands between the columns: what the header has most of outside of quotation marks.
+// separator returns the separator of the columns: the most frequent one in the header outside quotation marks.
 func separator(header string) byte {
 	best, most, quoted := byte(','), 0, false
 	for _, c := range []byte{',', ';', '\t'} {
@@ -27,7 +27,7 @@ func separator(header string) byte {
 	return best
 }
 
-// splitRecord divides a line into its cells. A cell in quotation marks may have anything, and marks twice.
+// splitRecord splits a line into its cells. A quoted cell may have any characters, and quotation marks doubled.
 func splitRecord(line string, comma byte) (cells []string, err error) {
 	for {
 		trimmed := strings.TrimLeft(line, " ")
@@ -64,7 +64,7 @@ func splitRecord(line string, comma byte) (cells []string, err error) {
 	}
 }
 
-// unevenCells says that a line has more or fewer cells than the header.
+// unevenCells returns the error of a line with more or fewer cells than the header.
 func unevenCells(line, header int) string {
 	if line == 1 {
 		return fmt.Sprintf("has 1 cell, and the header %d", header)

@@ -17,14 +17,14 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// How many exports may go on at a time, of all tenants and of each.
+// The largest numbers of exports at a time, of all tenants and of each.
 const (
 	exportsAtOnce  = 16
 	exportsPerSelf = 2
 )
 
-// exportPage is how many rows of an export are read at once, and exportTime is how long a caller may take for them, whatever time
-// the export took before.
+// exportPage is the number of rows of an export that are read at once, and exportTime is the time to send them, regardless of the time
+// of earlier rows.
 const (
 	ExportPage = 1000
 	exportTime = time.Minute
@@ -35,16 +35,16 @@ const (
 	MediaNDJSON = "application/x-ndjson"
 )
 
-// Rows is an answer of any length, a row after the other, as CSV with a header line or as NDJSON.
+// Rows is an answer of any length that is written row by row, as CSV with a header line or as NDJSON.
 type Rows[T any] struct {
 	Columns []string
 	Cells   func(row *T) []string // of CSV
 
-	// page returns the next rows. The export ends with the first page that is not followed by more.
+	// Page returns the next rows, and whether there are more.
 	Page func(ctx context.Context) (rows []T, more bool, err error)
 }
 
-// DialectParam is the row of an export's query that says how CSV is written. exportAs reads it, so that page tokens, which go with the
+// DialectParam returns the row of an export's query that selects the format of CSV. exportAs reads it, so that page tokens, which depend on the
 // other parameters, do not depend on it.
 func DialectParam[Q any]() rest.Field[Q] {
 	return rest.Row(
@@ -57,8 +57,8 @@ func DialectParam[Q any]() rest.Field[Q] {
 const AboutGuards = "In CSV, a cell that begins with =, +, -, @ or white space gets an apostrophe in front, so that no spreadsheet reads it as a formula, and a cell that ends with white space gets an apostrophe at its end. " +
 	"Apostrophes at the ends of a text are ignored in this test, so that a reader can always remove the right one; audiences and imports of recipients do so. A page_token, and all NDJSON, is written unchanged. Use dialect=excel for a file that a spreadsheet opens by a double click."
 
-// exportAs says in which dialect an export is to be CSV, by the request's Accept and query; empty: it is to be NDJSON, which is for
-// callers who do not say.
+// exportAs returns the dialect of CSV that the request's Accept and query select, or "" for NDJSON, which is the default for
+// callers without a preference.
 func exportAs(c *rest.Call) (CSVDialect, error) {
 	asText, asLines := Liking(c.Request.Header, mediaCSV), Liking(c.Request.Header, MediaNDJSON)
 	dialect := CSVDialect(c.Request.URL.Query().Get("dialect"))
@@ -74,7 +74,7 @@ func exportAs(c *rest.Call) (CSVDialect, error) {
 	return dialect, nil
 }
 
-// Liking is how much the Accept of a request likes a media type: from 0, not at all, to 1. A request without one likes all.
+// Liking returns the weight of a media type in the Accept of a request, from 0 (not accepted) to 1. A request without Accept accepts all.
 func Liking(h http.Header, media string) float64 {
 	accept := strings.Join(h.Values("Accept"), ",")
 	if strings.TrimSpace(accept) == "" {
@@ -101,8 +101,8 @@ func Liking(h http.Header, media string) float64 {
 	return 0
 }
 
-// Export sends the rows. Nothing but a page of them is in memory. What goes wrong on the way breaks the connection off: the caller
-// must not take a part for the whole.
+// Export sends the rows. Only a page of them is in memory. An error after the first page breaks off the connection, so that the caller
+// does not take a part for the whole.
 func Export[T any](exports *bulkhead.Bulkhead[uuid.UUID], c *rest.Call, x Rows[T]) error {
 	dialect, err := exportAs(c)
 	if err != nil {
@@ -170,7 +170,7 @@ func (w *rowWriter[T]) begin() {
 	w.c.Writer.WriteHeader(http.StatusOK)
 }
 
-// write sends rows, when it is the tenant's turn to compute them.
+// write computes rows in the tenant's turn, and sends them.
 func (w *rowWriter[T]) write(rows []T) error {
 	err := w.c.Computing.Do(w.c.Writer.Whole, w.c.Caller.Tenant, func() error {
 		for i := range rows {
@@ -188,7 +188,7 @@ func (w *rowWriter[T]) write(rows []T) error {
 	if err != nil {
 		return err
 	}
-	_ = w.control.SetWriteDeadline(time.Now().Add(exportTime)) // without deadlines there is no server, but a test
+	_ = w.control.SetWriteDeadline(time.Now().Add(exportTime)) // only tests have no deadlines
 	_, err = w.c.Writer.Write(w.text.Bytes())
 	if w.text.Reset(); err == nil {
 		_ = w.control.Flush()
@@ -196,7 +196,7 @@ func (w *rowWriter[T]) write(rows []T) error {
 	return err
 }
 
-// NewExports shares the exports that go on at a time.
+// NewExports returns the bulkhead of exports.
 func NewExports() *bulkhead.Bulkhead[uuid.UUID] {
 	return bulkhead.New[uuid.UUID](exportsAtOnce, exportsPerSelf)
 }

@@ -1,3 +1,5 @@
+// Package lists reads uploads and writes exports of any number of lines, as CSV or NDJSON, line by line. It accepts the CSV of
+// spreadsheets, and writes CSV that no spreadsheet reads as formulas.
 package lists
 
 import (
@@ -14,43 +16,43 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// MaxErrors is of how many rejected lines an answer tells the faults.
+// MaxErrors is the number of rejected lines with errors in an answer.
 const MaxErrors = 100
 
-// LineError is what is wrong with a line.
-type LineError struct {
+// LineFault describes the errors of a line.
+type LineFault struct {
 	Line    int    `json:"line" doc:"The number of the line; the header is line 1."`
 	Message string `json:"message"`
 }
 
-// LineFile is a body of lines of any number: CSV with a header, or NDJSON. The zero value is not useful.
+// LineFile is a body with any number of lines: CSV with a header, or NDJSON. The zero value is not useful.
 type LineFile struct {
 	Context context.Context
 	lines   *lineReader
 	CSV     bool
-	remark  string // what has become of a body that breaks off
+	remark  string // the fate of the lines before a body breaks off
 
-	comma   byte     // of CSV, between cells
-	Columns []string // of CSV, as the header names them, without spaces around
+	comma   byte     // of CSV: separates cells
+	Columns []string // of CSV: the names in the header, without spaces around them
 	Single  []bool   // of CSV: whether the cells of a column have no line breaks
 	begin   int      // of CSV: the line of the header
 
-	Rows     int // lines but for the header and empty ones
+	Rows     int // lines except the header and empty ones
 	Rejected int
-	Errors   []LineError
+	Errors   []LineFault
 }
 
-// Open opens the body of a call. Its caller may take as long for it as it goes on sending.
+// Open opens the body of a call. It waits as long as the caller continues to send.
 func Open(c *rest.Call, csv bool, remark string) *LineFile {
 	return New(c.Writer.Whole, patientBody(c.Writer, c.Request), csv, remark)
 }
 
 // New returns a file of lines that are read from in. remark says what happened to the lines before an unreadable one.
 func New(ctx context.Context, in io.Reader, csv bool, remark string) *LineFile {
-	return &LineFile{Context: ctx, lines: newLineReader(in, csv), CSV: csv, remark: remark, Errors: []LineError{}}
+	return &LineFile{Context: ctx, lines: newLineReader(in, csv), CSV: csv, remark: remark, Errors: []LineFault{}}
 }
 
-// next reads the next line. A body that breaks off is a fault of the request.
+// next reads the next line. A body that breaks off is an error of the request.
 func (f *LineFile) next() (text []byte, number int, long bool, err error) {
 	text, number, long, err = f.lines.line()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -62,7 +64,7 @@ func (f *LineFile) next() (text []byte, number int, long bool, err error) {
 	return text, number, long, err
 }
 
-// header reads the first line of CSV, and adds what is wrong with it as such. That of Excel may say what separates the columns.
+// header reads the header of CSV, and adds the errors of its line. Before it, Excel may write a line with the separator.
 func (f *LineFile) header(columns string, bad *rest.FieldErrors) (line string, err error) {
 	text, number, long, err := f.next()
 	if err == nil && !long && len(text) == 5 && strings.HasPrefix(strings.ToLower(string(text)), "sep=") {
@@ -84,7 +86,7 @@ func (f *LineFile) header(columns string, bad *rest.FieldErrors) (line string, e
 	return string(text), nil
 }
 
-// otherFile says what a file is that begins with this line, if that is something else than CSV in UTF-8 that people take for it.
+// otherFile returns an error for a file that begins with this line, if it is another type of file that users take for CSV, or "".
 func otherFile(line []byte) string {
 	switch {
 	case bytes.HasPrefix(line, []byte("PK\x03\x04")):
@@ -95,15 +97,15 @@ func otherFile(line []byte) string {
 	return ""
 }
 
-// OneLine says of which columns the cells have no line breaks: where one seems to have some, a quotation mark is not closed.
+// OneLine declares the columns with cells that have no line breaks: if such a cell seems to have one, a quotation mark is not closed.
 func (f *LineFile) OneLine(is func(name string) bool) {
 	for i, name := range f.Columns {
 		f.Single[i] = is(name)
 	}
 }
 
-// Record reads the next line that is not empty, and counts it. found has what is wrong with it as a line; if nothing is, and it is one of
-// CSV, it has a cell for each column. CSV that is not in UTF-8 is refused as a whole: lines with other letters than a to z would be lost.
+// Record reads the next line that is not empty, and counts it. It adds the errors of the line to found; without errors, a line of
+// CSV has a cell for each column. CSV that is not in UTF-8 is rejected as a whole, because letters other than a to z would be lost.
 func (f *LineFile) Record(found *rest.FieldErrors) (text []byte, cells []string, number int, err error) {
 	for {
 		text, number, long, err := f.next()
@@ -130,7 +132,7 @@ func (f *LineFile) Record(found *rest.FieldErrors) (text []byte, cells []string,
 	}
 }
 
-// Refused is the error of a body that was not read to its end. It says what has become of the lines above one that is not in UTF-8.
+// Refused returns the error of a body that was not read to its end. For a line that is not in UTF-8, it reports the fate of the lines above it.
 func (f *LineFile) Refused(err error) error {
 	if wrong, ok := errors.AsType[*EncodingError](err); ok {
 		var bad rest.FieldErrors
@@ -140,7 +142,7 @@ func (f *LineFile) Refused(err error) error {
 	return err
 }
 
-// Reject notes a line that is not stored.
+// Reject counts a rejected line, and keeps its errors up to a bound.
 func (f *LineFile) Reject(number int, text []byte, found rest.FieldErrors) {
 	if f.Rejected++; len(f.Errors) == MaxErrors {
 		return
@@ -162,7 +164,7 @@ func (f *LineFile) Reject(number int, text []byte, found rest.FieldErrors) {
 	if more := len(found.List) - told; more > 0 {
 		fmt.Fprintf(&message, "; and %d more", more)
 	}
-	f.Errors = append(f.Errors, LineError{number, message.String()})
+	f.Errors = append(f.Errors, LineFault{number, message.String()})
 }
 
 // IsCSV reports whether the body is CSV; otherwise it is NDJSON.

@@ -8,31 +8,31 @@ import (
 	"io"
 )
 
-// maxImportLine is how many bytes a line of an import may have.
+// maxImportLine is the longest line of an upload, in bytes.
 const maxImportLine = 64 << 10
 
-// mostAgain is how many bytes are read again, more than were read once, because a record of several lines was none. After that a
-// record has one line, until as much was read once.
+// mostAgain bounds the bytes that are read again, beyond the bytes that were read once, because several lines were not one record. After that, a
+// record has one line, until enough was read once.
 const mostAgain = 8 << 20
 
-// lineReader reads the lines of a text of any length, in UTF-8, or in UTF-16 with a byte order mark. A record of CSV may have
-// several.
+// lineReader reads the lines of a text of any length, in UTF-8, or in UTF-16 with a byte order mark. A record of CSV may span
+// several lines.
 type lineReader struct {
 	in     *bufio.Reader
-	back   []byte // what comes before it: it is read again
-	quotes bool   // a line goes on within quotation marks
-	comma  byte   // what is between cells; 0: a comma, a semicolon or a tab
-	next   int    // the number of the line that comes next
+	back   []byte // text before in, which is read again
+	quotes bool   // a line continues within quotation marks
+	comma  byte   // separates cells; 0: a comma, a semicolon or a tab
+	next   int    // the number of the next line
 	buf    []byte
 
-	utf16, returns bool // what the text is in; and that its lines end as those of an old spreadsheet do
+	utf16, returns bool // the encoding; and whether lines end with a carriage return, as in old spreadsheets
 
-	whole func(record []byte) bool // whether several lines are a record; nil: they are
+	whole func(record []byte) bool // whether several lines are one record; nil: always
 
 	read, again int // bytes
 }
 
-// newLineReader looks at the beginning of the text.
+// newLineReader returns a reader for the encoding and the line ends of the text.
 func newLineReader(in io.Reader, quotes bool) *lineReader {
 	r := bufio.NewReaderSize(in, maxImportLine)
 	mark, _ := r.Peek(3)
@@ -54,10 +54,10 @@ func newLineReader(in io.Reader, quotes bool) *lineReader {
 	return &lineReader{in: r, quotes: quotes, next: 1, utf16: utf16, returns: returns}
 }
 
-// line returns the next line, or record, without its end, the number of its beginning, and whether it is too long: then it is not
-// whole, and what follows is read from behind its end. Of lines that would be one record by their quotation marks, and are none,
-// it returns the first one alone, so that whatever is wrong with that one takes no other with it. The error is io.EOF at the end
-// of the text. The line is valid until the next one.
+// line returns the next line or record without its end, the number of its first line, and whether it is too long: then it is not
+// complete, and reading continues after its end. If lines look like one record by their quotation marks, but are not,
+// it returns only the first one, so that an error in it does not affect the others. The error is io.EOF at the end
+// of the text. The line is valid until the next call.
 func (l *lineReader) line() (text []byte, number int, long bool, err error) {
 	l.buf, number = l.buf[:0], l.next
 	cells, first := cellState{start: true, comma: l.comma}, 0 // where the first of several lines ends
@@ -91,7 +91,7 @@ func (l *lineReader) line() (text []byte, number int, long bool, err error) {
 	}
 }
 
-// part reads up to the end of a line, or less of it. The error is io.EOF with the last part of the text.
+// part reads to the end of a line, or a part of it. The error is io.EOF with the last part of the text.
 func (l *lineReader) part() (text []byte, err error) {
 	if len(l.back) > 0 {
 		end := bytes.IndexByte(l.back, '\n') + 1
@@ -108,7 +108,7 @@ func (l *lineReader) part() (text []byte, err error) {
 	return text, err
 }
 
-// only returns the first line of those in the buffer. The others are read again, with what follows them.
+// only returns the first line in the buffer. The others are read again, and then the following text.
 func (l *lineReader) only(first int, follows []byte, number int) []byte {
 	l.back = bytes.Join([][]byte{l.buf[first:], follows, l.back}, nil)
 	l.again += len(l.back)
@@ -116,12 +116,12 @@ func (l *lineReader) only(first int, follows []byte, number int) []byte {
 	return bytes.TrimRight(l.buf[:first], "\r\n")
 }
 
-// cellState is where in the cells of a line of CSV a reader is.
+// cellState is the position of a reader in the cells of a line of CSV.
 type cellState struct {
-	comma byte // between cells; 0: any that may be
+	comma byte // separates cells; 0: any separator
 	start bool // of a cell
-	open  bool // a quotation mark is
-	ended bool // one was closed just now, or is the first of two
+	open  bool // a quotation mark is open
+	ended bool // a quotation mark was just closed, or is the first of two
 }
 
 func (c *cellState) read(text []byte) {

@@ -10,12 +10,12 @@ import (
 	"unicode/utf8"
 )
 
-// utf16Reader turns UTF-16 into UTF-8.
+// utf16Reader converts UTF-16 to UTF-8.
 type utf16Reader struct {
 	in    *bufio.Reader
 	order binary.ByteOrder
-	left  []byte // that was turned, and not read
-	held  uint16 // a unit that was read behind half a character; 0: none
+	left  []byte // converted, and not read yet
+	held  uint16 // a unit that was read after half a character; 0: none
 	err   error
 }
 
@@ -32,7 +32,7 @@ func (u *utf16Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill turns some more.
+// fill converts more text.
 func (u *utf16Reader) fill() {
 	u.left = u.left[:0]
 	for len(u.left) < 4<<10 && u.err == nil {
@@ -43,7 +43,7 @@ func (u *utf16Reader) fill() {
 		if utf16.IsSurrogate(c) {
 			second, _ := u.unit()
 			whole := utf16.DecodeRune(c, second)
-			if whole == utf8.RuneError { // half a character: no line with it is valid
+			if whole == utf8.RuneError { // half a character, which makes its line invalid
 				u.left, u.held = append(u.left, 0xFF), uint16(second)
 				continue
 			}
@@ -66,7 +66,7 @@ func (u *utf16Reader) unit() (rune, bool) {
 	return rune(u.order.Uint16(two[:])), true
 }
 
-// lineEnds turns the line ends of a text that has carriage returns alone into those that others have.
+// lineEnds replaces carriage returns by line feeds.
 type lineEnds struct{ in io.Reader }
 
 // Read reads the text.
@@ -80,14 +80,14 @@ func (l lineEnds) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A caller who sends a long body gets so much time at first, and so much more as it has sent, at a pace that is not the network's
-// fault alone.
+// The time to send a long body, and the bytes for which each further second is allowed. A slower caller is not slowed by the network
+// alone.
 const (
 	FirstBodyTime = 30 * time.Second
 	BytesASecond  = 16 << 10
 )
 
-// patientReader reads a body of any length. It bounds the time that it waits for it, not the time in between.
+// patientReader reads a body of any length. It bounds the time of waiting for the caller, not the time between reads.
 type patientReader struct {
 	body    io.Reader
 	control *http.ResponseController
@@ -99,7 +99,7 @@ type patientReader struct {
 func (p *patientReader) Read(b []byte) (int, error) {
 	began := time.Now()
 	allowed := FirstBodyTime + time.Duration(p.read/BytesASecond)*time.Second - p.waited
-	_ = p.control.SetReadDeadline(began.Add(allowed)) // without deadlines there is no server, but a test
+	_ = p.control.SetReadDeadline(began.Add(allowed)) // only tests have no deadlines
 	n, err := p.body.Read(b)
 	p.read, p.waited = p.read+int64(n), p.waited+time.Since(began)
 	return n, err

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// policyFields is the body of a change of the policy. What one member alone cannot tell is for [policy.Document.Compile].
+// policyFields is the body of a change of the policy. [policy.Document.Compile] finds errors that concern several members.
 var policyFields = rest.Table[policy.Document]{SchemaName: "NewPolicy", Fields: []rest.Field[policy.Document]{
 	rest.Row("rules", rest.Optional, rest.Array(0, policy.MaxRules, ruleFields.Schema, func(d *policy.Document, r *rest.Reader, i int, name string, errs *rest.FieldErrors) {
 		d.Rules = append(d.Rules[:i], member(&ruleFields, r, rest.Item(name, i), errs))
@@ -57,7 +57,7 @@ var categoryFields = rest.Table[policy.Category]{SchemaName: "NewCategory", Fiel
 	}), "The number of a rule's places that only this category can use, by the name of the rule.", map[string]any{"per-day": 2}),
 }}
 
-// placesOfRule is a number of places of a rule.
+// placesOfRule reads a number of a rule's places.
 var placesOfRule = rest.Integer(func(to *int, n int) { *to = n }, 0, policy.MaxLimit)
 
 var quietFields = rest.Table[policy.QuietHours]{SchemaName: "NewQuietHours", Fields: []rest.Field[policy.QuietHours]{
@@ -71,7 +71,7 @@ var quietFields = rest.Table[policy.QuietHours]{SchemaName: "NewQuietHours", Fie
 	rest.Row("action", rest.Optional, rest.OneOf(func(q *policy.QuietHours, s string) { q.Action = s }, "reject", "defer"), "The action for a push in quiet hours: reject refuses it, defer moves it to the first free time. Default: reject.", nil),
 }}
 
-// member reads an object by its table, and puts its place before its errors.
+// member reads an object by its table, and adds its errors at a location.
 func member[V any](of *rest.Table[V], r *rest.Reader, at string, errs *rest.FieldErrors) (v V) {
 	var found rest.FieldErrors
 	of.Read(r, &v, &found)
@@ -79,7 +79,7 @@ func member[V any](of *rest.Table[V], r *rest.Reader, at string, errs *rest.Fiel
 	return v
 }
 
-// mapped is an object whose members have names of the caller's choice. Each is read by element.
+// mapped returns an object with any names of members. Each member is read with element.
 func mapped[T any](items func(*rest.Spec) *huma.Schema, element func(to *T, key string, r *rest.Reader, at string, errs *rest.FieldErrors)) rest.Value[T] {
 	return rest.Value[T]{
 		Describe: func(s *rest.Spec) *huma.Schema {
@@ -99,7 +99,7 @@ func mapped[T any](items func(*rest.Spec) *huma.Schema, element func(to *T, key 
 	}
 }
 
-// names is a list of names, which must not be empty.
+// names reads a list of names, which must not be empty.
 func names[T any](list func(*T) *[]string) rest.Value[T] {
 	return rest.Array(1, 0, rest.Described(rest.TextSchema(1, pushes.MaxCategory)), func(to *T, r *rest.Reader, i int, name string, errs *rest.FieldErrors) {
 		var (
@@ -117,7 +117,7 @@ func names[T any](list func(*T) *[]string) rest.Value[T] {
 	})
 }
 
-// readPolicy reads a policy, and returns all that is wrong with the request.
+// readPolicy reads a policy, and returns all errors of the request.
 func (h *policies) readPolicy(c *rest.Call, bad *rest.FieldErrors) (d policy.Document, err error) {
 	var found rest.FieldErrors
 	if _, err = c.Object(rest.MaxBody, bad, func(r *rest.Reader) { policyFields.Read(r, &d, &found) }); err != nil {

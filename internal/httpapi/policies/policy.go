@@ -1,3 +1,4 @@
+// Package policies has the operations of the REST API on the policies of tenants.
 package policies
 
 import (
@@ -11,11 +12,23 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
+
+// The group of these operations in the documentation.
+const Tag = "Policy"
+
+// policies serves the policies of tenants.
+type policies struct{ svc *schedule.Policies }
+
+// Operations returns the operations on policies.
+func Operations(s *rest.Spec, svc *schedule.Policies) []rest.Operation {
+	return (&policies{svc}).routes(s)
+}
 
 const Path = "/v1/policy"
 
-// changeParams is how a change of the policy is meant.
+// changeParams has the options of a change of the policy.
 type changeParams struct {
 	apply    policy.Apply
 	forecast bool
@@ -61,7 +74,7 @@ func (h *policies) putPolicy(c *rest.Call) error {
 	return h.changePolicy(c, p, change)
 }
 
-// deletePolicy goes back to the policy of the operator's file.
+// deletePolicy puts the policy in the operator's file in force.
 func (h *policies) deletePolicy(c *rest.Call) error {
 	p, change := h.change(c, &c.Errors)
 	if err := c.NoBody(&c.Errors); err != nil {
@@ -70,7 +83,7 @@ func (h *policies) deletePolicy(c *rest.Call) error {
 	return h.changePolicy(c, p, change)
 }
 
-// change reads what goes with a change beside its body.
+// change reads the options and headers of a change.
 func (h *policies) change(c *rest.Call, bad *rest.FieldErrors) (p changeParams, change policy.Change) {
 	changeFields.ReadQuery(c.Request, &p, bad)
 	return p, policy.Change{By: c.Caller.Actor().ID.String(), If: c.IfVersion(bad), Apply: p.apply}
@@ -90,7 +103,7 @@ func (h *policies) changePolicy(c *rest.Call, p changeParams, change policy.Chan
 	return h.answerPolicy(c, v, op)
 }
 
-// forecastTime is how long a forecast may take: longer than other requests.
+// forecastTime is the longest time of a forecast, which may take longer than other requests.
 const forecastTime = 45 * time.Second
 
 func (h *policies) forecast(c *rest.Call, change policy.Change) error {

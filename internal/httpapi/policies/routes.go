@@ -64,14 +64,14 @@ func (h *policies) routes(s *rest.Spec) []rest.Operation {
 	}}
 }
 
-// tagged documents that an answer bears the version.
+// tagged documents that an answer has the version as its ETag.
 func tagged(status string) func(map[string]*huma.Response) {
 	return func(all map[string]*huma.Response) {
 		rest.AddHeader(all[status], "ETag", "The version, for If-Match.")
 	}
 }
 
-// changed adds what is special to the answers to a change.
+// changed documents the headers of the answers to a change, and the answer with an operation.
 func changed(s *rest.Spec, all map[string]*huma.Response, view policyView) {
 	forecast := changeView{Conflicts: new(1), ByRule: map[string]int{"per-day": 1}, First: []policyConflictView{{rest.ExampleID, rest.Stamp(rest.ExampleTime(0)), "per-day"}}}
 	media := all["200"].Content["application/json"]

@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// shadowView is what shadow rules would have refused.
+// shadowView counts the pushes that shadow rules would have refused.
 type shadowView struct {
 	Rules []shadowRuleView `json:"rules" doc:"By the rules' names, then by category."`
 }
@@ -19,7 +19,7 @@ type shadowRuleView struct {
 	WouldRefuse int    `json:"would_refuse" doc:"Accepted pushes that the rule would have refused."`
 }
 
-// shadowParams is of which time the counts are asked for.
+// shadowParams is the time of the counts.
 type shadowParams struct{ from, until time.Time }
 
 var shadowFields = rest.Table[shadowParams]{Fields: []rest.Field[shadowParams]{

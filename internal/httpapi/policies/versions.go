@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// versionsParams is which page of the versions is asked for.
+// versionsParams selects a page of the versions.
 var versionsParams = rest.PagesOf(maxVersions, strconv.Itoa(defaultVersions), rest.PageToken[rest.PageParams](rest.UsualToken))
 
 // A version has up to 64 KiB.

@@ -66,7 +66,7 @@ type versionsView struct {
 	NextPageToken string        `json:"next_page_token" doc:"The page_token of the next page; empty at the end of the list."`
 }
 
-// operationView is how far a change has been carried on.
+// operationView is the progress of a change.
 type operationView struct {
 	ID        string  `json:"id" format:"uuid"`
 	Version   int64   `json:"version" doc:"The version of the policy."`
@@ -88,7 +88,7 @@ func operationViewOf(o policy.Operation) operationView {
 	}
 }
 
-// forecastView is what a policy would do to what is booked.
+// forecastView is the effect that a policy would have on booked pushes.
 type forecastView struct {
 	Conflicts int                  `json:"conflicts" doc:"Waiting pushes that violate the policy."`
 	ByRule    map[string]int       `json:"by_rule" doc:"The number of these pushes by the rule or quiet hours that they violate. A push that violates several counts for each."`
@@ -111,7 +111,7 @@ func forecastViewOf(f policy.Forecast) forecastView {
 	return v
 }
 
-// changeView documents the answer to a change: that of a policyView or, with forecast, that of a forecastView.
+// changeView documents the answer to a change: a policyView or, with forecast, a forecastView.
 type changeView struct {
 	Version     int64                      `json:"version,omitempty" doc:"A whole number that grows with every change."`
 	Source      string                     `json:"source,omitempty" enum:"file,tenant"`

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// availabilityView is when a push could be booked for a recipient. All of its stretches of time are whole seconds, and half-open.
+// availabilityView lists the times at which a push could be booked for a recipient. All time spans are half-open, in whole seconds.
 type availabilityView struct {
 	AsOf     string           `json:"as_of" format:"date-time" doc:"The second of the answer. No time before it is free."`
 	From     string           `json:"from" format:"date-time"`
@@ -27,13 +27,13 @@ type availabilityView struct {
 	NextFrom *string          `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 5,000 bookings or blocked spans: repeat the request with this time as from. null: the answer is complete."`
 }
 
-// spanView is whole seconds.
+// spanView is a time span in whole seconds.
 type spanView struct {
 	From  string `json:"from" format:"date-time"`
 	Until string `json:"until" format:"date-time"`
 }
 
-// ruleBlocksView is when a rule has no place left.
+// ruleBlocksView lists the times at which a rule has no place.
 type ruleBlocksView struct {
 	Rule          string            `json:"rule"`
 	Limit         int               `json:"limit"`
@@ -42,7 +42,7 @@ type ruleBlocksView struct {
 	Blocked       []blockedSpanView `json:"blocked" doc:"The times without a place for such a push. They may overlap, and may extend before from and after until."`
 }
 
-// blockedSpanView is whole seconds in which a rule has no place left.
+// blockedSpanView is a time span in whole seconds without a place.
 type blockedSpanView struct {
 	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
 	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
@@ -50,10 +50,10 @@ type blockedSpanView struct {
 	Omitted   int      `json:"conflicts_omitted,omitempty" doc:"The number of further conflicts."`
 }
 
-// mostConflicts is how many pushes a blocked stretch names.
+// mostConflicts is the largest number of pushes that a blocked span names.
 const mostConflicts = 10
 
-// availabilityQuery is the push, and the stretch of time, that is asked about.
+// availabilityQuery is the push and the time span of a query.
 type availabilityQuery struct {
 	quotaQuery
 	without uuid.UUID
@@ -68,7 +68,7 @@ var availabilityParams = rest.Table[availabilityQuery]{Fields: []rest.Field[avai
 		"Answer as if this push of the recipient were not booked: the free times include those that it can be moved to.", rest.ExampleID),
 }}
 
-// availability says when a push could be booked for a recipient. It books nothing.
+// availability answers with the times at which a push could be booked for a recipient. It books nothing.
 func (h *quotas) availability(c *rest.Call) error {
 	var q availabilityQuery
 	availabilityParams.ReadQuery(c.Request, &q, &c.Errors)
@@ -99,7 +99,7 @@ func availabilityViewOf(found schedule.Availability, from, until time.Time) avai
 	return v
 }
 
-// ruleBlocksViews has each rule once: places that are reserved for others are a part of it.
+// ruleBlocksViews returns a view for each rule, which includes the places that are reserved for other categories.
 func ruleBlocksViews(policy quota.Policy, blocked []quota.Interval, from time.Time) []ruleBlocksView {
 	views, at := []ruleBlocksView{}, map[string]int{}
 	for _, r := range policy {

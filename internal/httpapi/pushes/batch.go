@@ -20,14 +20,14 @@ const (
 	maxMembers = rest.MaxBatch
 )
 
-// batchView is what became of a batch.
+// batchView has the results of a batch.
 type batchView struct {
 	Accepted int          `json:"accepted"`
 	Refused  int          `json:"refused" doc:"The pushes that were not accepted, for any reason."`
 	Results  []resultView `json:"results" doc:"One for each push, in the same order."`
 }
 
-// resultView is what became of one push of a batch: Push or Problem.
+// resultView is the result of one push of a batch: Push or Problem.
 type resultView struct {
 	Index    int       `json:"index"`
 	Status   int       `json:"status" doc:"201, or the status of the problem."`
@@ -36,7 +36,7 @@ type resultView struct {
 	Replayed bool      `json:"replayed,omitempty" doc:"An earlier request with the same Idempotency-Key created this push."`
 }
 
-// TransformSchema says which problems a member may have.
+// TransformSchema lists the problems that a member can have.
 func (*resultView) TransformSchema(r huma.Registry, schema *huma.Schema) *huma.Schema {
 	among := []rest.Kind{rest.InvalidRequest, QuotaExceeded, QuietHours, OptedOut, TenantCap, PushGone, BatchRefused}
 	problem := rest.ProblemSchema(r, ExampleOf, among...)
@@ -53,8 +53,8 @@ type batchProblem struct {
 	Results  []resultView `json:"results"`
 }
 
-// batchForm is a batch as a caller asks for it: what could be read, and what is wrong with the rest, but for what is
-// wrong with a single push.
+// batchForm is a batch in a request: the readable parts, and the errors of the others, except the errors of
+// single pushes.
 type batchForm struct {
 	rest.FieldErrors
 	forms  []Form
@@ -106,7 +106,7 @@ func (h *pushes) batch(c *rest.Call) error {
 	return c.Compute(func() error { return h.answerBatch(c, members, &b) })
 }
 
-// readWholeBatch reads a batch with what goes along, and refuses one that is faulty as a whole.
+// readWholeBatch reads a batch with its options, and rejects a batch that is invalid as a whole.
 func (h *pushes) readWholeBatch(c *rest.Call) (b batchForm, o schedule.Options, err error) {
 	o = options(c, &c.Errors)
 	body, err := c.Object(rest.MaxBatchBody, &c.Errors, func(r *rest.Reader) { batchFields.Read(r, &b, &b.FieldErrors) })
@@ -124,8 +124,8 @@ func (h *pushes) readWholeBatch(c *rest.Call) (b batchForm, o schedule.Options, 
 
 func place(i int) string { return rest.Item("body.pushes", i) }
 
-// checkBatch refuses a batch as a whole, if its envelope is faulty, or if it is atomic and any member is. Where other
-// faults are answered anyway, those of all members go along.
+// checkBatch rejects a batch as a whole if its envelope is invalid, or if it is atomic and any member is invalid. The errors of
+// a rejected batch include the errors of all members.
 func (h *pushes) checkBatch(c *rest.Call, b *batchForm, bad *rest.FieldErrors) error {
 	refused := len(bad.List)+len(b.List) > 0
 	for i := range b.forms {
@@ -150,7 +150,7 @@ func (h *pushes) checkBatch(c *rest.Call, b *batchForm, bad *rest.FieldErrors) e
 	return bad.Err()
 }
 
-// invalid gathers the faults that the schedule found in an atomic batch.
+// invalid returns the errors that the schedule found in an atomic batch.
 func (b *batchForm) invalid(members []schedule.Member) error {
 	var all rest.FieldErrors
 	for i, m := range members {
@@ -198,7 +198,7 @@ func (h *pushes) answerBatch(c *rest.Call, members []schedule.Member, b *batchFo
 	return &refusedBatch{v}
 }
 
-// refusedBatch is an atomic batch without a place for all of its members.
+// refusedBatch is the error of an atomic batch without a place for all members.
 type refusedBatch struct{ batchView }
 
 func (e *refusedBatch) Error() string {

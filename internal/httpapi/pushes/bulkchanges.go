@@ -49,7 +49,7 @@ type bulkChangesView struct {
 	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
-// bulkEstimateView is what a bulk change would do.
+// bulkEstimateView is the estimated effect of a bulk change.
 type bulkEstimateView struct {
 	Found  int             `json:"found" doc:"The number of scheduled pushes that match now."`
 	More   bool            `json:"more" doc:"true: 100,000 pushes were examined, and the rest was not counted."`
@@ -87,7 +87,7 @@ func bulkViewOf(p push.BulkChange) bulkChangeView {
 	return v
 }
 
-// createBulk makes a bulk change, or says what it would do.
+// createBulk creates a bulk change, or estimates its effect.
 func (h *bulkChanges) createBulk(c *rest.Call) error {
 	o := options(c, &c.Errors)
 	p, body, wrong, err := h.readBulk(c, &c.Errors)

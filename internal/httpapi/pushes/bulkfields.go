@@ -13,18 +13,18 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// maxShift is the longest way that a bulk change moves pushes.
+// maxShift is the largest shift of a bulk change.
 const maxShift = 8760 * time.Hour
 
-// bulkForm is a bulk change as a caller asks for it.
+// bulkForm is a bulk change in a request.
 type bulkForm struct {
 	push.BulkChange
 	filter pushFilter
 	all    bool
-	moved  bool // there is shift or send_at
+	moved  bool // shift or send_at is given
 }
 
-// bulkFilter has the filters of the list of pushes that choose among scheduled ones.
+// bulkFilter has the filters of the list of pushes that apply to scheduled pushes.
 var bulkFilter = rest.Table[pushFilter]{SchemaName: "NewBulkFilter", Fields: slices.DeleteFunc(slices.Clone(listParams.Fields), func(f rest.Field[pushFilter]) bool {
 	return f.Name == "status" || f.Name == "page_size" || f.Name == "page_token"
 })}
@@ -42,7 +42,7 @@ var bulkFields = rest.Table[bulkForm]{SchemaName: "NewBulkChange", Check: (*bulk
 
 const shiftShape = `^[+-]?([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
 
-// shift reads a time span that may be negative, and is none of nothing.
+// shift reads a time span that may be negative, but not 0.
 func shift[T any](set func(*T, time.Duration)) rest.Value[T] {
 	shape := regexp.MustCompile(shiftShape)
 	return rest.Scalar(set, huma.Schema{Type: huma.TypeString, Pattern: shiftShape}, func(text string) (time.Duration, string) {
@@ -54,7 +54,7 @@ func shift[T any](set func(*T, time.Duration)) rest.Value[T] {
 	})
 }
 
-// check finds what only the fields together can tell.
+// check adds errors that concern several members.
 func (f *bulkForm) check(_ []byte, errs *rest.FieldErrors) {
 	f.Filter = f.filter.Filter
 	empty := f.Filter == push.Filter{}
@@ -85,8 +85,8 @@ func (f *bulkForm) check(_ []byte, errs *rest.FieldErrors) {
 	}
 }
 
-// readBulk reads the body that makes a bulk change. wrong is what is wrong with it by now only: a request that is repeated after its
-// time has passed is the same as before.
+// readBulk reads the body of a bulk change. wrong has errors that depend on the current time: a request that is repeated after its
+// time has passed must return the same bulk change.
 func (h *bulkChanges) readBulk(c *rest.Call, bad *rest.FieldErrors) (p push.BulkChange, body []byte, wrong error, err error) {
 	var (
 		f     bulkForm

@@ -14,11 +14,11 @@ import (
 const (
 	capsPath = "/v1/caps"
 
-	// mostCapCounted is where counting ends: a second of Postgres' time, on two processors.
+	// mostCapCounted is the end of counting: a second of Postgres' time on two processors.
 	mostCapCounted = 1_000_000
 )
 
-// capView is a cap of the tenant, and how much of it is used.
+// capView is a cap of the tenant and its use.
 type capView struct {
 	Limit    *int `json:"limit" nullable:"true" doc:"null: no limit."`
 	Used     int  `json:"used"`
@@ -42,7 +42,7 @@ func capsViewOf(u booking.CapUsage, day booking.Day, audienceBytes capView) caps
 	return capsView{capViewOf(u.PendingPushes, u.Pending), capViewOf(u.RecipientsPerDay, u.Days[day]), audienceBytes, day.Begin().Format(time.DateOnly)}
 }
 
-// wholeCapView is a cap of which all that is used was counted.
+// wholeCapView shows a cap with its complete use.
 func wholeCapView(limit, used int) capView {
 	v := capView{Used: used, Complete: true}
 	if limit > 0 {
@@ -51,14 +51,14 @@ func wholeCapView(limit, used int) capView {
 	return v
 }
 
-// capsQuery is the day that is asked about.
+// capsQuery is the day of a query.
 type capsQuery struct{ day booking.Day }
 
 var capsParams = rest.Table[capsQuery]{Fields: []rest.Field[capsQuery]{
 	rest.Row("day", rest.Optional, rest.Scalar(func(q *capsQuery, d booking.Day) { q.day = d }, huma.Schema{Type: huma.TypeString, Format: "date"}, parseDay), "The day of UTC to count recipients for. Default: today.", "2026-12-01"),
 }}
 
-// parseDay reads a day, or says what is wrong with it.
+// parseDay reads a day. It returns the error as a text, or "".
 func parseDay(text string) (booking.Day, string) {
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {

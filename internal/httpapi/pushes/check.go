@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// checkFields is a quota check: what a quota depends on.
+// checkFields is the body of a quota check: the members that the quota depends on.
 var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkWhen, Fields: []rest.Field[Form]{
 	PushFields.Described("recipient", "The person whose quota is checked."),
 	PushFields.Described("channel", "Default: the first channel that is configured."),
@@ -17,7 +17,7 @@ var checkFields = rest.Table[Form]{SchemaName: "Question", Check: checkWhen, Fie
 	PushFields.Fields[PushFields.Find("time_zone")],
 }}
 
-// checkView is what a submit would meet.
+// checkView is the decision that a submit would get.
 type checkView struct {
 	Allowed             bool            `json:"allowed"`
 	Violations          []violationView `json:"violations"`
@@ -26,7 +26,7 @@ type checkView struct {
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time at or before the requested one; null if none lies in the future."`
 }
 
-// check says whether a push would find a place. It books nothing.
+// check answers with the decision that a push would get. It books nothing.
 func (h *quotas) check(c *rest.Call) error {
 	f, _, err := h.forms.read(c, &checkFields, &c.Errors)
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *quotas) check(c *rest.Call) error {
 	})
 }
 
-// optedOutOf shows the opt-outs that a push would go against; nil: there are none.
+// optedOutOf shows the opt-outs that forbid a push, or nil.
 func optedOutOf(found *schedule.Answer) *optOutsView {
 	if !found.OptedOut.Any() {
 		return nil

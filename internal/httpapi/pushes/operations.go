@@ -1,3 +1,5 @@
+// Package pushes has the operations of the REST API on pushes, bulk changes, quotas and caps. It decides nothing about quotas.
+// The form of a push, which other packages use, is in fields.go and form.go.
 package pushes
 
 import (

@@ -8,6 +8,16 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
+// cancel ends a waiting push. It needs no body; an empty object counts as none.
+func (h *pushes) cancel(c *rest.Call) error {
+	p, err := h.writer.Cancel(c.Request.Context(), c.Caller.Tenant, c.ID)
+	if err != nil {
+		return about(c, err, p)
+	}
+	showMessage(c, &p)
+	return c.Answer(http.StatusOK, viewOf(p))
+}
+
 // moveFields has what can be changed of a push: when it is sent.
 var moveFields = rest.Table[Form]{SchemaName: "NewTime", Refuse: unchangeable, Check: checkNewTime, Fields: []rest.Field[Form]{
 	rest.Row("send_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.SendAt = t }),

@@ -82,7 +82,7 @@ func (f *Form) explainRetry(err error) error {
 	return bad.Err()
 }
 
-// retryBody is optional.
+// retryBody documents an optional body.
 func retryBody(s *rest.Spec) *huma.RequestBody {
 	b := retryFields.Body(s, map[string]any{"send_at": "2026-12-01T10:00:00Z", "on_conflict": "defer"})
 	b.Required = false

@@ -21,25 +21,25 @@ import (
 
 const importPath = Path + "/import"
 
-// importMemory is for what is stored at once, and for the answer.
+// importMemory is the memory of a portion that is stored, and of the answer.
 const importMemory = 8 << 20
 
-// importView is what became of an import.
+// importView counts the lines of an import.
 type importView struct {
 	Rows     int               `json:"rows" doc:"Lines but for the header and empty ones: created, updated and rejected."`
 	Created  int               `json:"created" doc:"Recipients that did not exist before."`
 	Updated  int               `json:"updated" doc:"Recipients that existed before, including those of an earlier line."`
 	Rejected int               `json:"rejected"`
 	Canceled int               `json:"canceled" doc:"Scheduled pushes that were canceled, because their recipients have opted out of them."`
-	Errors   []lists.LineError `json:"errors" doc:"The errors of the first hundred rejected lines."`
+	Errors   []lists.LineFault `json:"errors" doc:"The errors of the first hundred rejected lines."`
 }
 
-// importFields are a line of NDJSON.
+// importFields is a line of NDJSON.
 var importFields = rest.Table[description]{SchemaName: "RecipientLine", Fields: append([]rest.Field[description]{
 	rest.Row("recipient", rest.Required, rest.Text(func(d *description, s string) { d.Recipient = s }, 1, pushes.MaxRecipient), "", "user-42"),
 }, descriptionFields...)}
 
-// memberOf names the members of a description.
+// memberOf maps names to the members of a description.
 var memberOf = map[string]booking.Members{
 	"time_zone": booking.TimeZone, "addresses": booking.Addresses, "opt_outs": booking.Wishes, "limits": booking.Limits, "attributes": booking.Attributes,
 }
@@ -55,7 +55,7 @@ type importService interface {
 // imports serves the import of recipients.
 type imports struct{ svc importService }
 
-// recipientImport is an import under way.
+// recipientImport is an import in progress.
 type recipientImport struct {
 	in  *lists.LineFile
 	svc importService
@@ -67,7 +67,7 @@ type recipientImport struct {
 	importView
 }
 
-// importRecipients stores what a text of any length says of recipients, line by line.
+// importRecipients stores the descriptions in a text of any length, line by line.
 func (h *imports) importRecipients(c *rest.Call) error {
 	asCSV, err := lists.IsCSV(c.Request.Header)
 	if err != nil {
@@ -88,11 +88,11 @@ func (h *imports) importRecipients(c *rest.Call) error {
 		}
 	}
 	x.Rows, x.Rejected, x.Errors = x.in.Rows, x.in.Rejected, x.in.Errors
-	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // without deadlines there is no server, but a test
+	_ = http.NewResponseController(c.Writer).SetWriteDeadline(time.Now().Add(lists.AnswerTime)) // only tests have no deadlines
 	return c.Answer(http.StatusOK, x.importView)
 }
 
-// readLines reads all lines, and stores them but for the last.
+// readLines reads all lines, and stores all except the last portions.
 func (x *recipientImport) readLines() error {
 	if x.in.CSV {
 		if err := x.readHeader(); err != nil {
@@ -108,7 +108,7 @@ func (x *recipientImport) readLines() error {
 	}
 }
 
-// readHeader reads the first line of CSV.
+// readHeader reads the header of CSV.
 func (x *recipientImport) readHeader() error {
 	var bad rest.FieldErrors
 	if err := x.in.ReadColumns("the columns are: "+importColumns, &bad); err != nil {
@@ -139,6 +139,6 @@ func (h *imports) routes(s *rest.Spec) []rest.Operation {
 			"application/x-ndjson": {Schema: &huma.Schema{Type: huma.TypeString}, Example: line},
 		}},
 		Status: http.StatusOK, Answer: "The counts of the lines.",
-		Example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lists.LineError{{Line: 4, Message: "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
+		Example: importView{Rows: 3, Created: 1, Updated: 1, Rejected: 1, Errors: []lists.LineFault{{Line: 4, Message: "time_zone: there is no time zone \"Europe/Berln\"; the nearest name is Europe/Berlin"}}},
 	}}
 }

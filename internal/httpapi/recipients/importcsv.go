@@ -16,20 +16,20 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// importColumns are those that a header may have.
+// importColumns lists the columns of an import.
 const importColumns = "recipient, time_zone, address.<channel>, opt_out_all, opt_out_channels, opt_out_categories, limit.<rule>, attribute.<name>"
 
 // csvReader reads recipients from the cells of CSV.
 type csvReader struct {
 	names   []string        // of the columns
-	columns []csvColumn     // nil: it is left out
-	keep    booking.Members // that no column names
+	columns []csvColumn     // nil: the column is ignored
+	keep    booking.Members // members without a column
 }
 
-// csvColumn sets what a cell says. It is not asked about an empty one, but for that of the recipient.
+// csvColumn reads a cell. It is not called for empty cells, except in the column of the recipient.
 type csvColumn func(d *description, cell string) (wrong string)
 
-// newCSVReader reads what the columns are about, and adds what is wrong with that.
+// newCSVReader returns a reader for columns, and adds the errors of their names.
 func newCSVReader(names, channels []string, bad *rest.FieldErrors) *csvReader {
 	x := &csvReader{names: names, keep: booking.AllMembers}
 	for i, name := range names {
@@ -53,7 +53,7 @@ func (x *csvReader) oneLine(name string) bool {
 	return name != "" && !strings.HasPrefix(name, "attribute.") && !strings.HasPrefix(name, "opt_out_c")
 }
 
-// foldedColumn is the name of a column with that of its channel or rule as it is kept. See [quota.Name].
+// foldedColumn returns the name of a column with the canonical name of its channel or rule. See [quota.Name].
 func foldedColumn(name string) string {
 	if kind, part, _ := strings.Cut(name, "."); kind == "address" || kind == "limit" {
 		return kind + "." + quota.Name(part)
@@ -61,7 +61,7 @@ func foldedColumn(name string) string {
 	return name
 }
 
-// csvColumnOf is the column of a name, and which member of a description it is about.
+// csvColumnOf returns the reader of a column, and its member of a description.
 func csvColumnOf(name string, channels []string) (column csvColumn, of booking.Members, wrong string) {
 	kind, part, _ := strings.Cut(name, ".")
 	switch {
@@ -92,7 +92,7 @@ func csvColumnOf(name string, channels []string) (column csvColumn, of booking.M
 	return nil, 0, "unknown column; the columns are: " + importColumns
 }
 
-// columnOf is the name of the column that a member of a description comes from.
+// columnOf returns the name of the column for a member of a description.
 func columnOf(member string) string {
 	if channel, ok := strings.CutPrefix(member, "addresses."); ok {
 		return "address." + channel
@@ -138,7 +138,7 @@ func csvWords(of func(*description) *[]string, most int) csvColumn {
 	}
 }
 
-// betweenWords reports whether a character is between the words of a cell.
+// betweenWords reports whether a character separates the words of a cell.
 func betweenWords(c rune) bool { return c == ',' || c == ';' || unicode.IsSpace(c) }
 
 func csvAddress(channel string) csvColumn {
@@ -181,7 +181,7 @@ func csvAttribute(d *description, name, cell string) string {
 		text = append(append(text[:0], d.Attributes[:n-1]...), ',')
 	}
 	key, _ := json.Marshal(name)
-	value, _ := json.Marshal(cell) // texts always have a form
+	value, _ := json.Marshal(cell) // texts always have JSON
 	text = append(append(append(append(text, key...), ':'), value...), '}')
 	if len(text) > booking.MaxAttributes {
 		return fmt.Sprintf("is too much: the attributes may have %d bytes", booking.MaxAttributes)

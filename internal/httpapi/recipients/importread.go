@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// line reads a line, and stores what was read when that is enough.
+// line reads a line. It stores a portion when that is full.
 func (x *recipientImport) line() error {
 	var (
 		d     description
@@ -33,7 +33,7 @@ func (x *recipientImport) line() error {
 			faults[i].Field = x.named(faults[i].Field)
 		}
 		addFaults(faults, &found)
-	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // nobody is told which zone is the nearest
+	case d.TimeZone != "" && !zone.Known(d.TimeZone) || len(x.svc.CheckDescription(withoutZone(d.Description))) > 0: // this error is not shown, so the nearest zone is not searched
 		found.Add("", "is invalid", nil)
 	}
 	if len(found.List) > 0 {
@@ -43,7 +43,7 @@ func (x *recipientImport) line() error {
 	return x.add(d.Description, len(text))
 }
 
-// named is how a line names a member of a description: by its column, if it is one of CSV.
+// named returns the name of a member in a line: in CSV, the name of its column.
 func (x *recipientImport) named(member string) string {
 	if x.csv == nil {
 		return member

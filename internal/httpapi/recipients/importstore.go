@@ -9,23 +9,23 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// The bounds of what an import stores at once: others who book for the same recipients wait so long.
+// The bounds of a portion. Bookings for the same recipients wait while it is stored.
 const (
 	importLines = 500
 	importBytes = 1 << 20
 )
 
-// portion is what is stored at once.
+// portion has the descriptions that are stored in one transaction.
 type portion struct {
-	all   []booking.Description // without a recipient: it is not stored
-	at    map[string]int        // the place of a recipient
+	all   []booking.Description // those without a recipient are not stored
+	at    map[string]int        // the index of a recipient
 	bytes int
 }
 
 func newPortion() portion { return portion{at: map[string]int{}} }
 
-// add puts a description among those that are stored. Of a recipient who comes twice before the first is stored, the later one alone
-// counts, as if the earlier one had not been there. It is stored when a whole portion has come after it.
+// add adds a description to the portions. If a recipient appears again before the first description is stored, only the later one
+// counts. A description is stored after a whole portion has followed.
 func (x *recipientImport) add(d booking.Description, bytes int) error {
 	for _, p := range []*portion{&x.older, &x.waiting} {
 		if i, twice := p.at[d.Recipient]; twice {
@@ -43,7 +43,7 @@ func (x *recipientImport) add(d booking.Description, bytes int) error {
 	return x.store()
 }
 
-// store stores the older portion, in one transaction that holds the locks of these recipients; and the one that waits is the older
+// store stores the older portion in one transaction, which holds the locks of these recipients. The waiting portion becomes the older
 // one.
 func (x *recipientImport) store() error {
 	all := make([]booking.Description, 0, len(x.older.at))
@@ -76,10 +76,10 @@ func (x *recipientImport) store() error {
 	return nil
 }
 
-// logTime is how long an import may take to have the audit log tell what it has done, whatever has ended it.
+// logTime is the time to record the result of an import in the audit log.
 const logTime = 5 * time.Second
 
-// logged has the audit log tell what was stored.
+// logged records the counts of stored recipients in the audit log, also after an error.
 func (x *recipientImport) logged() {
 	if x.entry.ID == uuid.Nil {
 		return
@@ -87,6 +87,6 @@ func (x *recipientImport) logged() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(x.in.Context), logTime)
 	defer cancel()
 	if err := x.svc.EndImport(ctx, x.c.Caller.Tenant, x.entry, x.Created, x.Updated, x.Canceled); err != nil {
-		x.c.Logger().WarnContext(ctx, "the audit log does not tell how many recipients an import has stored", "request_id", x.c.Writer.RequestID, "error", err)
+		x.c.Logger().WarnContext(ctx, "could not record the counts of an import in the audit log", "request_id", x.c.Writer.RequestID, "error", err)
 	}
 }

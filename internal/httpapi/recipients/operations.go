@@ -1,3 +1,4 @@
+// Package recipients has the operations of the REST API on recipients: their descriptions, imports and timelines.
 package recipients
 
 import (

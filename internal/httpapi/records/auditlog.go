@@ -40,7 +40,7 @@ type targetView struct {
 	Name *string `json:"name" nullable:"true" doc:"The name of a user or an API key, as for the actor; null: any other target."`
 }
 
-// logEntryViewOf shows an entry. Names are for those who may list what bears them.
+// logEntryViewOf shows an entry. Names are only shown to callers that may list users or keys.
 func logEntryViewOf(c *rest.Call, e push.LogEntry) logEntryView {
 	known := func(of push.ActorType, name string) *string {
 		if of == push.ActorUser && !c.Caller.May(push.ScopeUsersRead) || of == push.ActorKey && !c.Caller.May(push.ScopeKeysRead) {
@@ -61,7 +61,7 @@ type exportedEntry struct {
 	PageToken string `json:"page_token"`
 }
 
-// logLines are the entries of an export.
+// logLines writes the entries of an export.
 var logLines = lists.Rows[exportedEntry]{
 	Columns: []string{"id", "at", "actor_type", "actor_id", "actor_name", "action", "target_type", "target_id", "target_name", "difference", "page_token"},
 	Cells: func(e *exportedEntry) []string {
@@ -74,7 +74,7 @@ type auditLogView struct {
 	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer entries than page_size, or none."`
 }
 
-// logFilter is which entries are asked for.
+// logFilter selects entries.
 type logFilter struct {
 	push.LogFilter
 	rest.PageParams
@@ -105,7 +105,7 @@ func (h *auditLog) listAuditLog(c *rest.Call) error {
 	})
 }
 
-// exportAuditLog answers with all of it. Each line has the token of what follows it.
+// exportAuditLog streams the audit log. Each line has the token of the position after it.
 func (h *auditLog) exportAuditLog(c *rest.Call) error {
 	q, before, list := rest.ReadPage[push.LogPosition](c, &logExportParams)
 	if err := c.Ready(rest.PageBytes); err != nil {

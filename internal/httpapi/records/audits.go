@@ -17,11 +17,11 @@ import (
 const (
 	auditsPath = "/v1/audits"
 
-	// guaranteesPage says what is promised.
+	// guaranteesPage lists the guarantees.
 	guaranteesPage = "https://github.com/sendquota/sendquota/blob/main/docs/guarantees.md#what-is-promised"
 )
 
-// Audits are the passes of the workers' audit, and the checks that each of them makes.
+// Audits is the source of the workers' audits, and lists their checks.
 type Audits struct {
 	Checks []AuditCheck
 	Store  auditStore
@@ -30,7 +30,7 @@ type Audits struct {
 // AuditCheck is one of the checks of an audit.
 type AuditCheck struct{ Name, Meaning, Guarantee string }
 
-// auditStore knows what audits have found of a tenant.
+// auditStore reads the audits' findings for a tenant.
 type auditStore interface {
 	Audits(ctx context.Context, tenant uuid.UUID, before time.Time, limit int) (booking.AuditPage, error)
 }

@@ -13,13 +13,13 @@ import (
 
 const channelsPath = "/v1/channels"
 
-// Channels are the ways out, in their configured order: the first is the default.
+// Channels lists the channels in their configured order, and reads their states. The first one is the default.
 type Channels struct {
 	List  []Channel
 	Store channelStore
 }
 
-// Channel is a configured way out.
+// Channel is a configured channel.
 type Channel struct {
 	Name, Type string
 	Rate       int // attempts in the span Per, of all workers and tenants; 0: any number
@@ -27,7 +27,7 @@ type Channel struct {
 	Burst      int
 }
 
-// channelStore knows how channels are.
+// channelStore reads the state of channels.
 type channelStore interface {
 	ChannelHealth(ctx context.Context, tenant uuid.UUID) (push.ChannelReport, error)
 }
@@ -59,7 +59,7 @@ type lastMinuteView struct {
 	Unknown   int `json:"unknown"`
 }
 
-// lastFiveView counts the attempts by which a channel is rejecting or failing.
+// lastFiveView counts the attempts that decide whether a channel is rejecting or failing.
 type lastFiveView struct {
 	Attempts int `json:"attempts" doc:"Your attempts that ended, on all workers. The last few seconds may be missing."`
 	Rejected int `json:"rejected" doc:"Attempts that were refused permanently. Refusals of a single address, for example an unregistered one, do not count."`
@@ -71,7 +71,7 @@ type channelsView struct {
 	Complete bool          `json:"complete" doc:"false: you have more than 100,000 waiting pushes or attempts; counting stopped there."`
 }
 
-// stateUnknown is the state of a channel of which no worker has told.
+// stateUnknown is the state of a channel without a report by a worker.
 const stateUnknown push.ChannelState = "unknown"
 
 func channelViewOf(c Channel, h push.ChannelHealth) channelView {

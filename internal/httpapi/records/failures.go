@@ -14,12 +14,12 @@ import (
 
 const failuresPath = "/v1/failures"
 
-// FailureStore groups what has failed or expired.
+// FailureStore groups failed and expired pushes.
 type FailureStore interface {
 	Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (push.Failures, error)
 }
 
-// failureGroupView are pushes that have ended for the same reason.
+// failureGroupView is a group of pushes that ended for the same reason.
 type failureGroupView struct {
 	Status            push.Status `json:"status" enum:"failed,expired"`
 	Channel           string      `json:"channel"`
@@ -50,7 +50,7 @@ var failuresParams = rest.Table[push.FailureQuery]{Fields: []rest.Field[push.Fai
 	rest.Row("campaign", rest.Optional, rest.Identifier(func(q *push.FailureQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", rest.ExampleID),
 }}
 
-// failures answers with what has failed or expired, in groups.
+// failures answers with groups of failed and expired pushes.
 func (h *failures) failures(c *rest.Call) error {
 	var q push.FailureQuery
 	failuresParams.ReadQuery(c.Request, &q, &c.Errors)

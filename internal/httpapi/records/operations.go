@@ -1,3 +1,5 @@
+// Package records has the operations of the REST API on records of the past and on the current state: attempts, refusals, counts,
+// failures, audits, the audit log, the status and the channels.
 package records
 
 import (

@@ -23,7 +23,7 @@ type scheduleForm struct {
 	recurring.Change
 	push       *pushes.Form // nil: there was none
 	noPush     bool         // it is null
-	noCampaign bool         // the same
+	noCampaign bool         // likewise
 }
 
 // scheduleFields is the body that makes a schedule, and scheduleChanges the one that changes some of it.

@@ -1,3 +1,4 @@
+// Package webhooks has the operations of the REST API on webhooks and their deliveries.
 package webhooks
 
 import (
@@ -7,10 +8,23 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/seal"
 )
+
+// The group of these operations in the documentation.
+const Tag = "Webhooks"
+
+// webhooks serves webhooks and their deliveries.
+type webhooks struct{ svc *notify.Webhooks }
+
+// Operations returns the operations on webhooks.
+func Operations(s *rest.Spec, svc *notify.Webhooks) []rest.Operation {
+	h := &webhooks{svc}
+	return slices.Concat(h.routes(s), h.deliveryRoutes(s))
+}
 
 const Path = "/v1/webhooks"
 

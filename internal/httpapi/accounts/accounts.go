@@ -1,12 +1,40 @@
+// Package accounts has the operations of the REST API on API keys, and on the users of the console and their sessions.
 package accounts
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/user"
 )
+
+// The groups of these operations in the documentation.
+const (
+	TagKeys  = "Keys"
+	TagUsers = "Users"
+)
+
+// keys serves the API keys of tenants.
+type keys struct {
+	ring Keys
+	most int // live keys of a tenant
+}
+
+// users serves the users of the console and their sessions.
+type users struct {
+	store     Users
+	most      int    // users of a tenant; 0: no limit
+	publicURL string // of the console, without a path
+}
+
+// Operations returns the operations on API keys and users. A tenant can have maxKeys live keys and maxUsers users, 0 for no
+// limit of users. The console is at publicURL, which has no path.
+func Operations(s *rest.Spec, ring Keys, maxKeys int, store Users, maxUsers int, publicURL string) []rest.Operation {
+	u := &users{store, maxUsers, publicURL}
+	return slices.Concat((&keys{ring, maxKeys}).routes(s), u.routes(s), u.sessionRoutes(s))
+}
 
 // The problems with API keys and users. Clients know them by their names.
 var (
