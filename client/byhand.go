@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Simulate says what the start of a draft would do. It books nothing.
+// Simulate returns the result that the start of a draft would have. It books nothing.
 func (a CampaignsAPI) Simulate(ctx context.Context, id string) (Simulation, error) {
 	return ask[Simulation](ctx, a.c, call{method: http.MethodPost, path: path("/v1/campaigns/{id}/simulate", id), repeat: true})
 }
 
-// SimulateChanged says what the start of a draft would do after a change. It neither changes nor books anything.
+// SimulateChanged returns the result that the start of a draft would have after a change. It neither changes nor books anything.
 func (a CampaignsAPI) SimulateChanged(ctx context.Context, id string, to CampaignChange) (Simulation, error) {
 	return ask[Simulation](ctx, a.c, call{method: http.MethodPost, path: path("/v1/campaigns/{id}/simulate", id), body: to, repeat: true})
 }
 
-// SimulatedRecipient is what the start of a campaign would do with one recipient.
+// SimulatedRecipient is the outcome that a recipient would have after the start of a campaign.
 type SimulatedRecipient struct {
 	Recipient string    `json:"recipient"`
 	Outcome   string    `json:"outcome"` // accepted, deferred, refused, opted_out or invalid
@@ -28,7 +28,7 @@ type SimulatedRecipient struct {
 	Reason    string    `json:"reason"`
 }
 
-// SimulateEach calls each with what the start of a draft would do with each recipient, and returns the totals. An error of
+// SimulateEach calls each with the outcome that every recipient of a draft would have, and returns the totals. An error of
 // each ends it, and is returned.
 func (a CampaignsAPI) SimulateEach(ctx context.Context, id string, each func(SimulatedRecipient) error) (Simulation, error) {
 	answer, err := a.c.do(ctx, call{
@@ -70,7 +70,7 @@ func cutShort(err error) error {
 	return err
 }
 
-// Recipient is what became of one recipient of a campaign; false: the campaign has no such recipient.
+// Recipient returns the outcome of a recipient of a campaign; false: the campaign has no such recipient.
 func (a CampaignsAPI) Recipient(ctx context.Context, id, recipient string) (r CampaignRecipient, has bool, err error) {
 	var page CampaignRecipientsPage
 	err = a.c.Get(ctx, path("/v1/campaigns/{id}/recipients", id), params{"recipient": recipient}.values(), &page)
@@ -80,7 +80,7 @@ func (a CampaignsAPI) Recipient(ctx context.Context, id, recipient string) (r Ca
 	return page.Recipients[0], true, nil
 }
 
-// AuditChecks lists the checks that each audit makes.
+// AuditChecks lists the checks of each audit.
 func (a RecordsAPI) AuditChecks(ctx context.Context) ([]AuditCheck, error) {
 	var page AuditsPage
 	err := a.c.Get(ctx, "/v1/audits", params{"page_size": 1}.values(), &page)

@@ -24,7 +24,7 @@ type call struct {
 	upload       io.Reader   // in the place of body
 	media        string      // of upload
 
-	// repeat says that the call may be made twice: it changes nothing, or the second time does nothing more.
+	// repeat allows a second call: the call changes nothing, or a second one changes nothing more.
 	repeat bool
 }
 
@@ -38,7 +38,7 @@ func path(pattern string, values ...string) string {
 	return pattern
 }
 
-// keyed gives a call an Idempotency-Key, with which it may be repeated; an empty one becomes a new one.
+// keyed gives a call an Idempotency-Key, so that it can be repeated. An empty key is replaced by a new one.
 func (c call) keyed(key string) call {
 	if key == "" {
 		key = rand.Text()
@@ -47,7 +47,7 @@ func (c call) keyed(key string) call {
 	return c
 }
 
-// asOf has a call refused if what it changes was changed at another time than this one; zero: it is not.
+// asOf sets If-Match: the API refuses the call if the resource was changed at another time. A zero time sets nothing.
 func (c call) asOf(updatedAt time.Time) call {
 	if !updatedAt.IsZero() {
 		c.header = http.Header{"If-Match": {strconv.Quote(updatedAt.UTC().Format(time.RFC3339Nano))}}
@@ -55,8 +55,8 @@ func (c call) asOf(updatedAt time.Time) call {
 	return c
 }
 
-// ifVersion has a call refused unless this version is in force; nil: whatever is. It is not made again: the second time, the
-// version would be another.
+// ifVersion sets If-Match: the API refuses the call unless this version is in force. nil sets nothing. The call is not repeated, because the
+// first one changes the version.
 func (c call) ifVersion(version *int64) call {
 	if version != nil {
 		c.header, c.repeat = http.Header{"If-Match": {strconv.Quote(strconv.FormatInt(*version, 10))}}, false
@@ -64,19 +64,19 @@ func (c call) ifVersion(version *int64) call {
 	return c
 }
 
-// ask makes a call and reads the answer, which is JSON.
+// ask makes a call and reads the JSON of the answer.
 func ask[V any](ctx context.Context, c *Client, what call) (v V, err error) {
 	err = c.read(ctx, what, &v)
 	return v, err
 }
 
-// Get reads any path of the API, such as /v1/pushes, into a value of one of this package's types: for what is no method here, or
+// Get reads any path of the API, such as /v1/pushes, into a value of one of this package's types. Use it for operations without a method, or
 // for one page of a list, whose next_page_token goes into the query of the next call as page_token.
 func (c *Client) Get(ctx context.Context, path string, query url.Values, into any) error {
 	return c.read(ctx, call{method: http.MethodGet, path: path, query: query, repeat: true}, into)
 }
 
-// read makes a call and reads the answer, which is JSON, into a value.
+// read makes a call and reads the JSON of the answer into a value.
 func (c *Client) read(ctx context.Context, what call, into any) error {
 	answer, err := c.do(ctx, what)
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *Client) read(ctx context.Context, what call, into any) error {
 	return nil
 }
 
-// tell makes a call whose answer has no body.
+// tell makes a call with no body in the answer.
 func (c *Client) tell(ctx context.Context, what call) error {
 	answer, err := c.do(ctx, what)
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Client) tell(ctx context.Context, what call) error {
 	return answer.Body.Close()
 }
 
-// Format is how lines are written.
+// Format is a format of lines.
 type Format string
 
 // The formats of lines.
@@ -107,7 +107,7 @@ const (
 	NDJSON Format = "application/x-ndjson" // an object in each line
 )
 
-// stream makes a call whose answer has lines of any number. The caller closes them.
+// stream makes a call with any number of lines in the answer. The caller closes them.
 func (c *Client) stream(ctx context.Context, what call) (io.ReadCloser, error) {
 	answer, err := c.do(ctx, what)
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *Client) stream(ctx context.Context, what call) (io.ReadCloser, error) {
 	return answer.Body, nil
 }
 
-// do makes a call, and again where that is safe, and returns an answer of success, whose body is to be closed.
+// do makes a call, repeats it if that is safe, and returns a successful answer. The caller closes its body.
 func (c *Client) do(ctx context.Context, what call) (*http.Response, error) {
 	body, err := what.open()
 	if err != nil {
@@ -197,7 +197,7 @@ func (c call) open() (requestBody, error) {
 	return requestBody{from: bytes.NewReader(text), size: int64(len(text)), media: "application/json"}, err
 }
 
-// reader hides what else the reader can do: net/http would close it, and repeat the request by itself.
+// reader hides other methods of a reader, so that net/http neither closes it nor repeats the request.
 func (b requestBody) reader() io.Reader {
 	if b.from == nil {
 		return nil

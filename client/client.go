@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Client makes calls to one installation of sendquota, with one API key. It may be used by several goroutines at the
+// Client makes calls to one installation of sendquota, with one API key. Several goroutines can use it at the
 // same time.
 type Client struct {
 	API
@@ -19,16 +19,16 @@ type Client struct {
 	config  Config
 }
 
-// Config is what may differ from client to client. Its zero value is good.
+// Config configures a client. Its zero value is useful.
 type Config struct {
 	// HTTP sends the requests. By default it is a client of its own, without a time-out: contexts bound the calls. A
-	// client that follows redirects takes the key elsewhere.
+	// client that follows redirects sends the key to other servers.
 	HTTP *http.Client
 
-	// Retries is how often a call that can be repeated safely is tried again: 0 means 4 times, a negative number never.
+	// Retries is the number of retries of a call that can be repeated safely: 0 means 4, a negative number none.
 	Retries int
 
-	// FirstPause is the pause before the first repetition, about: 0 means 200 ms. It doubles up to LongestPause, where 0
+	// FirstPause is the approximate pause before the first retry: 0 means 200 ms. It doubles up to LongestPause, where 0
 	// means 10 s. A Retry-After of the API that is longer than LongestPause ends the call.
 	FirstPause, LongestPause time.Duration
 }

@@ -28,7 +28,7 @@ const problemPrefix = "urn:sendquota:problem:"
 // Name is the kind of the problem: the last part of its type, such as not-found.
 func (p *Problem) Name() string { return strings.TrimPrefix(p.Type, problemPrefix) }
 
-// Error says what happened.
+// Error returns the detail of the problem, or else its title.
 func (p *Problem) Error() string { return "sendquota: " + cmp.Or(p.Detail, p.Title) }
 
 // Invalid is a request with faults (invalid-request).
@@ -160,7 +160,7 @@ func (e *RateLimited) Unwrap() error { return &e.Problem }
 // Unwrap returns the problem.
 func (e *Unavailable) Unwrap() error { return &e.Problem }
 
-// longestProblem bounds how much of a problem is read: that of an atomic batch has a part for each push.
+// longestProblem is the longest problem that is read: the problem of an atomic batch has a part for each push.
 const longestProblem = 32 << 20
 
 // problemOf reads an answer that is no success.
@@ -181,7 +181,7 @@ func problemOf(answer *http.Response) error {
 		return &Unavailable{plain, wait}
 	}
 	batch := BatchRefused{Problem: plain}
-	if json.Unmarshal(text, &batch) == nil && batch.Results != nil { // its type is that of the first refusal
+	if json.Unmarshal(text, &batch) == nil && batch.Results != nil { // its type is the type of the first refusal
 		return &batch
 	}
 	return typed(plain, text)

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// again says whether a failed call is made again, and after which pause: half of it and up to a half more by chance, but
-// no less than the API asks for. A call that was rate-limited did nothing, so each may be made again; others only where
-// the second time does nothing more. A refusal is an answer, and not asked for again.
+// again reports whether a failed call is retried, and after which pause: half of it and a random part of the other half, but
+// at least the Retry-After of the API. A rate-limited call has changed nothing and can always be retried; others only if
+// a second call changes nothing more. A refusal is an answer, and is not retried.
 func (c *Client) again(what call, err error, pause time.Duration) (wait time.Duration, again bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return 0, false

@@ -2,5 +2,5 @@
 // of package rest. It decides nothing about quotas or pushes.
 //
 // routes.go lists the groups of operations and the parameters of all paths, kinds.go the types of problems, health.go serves the
-// probes, and try.go the page on which users can try requests. openapi.json is the generated document.
+// probes, and try.go the page for trying requests. openapi.json is the generated document.
 package httpapi

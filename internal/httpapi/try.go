@@ -16,7 +16,7 @@ import (
 //go:embed try.html
 var tryTemplate string
 
-// Scalar, unmodified, and what sets it up for us. No folder is inside of vendor: a module that is downloaded lacks those.
+// Scalar, unmodified, and our setup. vendor has no folders, because a downloaded module lacks them.
 //
 //go:embed vendor static
 var tryFiles embed.FS
@@ -24,7 +24,7 @@ var tryFiles embed.FS
 var tryAssets = sync.OnceValue(func() *assets.Files {
 	f, err := assets.New("/docs/", tryFiles)
 	if err != nil {
-		panic(fmt.Errorf("the files of /docs/try: %w", err)) // at boot, not when one is asked for
+		panic(fmt.Errorf("the files of /docs/try: %w", err)) // at boot, not at the first request
 	}
 	return f
 })
@@ -32,8 +32,8 @@ var tryAssets = sync.OnceValue(func() *assets.Files {
 // tryView is the page around Scalar.
 type tryView struct{ Title, Nonce, Start, Scalar, Open string }
 
-// tryPage serves /docs/try, in which people send requests to this API with a key of theirs: Scalar, which is told to ask
-// nobody else, and which the browser keeps from it.
+// tryPage serves /docs/try, a page for sending requests to this API with the user's own key. It runs Scalar, which is configured to
+// send requests to this server only; the browser enforces that.
 func tryPage(a *rest.API) {
 	files := tryAssets()
 	for _, path := range files.Paths() {

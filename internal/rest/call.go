@@ -25,7 +25,7 @@ type Call struct {
 	Computing *bulkhead.Computing[uuid.UUID]
 
 	op        *Operation
-	Errors    FieldErrors    // the errors found in the request so far
+	Errors    FieldErrors    // the errors of the request
 	ID, Part  uuid.UUID      // the ids in the path: of a resource, and of a part of it
 	Text      string         // the text in the path, instead of an id
 	Unchanged push.Unchanged // If-Match, see operation.match

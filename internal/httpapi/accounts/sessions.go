@@ -35,7 +35,7 @@ func sessionViewOf(s user.Session) sessionView {
 	}
 }
 
-// ownOrWrite lets users see and end their own sessions, and others only if they may write users.
+// ownOrWrite returns an error unless the sessions belong to the caller, or the caller may write users.
 func ownOrWrite(c *rest.Call, of uuid.UUID) error {
 	if of == c.Caller.User && of != uuid.Nil || c.Caller.May(push.ScopeUsersWrite) {
 		return nil
@@ -67,7 +67,7 @@ func (h *users) endSession(c *rest.Call) error {
 	if err := ownOrWrite(c, c.ID); err != nil {
 		return err
 	}
-	if c.Part == uuid.Nil { // which would be all of them
+	if c.Part == uuid.Nil { // which would mean all sessions
 		return rest.NoSuch("session", push.ErrNotFound)
 	}
 	n, err := h.store.EndSessions(c.Request.Context(), &c.Caller, c.Caller.Tenant, c.ID, c.Part)

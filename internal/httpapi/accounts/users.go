@@ -70,7 +70,7 @@ func userViewOf(u user.User) userView {
 	}
 }
 
-// userForm is a user as a caller asks for it.
+// userForm is a user in a request.
 type userForm struct {
 	email, name string
 	role        user.Role
@@ -112,7 +112,7 @@ func (h *users) createUser(c *rest.Call) error {
 	return h.answerLink(c, http.StatusCreated, u, token)
 }
 
-// answerLink answers with a user, and the link with this token this once.
+// answerLink answers with a user and the link with this token, which is shown only once.
 func (h *users) answerLink(c *rest.Call, status int, u user.User, token string) error {
 	v := userViewOf(u)
 	v.Link = h.publicURL + user.LinkPath + token

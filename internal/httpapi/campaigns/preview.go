@@ -11,10 +11,10 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// previewMemory is for the messages of a preview.
+// previewMemory is the memory of the messages of a preview.
 const previewMemory = 8 << 20
 
-// previewView is a message, or why there is none.
+// previewView is a message, or the reason why there is none.
 type previewView struct {
 	Recipient string         `json:"recipient"`
 	Line      int            `json:"line" doc:"The number of the line; the header is line 1."`
@@ -45,7 +45,7 @@ func previewBody(s *rest.Spec) *huma.RequestBody {
 	return body
 }
 
-// previewCampaign shows messages of a campaign.
+// previewCampaign answers with messages of a campaign.
 func (h *simulations) previewCampaign(c *rest.Call) error {
 	var which campaign.Which
 	if err := c.Reserve(previewMemory); err != nil {

@@ -18,14 +18,14 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// How many simulations may go on at a time, of all tenants and of each; and the memory of one, for the lines and messages of a chunk.
+// The largest numbers of simulations at a time, of all tenants and of each; and the memory of one, for the lines and messages of a chunk.
 const (
 	simulationsAtOnce  = 4
 	simulationsPerSelf = 1
 	simulationBytes    = 16 << 20
 )
 
-// simulationView is what a start of a campaign would do.
+// simulationView is the result that a start of a campaign would have.
 type simulationView struct {
 	Recipients   int             `json:"recipients" doc:"accepted, deferred, refused, opted_out and invalid together."`
 	Accepted     int             `json:"accepted" doc:"Recipients accepted at their time."`
@@ -55,7 +55,7 @@ type startView struct {
 	Accepted int    `json:"accepted"`
 }
 
-// simulatedView is what would become of a recipient.
+// simulatedView is the outcome that a recipient would have.
 type simulatedView struct {
 	Recipient string                    `json:"recipient"`
 	Outcome   campaign.SimulatedOutcome `json:"outcome"`
@@ -84,7 +84,7 @@ func simulatedViewOf(s campaign.Simulated) simulatedView {
 	return simulatedView{s.Recipient, s.Outcome, rest.MaybeTime(s.SendAt), s.Reason}
 }
 
-// simulateCampaign says what a start would do. It may take as long as the audience is large: it ends when the caller goes.
+// simulateCampaign answers with the result that a start would have. Its time depends on the audience; it ends when the caller disconnects.
 func (h *simulations) simulateCampaign(c *rest.Call) error {
 	id, change, err := h.readSimulation(c)
 	if err != nil {
@@ -116,7 +116,7 @@ func (h *simulations) simulateCampaign(c *rest.Call) error {
 	return nil
 }
 
-// readSimulation reads which campaign is to be simulated, and as what: the body may be empty.
+// readSimulation reads the campaign and the change to simulate. The body may be empty.
 func (h *simulations) readSimulation(c *rest.Call) (id uuid.UUID, change campaign.Change, err error) {
 	var found rest.FieldErrors
 	id = c.ID
@@ -156,12 +156,12 @@ func simulationBody(s *rest.Spec) *huma.RequestBody {
 	return body
 }
 
-// wantsLines reports whether Accept likes NDJSON better than JSON, which is for those who do not say.
+// wantsLines reports whether Accept prefers NDJSON to JSON, which is the default.
 func wantsLines(h http.Header) bool {
 	return lists.Liking(h, lists.MediaNDJSON) > lists.Liking(h, "application/json")
 }
 
-// simulationWriter sends a line for each recipient. It bounds the time that it waits for the caller, by what that has taken.
+// simulationWriter sends a line for each recipient. It bounds the time of waiting for the caller by the bytes that were sent.
 type simulationWriter struct {
 	c       *rest.Call
 	control *http.ResponseController
@@ -171,7 +171,7 @@ type simulationWriter struct {
 	waited  time.Duration
 }
 
-// write sends the lines of a chunk, when it is the tenant's turn to compute them.
+// write computes the lines of a chunk in the tenant's turn, and sends them.
 func (w *simulationWriter) write(all []campaign.Simulated) error {
 	return w.send(func(lines *json.Encoder) error {
 		for i := range all {
@@ -207,7 +207,7 @@ func (w *simulationWriter) send(encode func(lines *json.Encoder) error) error {
 	return err
 }
 
-// NewSimulations shares the simulations that go on at a time.
+// NewSimulations returns the bulkhead of simulations.
 func NewSimulations() *bulkhead.Bulkhead[uuid.UUID] {
 	return bulkhead.New[uuid.UUID](simulationsAtOnce, simulationsPerSelf)
 }

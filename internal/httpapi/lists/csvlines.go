@@ -120,7 +120,7 @@ func (f *LineFile) cells(record string, found *rest.FieldErrors) []string {
 	return cells
 }
 
-// shortNumber matches the form in which spreadsheets show and save a number that is too long for its column.
+// shortNumber matches the form that spreadsheets use for a number that is too long for its column.
 var shortNumber = regexp.MustCompile(`^[+-]?[0-9]+([.,][0-9]+)?[eE]\+[0-9]+$`)
 
 // Shortened returns an error for an id or an address that a spreadsheet has shortened to its first digits, or "".

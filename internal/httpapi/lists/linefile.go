@@ -47,7 +47,7 @@ func Open(c *rest.Call, csv bool, remark string) *LineFile {
 	return New(c.Writer.Whole, patientBody(c.Writer, c.Request), csv, remark)
 }
 
-// New returns a file of lines that are read from in. remark says what happened to the lines before an unreadable one.
+// New returns a file of lines that are read from in. remark is the fate of the lines before an unreadable one.
 func New(ctx context.Context, in io.Reader, csv bool, remark string) *LineFile {
 	return &LineFile{Context: ctx, lines: newLineReader(in, csv), CSV: csv, remark: remark, Errors: []LineFault{}}
 }

@@ -80,7 +80,7 @@ func (l lineEnds) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// The time to send a long body, and the bytes for which each further second is allowed. A slower caller is not slowed by the network
+// The time to send a long body, and the bytes that earn each further second. A slower caller is not slowed by the network
 // alone.
 const (
 	FirstBodyTime = 30 * time.Second

@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// The bounds of a push's texts, in bytes.
+// The longest texts of a push, in bytes.
 const (
 	MaxRecipient = 128
 	MaxChannel   = 64
@@ -51,7 +51,7 @@ var PushFields = rest.Table[Form]{SchemaName: "NewPush", Check: checkPush, Field
 		"Your own data; it is returned with the push.", map[string]any{"campaign": "x"}),
 }}
 
-// MessageFields is the message of a push: what every channel expects as a text.
+// MessageFields is the message of a push: the members that every channel expects as texts.
 var MessageFields = rest.Table[struct{}]{SchemaName: "Message", Open: true, Fields: []rest.Field[struct{}]{
 	rest.Row("title", rest.Optional, rest.AnyText(), "The title of a notification; the subject of an e-mail. Not sent by SMS.", "Sale"),
 	rest.Row("body", rest.Optional, rest.AnyText(), "The text.", "Everything must go."),
@@ -60,20 +60,20 @@ var MessageFields = rest.Table[struct{}]{SchemaName: "Message", Open: true, Fiel
 	rest.Row("data", rest.Optional, rest.Anything(), "Any JSON. For FCM and APNs, an object: its members are for the app.", nil),
 }}
 
-// checkPush finds what several members say together.
+// checkPush adds errors that concern several members.
 func checkPush(f *Form, text []byte, errs *rest.FieldErrors) {
 	checkWhen(f, text, errs)
 	CheckTemplate(f, text, errs)
 }
 
-// CheckTemplate refuses variables that no template knows.
+// CheckTemplate rejects variables without a template.
 func CheckTemplate(f *Form, text []byte, errs *rest.FieldErrors) {
 	if f.Variables != nil && !f.Template && !errs.Has("template") {
 		errs.Add("variables", "must not be given without template", rest.AsWritten(text, invalid.FieldError{Field: "variables", Value: ""}))
 	}
 }
 
-// checkWhen finds what the members that say when to send say together.
+// checkWhen adds errors that concern several members of the send time.
 func checkWhen(f *Form, text []byte, errs *rest.FieldErrors) {
 	switch {
 	case !f.LocalTime.IsZero() && !f.SendAt.IsZero():

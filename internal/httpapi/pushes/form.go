@@ -14,17 +14,17 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// Form is one push as a caller asks for it: what could be read, and what is wrong with the rest.
+// Form is a push in a request: its readable members, and the errors of the others.
 type Form struct {
 	schedule.Request
 	rest.FieldErrors
 	ExpiresAfter time.Duration // of a pattern
 
-	of   *rest.Table[Form] // by which it was read
-	text []byte            // of the JSON object; nil: it was none
+	of   *rest.Table[Form] // the table that the form was read with
+	text []byte            // of the JSON object; nil: the value was no object
 }
 
-// Read reads a push, or what the table has of one.
+// Read reads a push by a table, which may have only some of its members.
 func (f *Form) Read(r *rest.Reader, of *rest.Table[Form]) {
 	f.of = of
 	f.text = of.Read(r, f, &f.FieldErrors)
@@ -85,10 +85,10 @@ func (h *Forms) counted(err error, pushes int) error {
 	return err
 }
 
-// validator finds what is wrong with a request beyond its form.
+// validator returns the errors of a request beyond its form.
 type validator func(schedule.Request) invalid.FieldErrors
 
-// Validator is that of a caller, for some forms.
+// Validator returns a validator for the tenant and the given forms.
 func (h *Forms) Validator(c *rest.Call, forms ...*Form) validator {
 	return h.svc.Validator(c.Request.Context(), c.Caller.Tenant, func(yield func(*schedule.Request) bool) {
 		for _, f := range forms {
@@ -99,7 +99,7 @@ func (h *Forms) Validator(c *rest.Call, forms ...*Form) validator {
 	})
 }
 
-// Complete adds what the schedule finds wrong with the fields that could be read, to a form that is not submitted
+// Complete adds the schedule's errors in the readable members of a form that is not submitted
 // because of other errors.
 func (f *Form) Complete(validate validator) {
 	if f.text != nil {
@@ -107,7 +107,7 @@ func (f *Form) Complete(validate validator) {
 	}
 }
 
-// blame adds errors found by the schedule, of the fields that the caller could send and that could be read.
+// blame adds the schedule's errors in members that the caller can send and that were readable.
 func (f *Form) blame(found invalid.FieldErrors) {
 	unread := f.FieldErrors
 	for _, one := range found {
@@ -119,17 +119,17 @@ func (f *Form) blame(found invalid.FieldErrors) {
 	}
 }
 
-// dependsOnChannel tells of a field whose errors mean nothing for a push whose channel could not be read.
+// dependsOnChannel reports whether the errors of a field are meaningless if the channel is unreadable.
 func dependsOnChannel(field string) bool { return field == "to" || rest.Within(field, "message") }
 
-// under is the error that all errors of the form make, as one for the caller.
+// under returns all errors of the form as one error, at a location.
 func (f *Form) under(location string) error {
 	var all rest.FieldErrors
 	all.AddAll(location, f.FieldErrors)
 	return all.Err()
 }
 
-// explain gives the fields in an error of the schedule their places, and the values as they were written.
+// explain adds the location to the fields in an error of the schedule, and the values as they were written.
 func (f *Form) explain(location string, err error) error {
 	var wrong invalid.FieldErrors
 	if !errors.As(err, &wrong) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// usualPush is how many bytes most pushes take in an answer.
+// usualPush is the size of most pushes in an answer, in bytes.
 const usualPush = 1024
 
 func (v batchView) AppendJSON(b []byte) []byte {
@@ -133,11 +133,11 @@ func appendAll[T any](b []byte, all []T, one func(*T, []byte) []byte) []byte {
 }
 
 func appendText(b []byte, name, text string) []byte {
-	b, _ = jsontext.AppendQuote(append(b, name...), text) // the error is about bytes that are no UTF-8, which it has replaced
+	b, _ = jsontext.AppendQuote(append(b, name...), text) // the error reports invalid UTF-8, which was replaced
 	return b
 }
 
-// appendSome leaves out what is empty.
+// appendSome omits an empty text.
 func appendSome(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
@@ -145,7 +145,7 @@ func appendSome(b []byte, name, text string) []byte {
 	return appendText(b, name, text)
 }
 
-// appendMaybe writes null for what is not there.
+// appendMaybe writes null for nil.
 func appendMaybe(b []byte, name string, text *string) []byte {
 	if text == nil {
 		return append(append(b, name...), `null`...)
@@ -153,7 +153,7 @@ func appendMaybe(b []byte, name string, text *string) []byte {
 	return appendText(b, name, *text)
 }
 
-// appendRaw writes an object without the spaces between its parts. It was read as JSON before.
+// appendRaw writes an object without the spaces between its tokens. The object is valid JSON.
 func appendRaw(b []byte, name string, object []byte) []byte {
 	b = append(b, name...)
 	if object == nil {
@@ -165,7 +165,7 @@ func appendRaw(b []byte, name string, object []byte) []byte {
 		case c == '"':
 			inText = !inText
 		case inText && c == '\\':
-			i++ // what it escapes may be a quotation mark
+			i++ // the escaped character may be a quotation mark
 		case !inText && (c == ' ' || c == '\n' || c == '\t' || c == '\r'):
 			b = append(b, object[from:i]...)
 			from = i + 1
@@ -174,7 +174,7 @@ func appendRaw(b []byte, name string, object []byte) []byte {
 	return append(b, object[from:]...)
 }
 
-// appendValue writes what writes itself, and else what is rare, or short.
+// appendValue writes a value that writes itself, or another value, which is rare or short.
 func appendValue(b []byte, v any) []byte {
 	if a, ok := v.(rest.Appender); ok {
 		return a.AppendJSON(b)

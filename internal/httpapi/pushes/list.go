@@ -18,7 +18,7 @@ type pageView struct {
 	NextPageToken string      `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer pushes than page_size, or none."`
 }
 
-// pushFilter is which pushes are asked for.
+// pushFilter selects pushes.
 type pushFilter struct {
 	push.Filter
 	rest.PageParams

@@ -8,8 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// showMessage is showMessages of one push, in a turn of the tenant at computing. Without a turn the message stays as it was booked: what
-// the request asked for is done.
+// showMessage is showMessages for one push, in the tenant's turn. Without a turn, the message stays as it was booked, because the
+// request itself has succeeded.
 func showMessage(c *rest.Call, p *push.Push) {
 	if p.Rendering != nil {
 		_ = c.Compute(func() error {
@@ -19,8 +19,8 @@ func showMessage(c *rest.Call, p *push.Push) {
 	}
 }
 
-// showMessages makes the messages that have the time of sending in them, as they were sent last, or are to be sent. The caller has a turn
-// at computing. Once the request has ended, messages stay as they were booked.
+// showMessages renders messages that contain the time of sending, as they were last sent or will be sent. The caller has a turn
+// for computing. After the request has ended, messages stay as they were booked.
 func showMessages(ctx context.Context, all []push.Push) {
 	for i := range all {
 		if all[i].Rendering != nil && ctx.Err() == nil {

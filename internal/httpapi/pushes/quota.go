@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// recipientView is how full a recipient's quota is.
+// recipientView is the use of a recipient's quota.
 type recipientView struct {
 	Recipient       string      `json:"recipient"`
 	At              string      `json:"at" format:"date-time"`
@@ -20,7 +20,7 @@ type recipientView struct {
 	NextAvailableAt *string     `json:"next_available_at" format:"date-time" nullable:"true" doc:"The first free time at or after the time; null if there is none."`
 }
 
-// quotaQuery is the send, or the stretch of time, that a question is about.
+// quotaQuery is the send, or the time span, of a query.
 type quotaQuery struct {
 	at, from, until time.Time // zero: absent
 	kind            quota.Kind
@@ -44,7 +44,7 @@ var slotsParams = rest.Table[quotaQuery]{Fields: []rest.Field[quotaQuery]{
 	ofChannel, ofCategory,
 }}
 
-// recipientQuota says how full every rule is for a recipient around a time.
+// recipientQuota answers with the use of every rule for a recipient around a time.
 func (h *quotas) recipientQuota(c *rest.Call) error {
 	var q quotaQuery
 	quotaParams.ReadQuery(c.Request, &q, &c.Errors)
@@ -62,7 +62,7 @@ func (h *quotas) recipientQuota(c *rest.Call) error {
 	})
 }
 
-// subject is whose quota is meant. It tests the channel that is meant.
+// subject returns the recipient of the path, and checks the channel.
 func (h *quotas) subject(c *rest.Call, channel string) quota.Recipient {
 	if channel != "" && !slices.Contains(h.svc.Channels(), channel) {
 		rest.BadParameter(&c.Errors, "channel", "unknown channel; the channels are: "+strings.Join(h.svc.Channels(), ", "), channel)
@@ -76,14 +76,14 @@ const defaultSpan = 24 * time.Hour
 // ceilSecond rounds up to the resolution of send times.
 func ceilSecond(t time.Time) time.Time { return t.Add(quota.Second - 1).Truncate(quota.Second).UTC() }
 
-// slotsView is the picture of a recipient's time.
+// slotsView has a recipient's blocked times and bookings.
 type slotsView struct {
 	Blocked  []blockedView `json:"blocked" doc:"The times at which nothing can be booked. A send exactly at from is allowed if from_open is true, and a send exactly at until is always allowed, unless another interval covers it."`
 	Bookings []bookingView `json:"bookings"`
 	NextFrom *string       `json:"next_from" format:"date-time" nullable:"true" doc:"Set if the answer ends early, because it would have more than 10,000 bookings or blocked intervals: repeat the request with this time as from. null: the answer is complete."`
 }
 
-// blockedView is a stretch of time without a place.
+// blockedView is a time span without a place.
 type blockedView struct {
 	From      *string  `json:"from" format:"date-time" nullable:"true" doc:"null: without beginning."`
 	Until     *string  `json:"until" format:"date-time" nullable:"true" doc:"null: without end."`
@@ -92,7 +92,7 @@ type blockedView struct {
 	Rules     []string `json:"rules" doc:"The rules without a place."`
 }
 
-// bookingView is a place that is taken.
+// bookingView is a booked place.
 type bookingView struct {
 	ID     string `json:"id" format:"uuid"`
 	SendAt string `json:"send_at" format:"date-time"`
@@ -118,7 +118,7 @@ func (h *quotas) slots(c *rest.Call) error {
 	})
 }
 
-// blockedViews merges intervals of the same bounds into one.
+// blockedViews merges intervals with the same bounds.
 func blockedViews(blocked []quota.Interval) []blockedView {
 	type bounds struct {
 		from, until time.Time

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// violationView is a rule without a place left.
+// violationView is a rule without a place.
 type violationView struct {
 	Rule          string         `json:"rule"`
 	Limit         int            `json:"limit"`
@@ -22,13 +22,13 @@ type violationView struct {
 	Until         *string        `json:"until,omitempty" format:"date-time" doc:"For a rule with per, and for quiet hours: the end of the period that contains the time. Other rules have none."`
 }
 
-// conflictView is a send that is in the way.
+// conflictView is a send that fills a rule.
 type conflictView struct {
 	ID     string `json:"id" format:"uuid"`
 	SendAt string `json:"send_at" format:"date-time"`
 }
 
-// quotaProblem is the answer to a push that finds no place.
+// quotaProblem is the answer to a push without a place.
 type quotaProblem struct {
 	rest.Problem
 	Violations          []violationView `json:"violations"`
@@ -36,7 +36,7 @@ type quotaProblem struct {
 	PreviousAvailableAt *string         `json:"previous_available_at" format:"date-time" nullable:"true" doc:"The last free time before the requested one; null if none lies in the future."`
 }
 
-// fewConflicts leaves so many conflicts of each rule, those nearest to the time.
+// fewConflicts keeps at most most conflicts of each rule, those nearest to the send time.
 func fewConflicts(r *schedule.Refusal, most int) {
 	for i := range r.Violations {
 		r.Violations[i].Keep(most, r.SendAt)
@@ -54,7 +54,7 @@ func quotaProblemOf(r *schedule.Refusal) *quotaProblem {
 	}
 }
 
-// optOutsView is what a recipient does not want of a push.
+// optOutsView lists the opt-outs that forbid a push.
 type optOutsView struct {
 	All        bool     `json:"all,omitempty" doc:"The recipient has opted out of everything."`
 	Channels   []string `json:"channels"`
@@ -65,7 +65,7 @@ func optOutsViewOf(o booking.OptOuts) *optOutsView {
 	return &optOutsView{All: o.All, Channels: append([]string{}, o.Channels...), Categories: append([]string{}, o.Categories...)}
 }
 
-// optOutProblem is the answer to a push that its recipient does not want.
+// optOutProblem is the answer to a push that the recipient has opted out of.
 type optOutProblem struct {
 	rest.Problem
 	OptedOut optOutsView `json:"opted_out" doc:"The recipient's opt-outs that forbid the push."`
@@ -75,7 +75,7 @@ func optOutProblemOf(o *schedule.OptedOut) *optOutProblem {
 	return &optOutProblem{Problem: OptedOut.Because(o.Error()), OptedOut: *optOutsViewOf(o.OptOuts)}
 }
 
-// windowSeconds is how long the window of a rule is, or the period that a time lies in.
+// windowSeconds returns the length of a rule's window, or of the period that contains a time.
 func windowSeconds(r quota.Rule, at time.Time) float64 { return r.Length(at).Seconds() }
 
 func violationViews(violations []quota.Violation, at time.Time) []violationView {

@@ -18,7 +18,7 @@ func (h *pushes) cancel(c *rest.Call) error {
 	return c.Answer(http.StatusOK, viewOf(p))
 }
 
-// moveFields has what can be changed of a push: when it is sent.
+// moveFields has the members of a push that can be changed: its send time.
 var moveFields = rest.Table[Form]{SchemaName: "NewTime", Refuse: unchangeable, Check: checkNewTime, Fields: []rest.Field[Form]{
 	rest.Row("send_at", rest.Optional, rest.Moment(func(f *Form, t time.Time) { f.SendAt = t }),
 		"The new send time, with a zone. A fraction of a second is rounded up. Required, unless local_time is given.", "2026-12-01T10:00:00Z"),
@@ -31,7 +31,7 @@ var moveParams = rest.Table[schedule.Options]{Fields: []rest.Field[schedule.Opti
 		"Return the answer of the real request, but move nothing.", nil),
 }}
 
-// checkNewTime wants a new time.
+// checkNewTime requires a new time.
 func checkNewTime(f *Form, text []byte, errs *rest.FieldErrors) {
 	if checkWhen(f, text, errs); f.SendAt.IsZero() && f.LocalTime.IsZero() && !errs.Has("send_at") && !errs.Has("local_time") {
 		errs.Add("send_at", "is required, or local_time", nil)
@@ -46,7 +46,7 @@ func unchangeable(name string, raw []byte, errs *rest.FieldErrors) bool {
 	return true
 }
 
-// reschedule moves a push that still waits to another send time, or says what that would do.
+// reschedule moves a waiting push to another send time, or answers with the result that the move would have.
 func (h *pushes) reschedule(c *rest.Call) error {
 	o := schedule.Options{Caps: c.Caller.Caps}
 	moveParams.ReadQuery(c.Request, &o, &c.Errors)

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// retryFields has what can be said of a retry: when it is sent. The rest is that of the push.
+// retryFields has the members of a retry: its send time. All others come from the original push.
 var retryFields = rest.Table[Form]{SchemaName: "NewRetry", Refuse: taken, Check: checkWhen, Fields: []rest.Field[Form]{
 	PushFields.Fields[PushFields.Find("send_at")],
 	PushFields.Fields[PushFields.Find("local_time")],
@@ -29,7 +29,7 @@ func taken(name string, raw []byte, errs *rest.FieldErrors) bool {
 	return true
 }
 
-// retry books a push that has failed or expired again, or answers with the retry that there is.
+// retry books a failed or expired push again, or answers with its existing retry.
 func (h *pushes) retry(c *rest.Call) error {
 	o := options(c, &c.Errors)
 	if err := c.Reserve(rest.PushBytes); err != nil {
@@ -63,7 +63,7 @@ func (h *pushes) retry(c *rest.Call) error {
 	return c.Answer(status, view)
 }
 
-// explainRetry is explain, which also tells of what is wrong with the push that is retried, such as a channel that there is no more.
+// explainRetry is explain for a retry. It also reports errors of the original push, for example a channel that no longer exists.
 func (f *Form) explainRetry(err error) error {
 	var (
 		wrong invalid.FieldErrors
@@ -89,7 +89,7 @@ func retryBody(s *rest.Spec) *huma.RequestBody {
 	return b
 }
 
-// retried adds what is special to an answer to a retry.
+// retried documents the answers to a retry.
 func retried(s *rest.Spec, all map[string]*huma.Response, retry *pushView) {
 	booked(all)
 	all["200"] = s.Response("The push was retried before; the answer is that retry.", retry)

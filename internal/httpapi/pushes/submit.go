@@ -33,7 +33,7 @@ func (h *pushes) submit(c *rest.Call) error {
 	return c.Answer(http.StatusCreated, view)
 }
 
-// readSubmit reads a submit, and refuses one with faults of form.
+// readSubmit reads a submit, and rejects one with errors of form.
 func (h *pushes) readSubmit(c *rest.Call) (f *Form, o schedule.Options, err error) {
 	o = options(c, &c.Errors)
 	f, body, err := h.forms.read(c, &PushFields, &c.Errors)
@@ -43,7 +43,7 @@ func (h *pushes) readSubmit(c *rest.Call) (f *Form, o schedule.Options, err erro
 	return f, o, err
 }
 
-// options reads what goes with a submit beside its body.
+// options reads the options and headers of a submit.
 func options(c *rest.Call, bad *rest.FieldErrors) schedule.Options {
 	o := schedule.Options{Caps: c.Caller.Caps, RequestID: c.Writer.RequestID}
 	submitParams.ReadQuery(c.Request, &o, bad)

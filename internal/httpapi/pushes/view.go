@@ -41,7 +41,7 @@ type pushView struct {
 	Quota             []usageView    `json:"quota,omitzero" doc:"The use of every rule around send_at, including this push. Only in answers to a submit or a reschedule."`
 }
 
-// heldView says why a due push waits, or waited.
+// heldView is the reason why a due push waits, or waited.
 type heldView struct {
 	By    string  `json:"by" enum:"rule,pause" doc:"rule: a rule or quiet hours of the policy; pause: its campaign was paused."`
 	Rule  string  `json:"rule,omitempty" doc:"The name of the rule or the quiet hours; of several, the one that held the push longest."`
@@ -76,14 +76,14 @@ type sendView struct {
 	Error             string  `json:"error"`
 }
 
-// TransformSchema lets an enumeration be null.
+// TransformSchema adds null to an enumeration.
 func (*sendView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	outcome := s.Properties["outcome"]
 	outcome.Enum = append(outcome.Enum, nil)
 	return s
 }
 
-// usageView is how full a rule is.
+// usageView is the use of a rule.
 type usageView struct {
 	Rule          string  `json:"rule"`
 	Limit         int     `json:"limit"`
@@ -120,7 +120,7 @@ func viewOf(p push.Push) *pushView {
 	return v
 }
 
-// bookedView is a push with the quota that it has a place in.
+// bookedView shows a push with the use of its quota.
 func bookedView(r schedule.Result) *pushView {
 	v := viewOf(r.Push)
 	v.Quota = usageViews(r.Usage, r.Push.SendAt)

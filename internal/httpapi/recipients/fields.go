@@ -18,10 +18,10 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// description is what a caller says of a recipient.
+// description is the description of a recipient in a request.
 type description struct{ booking.Description }
 
-// descriptionFields are the members of a description. What GET answers can be sent back, and null is like an absent member.
+// descriptionFields are the members of a description. The answer of GET can be sent back, and null is like an absent member.
 var descriptionFields = []rest.Field[description]{
 	rest.Row("time_zone", rest.Optional, rest.Text(func(d *description, s string) { d.TimeZone = s }, 0, pushes.MaxZone).OrNull(func(d *description) { d.TimeZone = "" }),
 		"An IANA name. Default: the default zone of the policy.", "Asia/Tokyo"),
@@ -37,7 +37,7 @@ var descriptionFields = []rest.Field[description]{
 	rest.Row("updated_at", rest.Optional, rest.Ignored[description](), "Ignored, too.", nil),
 }
 
-// recipientFields are the body of PUT.
+// recipientFields is the body of PUT.
 var recipientFields = rest.Table[description]{SchemaName: "NewRecipient", Fields: append([]rest.Field[description]{
 	rest.Row("recipient", rest.Optional, rest.Text(func(d *description, s string) { d.Recipient = s }, 1, pushes.MaxRecipient), "If given, the recipient of the path.", "user-42"),
 }, descriptionFields...)}
@@ -48,13 +48,13 @@ var optOutFields = rest.Table[booking.OptOuts]{SchemaName: "NewOptOuts", Fields:
 	rest.Row("categories", rest.Optional, different(func(o *booking.OptOuts) *[]string { return &o.Categories }, pushes.MaxCategory), "Opts out of these categories.", []string{"marketing"}),
 }}
 
-// ownLimit is a limit of one recipient.
+// ownLimit is a recipient's own limit.
 type ownLimit struct {
 	Rule  string `json:"rule"`
 	Limit int    `json:"limit"`
 }
 
-// ruleShape is that of the names of rules.
+// ruleShape is the pattern of the names of rules.
 const ruleShape = `^[a-z0-9_-]{1,64}$`
 
 var ruleName = regexp.MustCompile(ruleShape)
@@ -94,7 +94,7 @@ func (d *description) readLimit(r *rest.Reader, i int, name string, errs *rest.F
 	errs.AddAll(rest.Item(name, i), found)
 }
 
-// different reads names that are not the same.
+// different reads an array of different names.
 func different[T any](of func(*T) *[]string, most int) rest.Value[T] {
 	one := rest.Named(func(to *string, s string) { *to = s }, 1, most)
 	return rest.Array(0, booking.MaxOptOuts, one.Describe, func(to *T, r *rest.Reader, i int, name string, errs *rest.FieldErrors) {
@@ -151,7 +151,7 @@ func addresses() rest.Value[description] {
 	}
 }
 
-// attributes reads an object that Postgres can keep.
+// attributes reads an object that Postgres can store.
 func attributes() rest.Value[description] {
 	v := rest.AnyObject(func(d *description, raw []byte) { d.Attributes = slices.Clone(raw) })
 	accept := v.JSON
@@ -172,13 +172,13 @@ func attributes() rest.Value[description] {
 	return v
 }
 
-// unkeepable says why Postgres cannot keep a text of JSON, or nothing.
+// unkeepable returns an error for a JSON text that Postgres cannot store, or "".
 func unkeepable(raw []byte) string {
 	d := jsontext.NewDecoder(strings.NewReader(string(raw)), rest.Lenient)
 	for {
 		t, err := d.ReadToken()
 		if err != nil {
-			return "" // its end: the text was read before
+			return "" // the end: the text was read before
 		}
 		switch t.Kind() {
 		case '"':
@@ -193,7 +193,7 @@ func unkeepable(raw []byte) string {
 	}
 }
 
-// quotedBefore is the text of the string that a decoder has just read.
+// quotedBefore returns the text of the string that a decoder has just read.
 func quotedBefore(raw []byte, d *jsontext.Decoder) []byte {
 	end := int(d.InputOffset())
 	for from := end - 2; from >= 0; from-- {
@@ -211,7 +211,7 @@ func quotedBefore(raw []byte, d *jsontext.Decoder) []byte {
 	return nil
 }
 
-// keepable reports whether Postgres keeps a number as it is.
+// keepable reports whether Postgres stores a number unchanged.
 func keepable(number string) bool {
 	_, err := strconv.ParseFloat(number, 64)
 	if errors.Is(err, strconv.ErrRange) {
@@ -234,7 +234,7 @@ func ownLimits(d *booking.Description) []ownLimit {
 	return all
 }
 
-// orEmpty is an object, also where there is none.
+// orEmpty returns an object, or an empty one for nil.
 func orEmpty(object json.RawMessage) json.RawMessage {
 	if object == nil {
 		return json.RawMessage(`{}`)

@@ -17,7 +17,7 @@ import (
 
 const Path = "/v1/recipients"
 
-// descriptionView is what is known of a recipient.
+// descriptionView is the description of a recipient.
 type descriptionView struct {
 	Recipient  string            `json:"recipient"`
 	TimeZone   *string           `json:"time_zone" nullable:"true" doc:"null: the default zone of the policy."`
@@ -29,14 +29,14 @@ type descriptionView struct {
 	UpdatedAt  string            `json:"updated_at" format:"date-time"`
 }
 
-// wantsView is what a recipient does not want.
+// wantsView lists the opt-outs of a recipient.
 type wantsView struct {
 	All        bool     `json:"all"`
 	Channels   []string `json:"channels"`
 	Categories []string `json:"categories"`
 }
 
-// describedView is a description as it was stored.
+// describedView is a stored description, and its effects.
 type describedView struct {
 	descriptionView
 	Canceled  int `json:"canceled" doc:"The number of scheduled pushes that were canceled, because the recipient has opted out of them."`
@@ -67,7 +67,7 @@ func descriptionViewOf(d booking.Description) descriptionView {
 	return v
 }
 
-// describe stores what the caller says of a recipient, in the place of what it said before.
+// describe replaces the description of a recipient.
 func (h *recipients) describe(c *rest.Call) error {
 	var (
 		found rest.FieldErrors
@@ -97,7 +97,7 @@ func (h *recipients) describe(c *rest.Call) error {
 	return c.Answer(status, describedView{descriptionViewOf(all[0].Description), all[0].Pushes, all[0].Rechecked})
 }
 
-// addFaults adds what is wrong with a description beyond its form, of the members whose form is right.
+// addFaults adds errors of a description beyond its form, for members with a valid form.
 func addFaults(faults invalid.FieldErrors, found *rest.FieldErrors) {
 	unread := *found
 	for _, one := range faults {
@@ -110,13 +110,13 @@ func addFaults(faults invalid.FieldErrors, found *rest.FieldErrors) {
 	}
 }
 
-// erasedView is what became of a recipient who was forgotten.
+// erasedView is the result of erasing a recipient.
 type erasedView struct {
 	Canceled int `json:"canceled" doc:"The number of scheduled pushes that were canceled."`
 	Erased   int `json:"erased" doc:"The number of rows with erased data: the recipient, pushes, attempts and events."`
 }
 
-// erase forgets a recipient.
+// erase erases a recipient.
 func (h *recipients) erase(c *rest.Call) error {
 	erased, err := h.svc.Erase(c.Request.Context(), quota.Recipient{Tenant: c.Caller.Tenant, ID: c.Text})
 	if err != nil {
@@ -133,7 +133,7 @@ func (h *recipients) getDescription(c *rest.Call) error {
 	return c.Answer(http.StatusOK, descriptionViewOf(d))
 }
 
-// descriptionFilter is which descriptions are asked for.
+// descriptionFilter selects descriptions.
 type descriptionFilter struct {
 	booking.DescriptionFilter
 	rest.PageParams

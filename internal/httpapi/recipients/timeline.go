@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// timelineView is what has happened to a recipient.
+// timelineView lists the events of a recipient.
 type timelineView struct {
 	Entries   []entryView `json:"entries" doc:"The oldest first."`
 	Truncated bool        `json:"truncated" doc:"true: some entries are left out, because there are thousands of pushes; request a shorter time."`
@@ -39,7 +39,7 @@ func entryViewOf(e schedule.Event) entryView {
 	return v
 }
 
-// timelineQuery is the time that a timeline is about.
+// timelineQuery is the time of a timeline.
 type timelineQuery struct{ from, until time.Time }
 
 var timelineParams = rest.Table[timelineQuery]{Fields: []rest.Field[timelineQuery]{
@@ -47,7 +47,7 @@ var timelineParams = rest.Table[timelineQuery]{Fields: []rest.Field[timelineQuer
 	rest.Row("until", rest.Optional, rest.Moment(func(q *timelineQuery, t time.Time) { q.until = t }), "Only events before this time. Default: now. RFC 3339 with a zone.", "2026-12-08T09:00:00Z"),
 }}
 
-// timeline tells what has happened to a recipient.
+// timeline answers with the events of a recipient.
 func (h *timelines) timeline(c *rest.Call) error {
 	var q timelineQuery
 	timelineParams.ReadQuery(c.Request, &q, &c.Errors)

@@ -14,7 +14,7 @@ import (
 
 const refusalsPath = "/v1/refusals"
 
-// refusalView is a push that was refused.
+// refusalView is a refused push.
 type refusalView struct {
 	At              string          `json:"at" format:"date-time"`
 	Recipient       string          `json:"recipient"`
@@ -43,7 +43,7 @@ type refusalsView struct {
 	NextPageToken string        `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer refusals than page_size, or none."`
 }
 
-// refusalFilter is which refusals are asked for.
+// refusalFilter selects refusals.
 type refusalFilter struct {
 	push.RefusalFilter
 	rest.PageParams
@@ -57,7 +57,7 @@ var refusalsParams = rest.Pages(
 	rest.Row("until", rest.Optional, rest.Moment(func(q *refusalFilter, t time.Time) { q.Until = t }), "Only refusals before this time. RFC 3339 with a zone.", rest.TimeExample),
 )
 
-// listRefusals answers with a page of what was refused, the oldest first.
+// listRefusals answers with a page of refusals, the oldest first.
 func (h *refusals) listRefusals(c *rest.Call) error {
 	return rest.List(c, &refusalsParams, func(q refusalFilter, after push.RefusalPosition) ([]push.RefusalRecord, *push.RefusalPosition, error) {
 		page, err := h.svc.Refusals(c.Request.Context(), c.Caller.Tenant, q.RefusalFilter, after, q.Size)

@@ -59,7 +59,7 @@ func lateCell(ms *int64) string {
 	return strconv.FormatInt(*ms, 10)
 }
 
-// sendLines are the attempts of an export.
+// sendLines writes the attempts of an export.
 var sendLines = lists.Rows[exportedSend]{Columns: sendColumns, Cells: (*exportedSend).cells}
 
 func sendRecordViewOf(s push.SendRecord) sendRecordView {
@@ -82,7 +82,7 @@ type sendsView struct {
 	NextPageToken string           `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list. A page before the end may have fewer attempts than page_size, or none."`
 }
 
-// sendFilter is which attempts are asked for.
+// sendFilter selects attempts.
 type sendFilter struct {
 	push.SendFilter
 	rest.PageParams
@@ -114,14 +114,14 @@ func (h *sends) listSends(c *rest.Call) error {
 	})
 }
 
-// exportSends answers with all of them. Each line has the token of what follows it.
+// exportSends streams the attempts. Each line has the token of the position after it.
 func (h *sends) exportSends(c *rest.Call) error {
 	q, after, list := rest.ReadPage[push.SendPosition](c, &sendsExportParams)
 	if err := c.Ready(rest.PageBytes); err != nil {
 		return err
 	}
 	if q.Until.IsZero() {
-		q.Until = c.Now().UTC() // so that it ends
+		q.Until = c.Now().UTC() // so that the export ends
 	}
 	x := sendLines
 	x.Page = func(ctx context.Context) ([]exportedSend, bool, error) {

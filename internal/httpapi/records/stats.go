@@ -14,10 +14,10 @@ import (
 
 const statsPath = "/v1/stats"
 
-// maxGroups is how many groups an answer has.
+// maxGroups is the largest number of groups in an answer.
 const maxGroups = 10_000
 
-// groupView are the numbers of a group.
+// groupView has the counts of a group.
 type groupView struct {
 	Key       string   `json:"key" doc:"The beginning of the hour, for example 2026-12-01T09:00:00Z; the day, for example 2026-12-01; or the channel, category, campaign or rule. Empty: pushes without one."`
 	Submitted int64    `json:"submitted" doc:"accepted and refused together."`
@@ -40,7 +40,7 @@ type statsView struct {
 	Truncated bool        `json:"truncated" doc:"true: there are more than 10,000 groups; request a shorter time."`
 }
 
-// groupKey is how a group is called.
+// groupKey returns the name of a group.
 func groupKey(by push.StatsBy, at time.Time, key string) string {
 	switch by {
 	case push.ByHour:
@@ -64,7 +64,7 @@ func groupViewOf(by push.StatsBy) func(push.Stat) groupView {
 	}
 }
 
-// milliseconds leaves out the digits that mean nothing.
+// milliseconds rounds away meaningless digits.
 func milliseconds(ms float64) float64 {
 	if ms >= 100 {
 		return math.Round(ms)
@@ -72,7 +72,7 @@ func milliseconds(ms float64) float64 {
 	return math.Round(100*ms) / 100
 }
 
-// statsQuery is which numbers are asked for.
+// statsQuery selects counts.
 type statsQuery struct {
 	by          push.StatsBy
 	from, until time.Time
@@ -85,7 +85,7 @@ var statsParams = rest.Table[statsQuery]{Fields: []rest.Field[statsQuery]{
 		"The grouping. By rule, only refusals are counted: once for each rule that refused a push.", nil),
 }}
 
-// stats answers with what has become of the tenant's pushes, in numbers.
+// stats answers with counts of the tenant's pushes.
 func (h *stats) stats(c *rest.Call) error {
 	var q statsQuery
 	statsParams.ReadQuery(c.Request, &q, &c.Errors)
@@ -111,7 +111,7 @@ func (h *stats) stats(c *rest.Call) error {
 	})
 }
 
-// aheadView is what is booked, by hour or day.
+// aheadView counts booked pushes by hour or day.
 type aheadView struct {
 	Groups []aheadGroup `json:"groups" doc:"The groups by time. Empty groups are left out."`
 	From   string       `json:"from" format:"date-time" doc:"The beginning of the first hour that is counted."`
@@ -136,7 +136,7 @@ func aheadGroupOf(by push.StatsBy) func(push.AheadCount) aheadGroup {
 	}
 }
 
-// aheadQuery is which bookings are asked for.
+// aheadQuery selects booked pushes.
 type aheadQuery struct {
 	push.AheadQuery
 }
@@ -151,7 +151,7 @@ var aheadParams = rest.Table[aheadQuery]{Fields: []rest.Field[aheadQuery]{
 	rest.Row("campaign", rest.Optional, rest.Identifier(func(q *aheadQuery, id uuid.UUID) { q.Campaign = id }), "Only entries of this campaign.", rest.ExampleID),
 }}
 
-// ahead answers with how many pushes are booked ahead.
+// ahead answers with the number of pushes booked ahead.
 func (h *stats) ahead(c *rest.Call) error {
 	var q aheadQuery
 	aheadParams.ReadQuery(c.Request, &q, &c.Errors)

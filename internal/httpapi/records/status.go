@@ -15,12 +15,12 @@ import (
 
 const statusPath = "/v1/status"
 
-// FlowStore knows how the pushes of a tenant get on.
+// FlowStore reads the recent attempts and the waiting pushes of a tenant.
 type FlowStore interface {
 	Flow(ctx context.Context, tenant uuid.UUID) (push.Flow, error)
 }
 
-// statusView is how things stand for a tenant.
+// statusView is the current status of a tenant.
 type statusView struct {
 	health.Report
 	Workers  int                `json:"workers" doc:"Workers that have reported in the last 30 seconds."`
@@ -97,7 +97,7 @@ func (h *statuses) count(ctx context.Context, tenant uuid.UUID) (push.Flow, erro
 	return h.store.Flow(ctx, tenant)
 }
 
-// status answers with how things stand.
+// status answers with the current status.
 func (h *statuses) status(c *rest.Call) error {
 	f, err := h.flows.Of(c.Request.Context(), c.Caller.Tenant)
 	if err != nil {

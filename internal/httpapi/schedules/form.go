@@ -18,15 +18,15 @@ const (
 	maxCron         = 256
 )
 
-// scheduleForm is a schedule as a caller asks for it.
+// scheduleForm is a schedule in a request.
 type scheduleForm struct {
 	recurring.Change
-	push       *pushes.Form // nil: there was none
-	noPush     bool         // it is null
+	push       *pushes.Form // nil: absent
+	noPush     bool         // push is null
 	noCampaign bool         // likewise
 }
 
-// scheduleFields is the body that makes a schedule, and scheduleChanges the one that changes some of it.
+// scheduleFields is the body that creates a schedule, and scheduleChanges the body that changes one.
 var (
 	scheduleFields  = rest.Table[scheduleForm]{SchemaName: "NewSchedule", Fields: scheduleRows(rest.Required)}
 	scheduleChanges = rest.Table[scheduleForm]{SchemaName: "ScheduleChange", Fields: scheduleRows(rest.Optional)}
@@ -54,7 +54,7 @@ func scheduleRows(whole bool) []rest.Field[scheduleForm] {
 	}
 }
 
-// patternFields is what each push of a schedule is like.
+// patternFields is the pattern of each push of a schedule.
 var patternFields = rest.Table[pushes.Form]{SchemaName: "PushPattern", Refuse: timeOfPattern, Check: pushes.CheckTemplate, Fields: patternRows()}
 
 func patternRows() []rest.Field[pushes.Form] {
@@ -63,7 +63,7 @@ func patternRows() []rest.Field[pushes.Form] {
 		"The time span from its send time after which each push expires, unless it expires earlier at expires_at, which is the same time for all pushes.", "4h"))
 }
 
-// timed tells of a member that says when a push is sent.
+// timed reports whether a member defines the send time of a push.
 func timed(name string) bool { return name == "send_at" || name == "local_time" || name == "time_zone" }
 
 func timeOfPattern(name string, raw []byte, errs *rest.FieldErrors) bool {
@@ -85,7 +85,7 @@ func patternValue() rest.Value[scheduleForm] {
 	}}
 }
 
-// eitherOr says what is wrong with push and campaign together: a schedule, which is new or was like old, has one of them.
+// eitherOr adds an error unless the schedule has exactly one of push and campaign. It is new, or was like old.
 func (f *scheduleForm) eitherOr(isNew bool, old push.Schedule, found *rest.FieldErrors) {
 	unread := found.Has("push") || found.Has("campaign")
 	hasPush, hasCampaign := f.push != nil, f.Campaign != nil
@@ -114,8 +114,8 @@ func patternOf(f *pushes.Form) *push.Pattern {
 	return p
 }
 
-// readSchedule reads the change of a schedule, which is the zero one if it is new. It returns all that is wrong with the
-// form of the request, and then also what else is wrong.
+// readSchedule reads the change of a schedule; old is the zero value for a new one. It returns all errors in the
+// form of the request. If there are any, it adds all other errors.
 func (h *schedules) readSchedule(c *rest.Call, of *rest.Table[scheduleForm], old push.Schedule, bad *rest.FieldErrors) (recurring.Change, []byte, error) {
 	var (
 		f     scheduleForm

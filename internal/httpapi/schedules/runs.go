@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// runView is what became of one occurrence.
+// runView is the outcome of an occurrence.
 type runView struct {
 	At       string          `json:"at" format:"date-time"`
 	Outcome  push.RunOutcome `json:"outcome" enum:"submitted,refused,skipped"`
@@ -40,7 +40,7 @@ func runViewOf(r push.Run) runView {
 
 var runsParams = rest.Pages[rest.PageParams]()
 
-// listRuns answers with a page of what became of a schedule's occurrences.
+// listRuns answers with a page of a schedule's runs.
 func (h *schedules) listRuns(c *rest.Call) error {
 	return rest.List(c, &runsParams, func(q rest.PageParams, before time.Time) ([]push.Run, *time.Time, error) {
 		page, err := h.svc.Runs(c.Request.Context(), c.Caller.Tenant, c.ID, before, q.Size)
@@ -56,7 +56,7 @@ var nextParams = rest.Table[int]{Fields: []rest.Field[int]{
 	rest.Row("n", rest.Optional, rest.Integer(func(n *int, v int) { *n = v }, 1, 100).Or("5"), "The number of times to return.", nil),
 }}
 
-// nextTimes answers with the times at which a schedule will happen.
+// nextTimes answers with the next times of a schedule.
 func (h *schedules) nextTimes(c *rest.Call) error {
 	var n int
 	nextParams.ReadQuery(c.Request, &n, &c.Errors)

@@ -53,7 +53,7 @@ func (*scheduleView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	return rest.WithNull(s, "push")
 }
 
-// patternView is what each push of a schedule is like. What is absent is as in a submit.
+// patternView is the pattern of each push of a schedule. Absent members have the defaults of a submit.
 type patternView struct {
 	Recipient    string         `json:"recipient"`
 	Channel      string         `json:"channel,omitempty"`

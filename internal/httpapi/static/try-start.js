@@ -1,5 +1,5 @@
-// What Scalar does in ways that the policy of this page forbids, it does here in ways that the policy allows: so the
-// policy needs no exception, which would be one for everybody's text.
+// Scalar does some things in ways that the policy of this page forbids. This script does them in ways that the policy
+// allows, so that the policy needs no exception.
 
 // Style sheets that scripts make bear the nonce of this page.
 const { nonce } = document.querySelector("meta[property=csp-nonce]");

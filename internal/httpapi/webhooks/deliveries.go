@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// deliveryView is an event on its way to a webhook.
+// deliveryView is the delivery of an event to a webhook.
 type deliveryView struct {
 	ID            string              `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
 	Event         push.Event          `json:"event"`
@@ -49,7 +49,7 @@ func deliveryViewOf(d push.Delivery) deliveryView {
 	return v
 }
 
-// deliveryFilter is which deliveries are asked for.
+// deliveryFilter selects deliveries.
 type deliveryFilter struct {
 	push.DeliveryFilter
 	rest.PageParams
@@ -61,7 +61,7 @@ var deliveriesParams = rest.Pages(
 	rest.Row("push", rest.Optional, rest.Identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only deliveries about this push.", nil),
 )
 
-// listDeliveries answers with a page of what a webhook was sent.
+// listDeliveries answers with a page of a webhook's deliveries.
 func (h *webhooks) listDeliveries(c *rest.Call) error {
 	return rest.List(c, &deliveriesParams, func(q deliveryFilter, before int64) ([]push.Delivery, *int64, error) {
 		page, err := h.svc.Deliveries(c.Request.Context(), c.Caller.Tenant, c.ID, q.DeliveryFilter, before, q.Size)
@@ -80,7 +80,7 @@ func (h *webhooks) replay(c *rest.Call) error {
 	return c.Answer(http.StatusAccepted, deliveryViewOf(d))
 }
 
-// sinceFields is from when on to replay what failed.
+// sinceFields is the body of a replay of failed deliveries.
 var sinceFields = rest.Table[time.Time]{SchemaName: "SinceForm", Fields: []rest.Field[time.Time]{
 	rest.Row("since", rest.Required, rest.Moment(func(since *time.Time, t time.Time) { *since = t }), "Only events at or after this time, with a zone.", rest.TimeExample),
 }}
@@ -89,7 +89,7 @@ type replayedView struct {
 	Replayed int `json:"replayed" doc:"The number of events that are sent again, at most ten thousand; repeat the request until it is 0."`
 }
 
-// replayFailed sends all that was given up again.
+// replayFailed sends all failed events again.
 func (h *webhooks) replayFailed(c *rest.Call) error {
 	var since time.Time
 	if err := sinceFields.ReadBody(c, &since, &c.Errors); err != nil {

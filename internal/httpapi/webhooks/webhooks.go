@@ -58,7 +58,7 @@ func webhookViewOf(w push.Webhook, secret string) webhookView {
 	return v
 }
 
-// webhookForm is a webhook as a caller asks for it.
+// webhookForm is a webhook in a request.
 type webhookForm struct {
 	url      string
 	urlFault func(url string) string
@@ -85,10 +85,10 @@ func (f *webhookForm) readEvent(r *rest.Reader, i int, name string, errs *rest.F
 	} else if slices.Contains(f.events[:i], e) {
 		errs.AddJSON(name, "must not name an event twice", raw)
 	}
-	f.events = append(f.events[:i:i], e) // which may be those of all
+	f.events = append(f.events[:i:i], e) // the slice may be shared by all webhooks
 }
 
-// check refuses a URL that events are not sent to.
+// check rejects a URL that cannot receive events.
 func (f *webhookForm) check(_ []byte, errs *rest.FieldErrors) {
 	if f.url == "" || errs.Has("url") {
 		return
