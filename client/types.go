@@ -2436,7 +2436,7 @@ type Report struct {
 	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 	Postgres ReportPostgres `json:"postgres"`
 
-	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes no worker, workers are too few, or a provider accepts nothing. Workers find such pushes in Postgres.
 	Queue ReportQueue `json:"queue"`
 
 	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
@@ -2449,7 +2449,7 @@ type Report struct {
 // ReportPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 type ReportPostgres string
 
-// ReportQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+// ReportQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes no worker, workers are too few, or a provider accepts nothing. Workers find such pushes in Postgres.
 type ReportQueue string
 
 // ReportRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
@@ -2801,7 +2801,7 @@ type Status struct {
 	// Postgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 	Postgres StatusPostgres `json:"postgres"`
 
-	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+	// Queue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes no worker, workers are too few, or a provider accepts nothing. Workers find such pushes in Postgres.
 	Queue StatusQueue `json:"queue"`
 
 	// Redis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.
@@ -2818,7 +2818,7 @@ type Status struct {
 // StatusPostgres wrong_encoding: the database is not in UTF-8. read_only: it is a standby. not_migrated: it lacks a migration of this program. not_writable: the role may not write. The program works in spite of the others: old_version: Postgres is older than 15. few_locks: its max_locks_per_transaction is below 256. few_connections: it allows fewer connections than an API and a worker open.
 type StatusPostgres string
 
-// StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes nobody, workers are too few, or a provider takes nothing. Workers look for such pushes in Postgres.
+// StatusQueue overdue: a push has been due for longer than delivery.arm_lease: the queue wakes no worker, workers are too few, or a provider accepts nothing. Workers find such pushes in Postgres.
 type StatusQueue string
 
 // StatusRedis unreachable: it does not answer, or does not write and run scripts. queue_broken: a queue is paused, or a key of it has the wrong type; workers do without. no_time: TIME is refused, so speed limits cannot be decided. evicts: its maxmemory-policy is not noeviction. old_version: it is older than 6.2.

@@ -27,7 +27,7 @@ func (b *bundle) upload(id, text string, status int, problem ...string) reply {
 	return b.send("PUT", "/v1/campaigns/"+id+"/audience", text, "Content-Type", media).must(b.t, status, problem...)
 }
 
-// counts are those of an upload.
+// counts returns the counts of an upload.
 func counts(t *testing.T, r reply) string {
 	t.Helper()
 	all := make([]any, 4)
@@ -153,7 +153,7 @@ func TestAudience_NDJSON(t *testing.T) {
 	}
 }
 
-// TestAudience_Header: all faults of a header are told at once, and the campaign keeps the audience that it has.
+// TestAudience_Header: the answer lists all errors of a header, and the campaign keeps its audience.
 func TestAudience_Header(t *testing.T) {
 	b := setup(t)
 	id := b.campaign(`{"message":{}}`)
@@ -278,7 +278,7 @@ func TestAudience_Whole(t *testing.T) {
 	}
 }
 
-// TestAudience_Many: very many lines are stored in bounded memory; the first hundred faults are told. A tenant has a bound.
+// TestAudience_Many: very many lines are stored in bounded memory; the answer lists the first hundred errors. A tenant has a bound.
 func TestAudience_Many(t *testing.T) {
 	b := setup(t)
 	n := 10_000
@@ -337,7 +337,7 @@ func TestAudience_Many(t *testing.T) {
 	}
 }
 
-// TestAudience_Bound: an audience has so many recipients at most, and one that has more changes nothing.
+// TestAudience_Bound: an audience with more recipients than allowed changes nothing.
 func TestAudience_Bound(t *testing.T) {
 	b := setup(t)
 	small := campaign.New(b.store, b.now, campaign.Config{MaxPerTenant: 1, MaxAudience: 3, Channels: []string{"push"}, MaxHorizon: time.Hour})
@@ -355,7 +355,7 @@ func TestAudience_Bound(t *testing.T) {
 	}
 }
 
-// TestAudience_Bytes: an audience has so many bytes at most, as it is kept, and all of a tenant's have; the operator can set others for one.
+// TestAudience_Bytes: one audience, and all audiences of a tenant, have a bound of stored bytes; the operator can set another one for a tenant.
 func TestAudience_Bytes(t *testing.T) {
 	b := setup(t)
 	small := campaign.New(b.store, b.now, campaign.Config{

@@ -41,7 +41,7 @@ func TestAuditLog_EveryOperation(t *testing.T) {
 			_, told := stories[id]
 			_, silent := notLogged[id]
 			if isRead := method == "get" || method == "head"; told == silent != isRead || isRead && (told || silent) {
-				t.Errorf("%s %s, %s: told of by a story: %v, listed as not logged: %v", method, path, id, told, silent)
+				t.Errorf("%s %s, %s: has a story: %v, listed as not logged: %v", method, path, id, told, silent)
 			}
 		}
 	}
@@ -152,7 +152,7 @@ func TestAuditLog_Refused(t *testing.T) {
 	}
 }
 
-// TestAuditLog_Difference tells what has changed, and of what may not be shown, only that.
+// TestAuditLog_Difference: an entry has the changed values, and of secret members only the fact of the change.
 func TestAuditLog_Difference(t *testing.T) {
 	b := setup(t)
 	noon, later := b.in(time.Hour), b.in(3*time.Hour)

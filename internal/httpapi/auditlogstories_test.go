@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// notLogged are the operations that are no reads, and of which the audit log has nothing; and why.
+// notLogged lists operations that write nothing to the audit log although they are no reads, with the reason.
 var notLogged = map[string]string{
 	"submit-push":       "a push says itself when it was made",
 	"submit-batch":      "a push says itself when it was made",
@@ -24,7 +24,7 @@ var notLogged = map[string]string{
 // secretText is in all texts that the log must not have.
 const secretText = "zibeline"
 
-// logStory is an operation that the audit log tells of. prepare makes what the operation needs, and returns the request that does it.
+// logStory is an operation with an entry in the audit log. prepare makes the resources of the operation, and returns its request.
 type logStory struct {
 	action  push.Action
 	prepare func(b *bundle, n int) logRequest

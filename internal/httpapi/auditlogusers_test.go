@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// userStories are the operations on users that the audit log tells of.
+// userStories are the operations on users with an entry in the audit log.
 func userStories() map[string]logStory {
 	made := func(b *bundle, n int) string {
 		b.exec(`DELETE FROM users`) // there may be few

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// TestAvailability: what is free is accepted and nothing else is, to the second; and each rule says what fills it.
+// TestAvailability: free times, and only these, are accepted, to the second; and each rule names the pushes that fill it.
 func TestAvailability(t *testing.T) {
 	b := setup(t, rule("per-minute", 1, time.Minute), rule("two", 2, time.Hour), rule("half", 1, 1500*time.Millisecond))
 	noon := b.now().Truncate(time.Second)
@@ -71,7 +71,7 @@ func TestAvailability_NothingBefore(t *testing.T) {
 	}
 }
 
-// TestAvailability_Crowd: a rule names ten of the pushes that fill it, and tells how many more there are.
+// TestAvailability_Crowd: a rule names ten of the pushes that fill it, and counts the others.
 func TestAvailability_Crowd(t *testing.T) {
 	b := setup(t, rule("twelve", 12, time.Hour))
 	for i := range 12 {

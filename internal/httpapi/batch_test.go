@@ -86,7 +86,7 @@ func TestBatch_Idempotency(t *testing.T) {
 	}
 }
 
-// TestBatch_PartlyReplayed: a batch of which a member was refused before, and finds a place now, is no replay.
+// TestBatch_PartlyReplayed: a batch is no replay if a member was refused before and has a place now.
 func TestBatch_PartlyReplayed(t *testing.T) {
 	b := setup(t)
 	id := b.send("POST", "/v1/pushes", pushBody("user-2", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)

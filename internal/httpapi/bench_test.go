@@ -12,7 +12,7 @@ func (d discard) Header() http.Header         { return d.header }
 func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 
-// BenchmarkOverhead is what a request costs without its work: all but the schedule, for a request with a known key and
+// BenchmarkOverhead measures a request without its work: everything except the schedule, for a request with a known key and
 // a faulty query.
 func BenchmarkOverhead(b *testing.B) {
 	h := New(nil, everything{}, Config{})

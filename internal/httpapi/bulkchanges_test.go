@@ -68,7 +68,7 @@ func TestBulkChange(t *testing.T) {
 		t.Errorf("refused: %v", refused)
 	}
 
-	// Nobody else sees it.
+	// Other tenants do not see it.
 	auth := []string{"Authorization", "Bearer " + b.other}
 	for _, target := range []string{"GET " + path, "GET " + path + "/refused", "POST " + path + "/cancel"} {
 		var method, where string
@@ -90,7 +90,7 @@ func TestBulkChange_Scopes(t *testing.T) {
 	b.send("GET", "/v1/bulk-changes", "", "Authorization", "Bearer "+neither).must(t, 403, "forbidden")
 }
 
-// TestBulkChange_Invalid: every fault is told at once, and nothing is made.
+// TestBulkChange_Invalid: the answer lists every error, and nothing is created.
 func TestBulkChange_Invalid(t *testing.T) {
 	b := setup(t)
 	for body, want := range map[string]int{

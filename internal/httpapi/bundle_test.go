@@ -77,7 +77,7 @@ func (b *bundle) now() time.Time {
 	return time.Now().Add(b.ahead)
 }
 
-// freeze has the clock stand still, but for advance.
+// freeze stops the clock, except for advance.
 func (b *bundle) freeze() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +117,7 @@ func (s *submits) of(outcome string) int {
 	return s.counts[outcome]
 }
 
-// patience is how long a request, a transaction and an exchange with Redis may take where a test says nothing else: more than a busy machine
+// patience is the default time-out of a request, a transaction and a call to Redis: more than a busy machine
 // needs.
 const patience = time.Minute
 
@@ -151,7 +151,7 @@ func setupAlone(t *testing.T, policy ...quota.Rule) *bundle {
 	return b
 }
 
-// exec runs a statement for which there are the rows of the bundle's tenant only, unless the database is its own.
+// exec runs a statement that sees only the rows of the bundle's tenant, unless the database is its own.
 func (b *bundle) exec(statement string, args ...any) {
 	b.t.Helper()
 	if b.alone {
@@ -267,7 +267,7 @@ func (b *bundle) noTrace() {
 	}
 }
 
-// in is a send time so far ahead, as a request writes it.
+// in returns the send time after a time span, in the form of a request.
 func (b *bundle) in(d time.Duration) string {
 	return b.now().Add(d).UTC().Truncate(time.Second).Format(time.RFC3339)
 }

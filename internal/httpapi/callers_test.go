@@ -47,7 +47,7 @@ func (b *bundle) from(address string, headers ...string) *httptest.ResponseRecor
 	return rec
 }
 
-// TestCallerLimits by each algorithm: the answers say how the limits stand, and a refusal when to come back, which
+// TestCallerLimits by each algorithm: the answers have the state of the limits, and a refusal has the time to come back, which
 // is true.
 func TestCallerLimits(t *testing.T) {
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestCallerLimits(t *testing.T) {
 	}
 }
 
-// TestCallerLimits_Separate: limits are apart by key and by address, and those of one do not pay for the other's refusals.
+// TestCallerLimits_Separate: limits are separate by key and by address, and a refusal by one charges none of the others.
 func TestCallerLimits_Separate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -205,7 +205,7 @@ func TestCallerLimits_BlockGuesses(t *testing.T) {
 }
 
 // TestCallerLimits_Concurrent: exactly as many pass as may, although two limits stand together, and the wider one is
-// charged exactly so often.
+// charged exactly this number of times.
 func TestCallerLimits_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

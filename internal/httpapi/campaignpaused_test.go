@@ -74,7 +74,7 @@ type pauses struct {
 	all   []said
 }
 
-// ask makes a request, and notes what its answer says of the campaign.
+// ask makes a request, and records the state of the campaign in its answer.
 func (x *pauses) ask(method, target, body string) {
 	begun := x.clock.Add(1)
 	r := ask(x.t, x.api, method, target, body, "Authorization", "Bearer "+x.key)
@@ -190,7 +190,7 @@ func (x *pauses) resumes(random *rand.Rand) {
 	}
 }
 
-// pauses pauses the campaign, or reads it, so many times.
+// pauses pauses the campaign, or reads it, a number of times.
 func (x *pauses) pauses(random *rand.Rand, times int) {
 	for turn := range times {
 		if random.IntN(2) == 0 {

@@ -46,7 +46,7 @@ func TestCampaigns(t *testing.T) {
 		t.Errorf("%s, want %s", got.text, r.text)
 	}
 
-	// What is not sent stays, null is the default, and a local time takes the place of an instant.
+	// Members that are not sent stay, null is the default, and a local time replaces an instant.
 	changed := b.send("PATCH", "/v1/campaigns/"+id, `{"local_time":"`+b.now().Add(72*time.Hour).UTC().Format("2006-01-02T15:04")+`","latest":null,"spread":null,"on_conflict":null,"name":null}`).must(t, 200)
 	for member, want := range map[string]any{"name": "", "category": "marketing", "send_at": nil, "latest": nil, "spread": "0s", "on_conflict": "reject", "expires_after": "4h"} {
 		if got := changed.at(t, member); got != want {
@@ -164,7 +164,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 				}
 				now, compared := e["now"].(string)
 				if _, said, is := strings.Cut(message, "it is now "); compared != is || now != said || limited != (strings.Contains(message, " ahead") || strings.Contains(message, ", 20")) || !strings.Contains(message, limit) {
-					t.Errorf("the members of %v are not those of its message", e)
+					t.Errorf("the members of %v differ from its message", e)
 				}
 			}
 			for i, want := range tt.want {
@@ -185,7 +185,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 	}
 	// Some clock still shows it.
 	b.campaign(`{"message":{},"local_time":"` + localNear + `"}`)
-	// A change is looked at together with what stays.
+	// A change is checked together with the unchanged members.
 	id := b.campaign(`{"message":{},"send_at":"` + soon + `","latest":"` + later + `"}`)
 	r := b.send("PATCH", "/v1/campaigns/"+id, `{"send_at":"`+b.in(3*time.Hour)+`","spread":"1s"}`).must(t, 422, "invalid-request")
 	if want := `"location":"body.send_at","message":"must not be after latest, ` + later + `"`; !strings.Contains(r.text, want) || !strings.Contains(r.text, `"limit":"`+later+`"`) {
@@ -195,7 +195,7 @@ func TestCampaigns_Invalid(t *testing.T) {
 	b.send("PATCH", "/v1/campaigns/"+id, `{"name":"x"}`).must(t, 200)
 }
 
-// TestCampaigns_Bound: a tenant has so many that have not ended.
+// TestCampaigns_Bound: a tenant has a maximum of campaigns that have not ended.
 func TestCampaigns_Bound(t *testing.T) {
 	b := setup(t)
 	for range 20 {

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// capacityHour is how many have a place at an hour of an answer.
+// capacityHour returns the number of recipients with a place at an hour of an answer.
 func capacityHour(t *testing.T, r reply, at time.Time) float64 {
 	t.Helper()
 	for _, h := range r.at(t, "hours").([]any) {
@@ -95,7 +95,7 @@ func TestCapacity_Simulated(t *testing.T) {
 	}
 }
 
-// TestCapacity_Refused: what cannot be looked at is said.
+// TestCapacity_Refused: invalid requests get their problems.
 func TestCapacity_Refused(t *testing.T) {
 	b := setup(t)
 	id := b.campaign(`{"message":{"body":"Hi"}}`)

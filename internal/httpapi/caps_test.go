@@ -67,7 +67,7 @@ func TestCaps(t *testing.T) {
 	b.send("PATCH", "/v1/pushes/"+other, `{"send_at":"`+at(25*time.Hour)+`"}`).must(t, 200)
 }
 
-// TestCaps_Usage: caps are told of with what is used of them, and nobody else's.
+// TestCaps_Usage: the answer has the tenant's own caps and their use.
 func TestCaps_Usage(t *testing.T) {
 	b := setup(t)
 	noon := b.now().UTC().Truncate(24 * time.Hour).Add(36 * time.Hour)

@@ -53,7 +53,7 @@ func TestLists_OneReader(t *testing.T) {
 	}
 }
 
-// TestLists_Shortened: an id or an address of which a spreadsheet has kept the first digits is a bad line, which says what to do.
+// TestLists_Shortened: an id or an address that a spreadsheet has shortened is an error of its line, which explains what to do.
 func TestLists_Shortened(t *testing.T) {
 	b := setup(t)
 	const what = "is 4.91702E+11, a number that a spreadsheet has shortened: its last digits are lost. Format the column as text"
@@ -157,7 +157,7 @@ func TestImport_Words(t *testing.T) {
 	}
 }
 
-// TestImport_Names: the names of categories, channels and rules in CSV are kept as those of all other calls: who has opted out of Marketing is sent
+// TestImport_Names: the names of categories, channels and rules in CSV are stored like in all other calls: a recipient who has opted out of Marketing is sent
 // no marketing.
 func TestImport_Names(t *testing.T) {
 	b := setup(t)

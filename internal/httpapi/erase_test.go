@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// tracesOf lists the columns of all tables, and the keys of Redis, in which texts stand, by the texts.
+// tracesOf lists the columns of all tables, and the keys of Redis, that contain texts, by text.
 func tracesOf(t *testing.T, b *bundle, texts ...string) map[string][]string {
 	t.Helper()
 	found := map[string][]string{}
@@ -139,7 +139,7 @@ func TestErase_NoTrace(t *testing.T) {
 	body := `{"recipient":"` + name + `","to":"+4511111111","message":{"body":"text-to-forget \u0000"},"metadata":{"a":"meta-to-forget","b":"\u0000"},"category":"news"}`
 	b.send("POST", "/v1/pushes", body, "Idempotency-Key", "k1").must(t, 410, "push-gone")
 
-	// What was sent counts, at both gates.
+	// Sent pushes count, at both gates.
 	b.send("POST", "/v1/pushes", pushBody(name, b.in(0), "")).must(t, 409, "quota-exceeded")
 	if r := b.send("GET", "/v1/recipients/"+name+"/quota?at="+b.in(10*time.Minute), "").must(t, 200); r.at(t, "rules").([]any)[1].(map[string]any)["used"] != float64(1) {
 		t.Error(r.text)
@@ -171,7 +171,7 @@ func TestErase_UnderWay(t *testing.T) {
 		if _, err := b.store.Finish(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
-		if found := tracesOf(t, b, "name")["name"]; len(found) > 1 { // that of the tenants' names
+		if found := tracesOf(t, b, "name")["name"]; len(found) > 1 { // the table of the tenants' names
 			t.Errorf("%d: %v", i, found)
 		}
 		c, err := b.store.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(b.tenant, recipient), Lease: time.Minute})

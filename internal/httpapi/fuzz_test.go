@@ -48,7 +48,7 @@ func FuzzAPI(f *testing.F) {
 	})
 }
 
-// nothingBooked is a service whose Postgres is not there: what gets so far is answered with 503.
+// nothingBooked returns a service without Postgres: requests that reach it are answered with 503.
 func nothingBooked(f *testing.F) *schedule.Service {
 	b := &bundle{}
 	b.rdb = deadRedis(f)

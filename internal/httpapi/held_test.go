@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestPush_Held: a push that a rule puts off says which one, since when and until when: by itself, in lists, in the timeline and among
+// TestPush_Held: a push that a rule postpones shows the rule, and the beginning and end of the hold: alone, in lists, in the timeline and among
 // what waits. A change of the policy, or of the recipient's limits, counts what is due again.
 func TestPush_Held(t *testing.T) {
 	b := setup(t)

@@ -166,7 +166,7 @@ func TestImport_NDJSON(t *testing.T) {
 	}
 }
 
-// TestImport_ColumnsInFaults: what is wrong with a cell is told once, by the name of its column.
+// TestImport_ColumnsInFaults: the error of a cell appears once, with the name of its column.
 func TestImport_ColumnsInFaults(t *testing.T) {
 	b := setup(t)
 	long := strings.Repeat("x", pushes.MaxTo+1)
@@ -182,7 +182,7 @@ func TestImport_ColumnsInFaults(t *testing.T) {
 	}
 }
 
-// TestImport_Header: all faults of a header are told at once, and nothing is stored.
+// TestImport_Header: the answer lists all errors of a header, and nothing is stored.
 func TestImport_Header(t *testing.T) {
 	b := setup(t)
 	r := b.importCSV("id,address.fax,limit.A b,attribute.,time_zone,time_zone,opt_out\na,b\n").must(t, 422, "invalid-request")
@@ -220,7 +220,7 @@ func TestImport_LongLine(t *testing.T) {
 	}
 }
 
-// TestImport_Many: a hundred thousand lines are stored in bounded memory; the first hundred faults are told.
+// TestImport_Many: a hundred thousand lines are stored in bounded memory; the answer lists the first hundred errors.
 func TestImport_Many(t *testing.T) {
 	b := setup(t)
 	n := 5000
@@ -252,7 +252,7 @@ func TestImport_Many(t *testing.T) {
 	}
 }
 
-// TestImport_Broken: a body that breaks off is told, and what was read before may be stored.
+// TestImport_Broken: a body that breaks off is an error, and lines before it may be stored.
 func TestImport_Broken(t *testing.T) {
 	b := setup(t)
 	req := httptest.NewRequest("POST", "/v1/recipients/import", &broken{strings.NewReader("recipient\na\nb")})

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestImport_OpenQuotes: whatever quotation marks are not closed, bad lines are told by their numbers and no good one goes with
+// TestImport_OpenQuotes: with any unclosed quotation marks, the answer lists bad lines by number, and no good line is lost with
 // them; what is a record of several lines stays one.
 func TestImport_OpenQuotes(t *testing.T) {
 	b := setup(t)

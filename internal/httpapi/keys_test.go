@@ -69,7 +69,7 @@ func TestKeys_Life(t *testing.T) {
 	}
 	b.send("POST", path+"/rotate", "").must(t, 409, "not-rotatable")
 
-	// Revoked, it is refused once the moment is over for which it is remembered; and it cannot be rotated.
+	// A revoked key is refused after it has left the cache, and cannot be rotated.
 	for range 2 {
 		if r := b.send("DELETE", path, "").must(t, 204); r.text != "" {
 			t.Error(r.text)

@@ -57,7 +57,7 @@ func TestTake(t *testing.T) {
 		t.Errorf("%s", r.text)
 	}
 
-	// Another key, another tenant and another definition begin anew.
+	// Another key, another tenant and another definition have limits of their own.
 	b.send("POST", "/v1/limits/take", strings.Replace(body, "user-7", "user-8", 1)).must(t, 200).remains(t, true, 4, 19)
 	b.send("POST", "/v1/limits/take", body, "Authorization", "Bearer "+b.other).must(t, 200).remains(t, true, 4, 19)
 	b.send("POST", "/v1/limits/take", strings.Replace(body, `"limit": 5`, `"limit": 6`, 1)).must(t, 200).remains(t, true, 5, 14)
@@ -205,7 +205,7 @@ func TestLimits_RefundAndReset(t *testing.T) {
 	send("reset", "").remains(t, true, 5, 5, 8, 9)
 	b.noTrace()
 
-	// What is another tenant's stays.
+	// The limits of another tenant stay.
 	send("take", "")
 	b.send("POST", "/v1/limits/reset", takeBody("a", "", "sliding_log 5 1h"), "Authorization", "Bearer "+b.other).must(t, 200)
 	send("take", `,"dry_run":true`).remains(t, true, 4, 4, 7, 8)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestLocalTime: a push, a member of a batch, a move and a check may name a local time, which is that of its zone, or of the
+// TestLocalTime: a push, a member of a batch, a move and a check may have a local time, which counts in its zone, or in the zone of the
 // recipient's, or of the policy's.
 func TestLocalTime(t *testing.T) {
 	b := setup(t)
@@ -57,7 +57,7 @@ func TestLocalTime(t *testing.T) {
 	if r := b.send("PATCH", "/v1/pushes/"+id, `{"local_time":"`+day+`T18:00","time_zone":"America/New_York"}`).must(t, 200); r.at(t, "send_at") != at("18:00:00", "America/New_York") {
 		t.Error(r.text)
 	}
-	// What is booked stays where it is when the zone changes.
+	// Booked pushes keep their times when the zone changes.
 	b.send("PUT", "/v1/recipients/tokyo", `{"time_zone":"Europe/Berlin"}`).must(t, 200)
 	if r := b.send("GET", "/v1/pushes/"+id, "").must(t, 200); r.at(t, "send_at") != at("18:00:00", "America/New_York") {
 		t.Error(r.text)

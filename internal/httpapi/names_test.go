@@ -7,7 +7,7 @@ import (
 )
 
 // TestNames: names of categories, channels and rules are compared without case and the space around them, and kept in lower case: what
-// somebody does not want, or a rule forbids, by one spelling holds for all.
+// recipient opts out of, or a rule forbids, in one spelling applies to all.
 func TestNames(t *testing.T) {
 	b := setup(t)
 	day := time.Now().UTC().AddDate(0, 0, 2).Truncate(24 * time.Hour).Add(12 * time.Hour)

@@ -17,7 +17,7 @@ func TestBody_NullMembers(t *testing.T) {
 	b := setup(t)
 	a := newTestAPI()
 	schemas := a.Document().Components.Schemas
-	// What examples leave out, so that every member of every schema is there.
+	// Members that examples leave out, so that every member of every schema is present.
 	more := map[string]string{
 		"submit-push": `{"recipient":"r","template":true,"variables":{"a":1},"message":{"title":"t","body":"b","html":"h","aps":{},"data":{"a":1},"other":1},"channel":"push","category":"c","to":"+4512345678",
 			"send_at":"SOON","expires_at":"LATER","on_conflict":"defer","latest":"LATER","metadata":{"a":1}}`,

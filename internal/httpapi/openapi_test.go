@@ -34,7 +34,7 @@ func TestOpenAPIFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(served.Bytes(), committed) {
-		t.Error("openapi.json is not what is served; look at the change and run: go test ./internal/httpapi -run OpenAPIFile -update")
+		t.Error("openapi.json differs from the served document; check the change and run: go test ./internal/httpapi -run OpenAPIFile -update")
 	}
 }
 

@@ -60,7 +60,7 @@ func walkDoc(t *testing.T, doc map[string]any, v any, place string, seen map[str
 	}
 }
 
-// halves walks over the schemas of all requests, and over those of all answers.
+// halves walks over the schemas of all requests, and over the schemas of all answers.
 func halves(t *testing.T, doc map[string]any, requests, answers func(place string, schema map[string]any)) {
 	t.Helper()
 	of := map[string]func(string, map[string]any){"requestBody": requests, "responses": answers, "parameters": requests}
@@ -81,7 +81,7 @@ func mayBeNull(schema map[string]any) bool {
 	return schema["type"] == "null" || many && slices.Contains(types, any("null")) || schema["nullable"] == true || slices.Contains(enum, any(nil))
 }
 
-// TestOpenAPI_Nulls: no schema of a request says of a part with a type that it may be null. Those without a type take
+// TestOpenAPI_Nulls: no schema of a request allows null for a part with a type. Parts without a type accept
 // anything; TestBody_NullMembers asks the server about both.
 func TestOpenAPI_Nulls(t *testing.T) {
 	visited := 0
@@ -104,7 +104,7 @@ func TestOpenAPI_Open(t *testing.T) {
 			return
 		}
 		if more, said := schema["additionalProperties"]; !said {
-			t.Errorf("%s of a request does not say whether it may have more members", place)
+			t.Errorf("%s of a request neither allows nor forbids further members", place)
 		} else if more == false {
 			closed++
 		}
@@ -119,7 +119,7 @@ func TestOpenAPI_Open(t *testing.T) {
 	}
 }
 
-// TestOpenAPI_Discriminators: where there are several schemas, a member that all of them have tells which, and no two
+// TestOpenAPI_Discriminators: several schemas have a common member that distinguishes them, and no two
 // of them are for the same value. anyOf is for one schema, by its name, and null.
 func TestOpenAPI_Discriminators(t *testing.T) {
 	doc := served(t)

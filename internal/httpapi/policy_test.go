@@ -67,7 +67,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%v is %v, want %v", one.path, v, one.want)
 		}
 	}
-	// What was read can be sent back.
+	// The answer can be sent back.
 	if again := b.send("PUT", "/v1/policy", got.text).must(t, 200); again.at(t, "version") != 2.0 {
 		t.Errorf("sent back: %s", again.text)
 	}

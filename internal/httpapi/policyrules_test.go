@@ -112,7 +112,7 @@ func TestCategories(t *testing.T) {
 	}
 }
 
-// TestCalendarRules: days are those of a zone, however odd, and a full one blocks its first second and not that of the next.
+// TestCalendarRules: days follow a zone, however odd, and a full day blocks its own first second and not the first second of the next.
 func TestCalendarRules(t *testing.T) {
 	b := setup(t)
 	for _, name := range []string{"Australia/Lord_Howe", "Pacific/Apia", "Asia/Kathmandu"} {
@@ -198,7 +198,7 @@ func TestShadowRules(t *testing.T) {
 	}
 }
 
-// TestPolicy_Forecast: it says what would not fit, and changes nothing; and a change with apply has an operation.
+// TestPolicy_Forecast: a forecast counts the violations, and changes nothing; and a change with apply has an operation.
 func TestPolicy_Forecast(t *testing.T) {
 	b := setup(t)
 	b.put(`{"rules":[]}`)

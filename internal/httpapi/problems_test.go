@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestProblem_Unforeseen: what nobody expects is logged with the request's id, and its text does not reach the caller.
+// TestProblem_Unforeseen: an unexpected error is logged with the request's id, and its text does not reach the caller.
 func TestProblem_Unforeseen(t *testing.T) {
 	for name, keys := range map[string]rest.Authenticator{
 		"error": failing{errors.New("secret: column x of table y")},
@@ -54,7 +54,7 @@ func (f failing) Key(context.Context, [32]byte) (push.Caller, error) {
 
 func (failing) SeeKey(context.Context, uuid.UUID) error { return nil }
 
-// everything is an authenticator that lets everybody in.
+// everything is an authenticator that accepts every key.
 type everything struct{}
 
 func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
@@ -105,7 +105,7 @@ func TestProblem_NotCancelable(t *testing.T) {
 	b := setupAlone(t)
 	testenv.Forge(t, b.url)
 	b.exec(`SELECT make_partitions('sends', '2026-01-01', '2026-01-01')`)
-	b.reopen() // a store that has not looked at the partitions yet
+	b.reopen() // a store that has not read the partitions yet
 	id := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), "")).must(t, 201).at(t, "id").(string)
 	b.exec(`
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome, provider_message_id)
@@ -211,7 +211,7 @@ func TestObserve_Timeout(t *testing.T) {
 	}
 }
 
-// TestProblem_PushGone: a request is repeated whose push is not kept any more. It is told so, and nothing is booked; also when
+// TestProblem_PushGone: a request is repeated after its push was removed. It gets a problem, and nothing is booked; also when
 // its send time has come meanwhile. In a batch each push has its own answer, unless it is atomic.
 func TestProblem_PushGone(t *testing.T) {
 	b := setup(t)

@@ -38,7 +38,7 @@ func TestRecipients_Walk(t *testing.T) {
 		t.Error(text)
 	}
 
-	// What GET answers can be sent back, and null is nothing.
+	// The answer of GET can be sent back, and null is like an absent member.
 	b.send("PUT", "/v1/recipients/aiko", got.text).must(t, 200)
 	if again := b.send("GET", "/v1/recipients/aiko", "").must(t, 200); fmt.Sprint(again.at(t, "opt_outs"), again.at(t, "created_at")) != fmt.Sprint(got.at(t, "opt_outs"), got.at(t, "created_at")) {
 		t.Error(again.text)
@@ -87,7 +87,7 @@ func anyOf(parts []string) []any {
 	return all
 }
 
-// TestRecipients_Faults: every fault is told at once, with its place.
+// TestRecipients_Faults: the answer lists every error, with its location.
 func TestRecipients_Faults(t *testing.T) {
 	b := setup(t)
 	r := b.send("PUT", "/v1/recipients/"+strings.Repeat("x", 129)+"?a=1", `{"time_zone":"Europe/Berln","addresses":{"fax":"1","sms":"","push":7},

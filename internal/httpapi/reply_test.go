@@ -83,7 +83,7 @@ func operationsOf(doc *huma.OpenAPI) (all []*huma.Operation) {
 	return all
 }
 
-// fitsDocument holds every answer that a test gets to what the document says of it.
+// fitsDocument compares every answer to a test with its schema in the document.
 func fitsDocument(t *testing.T, r *http.Request, rec *httptest.ResponseRecorder) {
 	t.Helper()
 	doc := servedDocument()

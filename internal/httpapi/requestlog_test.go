@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// logged is what the log says about a request.
+// logged is the log line of a request.
 type logged struct {
 	RequestID   string   `json:"request_id"`
 	Key         string   `json:"key"`

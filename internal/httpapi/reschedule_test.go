@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// marks is what a change of a push leaves: rows as they are, events and stat deltas.
+// marks returns the traces of a change of a push: rows, events and stat deltas.
 func (b *bundle) marks() string {
 	b.t.Helper()
 	return query[string](b, `
@@ -16,7 +16,7 @@ func (b *bundle) marks() string {
 			(SELECT count(*) FROM webhook_deliveries), (SELECT sum(abs(n)) FROM stat_deltas))::text`)
 }
 
-// TestReschedule_ValidateOnly: the answer is that of the move, and nothing moves.
+// TestReschedule_ValidateOnly: the answer is the answer of the real move, and nothing moves.
 func TestReschedule_ValidateOnly(t *testing.T) {
 	b := setup(t)
 	b.send("POST", "/v1/webhooks", `{"url":"https://example.com/","events":["push.scheduled"]}`).must(t, 201)

@@ -213,7 +213,7 @@ func TestRetry_Expiry(t *testing.T) {
 	}
 }
 
-// TestRetry_Faults: every fault is named at once, and nobody retries what is another's.
+// TestRetry_Faults: the answer lists every error, and no tenant retries the push of another.
 func TestRetry_Faults(t *testing.T) {
 	b := setup(t)
 	id := b.due("")

@@ -45,7 +45,7 @@ func TestEditor_NothingBookedChanges(t *testing.T) {
 }
 
 // TestEditor_PatternsStay: a draft that a schedule copies is as good as started, so that an editor changes it no more; also while the
-// schedule is paused, for then a sender resumes it without a look at the draft.
+// schedule is paused, because a sender could resume it without reading the draft.
 func TestEditor_PatternsStay(t *testing.T) {
 	b := setup(t)
 	editor, sender := b.as(user.Editor), b.as(user.Sender)

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestRights_Documented: the tables of docs/security.md say which roles have which scopes, and which scopes each operation needs. Run with
+// TestRights_Documented: the tables of docs/security.md list the scopes of each role and of each operation. Run with
 // -update after a change.
 func TestRights_Documented(t *testing.T) {
 	const path, begin, end = "../../docs/security.md", "<!-- rights: written by `go test ./internal/httpapi -run Rights -update` -->\n", "<!-- /rights -->"

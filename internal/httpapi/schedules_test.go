@@ -38,7 +38,7 @@ func TestSchedules(t *testing.T) {
 		t.Errorf("%s", got.text)
 	}
 
-	// The next times are those of the clocks in Berlin.
+	// The next times follow the clocks in Berlin.
 	next := b.send("GET", path+"/next?n=100", "").must(t, 200).at(t, "next").([]any)
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil || len(next) != 100 || next[0] != created.at(t, "next_at") {
@@ -90,7 +90,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestSchedules_Runs reads what became of occurrences.
+// TestSchedules_Runs reads the outcomes of occurrences.
 func TestSchedules_Runs(t *testing.T) {
 	b := setup(t)
 	p := b.send("POST", "/v1/schedules", `{"cron":"@every 1m","push":{"recipient":"user-1","message":{}}}`).must(t, 201)

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// forgeSends stores so many attempts of a tenant, in the last 25 hours, each tenth through another channel, and in groups of
+// forgeSends stores n attempts of a tenant, in the last 25 hours, each tenth on another channel, and in groups of
 // four that began at the same time.
 func (b *bundle) forgeSends(tenant uuid.UUID, n int) {
 	b.t.Helper()

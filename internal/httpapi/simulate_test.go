@@ -25,7 +25,7 @@ func (b *bundle) simulate(campaign string, headers ...string) reply {
 	return b.send("POST", "/v1/campaigns/"+campaign+"/simulate", "", headers...)
 }
 
-// TestSimulate: the answer says what a start would do, as JSON or with a line for each recipient, and books nothing.
+// TestSimulate: the answer has the result that a start would have, as JSON or with a line for each recipient, and nothing is booked.
 func TestSimulate(t *testing.T) {
 	b := setup(t, quota.Rule{Name: "per-hour", Limit: 1, Window: time.Hour})
 	start := b.now().Add(48 * time.Hour).Truncate(time.Hour)
@@ -36,7 +36,7 @@ func TestSimulate(t *testing.T) {
 	id := b.campaign(`{"name":"sale","channel":"push","category":"marketing","send_at":"` + at(0) + `","on_conflict":"defer","latest":"` + at(time.Hour) + `","message":{"body":"Hi {{ name }}"}}`)
 	b.audience(id, "recipient,name\nanna,Anna\nbert,Bert\ncarl,Carl\ndora,Dora\n")
 	before := query[int](b, `SELECT count(*) FROM pushes`)
-	// bert's push leaves no place up to latest; that of carl does, half an hour later. All of them could be served before it.
+	// bert's push leaves no place up to latest; carl's push does, half an hour later. All of them could be sent before it.
 	want := `{"recipients":4,"accepted":1,"deferred":1,"refused":1,"opted_out":1,"invalid":0,"by_rule":{"per-hour":2},` +
 		`"delays":[{"up_to_seconds":60,"recipients":0},{"up_to_seconds":300,"recipients":0},{"up_to_seconds":900,"recipients":0},{"up_to_seconds":3600,"recipients":1},` +
 		`{"up_to_seconds":14400,"recipients":0},{"up_to_seconds":86400,"recipients":0},{"up_to_seconds":null,"recipients":0}],"collides_with":[],` +
@@ -209,7 +209,7 @@ func TestSimulate_Gone(t *testing.T) {
 	b.simulate(id).must(t, 200) // its turn is over
 }
 
-// leavingWriter is that of a caller that goes after the first bytes.
+// leavingWriter is the writer of a caller that disconnects after the first bytes.
 type leavingWriter struct {
 	*httptest.ResponseRecorder
 	leave func()

@@ -112,7 +112,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// forgeCampaign stores a campaign with so many recipients, r1 and on, of whom every fourth was refused, every fifth has opted out, and
+// forgeCampaign stores a campaign with n recipients, from r1 on: every fourth was refused, every fifth has opted out, and
 // the others are booked. They were decided in groups of ten, a minute apart.
 func (b *bundle) forgeCampaign(n int) uuid.UUID {
 	b.t.Helper()

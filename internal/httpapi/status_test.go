@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestStatus tells how the servers are, and what waits and was tried of the tenant's own; it counts once a second.
+// TestStatus: the answer has the state of the servers, and the tenant's own waiting pushes and attempts, counted once a second.
 func TestStatus(t *testing.T) {
 	b := setupAlone(t)
 	b.freeze()

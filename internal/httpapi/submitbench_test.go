@@ -21,7 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// BenchmarkSubmits is what submits cost this process: everything from the handler to Postgres and Redis, which are
+// BenchmarkSubmits measures the cost of submits for this process: everything from the handler to Postgres and Redis, which are
 // real, but without net/http. 64 callers ask at the same time.
 func BenchmarkSubmits(b *testing.B) {
 	st, err := store.Open(b.Context(), testenv.Postgres(b), store.Config{})
@@ -87,7 +87,7 @@ type lastStatus struct {
 
 func (w *lastStatus) WriteHeader(status int) { w.status = status }
 
-// processorTime is what this process has used of the processors so far.
+// processorTime returns the processor time that this process has used.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

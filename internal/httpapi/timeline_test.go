@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// kinds lists the kinds of a timeline's entries, when there are so many.
+// kinds lists the kinds of a timeline's entries, after it has n of them.
 func (b *bundle) kinds(recipient, query string, n int) (kinds string, r reply) {
 	b.t.Helper()
 	var entries []any
@@ -97,7 +97,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestTimeline_Deferred: what was deferred is told also after it has ended: at its booking, because there was no place when it was
+// TestTimeline_Deferred: a deferred push stays in the timeline after its end: at its booking, because there was no place when it was
 // due, and because an attempt failed.
 func TestTimeline_Deferred(t *testing.T) {
 	b := setup(t, quota.Rule{Name: "per-second", Limit: 1, Window: time.Second})

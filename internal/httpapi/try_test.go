@@ -63,7 +63,7 @@ func TestTryPage_BesideConsole(t *testing.T) {
 	}
 }
 
-// TestTryPage_Scripts: what the page names is served, and may be kept for ever; and Scalar is told to ask nobody else.
+// TestTryPage_Scripts: the files of the page are served, and can be cached permanently; and Scalar is configured to ask no other server.
 func TestTryPage_Scripts(t *testing.T) {
 	a := newTestAPI()
 	page := ask(t, a, "GET", "/docs/try", "").must(t, 200)

@@ -129,7 +129,7 @@ func TestUsers_EveryFaultAtOnce(t *testing.T) {
 	}
 }
 
-// TestUsers_NoMoreThanOwn: nobody gets, for oneself or for another, a role with more scopes than one has.
+// TestUsers_NoMoreThanOwn: no user gets a role with more scopes than the caller has, and neither does the caller.
 func TestUsers_NoMoreThanOwn(t *testing.T) {
 	b := setup(t)
 	admin := b.person("ada@x", user.Admin).at(t, "id").(string)

@@ -48,7 +48,7 @@ func TestWebhooks(t *testing.T) {
 	b.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 201)
 	b.send("POST", "/v1/webhooks", `{"url":"https://example.com"}`).must(t, 409, "too-many-webhooks")
 
-	// What happens is told, in the form in which the push is read.
+	// Events have the push in the form of its own answer.
 	p := b.send("POST", "/v1/pushes", pushBody("user-1", b.in(time.Hour), `,"category":"c","metadata":{"a":1.50}`)).must(t, 201)
 	pushID := p.at(t, "id").(string)
 	d := b.send("GET", path+"/deliveries", "").must(t, 200)

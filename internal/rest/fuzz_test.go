@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// mustHavePlaces wants faults that say where and what, and can be sent.
+// mustHavePlaces checks that errors have a location and a message, and have JSON.
 func mustHavePlaces(t *testing.T, list invalid.FieldErrors) {
 	t.Helper()
 	for _, f := range list {

@@ -92,8 +92,8 @@ func TestKeyCache_EndsWithTheKey(t *testing.T) {
 	}
 }
 
-// TestKeyCache_AsksOnce for many requests with one key, and has one of them note its use; that it cannot be noted is
-// nobody's concern.
+// TestKeyCache_AsksOnce: many requests with one key cause one query, and one of them records its use. An error of the record is
+// ignored.
 func TestKeyCache_AsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id, good := uuid.New(), [32]byte{1}
@@ -149,7 +149,7 @@ func TestKeyCache_Bounded(t *testing.T) {
 	}
 }
 
-// slowKeys answers nobody until it is told to.
+// slowKeys answers no request until it is released.
 type slowKeys struct {
 	mu    sync.Mutex
 	under int

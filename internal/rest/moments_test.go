@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestMoments: twenty that look every three seconds, each at a time of its own, have it counted once a second at most, and those
-// who look at the same time wait for one count. An error is not kept, and tenants have counts of their own.
+// TestMoments: twenty readers, every three seconds and each at its own time, cause at most one count a second, and readers
+// at the same time wait for one count. An error is not cached, and tenants have separate counts.
 func TestMoments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var (
@@ -62,7 +62,7 @@ func TestMoments(t *testing.T) {
 		synctest.Wait()
 		time.Sleep(time.Second)
 		if n := counted(b); n != 1 {
-			t.Errorf("20 who look at the same time had it counted %d times", n)
+			t.Errorf("20 readers at the same time caused %d counts", n)
 		}
 		notNow := errors.New("not now")
 		fail(notNow)

@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
-// FuzzTake: whatever is accepted can be decided, and whatever is not has faults that say what is wrong.
+// FuzzTake: every accepted take can be decided, and every other one has errors with messages.
 func FuzzTake(f *testing.F) {
 	for _, seed := range []string{
 		string(exampleTake), `{}`, `{"key":"a","limits":[{}]}`, `{"key":"a","limits":[1,{"per":[]}],"cost":1e9}`,

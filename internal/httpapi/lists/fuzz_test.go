@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzLines: whatever the text, lines are told apart as the reader of the whole would, nothing crashes, and the numbers of lines
+// FuzzLines: any text is split into the same lines as by a reader of the whole, nothing crashes, and the numbers of lines
 // grow.
 func FuzzLines(f *testing.F) {
 	for _, seed := range []string{"recipient,time_zone\na,b\n", "a;b\n\"x\n\"\"y\";z\r\n", "\"\n\n", "\xEF\xBB\xBFa\n", "\xFF\xFEa\x00\n\x00", "\xFE\xFF\x00a", "a,\"b\" ,c\n", "\"a\"\"\"\n", `{"recipient":"a"}`} {

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
-// mustBePlaced wants faults that say where and what, and can be sent.
+// mustBePlaced checks that errors have a location and a message, and have JSON.
 func mustBePlaced(t *testing.T, list invalid.FieldErrors) {
 	t.Helper()
 	for _, f := range list {
@@ -122,7 +122,7 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// decoderSeeds are texts from which fuzzing starts.
+// decoderSeeds returns the first texts of fuzzing.
 func decoderSeeds() []string {
 	return []string{
 		`{"recipient":"user-42","channel":"push","send_at":"2026-12-01T09:00:00+01:00","message":{"title":"Sale","data":{"any":[1,-2.5e+3,true,null]}},"metadata":{}}`,

@@ -83,7 +83,7 @@ func TestAppendJSON(t *testing.T) {
 	})
 }
 
-// usualJSON is what encoding/json writes, which cannot be told to leave out a trailing line break.
+// usualJSON returns the JSON of encoding/json, which always has a trailing line break.
 func usualJSON(t *rapid.T, v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
