@@ -18,15 +18,15 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// What is left of an erased recipient are rows without anything that names or describes a person: the recipient is empty, as
-// no id of a tenant is. Their recipient_key stays, so that what was sent still counts for the recipient of that key: whoever
-// reads bookings or attempts of a recipient counts those of nobody, too. Nobody else sees them.
+// An erasure leaves rows that neither name nor describe a person. Their column recipient is empty, which no id of a tenant
+// is. Their recipient_key stays, so that pushes already sent still count for that key: queries of a recipient's bookings or
+// attempts include the rows with an empty recipient. All other queries skip them.
 
-// erasedColumns are what changes in the row of a push.
+// erasedColumns are the assignments that erase a row of pushes.
 const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, rendering = NULL, request_id = ''`
 
 var (
-	// eraseWaitingSQL cancels pushes that wait, and erases them. eraseSQL erases what does not wait.
+	// eraseWaitingSQL cancels and erases waiting pushes. eraseSQL erases the others.
 	eraseWaitingSQL = attempts.OverSQL(push.Canceled, pushes.ErasedReason+`, `+erasedColumns)
 	eraseSQL        = `
 	UPDATE {pushes} p SET ` + erasedColumns + `, last_error = ` + pushes.UnlessErased("last_error", "''") + `
@@ -34,58 +34,61 @@ var (
 )
 
 const (
-	// waitsSQL finds what waits for a recipient, behind a position.
-	waitsSQL = `
+	// findWaitingSQL finds the rows of live of a recipient's key after a position, and reports which of them are waiting
+	// pushes of the tenant.
+	findWaitingSQL = `
 	SELECT l.send_at, l.push_id, l.plan, l.tenant_id = $2 AND l.token IS NULL FROM (
 		SELECT * FROM live WHERE shard = ANY ($6::smallint[]) AND recipient_key = $1 AND (send_at, push_id) > ($3, $4) ORDER BY send_at, push_id LIMIT $5
 	) l`
 
-	// theirsSQL finds what there is of a recipient in a table of pushes, behind a position.
-	theirsSQL = `
+	// findPushesSQL finds the rows in a table of pushes of a recipient's key after a position, and reports which of them
+	// are to be erased.
+	findPushesSQL = `
 	SELECT p.send_at, p.id, p.tenant_id = $2 AND p.recipient = $3 AND p.created_at <= $4 FROM (
 		SELECT * FROM {pushes} p WHERE p.shard = ANY ($9::smallint[]) AND recipient_key = $1 AND freed = $5 AND (send_at, id) > ($6, $7) ORDER BY send_at, id LIMIT $8
 	) p`
 
-	// sinceSQL finds the pushes that bear the recipient's id when the others are erased: those of one who came back. It says when it
-	// looked.
-	sinceSQL = `
+	// newerSQL finds the pushes that still bear the recipient's id after the others were erased: they were booked for
+	// a recipient who came back. It also returns the time of its snapshot.
+	newerSQL = `
 	SELECT statement_timestamp(), ARRAY(SELECT p.id FROM (
 		SELECT * FROM {pushes} p WHERE p.shard = ANY ($4::smallint[]) AND recipient_key = $1 AND freed IN (false, true)
 		OFFSET 0 -- keeps the next line from choosing another index
 	) p WHERE p.tenant_id = $2 AND p.recipient = $3)`
 
+	// eraseSendsSQL erases attempts, except attempts of newer pushes.
 	eraseSendsSQL = `
 	UPDATE {sends} s SET recipient = '', provider_message_id = '', error = CASE WHEN error = '' THEN '' ELSE ` + pushes.ErasedReason + ` END
 	WHERE s.shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3 AND started_at <= $5 AND push_id <> ALL ($6::uuid[])`
 
-	// eraseEventsSQL leaves of the events of pushes what they are and which push they are about.
+	// eraseEventsSQL reduces events of pushes to their type, their time and the id of the push.
 	eraseEventsSQL = `
 	UPDATE webhook_deliveries d SET payload = json_build_object('type', d.event, 'timestamp', utc(d.created_at), 'data', json_build_object('id', d.push_id, 'erased', true))
 	WHERE d.webhook_id IN (SELECT id FROM webhooks WHERE tenant_id = $1) AND d.push_id = ANY ($2::uuid[])`
 )
 
-// erasedAtOnce is how many pushes one transaction erases.
-const erasedAtOnce = 1000
+// erasedPerTx is the number of pushes that one transaction erases.
+const erasedPerTx = 1000
 
-// erasure is a recipient that is being erased.
+// erasure is the erasure of one recipient.
 type erasure struct {
 	*Store
 	who    quota.Recipient
 	key    int64
 	shards []int16
-	until  time.Time // what was booked later is of a recipient who came back
+	until  time.Time // pushes booked later belong to a recipient who came back
 
-	looked time.Time   // attempts that began later are of such pushes, or bear no id
-	later  []uuid.UUID // such pushes
+	newerAsOf time.Time   // attempts that began later belong to newer pushes, or have no recipient
+	newer     []uuid.UUID // the pushes of a recipient who came back
 
-	entry uuid.UUID // of the audit log
+	entry uuid.UUID // the id of the entry in the audit log
 
 	booking.Erased
 }
 
-// Erase forgets a recipient: what waits is canceled, and what was said of the recipient leaves every table. Attempts under way
-// end as they will. It goes in small steps; if it fails, it can be called again, and goes on. What is booked for the same id once
-// the first step is done stays.
+// Erase forgets a recipient: it cancels the waiting pushes, and removes the recipient's data from every table.
+// Attempts under way finish normally. It works in small steps; if it fails, call it again to continue. Pushes that
+// are booked for the same id after the first step stay.
 func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased, error) {
 	e := s.newErasure(who)
 	for _, step := range e.steps() {
@@ -96,19 +99,22 @@ func (s *Store) Erase(ctx context.Context, who quota.Recipient) (booking.Erased,
 	return e.Erased, nil
 }
 
+// newErasure returns an erasure that has not begun.
 func (s *Store) newErasure(who quota.Recipient) *erasure {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	return &erasure{Store: s, who: who, key: key, shards: pg.ShardsOf(key), entry: uuid.New()}
 }
 
-// steps are those of an erasure, in their order. What waited for an attempt under way is looked for again.
+// steps lists the steps of an erasure in order. Waiting pushes are canceled twice, because an attempt under way
+// during the first pass may leave its push waiting.
 func (e *erasure) steps() []func(context.Context) error {
-	return []func(context.Context) error{e.begin, e.waiting, e.ended, e.waiting, e.since, e.sends, e.log}
+	return []func(context.Context) error{e.begin, e.cancelWaiting, e.erasePushes, e.cancelWaiting, e.findNewer, e.eraseSends, e.eraseLog}
 }
 
-// begin deletes what was said of the recipient. What is booked later is of one who comes back.
+// begin deletes the recipient's schedules, entries in lists, and description. Pushes that are booked later belong to
+// a recipient who came back.
 func (e *erasure) begin(ctx context.Context) error {
-	for _, step := range []func(context.Context) error{e.schedules, e.elsewhere, e.description} {
+	for _, step := range []func(context.Context) error{e.deleteSchedules, e.eraseLists, e.deleteDescription} {
 		if err := step(ctx); err != nil {
 			return err
 		}
@@ -116,9 +122,9 @@ func (e *erasure) begin(ctx context.Context) error {
 	return nil
 }
 
-// schedules deletes those that are for the recipient. It waits for occurrences that are submitted now, and takes no lock of the
-// recipient, which these need.
-func (e *erasure) schedules(ctx context.Context) error {
+// deleteSchedules deletes the recipient's schedules. It waits for occurrences that are being submitted. These need
+// the recipient's lock, so it must not hold that lock.
+func (e *erasure) deleteSchedules(ctx context.Context) error {
 	return e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `UPDATE schedules SET `+schedules.DeletedSchedule+` WHERE tenant_id = $1 AND deleted_at IS NULL AND recipient_key = $2`,
 			e.who.Tenant, e.key)
@@ -127,8 +133,8 @@ func (e *erasure) schedules(ctx context.Context) error {
 	})
 }
 
-// elsewhere erases the recipient's lines of campaigns and bulk changes.
-func (e *erasure) elsewhere(ctx context.Context) error {
+// eraseLists erases the recipient from campaigns and bulk changes.
+func (e *erasure) eraseLists(ctx context.Context) error {
 	for _, step := range []func(context.Context, quota.Recipient) (int, error){e.campaigns.EraseLines, e.bulk.EraseFromBulk} {
 		rows, err := step(ctx, e.who)
 		if e.Rows += rows; err != nil {
@@ -138,8 +144,8 @@ func (e *erasure) elsewhere(ctx context.Context) error {
 	return nil
 }
 
-// description erases what the tenant said of the recipient.
-func (e *erasure) description(ctx context.Context) error {
+// deleteDescription deletes the recipient's description, sets until, and writes the entry of the audit log.
+func (e *erasure) deleteDescription(ctx context.Context) error {
 	return e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		b, known := &pgx.Batch{}, int64(0)
 		b.Queue(`begin isolation level read committed`)
@@ -147,7 +153,7 @@ func (e *erasure) description(ctx context.Context) error {
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&e.until) })
 		deleted := b.Queue(`DELETE FROM recipients r WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3 RETURNING 1`,
 			e.key, e.who.Tenant, e.who.ID, e.shards)
-		e.queueLogged(ctx, b)
+		e.queueEntry(ctx, b)
 		deleted.Query(func(rows pgx.Rows) error {
 			all, err := pgx.CollectRows(rows, pgx.RowTo[int])
 			known = int64(len(all))
@@ -162,8 +168,8 @@ func (e *erasure) description(ctx context.Context) error {
 	})
 }
 
-// waiting cancels and erases what waits, under the recipient's lock.
-func (e *erasure) waiting(ctx context.Context) error {
+// cancelWaiting cancels and erases the waiting pushes under the recipient's lock.
+func (e *erasure) cancelWaiting(ctx context.Context) error {
 	var last push.Position
 	for done := false; !done; {
 		var (
@@ -182,7 +188,7 @@ func (e *erasure) waiting(ctx context.Context) error {
 			b.Queue(`begin isolation level read committed`)
 			e.db.Locking(false).Queue(b, []int64{e.key})
 			b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-			b.Queue(waitsSQL, e.key, e.who.Tenant, last.SendAt, last.ID, erasedAtOnce, e.shards).Query(func(rows pgx.Rows) error {
+			b.Queue(findWaitingSQL, e.key, e.who.Tenant, last.SendAt, last.ID, erasedPerTx, e.shards).Query(func(rows pgx.Rows) error {
 				l, waits := pushes.LiveRow{Key: e.key}, false
 				_, err := pgx.ForEachRow(rows, []any{&l.SendAt, &l.ID, &l.Plan, &waits}, func() error {
 					if n, next = n+1, (push.Position{SendAt: l.SendAt, ID: l.ID}); waits {
@@ -195,13 +201,13 @@ func (e *erasure) waiting(ctx context.Context) error {
 			if err := c.SendBatch(ctx, b).Close(); err != nil {
 				return err
 			}
-			done = n < erasedAtOnce
+			done = n < erasedPerTx
 			_, err := e.pushes.CancelSome(ctx, c, eraseWaitingSQL, found, func(p pushes.Waits) bool { return p.Recipient == e.who.ID && !p.CreatedAt.After(e.until) },
 				func(_ string, l pushes.LiveRow) { canceled = append(canceled, l) })
 			if err != nil {
 				return err
 			}
-			if events, err = e.events(ctx, c, canceled, now); err != nil {
+			if events, err = e.eraseEvents(ctx, c, canceled, now); err != nil {
 				return err
 			}
 			_, err = c.Exec(ctx, `commit`)
@@ -219,8 +225,9 @@ func (e *erasure) waiting(ctx context.Context) error {
 	return nil
 }
 
-// events erases what webhooks were told, or are to be told, of pushes until now; and reports of how many events.
-func (e *erasure) events(ctx context.Context, c *pgxpool.Conn, of []pushes.LiveRow, now time.Time) (int, error) {
+// eraseEvents erases the webhook events of some pushes, delivered or not, that were created before now. It returns
+// the number of events.
+func (e *erasure) eraseEvents(ctx context.Context, c *pgxpool.Conn, of []pushes.LiveRow, now time.Time) (int, error) {
 	if len(of) == 0 {
 		return 0, nil
 	}

@@ -16,11 +16,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ended erases the pushes that do not wait.
-func (e *erasure) ended(ctx context.Context) error {
-	for _, table := range e.tables() {
+// erasePushes erases the pushes that do not wait.
+func (e *erasure) erasePushes(ctx context.Context) error {
+	for _, table := range e.pushTables() {
 		for _, freed := range []bool{false, true} {
-			if err := e.pushesIn(ctx, table, freed); err != nil {
+			if err := e.eraseTable(ctx, table, freed); err != nil {
 				return err
 			}
 		}
@@ -28,15 +28,16 @@ func (e *erasure) ended(ctx context.Context) error {
 	return nil
 }
 
-// tables are those of pushes.
-func (e *erasure) tables() []string {
+// pushTables returns the tables of pushes: the partitions if all are known, or else their parent.
+func (e *erasure) pushTables() []string {
 	if p := e.db.Layouts.Pushes(); len(p.Others) == 0 {
 		return p.Between(time.Time{}, booking.EndOfTime)
 	}
 	return []string{pg.WeeksOfPushes.Parent}
 }
 
-func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error {
+// eraseTable erases the recipient's pushes in one table; freed selects one half of its index.
+func (e *erasure) eraseTable(ctx context.Context, table string, freed bool) error {
 	var last push.Position
 	for done := false; !done; {
 		var (
@@ -45,8 +46,8 @@ func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error 
 		)
 		err := e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 			rows, next = 0, last
-			found, n, err := e.theirs(ctx, c, table, freed, &next)
-			if done = n < erasedAtOnce; err != nil || len(found) == 0 {
+			found, n, err := e.findPushes(ctx, c, table, freed, &next)
+			if done = n < erasedPerTx; err != nil || len(found) == 0 {
 				return err
 			}
 			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -58,7 +59,7 @@ func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error 
 				if err != nil {
 					return err
 				}
-				events, err := e.events(ctx, c, found, booking.EndOfTime)
+				events, err := e.eraseEvents(ctx, c, found, booking.EndOfTime)
 				rows = int(tag.RowsAffected()) + events
 				return err
 			})
@@ -72,10 +73,11 @@ func (e *erasure) pushesIn(ctx context.Context, table string, freed bool) error 
 	return nil
 }
 
-// theirs finds pushes of the recipient behind a position, which it moves. It returns how many rows it has looked at, too.
-func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, freed bool, after *push.Position) (found []pushes.LiveRow, n int, err error) {
-	rows, _ := c.Query(ctx, pg.In(theirsSQL, "{pushes}", table),
-		e.key, e.who.Tenant, e.who.ID, e.until, freed, after.SendAt, after.ID, erasedAtOnce, e.shards)
+// findPushes returns the recipient's pushes after a position, and moves the position on. n is the number of rows that
+// it read.
+func (e *erasure) findPushes(ctx context.Context, c *pgxpool.Conn, table string, freed bool, after *push.Position) (found []pushes.LiveRow, n int, err error) {
+	rows, _ := c.Query(ctx, pg.In(findPushesSQL, "{pushes}", table),
+		e.key, e.who.Tenant, e.who.ID, e.until, freed, after.SendAt, after.ID, erasedPerTx, e.shards)
 	var (
 		l     pushes.LiveRow
 		their bool
@@ -89,44 +91,44 @@ func (e *erasure) theirs(ctx context.Context, c *pgxpool.Conn, table string, fre
 	return found, n, err
 }
 
-// since finds what was booked meanwhile, for one who came back.
-func (e *erasure) since(ctx context.Context) error {
+// findNewer finds the pushes that were booked since the erasure began, for a recipient who came back.
+func (e *erasure) findNewer(ctx context.Context) error {
 	return e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		e.later = []uuid.UUID{}
-		for i, table := range e.tables() {
+		e.newer = []uuid.UUID{}
+		for i, table := range e.pushTables() {
 			var (
 				at   time.Time
 				some []uuid.UUID
 			)
-			err := c.QueryRow(ctx, pg.In(sinceSQL, "{pushes}", table), e.key, e.who.Tenant, e.who.ID, e.shards).Scan(&at, &some)
+			err := c.QueryRow(ctx, pg.In(newerSQL, "{pushes}", table), e.key, e.who.Tenant, e.who.ID, e.shards).Scan(&at, &some)
 			if err != nil {
 				return err
 			}
-			if e.later = append(e.later, some...); i == 0 {
-				e.looked = at
+			if e.newer = append(e.newer, some...); i == 0 {
+				e.newerAsOf = at
 			}
 		}
 		return nil
 	})
 }
 
-// sendsAtOnce is of how many days one exchange erases the attempts.
-const sendsAtOnce = 16
+// sendDaysAtOnce is the number of days whose attempts one batch erases.
+const sendDaysAtOnce = 16
 
-// sends erases the attempts.
-func (e *erasure) sends(ctx context.Context) error {
+// eraseSends erases the attempts.
+func (e *erasure) eraseSends(ctx context.Context) error {
 	tables := []string{pg.DaysOfSends.Parent}
 	if s := e.db.Layouts.Sends(); len(s.Others) == 0 {
 		_, now := e.db.Layouts.Now()
 		tables = s.Between(time.Time{}, now.Add(pg.ClockGap))
 	}
-	for some := range slices.Chunk(tables, sendsAtOnce) {
+	for some := range slices.Chunk(tables, sendDaysAtOnce) {
 		rows := 0
 		err := e.db.Change(ctx, e.who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 			rows = 0
 			b := &pgx.Batch{}
 			for _, table := range some {
-				b.Queue(pg.In(eraseSendsSQL, "{sends}", table), e.key, e.who.Tenant, e.who.ID, e.shards, e.looked, e.later)
+				b.Queue(pg.In(eraseSendsSQL, "{sends}", table), e.key, e.who.Tenant, e.who.ID, e.shards, e.newerAsOf, e.newer)
 			}
 			res := c.SendBatch(ctx, b)
 			for range some {

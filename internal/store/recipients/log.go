@@ -15,10 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// What the audit log says of recipients is special: an import has one entry for all of its transactions, and who was erased is not
-// named any more.
+// Two kinds of audit log entries differ for recipients. An import has one entry for all of its transactions. An erasure removes
+// the recipient from earlier entries.
 
-// BeginImport writes the entry of an import of recipients, before it stores the first of them.
+// BeginImport writes the audit log entry of an import of recipients, before the import stores the first of them.
 func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {
 	none := func(context.Context, pgx.Tx, push.LogPosition) error { return nil }
 	return auditlog.RecordOnce(ctx, s.db, tenant, collectLogPosition, none, auditlog.RecordSQL+` RETURNING created_at, id`, auditlog.RecordArgs(push.ActorOf(ctx), tenant, push.ActRecipientImport, "", nil)...)
@@ -28,7 +28,8 @@ func collectLogPosition(row pgx.CollectableRow) (at push.LogPosition, err error)
 	return at, row.Scan(&at.At, &at.ID)
 }
 
-// EndImport adds to the entry of an import how many recipients it has created and updated, and how many pushes it has canceled.
+// EndImport adds the numbers of created and updated recipients, and of canceled pushes, to the audit log entry of an
+// import.
 func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosition, created, updated, canceled int) error {
 	d := auditlog.Difference{}
 	d.Show("created", nil, created)
@@ -41,21 +42,22 @@ func (s *Store) EndImport(ctx context.Context, tenant uuid.UUID, at push.LogPosi
 	})
 }
 
-// erasureLoggedSQL writes the entry of an erasure, which names nobody, unless an earlier run of the transaction has done so.
-const erasureLoggedSQL = `
+// erasureEntrySQL writes the audit log entry of an erasure, which does not name the recipient, unless an earlier run
+// of the transaction wrote it.
+const erasureEntrySQL = `
 	INSERT INTO audit_log (id, tenant_id, actor, actor_id, actor_name, action, target, difference)
 	SELECT $1, $2, $3::text, $4::uuid, $5::text, $6::text, $7::text, $8::jsonb
 	WHERE NOT EXISTS (SELECT FROM {audit_log} WHERE tenant_id = $2 AND created_at > clock_timestamp() - interval '5 minutes' AND id = $1)`
 
-// queueLogged records the erasure.
-func (e *erasure) queueLogged(ctx context.Context, b *pgx.Batch) {
+// queueEntry queues the audit log entry of the erasure.
+func (e *erasure) queueEntry(ctx context.Context, b *pgx.Batch) {
 	since, until := e.db.Layouts.Now()
-	sql := pg.In(erasureLoggedSQL, "{audit_log}", e.db.Layouts.Log().All(since.Add(-5*time.Minute-pg.ClockGap), until.Add(pg.ClockGap))...)
+	sql := pg.In(erasureEntrySQL, "{audit_log}", e.db.Layouts.Log().All(since.Add(-5*time.Minute-pg.ClockGap), until.Add(pg.ClockGap))...)
 	b.Queue(sql, append([]any{e.entry}, auditlog.RecordArgs(push.ActorOf(ctx), e.who.Tenant, push.ActRecipientErase, "", nil)...)...)
 }
 
-// log erases the recipient from the entries until now.
-func (e *erasure) log(ctx context.Context) error {
+// eraseLog erases the recipient from audit log entries that were written up to until.
+func (e *erasure) eraseLog(ctx context.Context) error {
 	tables := []string{pg.WeeksOfLog.Parent}
 	if l := e.db.Layouts.Log(); len(l.Others) == 0 {
 		tables = l.Between(time.Time{}, e.until)

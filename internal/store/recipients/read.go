@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// descriptionColumns are what scanDescription reads, in its order, of a recipient r.
+// descriptionColumns are the columns that scanDescription reads, of recipients r.
 const descriptionColumns = `r.recipient, r.time_zone, r.addresses, r.opt_out_all, r.opt_out_channels, r.opt_out_categories, r.limits, ARRAY(SELECT json_object_keys(r.limits)), r.attributes, r.created_at, r.updated_at`
 
 func scanDescription(row pgx.CollectableRow) (d booking.Description, err error) {
@@ -30,7 +30,7 @@ func scanDescription(row pgx.CollectableRow) (d booking.Description, err error) 
 const descriptionSQL = `SELECT ` + descriptionColumns + ` FROM recipients r
 	WHERE r.shard = ANY ($4::smallint[]) AND r.recipient_key = $1 AND r.tenant_id = $2 AND r.recipient = $3`
 
-// Description returns what a tenant says of a recipient, or [push.ErrNotFound].
+// Description returns a tenant's description of a recipient, or [push.ErrNotFound].
 func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking.Description, err error) {
 	err = s.db.Read(ctx, who.Tenant, func(ctx context.Context, c pg.Reader) error {
 		key := push.RecipientKey(who.Tenant, who.ID)
@@ -48,7 +48,8 @@ func (s *Store) Description(ctx context.Context, who quota.Recipient) (d booking
 	return d, err
 }
 
-// queueDescription asks for a description, in the transaction that has the recipient's lock; it stays zero if there is none.
+// queueDescription queues the read of a description, in the transaction that holds the recipient's lock. If there is
+// none, d stays zero.
 func (s *Store) queueDescription(b *pgx.Batch, who quota.Recipient, d *booking.Description) {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	b.Queue(descriptionSQL, key, who.Tenant, who.ID, pg.ShardsOf(key)).Query(func(rows pgx.Rows) error {
@@ -60,14 +61,14 @@ func (s *Store) queueDescription(b *pgx.Batch, who quota.Recipient, d *booking.D
 	})
 }
 
-// Descriptions returns up to limit of a tenant's descriptions that fit a filter, behind a recipient, in the order of their ids, and
-// whether there are more. It returns fewer where they are large.
+// Descriptions returns up to limit of a tenant's descriptions that match a filter, after a recipient, ordered by
+// recipient. more reports whether there are more. It returns fewer than limit if they are large.
 func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.DescriptionFilter, after string, limit int) (all []booking.Description, more bool, err error) {
 	with, from, only, args := ``, `recipients`, ``, []any{tenant, after, limit + 1}
 	if f.OptedOut {
 		only = ` AND (opt_out_all OR opt_out_channels <> '{}' OR opt_out_categories <> '{}')`
 	}
-	if f.Address != "" { // by its index: along the list, all recipients would be read
+	if f.Address != "" { // use the index on addresses; in order of recipient, this would read all of them
 		with = `WITH found AS MATERIALIZED (SELECT * FROM recipients WHERE tenant_id = $1 AND address_list(addresses) @> ARRAY[lower($4)]) `
 		from, args = `found`, append(args, f.Address)
 	}
@@ -92,7 +93,7 @@ func (s *Store) Descriptions(ctx context.Context, tenant uuid.UUID, f booking.De
 	return all, more, err
 }
 
-// descriptionSize is about how many bytes an answer has for a description.
+// descriptionSize estimates the bytes of a description in a response.
 func descriptionSize(d booking.Description) int {
 	n := 400 + len(d.Recipient) + len(d.Attributes)
 	for channel, address := range d.Addresses {

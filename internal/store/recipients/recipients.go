@@ -23,10 +23,10 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// describedSQL says that something is known of a tenant's recipients. Whoever decides after this is committed looks.
-const describedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`
+// markDescribedSQL records that a tenant has descriptions. Transactions that start after its commit read them.
+const markDescribedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`
 
-// describeSQL stores descriptions. What is null of one is left as it was.
+// describeSQL stores descriptions. A null value leaves the stored one unchanged.
 const describeSQL = `
 	INSERT INTO recipients AS r (shard, tenant_id, recipient_key, recipient, time_zone, addresses, opt_out_all, opt_out_channels, opt_out_categories, limits, attributes)
 	SELECT n.recipient_key & 255, $1, n.recipient_key, n.recipient, coalesce(n.time_zone, old.time_zone, ''), coalesce(n.addresses::jsonb, old.addresses, '{}'),
@@ -45,8 +45,9 @@ const describeSQL = `
 		opt_out_categories = EXCLUDED.opt_out_categories, limits = EXCLUDED.limits, attributes = EXCLUDED.attributes, updated_at = statement_timestamp()
 	RETURNING recipient, attributes, created_at, updated_at, xmax = 0`
 
-// Describe stores what a tenant says of some recipients, each of whom it names once. Of what waits for them it cancels, in the
-// same transaction and under their locks, what they do not want. The answers come in the same order.
+// Describe stores a tenant's descriptions of distinct recipients. In the same transaction, under the recipients'
+// locks, it cancels their waiting pushes that the new opt-outs forbid. The results have the order of the
+// descriptions.
 func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) ([]booking.Described, error) {
 	described := make([]booking.Described, len(all))
 	some := func(order []int) error {
@@ -87,8 +88,8 @@ func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 	return described, parts.Wait()
 }
 
-// describe is Describe in one transaction. It reports whether there are more to be canceled than one can bear: then it is to be
-// called again. Until then none of them is sent, since claims look at the opt-outs.
+// describe is Describe in one transaction. more reports that one transaction could not cancel all unwanted pushes:
+// call describe again. Until then, none of these pushes is sent, because claims check the opt-outs.
 func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.Description) (described []booking.Described, more bool, err error) {
 	keys := make([]int64, len(all))
 	at := make(map[string]int, len(all))
@@ -96,25 +97,25 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		keys[i], at[d.Recipient] = push.RecipientKey(tenant, d.Recipient), i
 	}
 	locks := slices.Compact(slices.Sorted(slices.Values(keys)))
-	var tried []booking.Described // by the run before, up to its commit
+	var tried []booking.Described // the result of an earlier run, if that reached its commit
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		var now time.Time
 		b := &pgx.Batch{}
 		b.Queue(`begin isolation level read committed`)
 		s.db.Locking(false).Queue(b, locks)
 		if tried != nil {
-			if done, err := describedBefore(ctx, c, b, tenant, keys, tried); done || err != nil {
+			if done, err := committedBefore(ctx, c, b, tenant, keys, tried); done || err != nil {
 				return err
 			}
 			b = &pgx.Batch{}
 		}
 		described, tried = make([]booking.Described, len(all)), nil
-		var old booking.Description // of the only one that the audit log tells of
+		var old booking.Description // the description before the change, of the one that is logged
 		if all[0].Log {
 			s.queueDescription(b, quota.Recipient{Tenant: tenant, ID: all[0].Recipient}, &old)
 		}
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
-		b.Queue(describedSQL, tenant)
+		b.Queue(markDescribedSQL, tenant)
 		b.Queue(s.db.Joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(all)...), pg.ShardsOf(keys...))...).Query(func(rows pgx.Rows) error {
 			var (
 				d       booking.Described
@@ -129,21 +130,21 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 			return err
 		})
 		var (
-			picky   []int64 // who does not want everything
-			waiting []pushes.LiveRow
-			limited []int64 // with limits or a time zone that may have changed
-			putOff  []pushes.LiveRow
+			optedOut []int64 // the keys of recipients with an opt-out
+			waiting  []pushes.LiveRow
+			limited  []int64 // the keys of recipients whose limits or time zone may have changed
+			putOff   []pushes.LiveRow
 		)
 		for i, d := range all {
 			if d.OptOuts.Any() {
-				picky = append(picky, keys[i])
+				optedOut = append(optedOut, keys[i])
 			}
 			if !d.Keep.Has(booking.Limits) || !d.Keep.Has(booking.TimeZone) {
 				limited = append(limited, keys[i])
 			}
 		}
-		if len(picky) > 0 {
-			s.pushes.QueueWaiting(b, tenant, picky, &waiting)
+		if len(optedOut) > 0 {
+			s.pushes.QueueWaiting(b, tenant, optedOut, &waiting)
 		}
 		if len(limited) > 0 {
 			s.attempts.QueuePutOff(b, tenant, limited, &putOff)
@@ -161,7 +162,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		tried = described
 		b = &pgx.Batch{}
 		s.attempts.QueueRecheck(b, putOff, func(key int64) { described[slices.Index(keys, key)].Rechecked++ })
-		if d := descriptionChanged(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
+		if d := descriptionDifference(&old, &all[0]); all[0].Log && (described[0].Created || len(d) > 0) {
 			d.Show("canceled", 0, described[0].Pushes)
 			auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActRecipientPut, all[0].Recipient, d)
 		}
@@ -171,8 +172,9 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 	return described, more, err
 }
 
-// descriptionChanged is what the audit log says of a change. Of addresses and attributes, it says only which have changed.
-func descriptionChanged(old, is *booking.Description) auditlog.Difference {
+// descriptionDifference returns the audit log's description of a change. It names the members of addresses and
+// attributes that changed, but not their values.
+func descriptionDifference(old, is *booking.Description) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("time_zone", old.TimeZone, is.TimeZone)
 	d.HideMembers("addresses", auditlog.TextOf(old.Addresses), auditlog.TextOf(is.Addresses))
@@ -184,9 +186,10 @@ func descriptionChanged(old, is *booking.Description) auditlog.Difference {
 	return d
 }
 
-// describedBefore runs a batch that takes the locks of recipients, and reports whether what was tried was committed after all; then
-// it ends the transaction. If others have described all of them since, it takes that for a no.
-func describedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant uuid.UUID, keys []int64, tried []booking.Described) (done bool, err error) {
+// committedBefore runs a batch that locks recipients, and reports whether the earlier run was committed after all. If
+// it was, committedBefore ends the transaction. If other writers have since changed all of these descriptions, it
+// reports false.
+func committedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant uuid.UUID, keys []int64, tried []booking.Described) (done bool, err error) {
 	at := make(map[string]time.Time, len(tried))
 	for i := range tried {
 		at[tried[i].Recipient] = tried[i].UpdatedAt
@@ -210,7 +213,7 @@ func describedBefore(ctx context.Context, c *pgxpool.Conn, b *pgx.Batch, tenant 
 	return done, err
 }
 
-// describeArgs turns descriptions into one array per column, behind their keys.
+// describeArgs returns descriptions as one array per column.
 func describeArgs(all []booking.Description) []any {
 	n := len(all)
 	var (
@@ -244,7 +247,7 @@ func describeArgs(all []booking.Description) []any {
 	return []any{ids, zones, addresses, everything, channels, categories, limits, attributes}
 }
 
-// limitsJSON writes limits in their order.
+// limitsJSON writes limits as a JSON object that keeps their order.
 func limitsJSON(d *booking.Description) *string {
 	text := []byte{'{'}
 	for i, name := range d.LimitNames() {
@@ -258,7 +261,7 @@ func limitsJSON(d *booking.Description) *string {
 	return new(string(append(text, '}')))
 }
 
-// asJSON writes a map or a list, and nothing for one that is nil.
+// asJSON writes a map or a list as JSON; nil becomes nothing.
 func asJSON(v any, nothing string) *string {
 	text, err := json.Marshal(v)
 	if err != nil || string(text) == "null" {

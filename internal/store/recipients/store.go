@@ -1,4 +1,4 @@
-// Package recipients keeps what tenants say of their recipients, and erases recipients.
+// Package recipients keeps tenants' descriptions of their recipients, and erases recipients.
 package recipients
 
 import (
