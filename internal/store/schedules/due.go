@@ -17,15 +17,15 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Tenants take turns at their occurrences, in the order of their ids: each pass begins behind the tenant that the one
-// before ended with, and takes as many of each.
+// Due occurrences are picked round-robin by tenant, in the order of tenant ids. Each pass starts after the last tenant
+// of the previous pass.
 
-// mostTurns is how many tenants have a turn in one pass.
-const mostTurns = 64
+// tenantsPerPass is the maximum number of tenants in one pass.
+const tenantsPerPass = 64
 
-// turnsSQL picks up to $2 rows of a table, of tenants behind $1: first the first of each tenant, then the second. It goes
-// from tenant to tenant by the index, and reads few rows of each.
-const turnsSQL = `
+// roundRobinSQL picks up to $2 due rows of a table, of tenants after $1: the first row of each tenant, then the
+// second of each, and so on. It steps from tenant to tenant along the index, and reads few rows of each.
+const roundRobinSQL = `
 	WITH RECURSIVE t AS (
 		(SELECT tenant_id, %[2]s AS first FROM %[1]s WHERE %[3]s AND tenant_id > $1 ORDER BY tenant_id, %[2]s LIMIT 1)
 		UNION ALL
@@ -43,20 +43,21 @@ const turnsSQL = `
 	ORDER BY n, tenant_id LIMIT $2`
 
 var (
-	dueTurnsSQL   = fmt.Sprintf(turnsSQL, "schedules", "next_at", "next_at IS NOT NULL", "id, next_at", mostTurns)
-	begunTurnsSQL = fmt.Sprintf(turnsSQL, "schedule_runs", "at", "outcome IS NULL", "schedule_id, at", mostTurns)
+	dueSQL   = fmt.Sprintf(roundRobinSQL, "schedules", "next_at", "next_at IS NOT NULL", "id, next_at", tenantsPerPass)
+	begunSQL = fmt.Sprintf(roundRobinSQL, "schedule_runs", "at", "outcome IS NULL", "schedule_id, at", tenantsPerPass)
 )
 
-// turnRow is a row of [turnsSQL].
-type turnRow struct {
+// pickedRow is a row of [roundRobinSQL].
+type pickedRow struct {
 	Tenant, Schedule uuid.UUID
 	At               time.Time
 }
 
-// pickTurns picks rows behind a tenant, and returns the tenant behind which to go on: Nil at the end.
-func pickTurns(ctx context.Context, c *pgxpool.Conn, sql string, after uuid.UUID, limit int) (picked []turnRow, last uuid.UUID, err error) {
+// pickRoundRobin picks rows of tenants after a tenant. It also returns the tenant after which the next pass starts;
+// [uuid.Nil] means from the beginning.
+func pickRoundRobin(ctx context.Context, c *pgxpool.Conn, sql string, after uuid.UUID, limit int) (picked []pickedRow, last uuid.UUID, err error) {
 	rows, _ := c.Query(ctx, sql, after, limit)
-	picked, err = pgx.CollectRows(rows, pgx.RowToStructByPos[turnRow])
+	picked, err = pgx.CollectRows(rows, pgx.RowToStructByPos[pickedRow])
 	tenants := map[uuid.UUID]bool{}
 	for _, r := range picked {
 		tenants[r.Tenant] = true
@@ -64,18 +65,18 @@ func pickTurns(ctx context.Context, c *pgxpool.Conn, sql string, after uuid.UUID
 			last = r.Tenant
 		}
 	}
-	if len(tenants) < mostTurns && len(picked) < limit {
+	if len(tenants) < tenantsPerPass && len(picked) < limit {
 		last = uuid.Nil
 	}
 	return picked, last, err
 }
 
-// ScheduleTurn is where a worker is in the tenants' turns. The zero value is the beginning.
+// ScheduleTurn is a worker's position in the rounds through the tenants. The zero value starts at the first tenant.
 type ScheduleTurn struct{ due, begun uuid.UUID }
 
-// DueSchedules has schedules settled of which an occurrence is due: settle says what becomes of their occurrences up to
-// now, which is by Postgres' clock. It settles at most limit schedules, and says whether to come again at once; and if
-// nothing is due, in how long something will be.
+// DueSchedules settles at most limit schedules that have a due occurrence. settle decides about their occurrences up
+// to now, by Postgres' clock. more reports whether to call DueSchedules again at once. If nothing is due, next is the
+// time until something is, at most an hour.
 func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int, settle Settle) (more bool, next time.Duration, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		more, next = false, time.Hour
@@ -86,12 +87,12 @@ func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int,
 		if err != nil || next > 0 {
 			return err
 		}
-		picked, last, err := pickTurns(ctx, c, dueTurnsSQL, turn.due, limit)
+		picked, last, err := pickRoundRobin(ctx, c, dueSQL, turn.due, limit)
 		if err != nil {
 			return err
 		}
 		if turn.due, more = last, turn.due != uuid.Nil; len(picked) == 0 {
-			return nil // those before are to be looked at, if it has not begun with them
+			return nil // no tenant is left; the next pass starts with the first one
 		}
 		settled, err := settleDue(ctx, c, picked, settle)
 		more = more || settled > 0
@@ -100,14 +101,16 @@ func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int,
 	return more, next, err
 }
 
-// Settle says what becomes of the occurrences of a schedule up to now.
+// Settle decides about the occurrences of a schedule up to now. It returns the schedule with its new times, and the
+// runs to record.
 type Settle func(p push.Schedule, now time.Time) (push.Schedule, []push.Run)
 
-// mostPut is about how many occurrences a transaction puts on record.
-const mostPut = 5000
+// runsPerTx is roughly the number of runs that one transaction records.
+const runsPerTx = 5000
 
-// settleDue puts on record what becomes of the occurrences of some schedules, but for those that others have locked.
-func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Settle) (n int, err error) {
+// settleDue settles the picked schedules that no other worker has locked, and records their runs. n is the number of
+// schedules that it settled.
+func settleDue(ctx context.Context, c *pgxpool.Conn, picked []pickedRow, settle Settle) (n int, err error) {
 	ids := make([]uuid.UUID, len(picked))
 	for i, r := range picked {
 		ids[i] = r.Schedule
@@ -128,7 +131,7 @@ func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Se
 		)
 		put := 0
 		for i, p := range due {
-			if put >= mostPut { // the others are due still
+			if put >= runsPerTx { // the other schedules stay due
 				n = i
 				break
 			}
@@ -154,24 +157,25 @@ func settleDue(ctx context.Context, c *pgxpool.Conn, picked []turnRow, settle Se
 	return n, err
 }
 
-// BegunOccurrences has occurrences submitted that were begun, and records what submit says of them: those without an
-// outcome stay begun. Meanwhile they are locked, and their schedules cannot be changed: no other worker submits them, and
-// if this one dies, others do at once. It submits at most limit of them, and says whether to come again at once.
+// BegunOccurrences submits at most limit begun occurrences and records the runs that submit returns. A run without an
+// outcome stays begun. Meanwhile the occurrences are locked and their schedules cannot change: no other worker
+// submits them, but if this one dies, another submits them at once. more reports whether to call BegunOccurrences
+// again at once.
 //
-// submit has four fifths of the time of a transaction. It must submit an occurrence twice as if once: a worker can die, or
-// be cut off, after it.
+// submit gets four fifths of the time of a transaction. It must be idempotent, because a worker can die or lose its
+// connection before the outcome is recorded.
 func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
 	submitting, stop := context.WithTimeout(ctx, s.db.Cfg.Timeout*4/5)
 	defer stop()
 	err = pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
-		picked, last, err := pickTurns(ctx, c, begunTurnsSQL, turn.begun, limit)
+		picked, last, err := pickRoundRobin(ctx, c, begunSQL, turn.begun, limit)
 		if err != nil {
 			return err
 		}
 		if turn.begun, more = last, turn.begun != uuid.Nil; len(picked) == 0 {
-			return nil // those before are to be looked at, if it has not begun with them
+			return nil // no tenant is left; the next pass starts with the first one
 		}
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			all, err := lockOccurrences(ctx, tx, picked)
@@ -191,8 +195,9 @@ func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit 
 	return more, pg.Classify(err)
 }
 
-// lockOccurrences locks those that no other worker has. Changes of their schedules are waited for.
-func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.Occurrence, error) {
+// lockOccurrences locks and reads the picked occurrences that no other worker has locked. It waits for changes of
+// their schedules.
+func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []pickedRow) ([]push.Occurrence, error) {
 	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
 	for i, r := range picked {
 		ids[i], times[i] = r.Schedule, r.At
@@ -211,7 +216,7 @@ func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []turnRow) ([]push.O
 	})
 }
 
-// queueOutcomes records what became of occurrences that were begun.
+// queueOutcomes records the outcomes of begun occurrences.
 func queueOutcomes(b *pgx.Batch, runs []push.Run) {
 	for _, r := range runs {
 		if r.Outcome != "" {

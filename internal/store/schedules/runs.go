@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// queueRuns puts occurrences on record. One that is on record stays as it is.
+// queueRuns records occurrences. An occurrence that is already recorded stays unchanged.
 func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
 	if len(runs) == 0 {
 		return
@@ -31,9 +31,9 @@ func queueRuns(b *pgx.Batch, tenant uuid.UUID, runs []push.Run) {
 		ON CONFLICT DO NOTHING`, tenant, schedules, times, outcomes, reasons)
 }
 
-// Runs returns up to limit of what became of the occurrences of a tenant's schedule before a time, the latest first; zero:
-// from the latest. An occurrence that is being submitted is not among them. It returns [push.ErrNotFound] if there is no
-// such schedule.
+// Runs returns up to limit ended runs of a tenant's schedule before a time, the latest first; the zero time starts
+// from the latest. It leaves out occurrences that are still being submitted. If there is no such schedule, Runs
+// returns [push.ErrNotFound].
 func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before time.Time, limit int) (page push.RunPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var (
@@ -66,8 +66,9 @@ func (s *Store) Runs(ctx context.Context, tenant, schedule uuid.UUID, before tim
 	return page, err
 }
 
-// SweepSchedules removes up to limit runs: those of occurrences longer ago than keep, unless that is zero, and those of
-// schedules that were deleted, which follow. It returns how many there were.
+// SweepSchedules deletes up to limit runs: the ended runs whose occurrence is older than keep, unless keep is zero,
+// and all runs of deleted schedules. If it deletes fewer than limit, it also deletes the rows of deleted schedules
+// that have no runs and whose Idempotency-Key is no longer kept. It returns the number of deleted runs.
 func (s *Store) SweepSchedules(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

@@ -18,28 +18,30 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// scheduleColumns are the columns that scanSchedule reads, of schedules p.
 const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.campaign_id, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`
 
 func collectSchedule(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row) }
 
-// scanSchedule reads one row of [scheduleColumns], and what follows them into more.
+// scanSchedule reads one row of [scheduleColumns], and the columns after them into more.
 func scanSchedule(row pgx.CollectableRow, more ...any) (p push.Schedule, err error) {
 	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Cron, &p.TimeZone, &p.Pattern, (*zeronull.UUID)(&p.Campaign), (*string)(&p.CatchUp), &p.Paused,
 		(*zeronull.Timestamptz)(&p.Until), &p.Began, &p.Done, (*zeronull.Timestamptz)(&p.NextAt), &p.CreatedAt, &p.UpdatedAt}, more...)...)
 	return p, err
 }
 
-// NewSchedule is a schedule that is to be made.
+// NewSchedule is a schedule to create.
 type NewSchedule struct {
 	push.Schedule
-	RequestHash []byte // of a request with an Idempotency-Key, from which the id follows
-	Most        int    // that the tenant may have
-	Invalid     error  // what is wrong with it, unless an earlier request has made it; nil: nothing
+	RequestHash []byte // the hash of a request with an Idempotency-Key; the id is derived from that key
+	Most        int    // the maximum number of schedules of the tenant
+	Invalid     error  // returned unless an earlier request created the schedule; nil if it is valid
 }
 
-// CreateSchedule makes a schedule that begins as start says, by Postgres' clock; or finds the one that an earlier request
-// with the same Idempotency-Key has made. Its errors are [push.ErrTooManySchedules], what is wrong with it, [push.ErrNoPattern],
-// and [push.ErrKeyReused] if that was another request.
+// CreateSchedule creates a schedule, or finds the one that an earlier request with the same Idempotency-Key created.
+// start sets the initial times of the schedule, by Postgres' clock. The errors are [push.ErrTooManySchedules],
+// n.Invalid, [push.ErrNoPattern], [push.ErrKeyReused] if the earlier request was a different one, and
+// [push.ErrNotFound] if its schedule was deleted.
 func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -49,7 +51,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				return err
 			}
 			if p, found, err = findSchedule(ctx, tx, n); found || err != nil {
-				found = found && earlier == 0 // an earlier run may have made it
+				found = found && earlier == 0 // an earlier run may have created it
 				return err
 			}
 			if n.Invalid != nil {
@@ -75,17 +77,17 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
 				p.ID, p.Tenant, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, patternKey(&p), zeronull.UUID(p.Campaign))
+				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, recipientKey(&p), zeronull.UUID(p.Campaign))
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, p.Tenant, push.ActScheduleCreate, p.ID.String(), scheduleChanged(push.Schedule{}, p))
+			return auditlog.Record(ctx, tx, p.Tenant, push.ActScheduleCreate, p.ID.String(), scheduleDifference(push.Schedule{}, p))
 		})
 	})
 	return p, found, err
 }
 
-// findSchedule looks for what an earlier request has made.
+// findSchedule returns the schedule that an earlier request created.
 func findSchedule(ctx context.Context, tx pgx.Tx, n NewSchedule) (p push.Schedule, found bool, err error) {
 	var (
 		hash    []byte
@@ -114,8 +116,8 @@ func (s *Store) Schedule(ctx context.Context, tenant, id uuid.UUID) (p push.Sche
 	return p, err
 }
 
-// Schedules returns up to limit of a tenant's schedules behind one of them, by their ids. As of [pushes.Store.List], there may be
-// fewer.
+// Schedules returns up to limit of a tenant's schedules after an id, ordered by id. Like [pushes.Store.List], it may
+// return fewer.
 func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit int) (page push.SchedulePage, err error) {
 	q := pg.PageQuery{
 		Limit: limit, Scan: limit + 1, Item: "SELECT * FROM schedules WHERE id = s.id", Columns: scheduleColumns, Position: "p.id", Order: "p.id", Backward: "p.id DESC",
@@ -134,12 +136,12 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 	return page, err
 }
 
-// ScheduleChange changes a schedule, and says what becomes of occurrences, at a time of Postgres' clock. again says that
-// the change is not made yet: there are more occurrences before it.
+// ScheduleChange changes a schedule and settles occurrences, at a time by Postgres' clock. again reports that the
+// change is not made yet, because more occurrences come before it.
 type ScheduleChange func(p push.Schedule, now time.Time) (changed push.Schedule, runs []push.Run, again bool)
 
-// ChangeSchedule changes a tenant's schedule under its lock, or returns [push.ErrNotFound], [push.ErrNoPattern] or, unless nothing
-// changes, [*push.StaleError]. An occurrence that is being submitted is waited for.
+// ChangeSchedule changes a tenant's schedule under its lock. It waits for an occurrence that is being submitted. The
+// errors are [push.ErrNotFound], [push.ErrNoPattern] and, if something would change, [*push.StaleError].
 func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change ScheduleChange) (p push.Schedule, err error) {
 	for again := true; again && err == nil; unchanged = nil {
 		err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -154,8 +156,8 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchan
 				var runs []push.Run
 				old := p
 				p, runs, again = change(p, now)
-				d := scheduleChanged(old, p)
-				if stale := unchanged.Check(old.UpdatedAt); stale != nil && (again || len(d) > 0) { // an earlier run may have made it
+				d := scheduleDifference(old, p)
+				if stale := unchanged.Check(old.UpdatedAt); stale != nil && (again || len(d) > 0) { // no changes: an earlier run may have made them
 					return stale
 				}
 				if p.Campaign != old.Campaign {
@@ -178,9 +180,9 @@ func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchan
 	return p, err
 }
 
-// scheduleChanged is what the audit log says of a change. Of what is sent, and for whom, it says only that it has changed; so of the
-// name, which may be that of a recipient.
-func scheduleChanged(old, p push.Schedule) auditlog.Difference {
+// scheduleDifference returns the audit log's description of a change. It does not show the name, which may name a
+// recipient, nor the content and recipient of the push, only that they changed.
+func scheduleDifference(old, p push.Schedule) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Hide("name", old.Name, p.Name)
 	d.Show("cron", old.Cron, p.Cron)
@@ -193,7 +195,7 @@ func scheduleChanged(old, p push.Schedule) auditlog.Difference {
 	return d
 }
 
-// queueSchedule writes all of a schedule that can change.
+// queueSchedule writes all columns of a schedule that can change.
 func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
 	pattern, err := patternText(p.Pattern)
 	if err != nil {
@@ -203,19 +205,20 @@ func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
 	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
 			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13, campaign_id = $14 WHERE id = $1`,
 		p.ID, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, patternKey(p), zeronull.UUID(p.Campaign))
+		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, recipientKey(p), zeronull.UUID(p.Campaign))
 	return nil
 }
 
-// patternKey is by which an erasure finds the schedules of a recipient; nil: it is of a campaign.
-func patternKey(p *push.Schedule) *int64 {
+// recipientKey returns the recipient's key, so that an erasure can find the schedule. It is nil for the schedule of a
+// campaign.
+func recipientKey(p *push.Schedule) *int64 {
 	if p.Campaign != uuid.Nil {
 		return nil
 	}
 	return new(push.RecipientKey(p.Tenant, p.Pattern.Recipient))
 }
 
-// patternText writes a pattern, in which strings stay as callers wrote them.
+// patternText writes a pattern as JSON without escaping HTML, so that strings stay as callers wrote them.
 func patternText(p push.Pattern) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -224,11 +227,11 @@ func patternText(p push.Pattern) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// DeletedSchedule is what a deletion leaves of a schedule until its runs are removed.
+// DeletedSchedule is the assignments that delete a schedule. Its row stays until its runs are deleted.
 const DeletedSchedule = `deleted_at = clock_timestamp(), next_at = NULL, name = '', push = '{}', campaign_id = NULL`
 
-// DeleteSchedule ends a schedule, and forgets what it sent. Once it has returned without an error, no occurrence is
-// submitted any more: one that is being submitted is waited for. Its rows are swept away.
+// DeleteSchedule deletes a schedule and its content. It waits for an occurrence that is being submitted; after it
+// returns without an error, no occurrence is submitted. SweepSchedules deletes the rows.
 func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error {
 	deleted := func(ctx context.Context, tx pgx.Tx, _ bool) error {
 		return auditlog.Record(ctx, tx, tenant, push.ActScheduleDelete, id.String(), nil)
@@ -239,7 +242,8 @@ func (s *Store) DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error 
 	return err
 }
 
-// AllSchedules calls each with the schedules of a tenant, or of all tenants if that is Nil: by tenant and id.
+// AllSchedules calls each with the schedules of a tenant, ordered by tenant and id; [uuid.Nil] is all tenants. It
+// passes the name of the tenant.
 func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(tenant string, p push.Schedule) error) error {
 	const portion = 100
 	last := push.Schedule{Tenant: tenant}
@@ -272,5 +276,5 @@ func (s *Store) AllSchedules(ctx context.Context, tenant uuid.UUID, each func(te
 
 type tenantSchedule struct {
 	push.Schedule
-	name string // of its tenant
+	name string // the name of the tenant
 }
