@@ -17,12 +17,13 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
+// bulkColumns are the columns that scanBulk reads, of bulk_changes p.
 const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,
 	p.actor, p.actor_id, p.status, p.listed, p.found, p.changed, p.refused, p.created_at, p.updated_at, p.ended_at`
 
 func collectBulk(row pgx.CollectableRow) (push.BulkChange, error) { return scanBulk(row) }
 
-// scanBulk reads one row of [bulkColumns], and what follows them into more.
+// scanBulk reads one row of [bulkColumns], and the columns after them into more.
 func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error) {
 	var (
 		shift int64
@@ -35,16 +36,17 @@ func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error
 	return p, err
 }
 
-// NewBulkChange is a bulk change that is to be made.
+// NewBulkChange is a bulk change to create.
 type NewBulkChange struct {
 	push.BulkChange
-	RequestHash []byte // of a request with an Idempotency-Key, from which the id follows
-	Most        int    // that have not ended, that the tenant may have
-	Invalid     error  // what is wrong with it, unless an earlier request has made it; nil: nothing
+	RequestHash []byte // the hash of a request with an Idempotency-Key; the id is derived from that key
+	Most        int    // the maximum number of the tenant's bulk changes that have not ended
+	Invalid     error  // returned unless an earlier request created the change; nil if it is valid
 }
 
-// CreateBulkChange makes a bulk change, or finds the one that an earlier request with the same Idempotency-Key has made. Its errors
-// are [push.ErrTooManyBulkChanges], what is wrong with it, and [push.ErrKeyReused] if that was another request.
+// CreateBulkChange creates a bulk change, or finds the one that an earlier request with the same Idempotency-Key
+// created. The errors are [push.ErrTooManyBulkChanges], n.Invalid, and [push.ErrKeyReused] if the earlier request was
+// a different one.
 func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.BulkChange, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -60,7 +62,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 			case len(all) > 0 && (all[0].Tenant != n.Tenant || !bytes.Equal(hash, n.RequestHash)):
 				return push.ErrKeyReused
 			case len(all) > 0:
-				p, found = all[0], earlier == 0 // an earlier run may have made it
+				p, found = all[0], earlier == 0 // an earlier run may have created it
 				return nil
 			case n.Invalid != nil:
 				return n.Invalid
@@ -86,7 +88,7 @@ func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.B
 			if p, err = pgx.CollectExactlyOneRow(rows, collectBulk); err != nil {
 				return err
 			}
-			return auditlog.Record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkMade(&p))
+			return auditlog.Record(ctx, tx, p.Tenant, push.ActBulkCreate, p.ID.String(), bulkDifference(&p))
 		})
 	})
 	return p, found, err
@@ -102,8 +104,8 @@ func (s *Store) BulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.Bu
 	return p, err
 }
 
-// BulkChanges returns up to limit of a tenant's bulk changes, the latest first, from behind a position, or if that is zero from the
-// first.
+// BulkChanges returns up to limit of a tenant's bulk changes after a position, the latest first. The zero position
+// starts from the latest.
 func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.BulkPosition, limit int) (page push.BulkPage, err error) {
 	if after.ID == uuid.Nil {
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -122,7 +124,8 @@ func (s *Store) BulkChanges(ctx context.Context, tenant uuid.UUID, after push.Bu
 	return page, err
 }
 
-// BulkRefused returns up to limit of the pushes that a tenant's bulk change could not change, by send time, from behind a position.
+// BulkRefused returns up to limit of the pushes that a tenant's bulk change could not change, after a position,
+// ordered by send time.
 func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after push.Position, limit int) (page push.BulkRefusedPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT 1 FROM bulk_changes WHERE id = $1 AND tenant_id = $2`, id, tenant)
@@ -144,7 +147,8 @@ func (s *Store) BulkRefused(ctx context.Context, tenant, id uuid.UUID, after pus
 	return page, err
 }
 
-// CancelBulkChange stops a tenant's bulk change: a worker ends it before its next step. One that has ended stays as it is.
+// CancelBulkChange cancels a tenant's bulk change: a worker ends it before its next step. A change that has ended
+// stays unchanged.
 func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p push.BulkChange, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -164,8 +168,8 @@ func (s *Store) CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (p p
 	return p, err
 }
 
-// bulkMade is what the audit log says of a bulk change that was made. It names no recipient.
-func bulkMade(p *push.BulkChange) auditlog.Difference {
+// bulkDifference returns the audit log's description of a new bulk change. It does not name the recipient.
+func bulkDifference(p *push.BulkChange) auditlog.Difference {
 	d, f := auditlog.Difference{}, p.Filter
 	d.Show("action", nil, p.Action)
 	d.Hide("filter.recipient", nil, f.Recipient)
@@ -181,8 +185,8 @@ func bulkMade(p *push.BulkChange) auditlog.Difference {
 	return d
 }
 
-// EraseFromBulk takes a recipient out of bulk changes: one that is for the recipient alone ends, and no other goes on about the
-// recipient's pushes, which are canceled anyway.
+// EraseFromBulk removes a recipient from bulk changes. A change whose filter names the recipient ends. Other changes
+// drop the recipient's pushes, which the erasure cancels anyway. It returns the number of rows that it changed.
 func (s *Store) EraseFromBulk(ctx context.Context, who quota.Recipient) (rows int, err error) {
 	err = s.db.Change(ctx, who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		rows = 0

@@ -20,17 +20,18 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// RunningBulkChange is a bulk change that a worker carries on.
+// RunningBulkChange is a bulk change that a worker runs.
 type RunningBulkChange struct {
 	push.BulkChange
-	Caps push.OwnCaps // of its tenant
+	Caps push.OwnCaps // the caps of its tenant
 }
 
-// bulkListed is how many pushes are looked at in a step that lists them.
-const bulkListed = 1000
+// scannedPerStep is the number of pushes that one step of the listing reads.
+const scannedPerStep = 1000
 
-// TakeBulkChange gives a worker the bulk change that has waited longest for its next step, but for those of some tenants: one that it
-// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+// TakeBulkChange leases the bulk change that has waited longest for its next step to a worker. It skips changes that
+// other workers hold and changes of the tenants in except, and returns nil if none is left. Two workers may still do
+// the same step.
 func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*RunningBulkChange, error) {
 	return pg.Leased[RunningBulkChange]{
 		Table:   "bulk_changes",
@@ -43,7 +44,7 @@ func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []u
 	}.Take(ctx, s.db, worker, except)
 }
 
-// bulkStep runs work in a transaction that has locked a bulk change which has not ended, and commits. If it has, it does nothing.
+// bulkStep locks a bulk change, runs work and commits. It does nothing if the change has ended.
 func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error) error {
 	var after push.Position
 	scan := func(row pgx.CollectableRow) (push.BulkChange, error) {
@@ -55,8 +56,8 @@ func (s *Store) bulkStep(ctx context.Context, id uuid.UUID, work func(ctx contex
 	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+bulkColumns+`, greatest(p.after_at, '0001-01-01Z'), p.after_id FROM bulk_changes p WHERE id = $1 AND ended_at IS NULL`, id)
 }
 
-// ListBulk lists some more pushes of a bulk change: those that wait, fit its filter, and were booked there before it was made. A push
-// that was booked or moved later is not touched.
+// ListBulk lists the next pushes of a bulk change: waiting pushes that match its filter. Pushes that were booked or
+// moved after the change was created stay untouched.
 func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 	return s.bulkStep(ctx, id, func(ctx context.Context, c *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, after push.Position) error {
 		if p.Listed || p.Status != push.BulkRunning {
@@ -89,7 +90,8 @@ func (s *Store) ListBulk(ctx context.Context, id uuid.UUID) error {
 	})
 }
 
-// bulkPage reads pushes behind a position that a bulk change is about. Next is where it goes on; nil: these were the last.
+// bulkPage reads the pushes that a bulk change applies to, after a position. next is the position to continue from;
+// nil means that there are no more.
 func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, after push.Position) (found []push.BulkPush, next *push.Position, err error) {
 	f, until := p.Filter, p.Filter.Until
 	f.Status = push.Scheduled
@@ -103,7 +105,7 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, a
 		return nil, nil, err
 	}
 	for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(after.SendAt, until), pg.TablesAtOnce) {
-		q := pushes.ListQuery(f, p.Tenant, after, bulkListed, bulkListed, tables)
+		q := pushes.ListQuery(f, p.Tenant, after, scannedPerStep, scannedPerStep, tables)
 		q.Args = append(q.Args, p.CreatedAt)
 		rows, _ := c.Query(ctx, pg.In(`
 			SELECT s.id, s.send_at, coalesce(s.fits AND greatest(p.created_at, p.moved_at) <= `+fmt.Sprintf("$%d", len(q.Args))+`, false), coalesce(p.recipient_key, 0)
@@ -122,20 +124,20 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, a
 		if err != nil {
 			return nil, nil, err
 		}
-		if n >= q.Scan || len(found) >= bulkListed {
+		if n >= q.Scan || len(found) >= scannedPerStep {
 			return found, &push.Position{SendAt: one.SendAt, ID: one.ID}, nil
 		}
 	}
 	return found, nil, nil
 }
 
-// CountBulk counts the pushes that a bulk change would be about: up to about a limit, which it reports to have reached. Sample are the
-// first of them.
+// CountBulk counts the pushes that a bulk change would apply to, and returns the first of them as a sample. It stops
+// after about limit pushes, and then reports more.
 func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error) {
 	err = s.db.Read(ctx, p.Tenant, func(ctx context.Context, c pg.Reader) error {
 		n, more, some = 0, false, nil
 		var after push.Position
-		for looked := 0; looked < limit; looked += bulkListed {
+		for scanned := 0; scanned < limit; scanned += scannedPerStep {
 			found, next, err := s.bulkPage(ctx, c, &p, after)
 			if err != nil {
 				return err
@@ -153,7 +155,7 @@ func (s *Store) CountBulk(ctx context.Context, p push.BulkChange, limit, sample 
 	return n, more, some, err
 }
 
-// UndecidedBulk returns up to limit pushes of a bulk change that are to be changed next, in their order.
+// UndecidedBulk returns up to limit pushes that a bulk change has to change next, in their order.
 func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error) {
 	order := `send_at, push_id`
 	if p.Backwards() {
@@ -163,7 +165,7 @@ func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int
 		p.ID, limit)
 }
 
-// NoteBulk notes what has become of pushes of a bulk change. What was noted before stays.
+// NoteBulk records the outcomes of pushes of a bulk change. Outcomes that were recorded before stay.
 func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
 	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
 		b := &pgx.Batch{}
@@ -193,7 +195,8 @@ func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkP
 	})
 }
 
-// EndBulk ends a bulk change that was canceled, or has listed and decided all its pushes. It reports whether it has ended.
+// EndBulk ends a bulk change if it was canceled, or if all of its pushes are listed and decided. It reports whether
+// the change has ended.
 func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
 	err = s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
@@ -213,7 +216,8 @@ func (s *Store) EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err erro
 	return ended, err
 }
 
-// SweepBulk removes up to about limit rows of bulk changes that ended longer ago than keep. It returns how many there were.
+// SweepBulk deletes up to about limit rows of bulk changes that ended longer ago than keep. It returns the number of
+// deleted rows.
 func (s *Store) SweepBulk(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `
