@@ -21,12 +21,13 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// versionColumns are the columns of [policy.Version], of policies p.
 const versionColumns = `p.version, p.at, p.by, p.document`
 
 // inForceSQL reads the version of a tenant's policy that is in force.
 const inForceSQL = `SELECT ` + versionColumns + ` FROM tenants t JOIN policies p ON p.tenant_id = t.id AND p.version = t.policy_version WHERE t.id = $1`
 
-// Policy returns the version of a tenant's policy that is in force. It is the zero one if the tenant never had one.
+// Policy returns the version of a tenant's policy that is in force, or the zero one if the tenant never had a policy.
 func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, inForceSQL, tenant)
@@ -39,7 +40,8 @@ func (s *Store) Policy(ctx context.Context, tenant uuid.UUID) (v policy.Version,
 	return v, err
 }
 
-// PolicyVersions returns up to limit versions of a tenant's policy before one, the newest first; 0: before none.
+// PolicyVersions returns up to limit versions of a tenant's policy before a version, the newest first; 0 starts from
+// the newest.
 func (s *Store) PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) (all []policy.Version, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+versionColumns+` FROM policies p WHERE tenant_id = $1 AND ($2 = 0::bigint OR version < $2) ORDER BY version DESC LIMIT $3`,
@@ -50,11 +52,12 @@ func (s *Store) PolicyVersions(ctx context.Context, tenant uuid.UUID, before int
 	return all, err
 }
 
-// ChangePolicy stores a new version of a tenant's policy, and returns it with the operation that carries it on, or nil. From
-// its return on everything is decided by it, in all processes: each transaction that decides looks, under the recipient's
-// lock, which version is in force. It may fail with a [*policy.StaleError].
+// ChangePolicy stores a new version of a tenant's policy. It returns the version, and the operation that applies it
+// to existing bookings, or nil. Once it has returned, all processes decide by the new version: every transaction that
+// decides reads the version in force under the recipient's lock. It returns a [*policy.StaleError] if the change is
+// based on an older version.
 //
-// A change back to the operator's file changes nothing if that is in force.
+// Resetting the policy to the operator's file changes nothing if the file is already in force.
 func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change policy.Change) (v policy.Version, op *policy.Operation, err error) {
 	var document []byte
 	if change.Document != nil {
@@ -70,7 +73,7 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 				return err
 			}
 			if earlier > 0 {
-				if done, err := committed(ctx, tx, tenant, id, v, change, document, &op); done || err != nil {
+				if done, err := committedBefore(ctx, tx, tenant, id, v, change, document, &op); done || err != nil {
 					return err
 				}
 			}
@@ -100,7 +103,7 @@ func (s *Store) ChangePolicy(ctx context.Context, tenant uuid.UUID, change polic
 	return v, op, err
 }
 
-// recordPolicy records a change of a tenant's policy.
+// recordPolicy adds a change of a tenant's policy to the audit log.
 func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v policy.Version, apply policy.Apply) error {
 	action, d, was, is := push.ActPolicyChange, auditlog.Difference{}, policy.Document{}, policy.Document{}
 	if old.Document != nil {
@@ -120,7 +123,7 @@ func recordPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, old, v polic
 	return auditlog.Record(ctx, tx, tenant, action, strconv.FormatInt(v.Number, 10), d)
 }
 
-// lockPolicy returns the version in force. There is no other one until the transaction ends.
+// lockPolicy returns the version in force. It stays in force until the transaction ends.
 func lockPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) (policy.Version, error) {
 	var known bool
 	if err := tx.QueryRow(ctx, `SELECT true FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, tenant).Scan(&known); err != nil {
@@ -134,9 +137,9 @@ func lockPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) (policy.Versio
 	return all[0], err
 }
 
-// committed reports whether an earlier run of the change, whose reply was lost, has made the version that is in force, and reads
-// its operation.
-func committed(
+// committedBefore reports whether an earlier run, whose reply was lost, was committed and stored the version in
+// force. It then reads that run's operation into op.
+func committedBefore(
 	ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, v policy.Version, change policy.Change, document []byte, op **policy.Operation,
 ) (done bool, err error) {
 	if v.By != change.By || (v.Document == nil) != (document == nil) {
@@ -161,9 +164,10 @@ func insertPolicy(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, number int64
 	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[policy.Version])
 }
 
+// operationColumns are the columns of [policy.Operation], of policy_operations p.
 const operationColumns = `p.id, p.version, p.apply, p.status, p.looked, p.moved, p.canceled, p.rechecked, p.created_at, p.updated_at, coalesce(p.ended_at, ` + pg.NoTime + `)`
 
-// replaceOperation ends what carries an older version on, and begins to carry this one on.
+// replaceOperation ends the running operation of an older version, and creates one for this version.
 func replaceOperation(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, version int64, apply policy.Apply) (*policy.Operation, error) {
 	_, err := tx.Exec(ctx, `
 		UPDATE policy_operations SET status = 'replaced', ended_at = clock_timestamp(), updated_at = clock_timestamp()

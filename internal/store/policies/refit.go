@@ -20,18 +20,19 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// An operation carries a change of a policy on to what is booked. It looks through the tenant's waiting pushes by send time,
-// a page at a time, and for each recipient among them it decides, under the recipient's lock, about all that the recipient has
-// booked. Each of these steps can be repeated: what fits, or was moved, fits.
+// An operation applies a policy change to existing bookings. It reads the tenant's waiting pushes by send time, a page
+// at a time. For each recipient on the page it decides, under the recipient's lock, about all of the recipient's
+// bookings. Each step can be repeated: bookings that fit, or were moved, fit the second time too.
 
-// refitPage is how many pushes an operation looks through in a step, and refitMost how many it changes in a transaction.
+// refitPage limits the pushes that an operation reads in a step, and refitPerTx those that a transaction changes.
 const (
-	refitPage = 500
-	refitMost = 500
+	refitPage  = 500
+	refitPerTx = 500
 )
 
-// TakeOperation gives a worker the operation that has waited longest for its next step, but for those of some tenants: one that it
-// has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+// TakeOperation leases the operation that has waited longest for its next step to a worker. It skips operations that
+// other workers hold and operations of the tenants in except, and returns nil if none is left. Two workers may still
+// do the same step.
 func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error) {
 	return pg.Leased[booking.Refitting]{
 		Table:   "policy_operations",
@@ -47,34 +48,35 @@ func (s *Store) TakeOperation(ctx context.Context, worker uuid.UUID, except []uu
 	}.Take(ctx, s.db, worker, except)
 }
 
-// Deciders lists the transactions of this database that hold locks of recipients now, or others like them. One that decided by
-// the policy before the one that is in force now is among them, or has ended: it reads what is in force when it has the
-// lock, and keeps that until it has committed. Its number of a transaction would not tell: it gets one only when it writes.
+// Deciders lists the virtual transaction ids that hold advisory locks in this database, such as the locks of
+// recipients. A transaction that decided by the previous policy is in the list or has ended: it reads the policy in
+// force after it has the lock, and keeps the lock until it commits. Ordinary transaction ids would not do, because
+// Postgres assigns one only at the first write.
 func (s *Store) Deciders(ctx context.Context) ([]string, error) {
 	return pg.Collect(ctx, s.db, pgx.RowTo[string], `
 		SELECT DISTINCT virtualtransaction FROM pg_locks
 		WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 }
 
-// SettleOperation notes that all transactions that decided by an older version of the policy have committed.
+// SettleOperation records that all transactions that decided by an older version of the policy have ended.
 func (s *Store) SettleOperation(ctx context.Context, r *booking.Refitting) error {
 	r.Settled = true
 	return s.noteOperation(ctx, r, `settled_at = clock_timestamp()`)
 }
 
-// noteOperation changes the row of an operation, and renews the worker's lease.
+// noteOperation updates the row of an operation, and renews the worker's lease.
 func (s *Store) noteOperation(ctx context.Context, r *booking.Refitting, set string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
 	return pg.Classify(pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error { return attempts.NoteOperation(ctx, c, r, set, args...) }))
 }
 
-// pageSQL reads the waiting pushes of a tenant behind a position.
+// pageSQL reads a tenant's pushes after a position, and reports which of them are waiting.
 const pageSQL = `
 	SELECT p.id, p.send_at, p.recipient, p.status = 'scheduled' AND NOT p.freed FROM {pushes} p
 	WHERE p.tenant_id = $1 AND (p.send_at, p.id) > ($2, $3) ORDER BY p.send_at, p.id LIMIT $4`
 
-// RefitPage returns the next pushes that an operation looks at.
+// RefitPage returns the next page of pushes of an operation.
 func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.RefitPage, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		p = booking.RefitPage{Next: r.After}
@@ -113,7 +115,7 @@ func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.
 	return p, err
 }
 
-// PassOperation notes that an operation has looked at a page.
+// PassOperation records that an operation has finished a page.
 func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
 	set := `looked = looked + $4, after_at = $5, after_id = $6`
 	if p.Last {
@@ -122,9 +124,9 @@ func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booki
 	return s.noteOperation(ctx, r, set, len(p.Recipients), p.Next.SendAt, p.Next.ID)
 }
 
-// Refit has the bookings of a recipient fit into the policy of an operation, or some of them: those that do not are moved to their
-// next free time up to the latest one, or canceled. File is the terms of tenants without a policy of their own. It may fail with
-// [booking.ErrReplaced].
+// Refit makes the bookings of a recipient, or some of them, fit the policy of an operation. It moves a booking that
+// does not fit to its next free time up to latest, or cancels it. file holds the terms of tenants without a policy of
+// their own. Refit returns [booking.ErrReplaced] if the operation's version is no longer in force.
 func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (done booking.Refitted, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		done = booking.Refitted{}
@@ -154,7 +156,7 @@ func (s *Store) Refit(ctx context.Context, op *booking.Refitting, recipient stri
 	return done, err
 }
 
-// refitWrite changes the pushes of a recipient, under the recipient's lock.
+// refitWrite changes the pushes of a recipient under the recipient's lock.
 type refitWrite struct {
 	store   *Store
 	c       *pgxpool.Conn
@@ -164,10 +166,11 @@ type refitWrite struct {
 	decider *booking.Decider
 }
 
+// run moves or cancels the misfits, up to refitPerTx of them, and commits.
 func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest time.Time) (done booking.Refitted, err error) {
 	bookings := misfits.Bookings
-	done.More = len(bookings) > refitMost
-	before, err := w.lock(ctx, bookings[:min(len(bookings), refitMost)])
+	done.More = len(bookings) > refitPerTx
+	before, err := w.lock(ctx, bookings[:min(len(bookings), refitPerTx)])
 	if err != nil {
 		return done, err
 	}
@@ -191,7 +194,7 @@ func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest ti
 		w.queueCancel(b, before[id])
 	}
 	done.Canceled = len(gone)
-	if len(done.Moved)+done.Canceled == 0 { // others have changed them meanwhile
+	if len(done.Moved)+done.Canceled == 0 { // other transactions have changed these pushes
 		done.More = false
 	}
 	if err := attempts.NoteOperation(ctx, w.c, w.op, `moved = moved + $4, canceled = canceled + $5`, len(done.Moved), done.Canceled); err != nil {
@@ -200,7 +203,7 @@ func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest ti
 	return done, pushes.CommitMoves(ctx, w.c, b, w.decider.Granted)
 }
 
-// lock locks the rows in live of pushes of the recipient, and reads the pushes.
+// lock locks the recipient's rows in live, and reads their pushes.
 func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uuid.UUID]push.Push, error) {
 	key := push.RecipientKey(w.op.Tenant, w.o.Drafts[0].Push.Recipient)
 	b, ids := &pgx.Batch{}, make([]pushes.Sought, len(bookings))
@@ -222,10 +225,10 @@ func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uu
 	return byID, nil
 }
 
-// withdrawSQL cancels a push that does not fit into a policy, and whose row in live is locked.
-var withdrawSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.ChangedReason + `'`}.Sql()
+// cancelMisfitSQL cancels a push that does not fit the policy. Its row in live is locked.
+var cancelMisfitSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.ChangedReason + `'`}.Sql()
 
 func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
 	key := push.RecipientKey(p.Tenant, p.Recipient)
-	b.Queue(pg.In(withdrawSQL, "{pushes}", w.r.Pushes.At(p.SendAt)), []int64{key}, []time.Time{p.SendAt}, []uuid.UUID{p.ID}, pg.ShardsOf(key))
+	b.Queue(pg.In(cancelMisfitSQL, "{pushes}", w.r.Pushes.At(p.SendAt)), []int64{key}, []time.Time{p.SendAt}, []uuid.UUID{p.ID}, pg.ShardsOf(key))
 }
