@@ -17,11 +17,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// deliveryColumns are the columns that scanDelivery reads, of webhook_deliveries p.
 const deliveryColumns = `p.id, p.seq, p.push_id, p.event, p.payload, p.status, p.attempts, p.next_at, p.last_status, p.last_error, p.created_at, p.ended_at`
 
 func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return scanDelivery(row) }
 
-// scanDelivery reads one row of [deliveryColumns], and what follows them into more.
+// scanDelivery reads one row of [deliveryColumns], and the columns after them into more.
 func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 	var d push.Delivery
 	err := row.Scan(append([]any{&d.ID, &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
@@ -29,8 +30,8 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 	return d, err
 }
 
-// Deliveries returns up to limit of the deliveries of a tenant's webhook, the newest first, from before the one with
-// the given Seq; 0: from the newest. As of [pushes.Store.List], there may be fewer.
+// Deliveries returns up to limit of the deliveries of a tenant's webhook before the one with the given Seq, the
+// newest first; 0 starts from the newest. Like [pushes.Store.List], it may return fewer.
 func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
 	q := deliveryQuery(f, tenant, webhook, before, limit)
 	position := func(d push.Delivery) int64 { return d.Seq }
@@ -46,7 +47,7 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f pus
 	return page, err
 }
 
-// query is the page of the filter before a Seq.
+// deliveryQuery returns the query of a page of deliveries that match a filter, before a Seq.
 func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int64, limit int) pg.PageQuery {
 	if before == 0 {
 		before = math.MaxInt64
@@ -56,7 +57,7 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 		Size: `octet_length(p.payload::text) + 500`, Args: []any{webhook, before, tenant},
 	}
 	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
-	if f.Push != uuid.Nil { // the index has a push's events in order
+	if f.Push != uuid.Nil { // an index orders a push's events
 		q.Args = append(q.Args, f.Push)
 		bounds += fmt.Sprintf(` AND p.push_id = $%d`, len(q.Args))
 	}
@@ -71,7 +72,7 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 	return q
 }
 
-// AddTestDelivery writes an event for one webhook alone, about no push.
+// AddTestDelivery writes a test event, which belongs to no push, for one webhook.
 func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
 	return auditlog.RecordOnce(ctx, s.db, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
@@ -79,7 +80,7 @@ func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Deliv
 		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(push.EventTest))
 }
 
-// recordDelivery records that a webhook is sent an event.
+// recordDelivery returns a function that adds a delivery of a webhook to the audit log.
 func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
 	return func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
 		d := auditlog.Difference{}
@@ -88,12 +89,13 @@ func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context
 	}
 }
 
-// Replay has a delivery of the webhook sent again, or now if it waits, with all of its attempts before it. One that is
-// being sent is left alone.
+// Replay sends a delivery of the webhook again, with a full number of attempts. A waiting delivery is sent now. A
+// delivery that is being sent stays unchanged.
 func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
 	return auditlog.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, webhook, id)
 }
 
+// replaySQL makes deliveries of a webhook due now, unless they are being sent.
 const replaySQL = `
 	UPDATE webhook_deliveries p SET
 		status = CASE WHEN p.status = 'sending' THEN p.status ELSE 'waiting' END,
@@ -102,8 +104,8 @@ const replaySQL = `
 		queued_at = clock_timestamp(), ended_at = NULL
 	WHERE p.webhook_id = $1`
 
-// ReplayFailed has what was given up of a webhook sent again: events since a time, the oldest first, up to limit of
-// them. It returns how many those are.
+// ReplayFailed sends a webhook's failed deliveries again: up to limit events that were created since a time, the
+// oldest first. It returns their number.
 func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -123,8 +125,9 @@ func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, sin
 	return n, err
 }
 
-// SweepDeliveries removes up to limit deliveries: those made or replayed longer ago than keep, and those of webhooks
-// that were deleted, whose rows follow. It returns how many there were.
+// SweepDeliveries deletes up to limit deliveries: those that were created or replayed longer ago than keep, and all
+// deliveries of deleted webhooks. If it deletes fewer than limit, it also deletes the rows of deleted webhooks. It
+// returns the number of deleted deliveries.
 func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, `
@@ -139,7 +142,7 @@ func (s *Store) SweepDeliveries(ctx context.Context, keep time.Duration, limit i
 		if n = int(tag.RowsAffected()); err != nil || n >= limit {
 			return err
 		}
-		// A transaction that wrote an event without having seen the end of the webhook has committed by now, or never will.
+		// Wait until every transaction that may have missed the deletion, and written an event, has ended.
 		_, err = c.Exec(ctx, `
 			DELETE FROM webhooks w WHERE w.deleted_at < statement_timestamp() - $1::interval
 				AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id)`, max(time.Minute, 4*s.db.Cfg.Timeout))

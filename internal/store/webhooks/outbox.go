@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Outgoing is a delivery that was claimed, with all that is needed to send it.
+// Outgoing is a claimed delivery, with everything that is needed to send it.
 type Outgoing struct {
 	ID        uuid.UUID
 	Webhook   uuid.UUID
@@ -24,17 +24,17 @@ type Outgoing struct {
 	Payload   []byte
 	URL       string
 	Secret    string `db:"-"`
-	OldSecret string `db:"-"` // signs as well; empty: there is none
-	Unsigned  error  `db:"-"` // why the secrets could not be opened; nil: they were
+	OldSecret string `db:"-"` // the previous secret, which also signs; empty if there is none
+	Unsigned  error  `db:"-"` // why the secrets could not be opened; nil if they were
 }
 
-// sealedOutgoing is an [Outgoing] as it is read. Old is empty if there is no old secret, or it signs no more.
+// sealedOutgoing is an [Outgoing] as it is stored. Old is empty if there is no old secret, or its overlap has ended.
 type sealedOutgoing struct {
 	Outgoing
 	Sealed, Old []byte
 }
 
-// open returns the delivery with its secrets.
+// open returns a delivery with its secrets opened.
 func (s *Store) open(d sealedOutgoing) Outgoing {
 	for _, one := range []struct {
 		column string
@@ -44,7 +44,7 @@ func (s *Store) open(d sealedOutgoing) Outgoing {
 		if len(one.sealed) == 0 {
 			continue
 		}
-		plain, err := s.db.Cfg.Sealer.Open(one.sealed, placeOfSecret(one.column, d.Tenant, d.Webhook))
+		plain, err := s.db.Cfg.Sealer.Open(one.sealed, secretPlace(one.column, d.Tenant, d.Webhook))
 		if err != nil {
 			d.Unsigned = err
 		}
@@ -56,18 +56,18 @@ func (s *Store) open(d sealedOutgoing) Outgoing {
 	return d.Outgoing
 }
 
-// errNoSecret reports that the secret was given up: see [pg.DB.ForgetSecrets].
+// errNoSecret reports that the secret was deleted: see [pg.DB.ForgetSecrets].
 var errNoSecret = errors.New("the webhook has no secret")
 
-// OutboxOrder asks for deliveries that are due.
+// OutboxOrder limits a claim of due deliveries.
 type OutboxOrder struct {
-	Webhooks   int           // of so many webhooks at most
-	PerWebhook int           // so many of each, those under way anywhere included; of one that fails, one
-	Lease      time.Duration // how long an attempt may take before it counts as lost
+	Webhooks   int           // the maximum number of webhooks
+	PerWebhook int           // the maximum per webhook, including deliveries under way anywhere; 1 if it is failing
+	Lease      time.Duration // the time after which an attempt counts as lost
 }
 
-// OpenWebhooksSQL is the table open, for WITH RECURSIVE: when the first delivery that has not ended of each webhook is to be
-// tried. It steps from webhook to webhook along the index, so that a long backlog costs no more than a short one.
+// OpenWebhooksSQL is the table open, for WITH RECURSIVE: for each webhook, the time of its earliest delivery that has
+// not ended. It steps from webhook to webhook along the index, so that a long backlog costs no more than a short one.
 const OpenWebhooksSQL = `open (webhook_id, next_at) AS (
 		(SELECT webhook_id, next_at FROM webhook_deliveries WHERE status IN ('waiting', 'sending') ORDER BY webhook_id, next_at LIMIT 1)
 		UNION ALL
@@ -76,8 +76,8 @@ const OpenWebhooksSQL = `open (webhook_id, next_at) AS (
 			WHERE d.status IN ('waiting', 'sending') AND d.webhook_id > o.webhook_id ORDER BY d.webhook_id, d.next_at LIMIT 1) n
 	)`
 
-// dueWebhooksSQL locks webhooks that have something due and may send more now, those first that wait longest. It
-// skips webhooks that another worker has locked.
+// dueWebhooksSQL locks webhooks that have a due delivery and may send more now, the longest waiting first. It skips
+// webhooks that another worker has locked.
 const dueWebhooksSQL = `
 	WITH RECURSIVE ` + OpenWebhooksSQL + `
 	SELECT w.id FROM open o JOIN webhooks w ON w.id = o.webhook_id
@@ -87,9 +87,9 @@ const dueWebhooksSQL = `
 	ORDER BY o.next_at LIMIT $1
 	FOR NO KEY UPDATE OF w SKIP LOCKED`
 
-// claimDeliveriesSQL takes what is due of webhooks that are locked. What has an earlier event of the same push before
-// it is put off until that is tried again; when it ends, settling calls this one. Looking at more rows than can be
-// taken keeps those from standing in the way.
+// claimDeliveriesSQL claims due deliveries of locked webhooks. A delivery waits for an earlier event of the same
+// push: it is put off until the earlier one is next tried, and settling that one makes it due. The query reads more
+// rows than it can claim, so that put-off deliveries do not block others.
 const claimDeliveriesSQL = `
 	WITH due AS MATERIALIZED (
 		SELECT d.id, before.next_at AS waits_for,
@@ -120,11 +120,11 @@ const claimDeliveriesSQL = `
 	FROM changed d JOIN webhooks w ON w.id = d.webhook_id
 	WHERE d.status = 'sending' ORDER BY d.seq`
 
-// ClaimDeliveries takes deliveries that are due for sending, in the order of their events. An event waits for earlier
-// ones of the same webhook and push. It reports whether to look again at once.
+// ClaimDeliveries claims due deliveries in the order of their events. An event waits for earlier events of the same
+// webhook and push. more reports whether to call ClaimDeliveries again at once.
 func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []Outgoing, more bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		claimed, more = nil, false // what an earlier run may have claimed comes back when its lease ends
+		claimed, more = nil, false // claims of an earlier run become due again when their lease ends
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, dueWebhooksSQL, o.Webhooks, o.PerWebhook)
 			hooks, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
@@ -143,26 +143,27 @@ func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []O
 	return claimed, more, err
 }
 
-// Settlement says how an attempt to deliver ended.
+// Settlement is the result of an attempt to deliver.
 type Settlement struct {
 	ID        uuid.UUID
 	Webhook   uuid.UUID
 	Attempt   int
 	Delivered bool
-	GaveUp    bool          // not delivered, and not to be tried again
-	Retry     time.Duration // otherwise: after so long
-	Gone      bool          // the endpoint is never to be asked again
-	Status    int           // of the answer; 0: there was none
+	GaveUp    bool          // not delivered, and not to be retried
+	Retry     time.Duration // the pause before the next attempt, if there is one
+	Gone      bool          // the endpoint answered 410 Gone: switch the webhook off
+	Status    int           // the HTTP status; 0 if there was no response
 	Error     string
 }
 
-// SwitchOff says when an endpoint is given up.
+// SwitchOff holds the two limits that a failing endpoint must reach before its webhook is switched off.
 type SwitchOff struct {
-	After    time.Duration // it has failed for so long
-	Failures int           // and so often, without a success between
+	After    time.Duration // the time since the first failure
+	Failures int           // the number of failures in a row
 }
 
-// settleDeliveriesSQL ends attempts. A late success counts, a late failure does not.
+// settleDeliveriesSQL ends attempts. A success counts even if the attempt has lost its lease. A failure counts only
+// for the current attempt.
 const settleDeliveriesSQL = `
 	UPDATE webhook_deliveries d SET
 		status = n.status, last_status = n.code, last_error = n.error,
@@ -171,7 +172,7 @@ const settleDeliveriesSQL = `
 	FROM unnest($1::uuid[], $2::int[], $3::text[], $4::bigint[], $5::int[], $6::text[]) AS n (id, attempt, status, retry_us, code, error)
 	WHERE d.id = n.id AND d.status IN ('waiting', 'sending') AND (n.status = 'delivered' OR d.status = 'sending' AND d.attempts = n.attempt)`
 
-// nextInLineSQL calls the events that waited for those that have just ended.
+// nextInLineSQL makes the events due that waited for the deliveries that have just ended.
 const nextInLineSQL = `
 	UPDATE webhook_deliveries SET next_at = statement_timestamp() WHERE id IN (
 		SELECT n.id FROM webhook_deliveries d
@@ -182,8 +183,8 @@ const nextInLineSQL = `
 		WHERE d.id = ANY ($1::uuid[]) AND d.ended_at IS NOT NULL)
 	AND status = 'waiting'`
 
-// healthSQL notes for each webhook how its attempts went, and switches off those that failed for too long. One success
-// outweighs the failures beside it. A late failure, which ended nothing, says nothing.
+// healthSQL records the results of each webhook's attempts, and switches off webhooks that failed for too long. One
+// success outweighs the failures in the same batch. A late failure that ended no attempt is ignored.
 const healthSQL = `
 	WITH n AS (
 		SELECT n.id, bool_or(n.delivered) AS well, bool_or(n.gone) AS gone, count(*) AS failures
@@ -208,14 +209,14 @@ const healthSQL = `
 	RETURNING w.id, w.tenant_id, w.url, w.events, w.created_at, w.failures, coalesce(w.failing_since, ` + pg.NoTime + `),
 		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at ELSE ` + pg.NoTime + ` END, w.disabled_reason`
 
-// SettleDeliveries ends attempts, and returns the webhooks that were switched off because of them.
+// SettleDeliveries ends attempts, and returns the webhooks that it switched off because of them.
 func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]push.Webhook, error) {
 	var switchedOff []push.Webhook
 	a := settleArgs(settlements)
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			b := &pgx.Batch{}
-			// The lock that claims take: one that is under way sees either all of this or nothing.
+			// Claims take the same lock, so that a concurrent claim sees either all of these changes or none.
 			b.Queue(`SELECT count(*) FROM (SELECT FROM webhooks WHERE id = ANY ($1::uuid[]) ORDER BY id FOR NO KEY UPDATE) locked`, a.hooks)
 			b.Queue(settleDeliveriesSQL, a.ids, a.attempts, a.statuses, a.retries, a.codes, a.errors)
 			b.Queue(nextInLineSQL, a.ids)
@@ -236,7 +237,7 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 	return switchedOff, err
 }
 
-// settleColumns are settlements, one array per column.
+// settleColumns are settlements as one array per column.
 type settleColumns struct {
 	ids, hooks       []uuid.UUID
 	attempts, codes  []int32

@@ -17,12 +17,14 @@ import (
 	"github.com/sendquota/sendquota/internal/seal"
 )
 
+// webhookColumns are the columns of [push.Webhook].
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + pg.NoTime + `), coalesce(disabled_at, ` + pg.NoTime + `), disabled_reason`
 
-// CreateWebhook makes a webhook, whose requests the secret signs, unless its tenant has as many as it may:
-// [push.ErrTooManyWebhooks]. The secret is sealed; without a key, the error is [seal.ErrNoKey].
+// CreateWebhook creates a webhook with the secret that signs its requests. It returns [push.ErrTooManyWebhooks] if
+// the tenant has the maximum number of webhooks. It seals the secret; without a key for that, it returns
+// [seal.ErrNoKey].
 func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
-	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), placeOfSecret("secret", w.Tenant, w.ID))
+	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), secretPlace("secret", w.Tenant, w.ID))
 	if err != nil {
 		return push.Webhook{}, err
 	}
@@ -43,7 +45,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
 				w.ID, w.Tenant, w.URL, w.Events, sealed)
 			if err != nil || tag.RowsAffected() == 0 {
-				return err // an earlier run has made it
+				return err // an earlier run created it
 			}
 			d := auditlog.Difference{}
 			d.Show("host", nil, hostOf(w.URL))
@@ -57,12 +59,12 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 	return s.Webhook(ctx, w.Tenant, w.ID)
 }
 
-// placeOfSecret is where a secret of a webhook stands.
-func placeOfSecret(column string, tenant, id uuid.UUID) seal.Place {
+// secretPlace returns the place of a webhook's secret, which its seal is bound to.
+func secretPlace(column string, tenant, id uuid.UUID) seal.Place {
 	return seal.Place{Table: "webhooks", Column: column, Row: id, Tenant: tenant}
 }
 
-// hostOf is where a webhook leads: the rest of its URL may be a secret.
+// hostOf returns the host of a webhook's URL. The rest of the URL may be a secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -71,7 +73,7 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// recordWebhook records what is done to a webhook.
+// recordWebhook returns a function that adds an action on a webhook to the audit log.
 func recordWebhook(action push.Action, d auditlog.Difference) func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
 	return func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
 		return auditlog.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
@@ -98,7 +100,8 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.We
 	return hooks, err
 }
 
-// DeleteWebhook ends a webhook and forgets its secrets. Nothing more is sent to it, and what was is swept away.
+// DeleteWebhook deletes a webhook and its secrets. Nothing more is sent to it, and SweepDeliveries deletes its
+// deliveries.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	deleted := func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
 		d := auditlog.Difference{}
@@ -111,17 +114,18 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 	return err
 }
 
-// EnableWebhook switches a webhook on again, and forgets that it failed. What waited when it was switched off is sent.
+// EnableWebhook switches a webhook on again and resets its failures. Deliveries that have waited since it was
+// switched off are sent.
 func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
 	return auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
 
-// RotateWebhookSecret gives a webhook a new secret. For the time of overlap, requests are signed with the old one as
-// well. Without the key of the old one, the error wraps [seal.ErrOtherKey].
+// RotateWebhookSecret gives a webhook a new secret. During overlap, the old one also signs requests. If the key that
+// sealed the old secret is missing, the error wraps [seal.ErrOtherKey].
 func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (w push.Webhook, err error) {
-	place, oldPlace := placeOfSecret("secret", tenant, id), placeOfSecret("old_secret", tenant, id)
+	place, oldPlace := secretPlace("secret", tenant, id), secretPlace("old_secret", tenant, id)
 	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), place)
 	if err != nil {
 		return w, err
@@ -129,13 +133,13 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 	d := auditlog.Difference{}
 	d.Show("overlap", nil, overlap.String())
 	rotated := func(ctx context.Context, tx pgx.Tx, was []byte) error {
-		var old []byte // a sealed value is bound to its column
+		var old []byte // sealed again, because a sealed value is bound to its column
 		if plain, err := s.db.Cfg.Sealer.Open(was, place); err == nil {
 			old, _ = s.db.Cfg.Sealer.Seal(plain, oldPlace)
 		} else if errors.Is(err, seal.ErrOtherKey) {
-			return err // else the old one would be lost
+			return err // otherwise the old secret would be lost
 		} else {
-			overlap = 0 // it is damaged, or was given up
+			overlap = 0 // the old secret is damaged or was deleted
 		}
 		rows, _ := tx.Query(ctx, `
 			UPDATE webhooks SET old_secret = coalesce($3, ''::bytea), old_secret_until = clock_timestamp() + $4, secret = $2 WHERE id = $1
@@ -150,8 +154,8 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 	return w, err
 }
 
-// WebhookBacklog counts the deliveries that are due and still wait, says how long the oldest has waited, and how many
-// webhooks are switched off.
+// WebhookBacklog counts the deliveries that are due and still wait, and the webhooks that are switched off. oldest is
+// the time that the oldest of these deliveries has waited.
 func (s *Store) WebhookBacklog(ctx context.Context) (deliveries int, oldest time.Duration, off int, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, `
 		SELECT count(d.next_at), coalesce(clock_timestamp() - min(d.next_at), '0'),
