@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// outcomesSQL adds up outcomes of the last minutes, of all workers.
+// outcomesSQL adds up the outcomes that all workers counted in the last minutes.
 const outcomesSQL = `
 	SELECT tenant_id, channel, sum(attempts)::int AS attempts, sum(rejected)::int AS rejected, sum(failed)::int AS failed FROM channel_outcomes
 	WHERE minute > statement_timestamp() - $1::interval`
@@ -22,7 +22,8 @@ const outcomesSQL = `
 var outcomesState = fmt.Sprintf(`CASE WHEN attempts < %[1]d THEN 'working' WHEN failed * %[2]d > attempts THEN 'failing' WHEN rejected * %[2]d > attempts THEN 'rejecting' ELSE 'working' END`,
 	push.MinAttempts, push.PoorShare)
 
-// CountOutcomes adds what a worker has seen to the outcomes of this minute, and forgets what is ten minutes old.
+// CountOutcomes adds a worker's counts to the outcomes of the current minute, and deletes outcomes that are older
+// than ten minutes.
 func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error {
 	tenants, channels := make([]uuid.UUID, len(counts)), make([]string, len(counts))
 	attempts, rejected, failed := make([]int32, len(counts)), make([]int32, len(counts)), make([]int32, len(counts))
@@ -45,6 +46,8 @@ func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []pu
 	})
 }
 
+// readOutcomes adds the outcomes of a tenant to a report. If workers report a better state of a channel than the
+// outcomes, the state becomes the outcomes' state.
 func readOutcomes(rows pgx.Rows, r *push.ChannelReport) error {
 	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.ChannelOutcomes])
 	for _, c := range counts {
@@ -56,7 +59,7 @@ func readOutcomes(rows pgx.Rows, r *push.ChannelReport) error {
 	return err
 }
 
-// ChannelRates returns how attempts of all tenants ended in the last minutes, by channel.
+// ChannelRates returns, by channel, the outcomes of the attempts of all tenants in the last minutes.
 func (s *Store) ChannelRates(ctx context.Context) (rates map[string]push.ChannelRates, err error) {
 	rows, _ := s.db.ReadPool.Query(ctx, `
 		SELECT channel, sum(attempts)::int, sum(rejected)::int, (count(*) FILTER (WHERE `+outcomesState+` = 'rejecting'))::int
@@ -73,9 +76,9 @@ func (s *Store) ChannelRates(ctx context.Context) (rates map[string]push.Channel
 	return rates, pg.Classify(err)
 }
 
-// unhealthySQL notes which channels are unhealthy for which tenants: rejecting or failing by the tenant's own
-// outcomes, or failing as workers see them while the tenant uses them. It
-// writes events for those of which that was not known, and returns these. Only one of several workers finds a row new.
+// unhealthySQL records the pairs of tenant and channel that are unhealthy: the tenant's own outcomes are rejecting or
+// failing, or workers see the channel failing while the tenant uses it. It writes events for the pairs that are new,
+// and returns these pairs. Of several workers, only one inserts a row.
 var unhealthySQL = `
 	WITH failing AS (
 		SELECT channel, tenant_id FROM channel_views WHERE state = 'failing' AND seen_at > statement_timestamp() - $2::interval
@@ -100,8 +103,8 @@ var unhealthySQL = `
 	)
 	SELECT tenant_id, channel, attempts, rejected, failed, state FROM added`
 
-// TellUnhealthy writes an event for each tenant and channel that has become unhealthy, and returns them. It is told again
-// only after the channel was healthy for five minutes.
+// TellUnhealthy writes an event for each pair of tenant and channel that has become unhealthy, and returns these
+// pairs. A pair is reported again only after the channel was healthy for five minutes.
 func (s *Store) TellUnhealthy(ctx context.Context) (unhealthy []push.UnhealthyChannel, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		unhealthy = nil

@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	viewsFresh   = 30 * time.Second // for so long a worker is believed
-	attemptsSpan = time.Minute      // in which attempts are counted
+	viewsFresh   = 30 * time.Second // older views of workers are ignored
+	attemptsSpan = time.Minute      // attempts that began in this period are counted
 )
 
-// SeeChannels keeps what a worker sees of its channels, in place of what it saw before, and forgets what other workers
-// have not written for a minute.
+// SeeChannels replaces a worker's views of its channels, and deletes the views that other workers have not renewed
+// for a minute.
 func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
 	names, tenants := make([]string, len(views)), make([]uuid.UUID, len(views))
 	states, held := make([]string, len(views)), make([]time.Duration, len(views))
@@ -47,7 +47,7 @@ func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.
 	})
 }
 
-// LeaveChannels forgets what a worker that stops has seen.
+// LeaveChannels deletes the views of a worker that stops.
 func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
 	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, worker)
@@ -55,9 +55,10 @@ func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
 	})
 }
 
-// ChannelHealth returns what the workers see of the channels, for all tenants and for this one, and what the tenant has
-// there: its pushes that are due and wait, its attempts that began in the last minute and have ended, and how those of the last five minutes ended. It counts
-// up to 100,000 of the first two.
+// ChannelHealth returns the workers' views of the channels, both for all tenants and for this one. For each channel
+// it also counts the tenant's due pushes, the attempts that began in the last minute and have ended, and the outcomes
+// of the last five minutes. It stops at 100,000 pushes and at 100,000 attempts, and then reports that the counts are
+// not complete.
 func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var waiting, attempts int
@@ -86,7 +87,7 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.Cha
 	return r, err
 }
 
-// readViews takes the worst of the states that workers see.
+// readViews takes the worst state of each channel from the views of all workers.
 func readViews(rows pgx.Rows, r *push.ChannelReport) error {
 	var (
 		name, state string
@@ -103,7 +104,7 @@ func readViews(rows pgx.Rows, r *push.ChannelReport) error {
 	return err
 }
 
-// readWaiting counts what it looks at in scanned.
+// readWaiting reads the due pushes of each channel, and adds the rows that Postgres read to scanned.
 func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
 	var (
 		name     string
@@ -117,7 +118,7 @@ func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
 	return err
 }
 
-// readAttempts counts what it looks at in scanned.
+// readAttempts reads the attempts of each channel by outcome, and adds them to scanned.
 func readAttempts(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
 	var (
 		name, outcome string

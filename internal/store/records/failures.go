@@ -16,12 +16,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// failuresScanned is how many pushes that gave their places back are looked at, the latest first: canceled ones lie between those that have
-// failed or expired.
+// failuresScanned limits the freed pushes that are read, the latest first. Canceled pushes are among them.
 const failuresScanned = 100_000
 
-// failuresSQL groups what has failed or expired of the latest pushes that gave their places back, and tells in a row without a status
-// how many it has looked at and the earliest send time of these.
+// failuresSQL groups the failed and expired pushes among the latest freed pushes (see [pushes.Freed]). One more row,
+// without a status, holds the number of pushes that were read and their earliest send time.
 const failuresSQL = `
 	WITH scanned AS MATERIALIZED (
 		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.retry_latest, p.retry_of, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
@@ -32,8 +31,8 @@ const failuresSQL = `
 	SELECT status, channel, last_error, count(*), min(send_at), max(send_at), count(*) FILTER (WHERE possibly_delivered), count(retry_latest), count(retry_of)
 	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
 
-// Failures groups a tenant's pushes that have failed or expired. It looks at the latest 100,000 pushes of the time that gave their places
-// back.
+// Failures groups a tenant's failed and expired pushes. It reads at most the latest 100,000 freed pushes of the
+// period (see [pushes.Freed]).
 func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
 	type key struct {
 		status          push.Status

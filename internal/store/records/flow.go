@@ -15,10 +15,10 @@ import (
 
 const (
 	flowSpan     = time.Hour
-	flowAttempts = 50_000 // of the last ones that are counted
+	flowAttempts = 50_000 // the maximum number of attempts that are counted
 )
 
-// flowSQL counts a tenant's latest attempts by minutes, and all of them together in a row without a minute.
+// flowSQL counts a tenant's latest attempts by minute. One more row, without a minute, counts all of them.
 const flowSQL = `
 	SELECT minute, count(*), count(*) FILTER (WHERE outcome = 'delivered'), count(*) FILTER (WHERE outcome = 'refused'), count(*) FILTER (WHERE outcome = 'unknown'),
 		coalesce(percentile_disc(0.5) WITHIN GROUP (ORDER BY late), '0'), coalesce(percentile_disc(0.99) WITHIN GROUP (ORDER BY late), '0'), min(started_at)
@@ -30,10 +30,11 @@ const flowSQL = `
 		ORDER BY started_at DESC LIMIT $3
 	) latest GROUP BY GROUPING SETS ((minute), ()) ORDER BY minute NULLS LAST`
 
-// Flow returns how the pushes of a tenant get on. It counts up to 100,000 that wait, and the last 50,000 attempts of an hour.
+// Flow returns the backlog of a tenant and its attempts of the last hour. It counts up to 100,000 live pushes and the
+// latest 50,000 attempts.
 func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
-		var looked, attempts int
+		var scanned, attempts int
 		f = push.Flow{All: push.FlowMinute{Attempts: map[push.Outcome]int{}}}
 		now, b := time.Now(), &pgx.Batch{}
 		b.Queue(`
@@ -44,7 +45,7 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err er
 				WHERE tenant_id = $1 AND (send_at AT TIME ZONE 'UTC') <= (statement_timestamp() AT TIME ZONE 'UTC')
 				ORDER BY (send_at AT TIME ZONE 'UTC') LIMIT $2
 			) p`, tenant, pg.MostCounted, viewsFresh).QueryRow(func(row pgx.Row) error {
-			return row.Scan(&f.AsOf, &f.Workers, &looked, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff)
+			return row.Scan(&f.AsOf, &f.Workers, &scanned, &f.Waiting, (*zeronull.Timestamptz)(&f.Oldest), &f.PutOff)
 		})
 		b.Queue(pg.In(flowSQL, "{sends}", s.db.Layouts.Sends().All(now.Add(-flowSpan-attemptsSpan), now.Add(attemptsSpan))...), tenant, flowSpan, flowAttempts).
 			Query(func(rows pgx.Rows) error { return readFlow(rows, &f, &attempts) })
@@ -52,13 +53,13 @@ func (s *Store) Flow(ctx context.Context, tenant uuid.UUID) (f push.Flow, err er
 		if cut := attempts == flowAttempts; !cut {
 			f.Since = f.AsOf.Add(-flowSpan)
 		}
-		f.Complete = looked < pg.MostCounted && attempts < flowAttempts
+		f.Complete = scanned < pg.MostCounted && attempts < flowAttempts
 		return err
 	})
 	return f, err
 }
 
-// readFlow reads the minutes, and what they come to; attempts are all that were counted.
+// readFlow reads the minutes and their total. attempts receives the number of attempts in the total.
 func readFlow(rows pgx.Rows, f *push.Flow, attempts *int) error {
 	var (
 		minute, first               time.Time

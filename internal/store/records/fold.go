@@ -17,23 +17,26 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// foldLock names the lock of the only worker that adds stat deltas to the numbers.
+// foldLock is the advisory lock of the one worker that folds stat deltas or recounts.
 const foldLock = 0x666f6c64
 
-// foldPortion is how many stat deltas one transaction adds.
+// foldPortion is the number of stat deltas that one transaction folds.
 const foldPortion = 5000
 
-// The steps of numbers, and the one thing that they are of which no question names.
+// stepHour and stepDay are values of stats.step. ofTotal is the value of stats.of for totals, which no query names.
 const (
-	stepHour, stepDay, StepEver = "hour", "day", "ever"
-	ofTotal                     = "total"
+	stepHour, stepDay = "hour", "day"
+	ofTotal           = "total"
 )
 
-// statKey is a row of stats.
+// StepEver is the step of a campaign's statistics over all time.
+const StepEver = "ever"
+
+// statKey is the key of a row of stats.
 type statKey struct {
 	tenant   uuid.UUID
 	step, of string
-	at       int64 // Unix
+	at       int64 // in Unix seconds
 	key      string
 }
 
@@ -41,10 +44,10 @@ func (k statKey) compare(other statKey) int {
 	return cmp.Or(slices.Compare(k.tenant[:], other.tenant[:]), cmp.Compare(k.step, other.step), cmp.Compare(k.of, other.of), cmp.Compare(k.at, other.at), cmp.Compare(k.key, other.key))
 }
 
-// aheadKey is a row of ahead.
+// aheadKey is the key of a row of ahead.
 type aheadKey struct {
 	tenant            uuid.UUID
-	hour              int64 // Unix
+	hour              int64 // in Unix seconds
 	channel, category string
 	campaign          uuid.UUID
 }
@@ -54,8 +57,8 @@ func (k aheadKey) compare(other aheadKey) int {
 		cmp.Compare(k.category, other.category), slices.Compare(k.campaign[:], other.campaign[:]))
 }
 
-// FoldStatDeltas adds some of the stat deltas to the numbers and removes them, in one transaction; none if another worker is at
-// that. It reports whether there may be more.
+// FoldStatDeltas adds a portion of the stat deltas to stats and ahead and deletes them, in one transaction. It does
+// nothing if another worker holds the lock. more reports that there may be more deltas.
 func (s *Store) FoldStatDeltas(ctx context.Context) (more bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -75,13 +78,13 @@ func (s *Store) FoldStatDeltas(ctx context.Context) (more bool, err error) {
 	return more && err == nil, err
 }
 
-// fold is a portion of stat deltas.
+// fold sums up a portion of stat deltas.
 type fold struct {
 	stats map[statKey]*push.Stat
 	ahead map[aheadKey]int64
 }
 
-// deltaRow is a row of stat_deltas as it is read.
+// deltaRow is a row of stat_deltas.
 type deltaRow struct {
 	tenant                        uuid.UUID
 	what, channel, category, rule string
@@ -98,7 +101,7 @@ func (d *deltaRow) fields() []any {
 	return []any{&d.tenant, &d.what, &d.hour, &d.sendHour, &d.channel, &d.category, &d.campaign, &d.rule, &d.n, &d.deferred, &d.late}
 }
 
-// take removes stat deltas, and counts them.
+// take deletes a portion of the stat deltas and adds them to the fold. It returns their number.
 func (f *fold) take(ctx context.Context, tx pgx.Tx) (n int, err error) {
 	rows, _ := tx.Query(ctx, `
 		DELETE FROM stat_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM stat_deltas LIMIT $1)) RETURNING `+deltaColumns, foldPortion)
@@ -111,7 +114,7 @@ func (f *fold) take(ctx context.Context, tx pgx.Tx) (n int, err error) {
 	return n, err
 }
 
-// add counts a stat delta in every number that it is part of.
+// add adds a stat delta to every row that it counts in.
 func (f *fold) add(d *deltaRow) {
 	if sendHour := time.Time(d.sendHour); !sendHour.IsZero() {
 		n := d.n
@@ -144,10 +147,10 @@ func (f *fold) count(k statKey, d *deltaRow) {
 	d.addTo(f.stats[k])
 }
 
-// statGroup is a group that a stat delta is in.
+// statGroup is a group that a stat delta counts in.
 type statGroup struct{ of, key string }
 
-// groups lists what the stat delta is counted under.
+// groups lists the groups that the stat delta counts in.
 func (d *deltaRow) groups() []statGroup {
 	if d.what == pushes.DeltaRule {
 		return []statGroup{{string(push.ByRule), d.rule}}
@@ -162,7 +165,7 @@ func (d *deltaRow) campaignKey() string {
 	return ""
 }
 
-// addTo counts the stat delta.
+// addTo adds the stat delta to statistics.
 func (d *deltaRow) addTo(s *push.Stat) {
 	switch d.what {
 	case pushes.DeltaAccepted:
@@ -184,7 +187,7 @@ func (d *deltaRow) addTo(s *push.Stat) {
 	}
 }
 
-// SweepStats removes up to limit numbers of hours that are longer ago than keep. Those of days are kept.
+// SweepStats deletes up to limit hourly rows older than keep, and returns their number. Daily rows stay.
 func (s *Store) SweepStats(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

@@ -9,14 +9,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// write adds what was counted to the rows that are there. Nobody else changes them meanwhile.
+// write adds the sums to the stored rows. The lock of the fold keeps other writers out.
 func (f *fold) write(ctx context.Context, tx pgx.Tx) error {
 	keys := make([]statKey, 0, len(f.stats))
 	for k := range f.stats {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, statKey.compare)
-	if err := f.addKept(ctx, tx, keys); err != nil {
+	if err := f.addStoredLateness(ctx, tx, keys); err != nil {
 		return err
 	}
 	if err := f.writeStats(ctx, tx, keys); err != nil {
@@ -25,7 +25,7 @@ func (f *fold) write(ctx context.Context, tx pgx.Tx) error {
 	return f.writeAhead(ctx, tx)
 }
 
-// keyArgs turns keys into one array per column.
+// keyArgs returns keys as one array per column.
 func keyArgs(keys []statKey) []any {
 	n := len(keys)
 	var (
@@ -39,8 +39,8 @@ func keyArgs(keys []statKey) []any {
 	return []any{tenants, steps, ofs, ats, keyz}
 }
 
-// addKept adds the histograms that are there to those that were counted.
-func (f *fold) addKept(ctx context.Context, tx pgx.Tx, keys []statKey) error {
+// addStoredLateness adds the stored histograms to the summed ones.
+func (f *fold) addStoredLateness(ctx context.Context, tx pgx.Tx, keys []statKey) error {
 	var sent []statKey
 	for _, k := range keys {
 		if f.stats[k].Sent > 0 {

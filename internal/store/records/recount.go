@@ -12,14 +12,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// recountTime bounds the count of one tenant: of ten million pushes, with room.
+// recountTime limits the count of one tenant. It is enough for ten million pushes, with room to spare.
 const recountTime = 10 * time.Minute
 
-// Recount counts what waits of the tenant that was counted longest ago, if that is longer ago than every, and corrects what is counted
-// as booked ahead. It reports whether it has counted one.
+// Recount counts the waiting pushes of the tenant that was counted longest ago, if that is longer ago than every, and
+// corrects the tenant's rows of ahead. It reports whether it has counted a tenant.
 //
-// All that is in the snapshot, less the stat deltas that it sees, is what the table has to say: none is added to it meanwhile, and
-// those that the snapshot does not see are added later.
+// The pushes in the snapshot, without the stat deltas in the snapshot, are what ahead must hold. The lock keeps
+// deltas from being folded meanwhile; deltas that the snapshot does not show are folded later.
 func (s *Store) Recount(ctx context.Context, every time.Duration) (counted bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recountTime)
 	defer cancel()
@@ -46,7 +46,8 @@ func (s *Store) Recount(ctx context.Context, every time.Duration) (counted bool,
 	return counted && err == nil, pg.Classify(err)
 }
 
-// recount is one statement, and so has one snapshot. What is counted wrong, and what is counted and not there, becomes right.
+// recount counts and corrects in one statement, and so in one snapshot. It also deletes counts of hours that have no
+// waiting pushes.
 func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 	const none = `'00000000-0000-0000-0000-000000000000'::uuid`
 	_, err := tx.Exec(ctx, `

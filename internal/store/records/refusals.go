@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// CampaignRefusals returns up to limit recipients of a tenant's campaigns that were refused, behind a position, in the order in
-// which that was decided. It returns fewer where few fit the filter: then too the list goes on at Next.
+// CampaignRefusals returns up to limit refused recipients of a tenant's campaigns after a position, ordered by the
+// time of the decision. If few match the filter, it returns fewer; the list then also continues at Next.
 func (s *Store) CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (page push.RefusalPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		scan := limit + 1
@@ -50,9 +50,10 @@ func refusalPosition(r *push.RefusalRecord) push.RefusalPosition {
 	return push.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
 }
 
-// refusalsQuery looks at so many refusals at most, and returns those that fit, with how many it has looked at, and the position of the
-// last of them. If it has looked at some and none fits, there is one row without a refusal. They are found in their order by the
-// tenant's index; those of a recipient by the recipient's, and then sorted: a person is in few campaigns.
+// refusalsQuery reads up to scan refusals after a position, and returns those that match, the number that it read,
+// and the position of the last one read. If none matches, it returns one row without a refusal. It reads them in
+// order along the tenant's index. With a recipient it uses the recipient's index and sorts: a person is in few
+// campaigns.
 func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, scan, limit int) (sql string, args []any) {
 	arg := func(value any) string {
 		args = append(args, value)
@@ -66,7 +67,7 @@ func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPos
 		`r.outcome IN ('refused', 'opted_out')`, `r.decided_at >= ` + began,
 		fmt.Sprintf(`(r.decided_at, r.campaign_id, r.line) > (%s, %s, %s)`, began, arg(after.Campaign), arg(after.Line)),
 	}
-	fits := []string{`r.recipient <> ''`} // it was erased
+	fits := []string{`r.recipient <> ''`} // not erased
 	if f.Recipient != "" {
 		key := push.RecipientKey(tenant, f.Recipient)
 		bounds = append(bounds, `r.shard = ANY (`+arg(pg.ShardsOf(key))+`::smallint[])`, `r.recipient_key = `+arg(key))

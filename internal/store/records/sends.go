@@ -16,14 +16,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Sends returns up to limit of a tenant's attempts that have ended, behind a position, in the order in which they began. It returns
-// fewer where few fit the filter: then too the list goes on at Next.
+// Sends returns up to limit of a tenant's ended attempts after a position, ordered by start. If few match the filter,
+// it returns fewer; the list then also continues at Next.
 func (s *Store) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (page push.SendPage, err error) {
 	if f.Until.IsZero() {
-		f.Until = time.Now().Add(s.db.Cfg.Timeout) // behind what any clock says
+		f.Until = time.Now().Add(s.db.Cfg.Timeout) // later than any clock
 	}
-	if f.From.After(after.StartedAt) { // of two lower bounds, Postgres would begin at one, and test each row for the other
-		after = push.SendPosition{StartedAt: f.From} // no id is as low as the zero one
+	if f.From.After(after.StartedAt) { // with two lower bounds, Postgres scans from one and filters by the other
+		after = push.SendPosition{StartedAt: f.From} // every id is above the zero id
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		r := sendsRead{c: c, tenant: tenant, f: f, after: after, limit: limit, left: pg.MaxScanned}
@@ -46,11 +46,12 @@ type sendsRead struct {
 	f      push.SendFilter
 	after  push.SendPosition
 	limit  int
-	left   int // rows that it may still look at
+	left   int // the number of rows left to read
 	page   push.SendPage
 }
 
-// in reads on in some tables, until the page is full or there is nothing more in them. It reports whether it may read on.
+// in reads on in some tables until the page is full or they have no more rows. more reports whether to read on in
+// other tables.
 func (r *sendsRead) in(ctx context.Context, tables []string) (more bool, err error) {
 	for {
 		scan := max(r.limit+1-len(r.page.Sends), 0)
@@ -81,26 +82,27 @@ func (r *sendsRead) in(ctx context.Context, tables []string) (more bool, err err
 	}
 }
 
-// query looks at so many attempts at most, and returns those that fit, with how many it has looked at, and the position of the last
-// of them. If it has looked at some and none fits, there is one row without an attempt. They are found in their order by the
-// tenant's index, or by the recipient's. What does not fit is filtered: but for who was erased, there is none without a filter.
+// query reads up to scan attempts after a position, and returns those that match, the number that it read, and the
+// position of the last one read. If none matches, it returns one row without an attempt. It reads them in order along
+// the tenant's or the recipient's index. filtered reports that the query has a filter, so that many rows may not
+// match; otherwise only erased attempts do not.
 func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, filtered bool) {
 	table, f := pg.In("{sends}", "{sends}", tables...), r.f
 	arg := func(value any) string {
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
 	}
-	// A bound of started_at alone, though true, makes Postgres expect so few rows that it reads and sorts all of a recipient's.
+	// A lower bound of started_at alone makes Postgres expect few rows, and then read and sort all of the recipient's.
 	bounds := []string{
 		fmt.Sprintf(`(s.started_at, s.push_id) > (%s, %s)`, arg(r.after.StartedAt), arg(r.after.Push)), `s.started_at < ` + arg(f.Until),
 	}
-	fits := []string{`s.recipient <> ''`} // it was erased
+	fits := []string{`s.recipient <> ''`} // not erased
 	if f.Recipient != "" {
 		key := push.RecipientKey(r.tenant, f.Recipient)
 		bounds = append(bounds, `s.shard = ANY (`+arg(pg.ShardsOf(key))+`::smallint[])`, `s.recipient_key = `+arg(key))
 		fits = append(fits, `s.tenant_id = `+arg(r.tenant), `s.recipient = `+arg(f.Recipient))
 	} else {
-		bounds = append(bounds, `s.tenant_id = `+arg(r.tenant), `s.outcome || '' <> ''`) // as the index says
+		bounds = append(bounds, `s.tenant_id = `+arg(r.tenant), `s.outcome || '' <> ''`) // the condition of the index, to the letter
 	}
 	for _, one := range []struct{ column, value string }{{"channel", f.Channel}, {"category", f.Category}, {"outcome", string(f.Outcome)}} {
 		if one.value != "" {
@@ -121,7 +123,8 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 	ORDER BY s.started_at, s.push_id`, strings.Join(fits, ` AND `), table, strings.Join(bounds, ` AND `), scan, r.limit+1-len(r.page.Sends)), args, filtered
 }
 
-// collect adds the attempts to the page.
+// collect adds the attempts to the page. It returns the number of attempts that the query read, and the position of
+// the last one.
 func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition, err error) {
 	defer rows.Close()
 	for rows.Next() {

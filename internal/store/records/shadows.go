@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 )
 
-// Shadows returns how many pushes of a tenant shadow rules would have refused, of those that were submitted in the minutes from
-// one time on and before another.
+// Shadows counts a tenant's pushes that shadow rules would have refused, submitted in the minutes from one time until
+// before another.
 func (s *Store) Shadows(ctx context.Context, tenant uuid.UUID, from, until time.Time) (all []policy.ShadowCount, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `
@@ -28,7 +28,7 @@ func (s *Store) Shadows(ctx context.Context, tenant uuid.UUID, from, until time.
 	return all, err
 }
 
-// AddShadows adds to the counts. If it fails, it may have.
+// AddShadows adds to the counts of shadow rules. If it fails, the counts may or may not have been added.
 func (s *Store) AddShadows(ctx context.Context, counts []booking.ShadowCount) error {
 	n := len(counts)
 	var (
@@ -46,14 +46,14 @@ func (s *Store) AddShadows(ctx context.Context, counts []booking.ShadowCount) er
 		_, err := c.Exec(ctx, `
 			INSERT INTO policy_shadows AS s (tenant_id, minute, rule, category, would_refuse)
 			SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::text[], $4::text[], $5::bigint[]) n (tenant_id, minute, rule, category, would_refuse)
-			ORDER BY 1, 2, 3, 4 -- as all do, so that none wait for each other in a circle
+			ORDER BY 1, 2, 3, 4 -- one order for all writers avoids deadlocks
 			ON CONFLICT (tenant_id, minute, rule, category) DO UPDATE SET would_refuse = s.would_refuse + excluded.would_refuse`,
 			tenants, minutes, rules, categories, numbers)
 		return err
 	}))
 }
 
-// SweepShadows removes up to limit counts of minutes that are longer ago than keep.
+// SweepShadows deletes up to limit counts of minutes older than keep, and returns their number.
 func (s *Store) SweepShadows(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()

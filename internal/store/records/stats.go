@@ -14,10 +14,11 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// statRows bounds how many rows of numbers one answer is made from.
-const statRows = 100_000
+// maxStatRows limits the rows that one answer is made from.
+const maxStatRows = 100_000
 
-// statsSQL reads numbers of some steps and times, those that are not added yet, and the time, all at one moment.
+// statsSQL reads statistics of some steps and times, the stat deltas that are not folded yet, and the time, in one
+// snapshot.
 const statsSQL = `
 	(SELECT '' AS what, s.at, s.key, s.accepted, s.deferred, s.refused, s.sent, s.failed, s.expired, s.canceled, s.late, NULL::smallint[] AS buckets
 	FROM unnest($3::text[], $4::timestamptz[], $5::timestamptz[]) AS r (step, since, until)
@@ -30,13 +31,13 @@ const statsSQL = `
 	UNION ALL
 	SELECT 'now', statement_timestamp(), '', 0, 0, 0, 0, 0, 0, 0, NULL, NULL`
 
-// deltaKeys is the key of a stat delta, by what numbers are of.
+// deltaKeys maps a group of statistics to its key in stat_deltas.
 var deltaKeys = map[string]string{
 	ofTotal: `''`, string(push.ByChannel): `channel`, string(push.ByCategory): `category`, string(push.ByCampaign): `coalesce(campaign_id::text, '')`, string(push.ByRule): `rule`,
 }
 
-// Stats returns a tenant's numbers, which are exact at the moment that it says, but for what processes have refused in the last
-// seconds.
+// Stats returns a tenant's statistics as of stats.AsOf. They are exact, except that they may lack the refusals of the
+// last seconds.
 func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (stats push.Stats, err error) {
 	of := string(q.By)
 	if q.By == push.ByHour || q.By == push.ByDay {
@@ -46,7 +47,7 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		stats = push.Stats{}
 		groups := map[statKey]*push.Stat{}
-		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), tenant, of, steps, since, until, q.From, q.Until, statRows)
+		rows, _ := c.Query(ctx, strings.Replace(statsSQL, "{key}", deltaKeys[of], 1), tenant, of, steps, since, until, q.From, q.Until, maxStatRows)
 		var (
 			what, key string
 			at        time.Time
@@ -81,14 +82,14 @@ func (s *Store) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) 
 			g.Late.AddBytes(late)
 			return nil
 		})
-		stats.Cut = n >= statRows
+		stats.Cut = n >= maxStatRows
 		stats.Groups = inOrder(groups)
 		return err
 	})
 	return stats, err
 }
 
-// addStat adds numbers, but for how late they were.
+// addStat adds the counts of s to to, without the lateness.
 func addStat(to, s *push.Stat) {
 	to.Accepted += s.Accepted
 	to.Deferred += s.Deferred
@@ -99,6 +100,7 @@ func addStat(to, s *push.Stat) {
 	to.Canceled += s.Canceled
 }
 
+// inOrder returns the groups ordered by time and key.
 func inOrder(groups map[statKey]*push.Stat) []push.Stat {
 	keys := make([]statKey, 0, len(groups))
 	for k := range groups {
@@ -112,7 +114,7 @@ func inOrder(groups map[statKey]*push.Stat) []push.Stat {
 	return all
 }
 
-// stepsOf divides the time of a question into whole days and the hours around them, and leaves it in hours if that is asked for.
+// stepsOf divides the period of a query into whole days and the hours around them. A query by hour gets hours only.
 func stepsOf(q push.StatsQuery) (steps []string, since, until []time.Time) {
 	add := func(step string, from, to time.Time) {
 		if from.Before(to) {

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// aheadKeys are the keys of parts, as the tables ahead and stat_deltas have them.
+// aheadKeys maps a split to its keys in the tables ahead and stat_deltas.
 var aheadKeys = map[push.StatsBy][2]string{
 	"":              {`''`, `''`},
 	push.ByChannel:  {`channel`, `channel`},
@@ -22,7 +22,7 @@ var aheadKeys = map[push.StatsBy][2]string{
 	push.ByCampaign: {`coalesce(nullif(campaign_id, '00000000-0000-0000-0000-000000000000')::text, '')`, `coalesce(campaign_id::text, '')`},
 }
 
-// aheadCountsSQL counts the parts, and what they come to, of each hour or day.
+// aheadCountsSQL returns the total of each hour or day, and its largest parts.
 const aheadCountsSQL = `
 	SELECT at, total, key, n FROM (
 		SELECT at, key, n, sum(n) OVER (PARTITION BY at)::bigint AS total, row_number() OVER (PARTITION BY at ORDER BY n DESC, key) AS place FROM (
@@ -34,7 +34,8 @@ const aheadCountsSQL = `
 		) parts
 	) p WHERE place <= $5 AND total > 0 AND n > 0 ORDER BY at, place`
 
-// AheadCounts returns how many of a tenant's pushes wait for a send time in each hour, or each day, in which there are some.
+// AheadCounts returns the number of a tenant's pushes that wait for a send time in each hour or day. It leaves out
+// hours and days without pushes.
 func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) (counts []push.AheadCount, err error) {
 	width := time.Hour
 	if q.By == push.ByDay {
@@ -67,7 +68,7 @@ func (s *Store) AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQ
 	return counts, err
 }
 
-// collectAhead gathers the parts of each hour or day.
+// collectAhead groups the parts by hour or day.
 func collectAhead(rows pgx.Rows, split bool) (counts []push.AheadCount, err error) {
 	var (
 		at    time.Time

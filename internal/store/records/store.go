@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
 
-// Store reads what has happened.
+// Store reads and writes these records.
 type Store struct {
 	db     *pg.DB
 	pushes *pushes.Store
