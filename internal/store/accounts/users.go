@@ -43,7 +43,7 @@ func lockUser(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, by *push.Cal
 }
 
 // changeUsers serialises changes to a tenant's users, so that the count and the admins cannot change while work runs.
-// earlier is the number of earlier runs of work, one of which may have been committed.
+// earlier is the number of earlier runs of work; one of them may have been committed.
 func (s *Store) changeUsers(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx, earlier int) error) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
