@@ -14,9 +14,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// ActOnCampaign gives a campaign the state that an action leads to. Once it has returned, the action is in force: no chunk is
-// booked, and no push is claimed, of a campaign that is held. What the state asks for is done by workers. Check, which may be nil, is asked about a
-// campaign whose state changes. The errors are its own, [push.ErrNotFound] and [*push.CampaignStateError].
+// ActOnCampaign changes a campaign's state as the action says. The action is in force when the call returns: no chunk of
+// a held campaign is booked and none of its pushes is claimed. Workers do the work that the new state needs. If the state
+// changes, check, which may be nil, is called first; its error is returned. Other errors are [push.ErrNotFound] and
+// [*push.CampaignStateError].
 func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, check func(push.Campaign) error) (p push.Campaign, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -37,7 +38,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 				}
 			}
 			progress, begun, old := p.Progress, p.Begun, p.Status
-			// A worker that has the campaign sees its new state at the next step. Else any worker takes it at once.
+			// A worker that has leased the campaign sees the new state at its next step. Otherwise any worker takes it at once.
 			rows, _ = tx.Query(ctx, `
 				UPDATE campaigns p SET status = $2, updated_at = clock_timestamp(), started_at = coalesce(started_at, clock_timestamp()), parked = parked OR $3,
 					paused_at = CASE WHEN $3 THEN clock_timestamp() ELSE paused_at END,
@@ -65,25 +66,25 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 	return p, err
 }
 
-// campaignEventSQL writes an event for the webhooks that want it.
+// campaignEventSQL writes an event for the webhooks that subscribe to it.
 const campaignEventSQL = `
 	INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload)
 	SELECT w.id, w.tenant_id, $2, json_build_object('type', $2::text, 'timestamp', utc(clock_timestamp()), 'data', $3::json)
 	FROM webhooks w WHERE w.tenant_id = $1 AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND $2 = ANY (w.events)`
 
-// campaignTold is what webhooks are told of a campaign.
-type campaignTold struct {
+// campaignEvent is the data of a webhook event about a campaign.
+type campaignEvent struct {
 	ID        string              `json:"id"`
 	Name      string              `json:"name"`
 	Channel   string              `json:"channel"`
 	Category  string              `json:"category"`
 	Status    push.CampaignStatus `json:"status"`
-	Percent   int                 `json:"percent"` // of the recipients that have ended
-	Progress  progressTold        `json:"progress"`
+	Percent   int                 `json:"percent"` // of the recipients, those that have ended
+	Progress  progressEvent       `json:"progress"`
 	StartedAt string              `json:"started_at"`
 }
 
-type progressTold struct {
+type progressEvent struct {
 	Audience  int64 `json:"audience"`
 	Pending   int64 `json:"pending"`
 	Scheduled int64 `json:"scheduled"`
@@ -97,12 +98,13 @@ type progressTold struct {
 	Deferred  int64 `json:"deferred"`
 }
 
-// queueCampaignEvent has webhooks told of a campaign of which so many percent have ended.
+// queueCampaignEvent adds a statement to a batch that writes a webhook event about a campaign. percent of its recipients
+// have ended.
 func queueCampaignEvent(b *pgx.Batch, p *push.Campaign, event push.Event, percent int) {
 	is := &p.Progress
-	data, _ := json.Marshal(campaignTold{
+	data, _ := json.Marshal(campaignEvent{
 		ID: p.ID.String(), Name: p.Name, Channel: p.Channel, Category: p.Category, Status: p.Status, Percent: percent, StartedAt: p.StartedAt.UTC().Format(millis),
-		Progress: progressTold{
+		Progress: progressEvent{
 			is.Audience, is.Pending, is.Scheduled, is.Refused, is.OptedOut, is.Invalid, is.Sent, is.Failed, is.Expired, is.Canceled, is.Deferred,
 		},
 	})

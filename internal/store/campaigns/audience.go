@@ -20,20 +20,22 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// An audience arrives in portions under an id of its own, and becomes that of its campaign at the end, in one transaction. What
-// breaks off, or is replaced, is swept away.
+// An audience is uploaded in portions under an id of its own, and becomes the campaign's audience at the end, in one
+// transaction. Abandoned uploads and replaced audiences are swept.
 
-// uploadLease is how long an upload may stand still before it counts as given up: much longer than callers may take for a portion.
+// uploadLease limits how long an upload may pause before it counts as abandoned: much longer than a caller may take for
+// one portion.
 const uploadLease = 10 * time.Minute
 
-// Upload is an audience that arrives.
+// Upload is an audience that is being uploaded.
 type Upload struct {
 	ID, Campaign uuid.UUID
 	By           push.Caller
-	Most         int // bytes that all audiences of the tenant may have; 0: any number
+	Most         int // maximum bytes of all audiences of the tenant; 0: no maximum
 }
 
-// BeginUpload begins one for a caller. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and [*push.ScopeError].
+// BeginUpload begins an upload for a caller. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and
+// [*push.ScopeError].
 func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.UUID) (u Upload, err error) {
 	u = Upload{ID: uuid.Must(uuid.NewV7()), Campaign: campaign, By: by}
 	err = s.db.Change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -49,13 +51,13 @@ func (s *Store) BeginUpload(ctx context.Context, by push.Caller, campaign uuid.U
 	return u, err
 }
 
-// audienceGiven is what is done to a draft by an upload.
+// audienceGiven describes an upload in the text of a [push.CampaignStateError].
 const audienceGiven = "given an audience"
 
 const (
 	keepUploadSQL = `UPDATE campaign_uploads SET alive_until = clock_timestamp() + $2::interval, bytes = bytes + $3 WHERE id = $1 AND NOT ended RETURNING true`
 
-	// addLinesSQL stores lines. Of those of one recipient, the first one stays.
+	// addLinesSQL stores lines. Of several lines for one recipient it keeps the first.
 	addLinesSQL = `
 	INSERT INTO campaign_recipients (shard, audience_id, tenant_id, campaign_id, recipient_key, recipient, line, address, variables)
 	SELECT n.recipient_key & 255, $1, $2, $3, n.recipient_key, n.recipient, n.line, n.address, n.variables::json
@@ -63,13 +65,13 @@ const (
 	ORDER BY n.line
 	ON CONFLICT DO NOTHING`
 
-	// addedSQL counts what an earlier run has stored of these lines.
+	// addedSQL counts how many of these lines an earlier run has stored.
 	addedSQL = `SELECT count(*) FROM campaign_recipients WHERE audience_id = $1 AND line = ANY ($2::int[])`
 )
 
-// AddLines stores lines of an upload, and returns how many of them: the others are of recipients who were there before. If the upload
-// is gone, because its campaign is, the error is [push.ErrNotFound]; if the tenant's audiences have too many bytes then, a
-// [*booking.Capped]. Uploads at the same moment do not see each other's last portion.
+// AddLines stores lines of an upload and returns how many it stored; lines of recipients that were already stored are
+// skipped. If the upload is gone, with its campaign, the error is [push.ErrNotFound]. If the tenant's audiences would have
+// too many bytes, it is a [*booking.Capped]; concurrent uploads do not count each other's last portion.
 func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLine) (int, error) {
 	if !s.db.ByShard() {
 		return s.addLines(ctx, u, lines)
@@ -94,7 +96,7 @@ func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	return int(added.Load()), err
 }
 
-// addLines is AddLines in one transaction.
+// addLines stores lines in one transaction.
 func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLine) (added int, err error) {
 	var (
 		keys                             = make([]int64, len(lines))
@@ -112,7 +114,7 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 	err = s.db.Change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			before, more := 0, bytes
-			if earlier > 0 { // which may have been committed
+			if earlier > 0 { // an earlier run may have been committed
 				if err := tx.QueryRow(ctx, addedSQL, u.ID, numbers).Scan(&before); err != nil {
 					return err
 				}
@@ -137,14 +139,14 @@ func (s *Store) addLines(ctx context.Context, u Upload, lines []push.CampaignLin
 
 const audienceBytesSQL = `SELECT coalesce(sum(bytes), 0)::bigint FROM campaign_uploads WHERE tenant_id = $1`
 
-// AudienceBytes returns how many bytes the audiences of a tenant have, as its cap counts them.
+// AudienceBytes returns the size in bytes of a tenant's audiences, as its cap counts them.
 func (s *Store) AudienceBytes(ctx context.Context, tenant uuid.UUID) (used int, err error) {
 	err = s.db.ReadPool.QueryRow(ctx, audienceBytesSQL, tenant).Scan(&used)
 	return used, err
 }
 
-// bytesFit returns a [*booking.Capped] if the audiences of a tenant have more bytes than most, unless that is 0. What is no audience any
-// more counts until it is removed: it still takes the disk.
+// bytesFit returns a [*booking.Capped] if a tenant's audiences have more bytes than most, unless most is 0. Replaced and
+// abandoned audiences count until they are swept, because they still occupy the disk.
 func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error {
 	if most == 0 {
 		return nil
@@ -157,13 +159,13 @@ func bytesFit(ctx context.Context, tx pgx.Tx, tenant uuid.UUID, most int) error 
 	return err
 }
 
-// EndUpload makes what has arrived, so many lines, the audience of its campaign. Its errors are those of
-// [Store.BeginUpload]: the campaign may be no draft any more, or have become the pattern of a schedule.
+// EndUpload makes the upload, with its number of lines, the audience of the campaign. It returns the same errors as
+// [Store.BeginUpload]: by now the campaign may no longer be a draft, or may be the pattern of a schedule.
 func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Campaign, err error) {
 	err = s.db.Change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if p, err = lockOwnDraft(ctx, tx, u.By, u.Campaign, audienceGiven); err != nil || p.Audience == u.ID {
-				return err // an earlier run has ended it
+				return err // an earlier run has ended the upload
 			}
 			var kept bool
 			if err := tx.QueryRow(ctx, `UPDATE campaign_uploads SET alive_until = 'infinity' WHERE id = $1 AND NOT ended RETURNING true`, u.ID).Scan(&kept); err != nil {
@@ -186,7 +188,7 @@ func (s *Store) EndUpload(ctx context.Context, u Upload, lines int64) (p push.Ca
 	return p, err
 }
 
-// DropUpload gives an upload up. If it fails, that is found after a while.
+// DropUpload abandons an upload. If it fails, the upload counts as abandoned when its lease expires.
 func (s *Store) DropUpload(ctx context.Context, u Upload) error {
 	return s.db.Change(ctx, u.By.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE id = $1 AND alive_until < 'infinity'`, u.ID)
@@ -194,8 +196,8 @@ func (s *Store) DropUpload(ctx context.Context, u Upload) error {
 	})
 }
 
-// SweepUploads removes up to limit lines of uploads that were given up or replaced, or whose campaigns were deleted, and returns how
-// many there were. An upload that has no more lines is removed, too; one that is being copied is kept until then.
+// SweepUploads removes up to limit lines of uploads that were abandoned or replaced, or that belong to deleted campaigns.
+// It returns how many lines it removed. It also removes uploads without lines, and skips uploads that are being copied.
 func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n int, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		if _, err := c.Exec(ctx, `UPDATE campaign_uploads SET ended = true WHERE NOT ended AND alive_until < clock_timestamp()`); err != nil {
@@ -231,22 +233,22 @@ func (s *Store) SweepUploads(ctx context.Context, _ time.Duration, limit int) (n
 	return n, err
 }
 
-// KnownLine is a line of an audience with what is known of its recipient: attributes, a JSON object, or nil.
+// KnownLine is a line of an audience with its recipient's description.
 type KnownLine struct {
 	push.CampaignLine
-	Attributes []byte
-	TimeZone   string // of the recipient; empty: not known
+	Attributes []byte // a JSON object, or nil
+	TimeZone   string // empty: not known
 }
 
-// knownLinesSQL reads lines l of an audience, with the attributes and the zones of their recipients.
+// knownLinesSQL reads lines l of an audience, with their recipients' attributes and zones.
 const knownLinesSQL = `
 	SELECT l.line, l.recipient, l.address, l.variables, r.attributes, coalesce(r.time_zone, '')
 	FROM campaign_recipients l LEFT JOIN recipients r
 		ON r.shard = l.shard AND r.recipient_key = l.recipient_key AND r.tenant_id = l.tenant_id AND r.recipient = l.recipient
 	WHERE l.audience_id = $1 AND l.recipient <> '' AND `
 
-// Lines returns the first lines of a campaign's audience, up to limit of them; or that of one recipient, if one is named. An erased
-// recipient has none.
+// Lines returns the first lines of a campaign's audience, up to limit, or if recipient is not empty, the line of that
+// recipient. Lines of erased recipients are left out.
 func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) ([]KnownLine, error) {
 	if recipient == "" {
 		return s.knownLines(ctx, p, `true ORDER BY l.line LIMIT $2`, limit)
@@ -255,8 +257,8 @@ func (s *Store) Lines(ctx context.Context, p *push.Campaign, recipient string, l
 	return s.knownLines(ctx, p, `l.shard = ANY ($5::smallint[]) AND l.recipient_key = $4 AND l.recipient = $3 LIMIT $2`, limit, recipient, key, []int16{int16(push.Shard(key))})
 }
 
-// LongestLines returns the lines of a campaign's audience whose variables have the most text, the longest first, up to limit of them.
-// It looks at the whole audience: at a million lines that takes seconds.
+// LongestLines returns the lines of a campaign's audience with the longest variables, longest first, up to limit. It reads
+// the whole audience: a million lines take seconds.
 func (s *Store) LongestLines(ctx context.Context, p *push.Campaign, limit int) ([]KnownLine, error) {
 	return s.knownLines(ctx, p, `l.line IN (
 		SELECT line FROM campaign_recipients WHERE audience_id = $1 AND recipient <> '' ORDER BY octet_length(variables::text) DESC NULLS LAST, line LIMIT $2)

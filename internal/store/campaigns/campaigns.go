@@ -25,14 +25,14 @@ const campaignColumns = `p.id, p.tenant_id, p.name, p.channel, p.category, p.sen
 
 func collectCampaign(row pgx.CollectableRow) (push.Campaign, error) { return scanCampaign(row) }
 
-// scanCampaign reads one row of [campaignColumns], and what follows them into more. In the progress of a campaign that goes on, all
-// that was booked is scheduled: see [Store.fillEnds].
+// scanCampaign reads one row of [campaignColumns], and the columns after them into more. In a campaign that has not ended,
+// it counts everything that was booked as scheduled; [Store.fillEnds] corrects that.
 func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err error) {
 	var (
 		spread, expires int64
 		is              = &p.Progress
 
-		sent, failed, expired, withdrawn *int64 // nil: it goes on
+		sent, failed, expired, withdrawn *int64 // nil: the campaign has not ended
 	)
 	err = row.Scan(append([]any{&p.ID, &p.Tenant, &p.Name, &p.Channel, &p.Category, (*zeronull.Timestamptz)(&p.SendAt),
 		(*zeronull.Timestamp)(&p.LocalTime), &p.TimeZone, &spread, &p.OnConflict, (*zeronull.Timestamptz)(&p.Latest), &expires,
@@ -48,16 +48,16 @@ func scanCampaign(row pgx.CollectableRow, more ...any) (p push.Campaign, err err
 	return p, err
 }
 
-// NewCampaign is a campaign that is to be made.
+// NewCampaign is a campaign to create.
 type NewCampaign struct {
 	push.Campaign
-	RequestHash []byte // of a request with an Idempotency-Key, from which the id follows
-	Most        int    // that have not ended, that the tenant may have
-	Invalid     error  // what is wrong with it, unless an earlier request has made it; nil: nothing
+	RequestHash []byte // hash of a request with an Idempotency-Key, which also determines the id
+	Most        int    // maximum number of the tenant's campaigns that have not ended
+	Invalid     error  // why the campaign is invalid; ignored if an earlier request has created it
 }
 
-// CreateCampaign makes a draft, or finds the campaign that an earlier request with the same Idempotency-Key has made. Its errors
-// are [push.ErrTooManyCampaigns], what is wrong with it, and [push.ErrKeyReused] if that was another request.
+// CreateCampaign creates a draft, or finds the campaign that an earlier request with the same Idempotency-Key created. Its
+// errors are [push.ErrTooManyCampaigns], n.Invalid, and [push.ErrKeyReused] if the earlier request differs.
 func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campaign, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -65,7 +65,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 				return err
 			}
 			if p, found, err = findCampaign(ctx, tx, n); found || err != nil {
-				found = found && earlier == 0 // an earlier run may have made it
+				found = found && earlier == 0 // an earlier run may have created it
 				return err
 			}
 			if n.Invalid != nil {
@@ -92,7 +92,7 @@ func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campa
 	return p, found, err
 }
 
-// draftArgs are the columns that a caller writes, from the name to metadata.
+// draftArgs returns the columns that a caller writes, from name to metadata.
 func draftArgs(p *push.Campaign) []any {
 	return []any{
 		p.Name, p.Channel, p.Category, zeronull.Timestamptz(p.SendAt), zeronull.Timestamp(p.LocalTime), p.TimeZone, int64(p.Spread / time.Second), p.OnConflict,
@@ -100,7 +100,8 @@ func draftArgs(p *push.Campaign) []any {
 	}
 }
 
-// campaignChanged is what the audit log says of a change. Of texts, it says only that they have changed.
+// campaignChanged returns the difference that the audit log records. It shows only that message and metadata changed, not
+// their texts.
 func campaignChanged(old, p push.Campaign) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("name", old.Name, p.Name)
@@ -118,7 +119,7 @@ func campaignChanged(old, p push.Campaign) auditlog.Difference {
 	return d
 }
 
-// localText writes a time without a zone; "" for none.
+// localText formats a time without a zone; "" for the zero time.
 func localText(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -126,7 +127,7 @@ func localText(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05")
 }
 
-// shown writes a duration; "" for none.
+// shown formats a duration; "" for 0.
 func shown(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -141,7 +142,7 @@ func nullable(text json.RawMessage) []byte {
 	return text
 }
 
-// findCampaign looks for what an earlier request has made.
+// findCampaign returns the campaign that an earlier request created, if any.
 func findCampaign(ctx context.Context, tx pgx.Tx, n NewCampaign) (p push.Campaign, found bool, err error) {
 	var hash []byte
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+`, p.request_hash FROM campaigns p WHERE id = $1`, n.ID)
@@ -167,8 +168,8 @@ func (s *Store) Campaign(ctx context.Context, tenant, id uuid.UUID) (p push.Camp
 	return p, err
 }
 
-// Campaigns returns up to limit of a tenant's campaigns, of one status or, if that is empty, of any: the latest first, from behind a
-// position, or if that is zero from the first. As of [pushes.Store.List], there may be fewer.
+// Campaigns returns up to limit of a tenant's campaigns after a position, newest first; the zero position is before the
+// first. An empty status selects all. As with [pushes.Store.List], there may be fewer although Next is set.
 func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.CampaignStatus, after push.CampaignPosition, limit int) (page push.CampaignPage, err error) {
 	if after.ID == uuid.Nil {
 		after.CreatedAt = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -201,9 +202,9 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	return page, err
 }
 
-// ChangeDraft changes a draft of a caller under its lock. change is given the campaign as it is, and returns it as it is to be, or an
-// error, which this returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError] and, unless nothing
-// changes, [*push.StaleError].
+// ChangeDraft changes a draft under its lock. change receives the present campaign, and returns the changed one or an
+// error, which ChangeDraft returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError]
+// and, if something would change, [*push.StaleError].
 func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, unchanged push.Unchanged, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
 	err = s.db.Change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -235,7 +236,8 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, u
 	return p, err
 }
 
-// lockDraft locks a campaign, so strongly, for what can only be done to a draft.
+// lockDraft locks a campaign with a lock of the given strength. It returns a [*push.CampaignStateError] if the campaign is
+// not a draft; done completes the text of the error.
 func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, done string) (push.Campaign, error) {
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR `+strength, id, tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
@@ -245,7 +247,8 @@ func lockDraft(ctx context.Context, tx pgx.Tx, tenant, id uuid.UUID, strength, d
 	return p, err
 }
 
-// DeleteDraft removes a draft that is not the pattern of a schedule. Its audience is swept away. The errors are [push.ErrNotFound] and [push.CampaignStateError].
+// DeleteDraft removes a draft that is not the pattern of a schedule. Its audience is swept later. The errors are
+// [push.ErrNotFound] and [*push.CampaignStateError].
 func (s *Store) DeleteDraft(ctx context.Context, tenant, id uuid.UUID) error {
 	return s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		err := pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {

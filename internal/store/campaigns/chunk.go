@@ -20,59 +20,59 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// How much is decided in one chunk: so many recipients, or fewer where their lines or messages are large or slow to make.
+// The limits of one chunk: lines, bytes of their variables or messages, and the time to render them.
 const (
 	chunkLines = 250
 	chunkBytes = 8 << 20
 	planTime   = time.Second
 )
 
-// CampaignChunk asks to decide some recipients of a campaign: the next ones, in the order of shards and keys, that are
-// not decided yet.
+// CampaignChunk asks to decide the next undecided recipients of a campaign, in the order of shards and keys.
 type CampaignChunk struct {
 	Campaign push.Campaign
-	Shards   push.Lane     // in one lane of the store: see [Runs.CampaignLanes]
-	After    CampaignPlace // only those behind it
-	File     booking.Terms // of a tenant without a policy of its own
+	Shards   push.Lane     // within one lane of the store: see [Runs.CampaignLanes]
+	After    CampaignPlace // decide only recipients after this place
+	File     booking.Terms // for a tenant without a policy of its own
 	Now      time.Time     // see [booking.Order]
 
-	// Plan says what a line asks for; an error says what is invalid about it. Attributes are the recipient's, or nil.
+	// Plan returns the draft for a line, or an error that explains why the line is invalid. attributes are the
+	// recipient's, or nil.
 	Plan func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error)
 
-	// Room says how much of the tenant's caps is used when drafts are to be decided; nil: the tenant has no caps.
+	// Room returns the usage of the tenant's caps for the drafts; nil: the tenant has no caps.
 	Room func(ctx context.Context, drafts []booking.Draft) (*booking.CapUsage, error)
 
-	// Look is shown the bookings of each recipient right before the decision; nil: nobody looks.
+	// Look, if set, receives the bookings of each recipient right before the decision.
 	Look func(who quota.Recipient, of booking.Standing, view quota.View)
 
-	far map[string]bool // recipients whose next free time is days away
+	far map[string]bool // recipients without a free time for days
 }
 
-// CampaignPlace is a place in the order of a campaign's recipients. The zero value is before all of a lane that begins with
-// shard 0; see [BeforeShards].
+// CampaignPlace is a place in the order of a campaign's recipients. The zero value is before all recipients of a lane that
+// begins with shard 0; see [BeforeShards].
 type CampaignPlace struct {
 	Shard     int
 	Key       int64
 	Recipient string
 }
 
-// BeforeShards is the place before the recipients of some shards.
+// BeforeShards returns the place before the recipients of some shards.
 func BeforeShards(shards push.Lane) CampaignPlace {
 	return CampaignPlace{Shard: shards.First - 1}
 }
 
-// CampaignDecided is what became of a line.
+// CampaignDecided is the outcome of a line.
 type CampaignDecided struct {
 	Line push.CampaignLine
 	Key  int64 // of the recipient
 
 	Erased   bool             // the recipient was erased, and gets nothing
-	Invalid  string           // what is invalid about the line; empty: it was decided
-	Draft    booking.Draft    // what was decided
-	Decision booking.Decision // of the draft
+	Invalid  string           // why the line is invalid; empty: it was decided
+	Draft    booking.Draft    // the draft that was decided
+	Decision booking.Decision // about the draft
 }
 
-// Outcome says what became of the line, by the names that are kept.
+// Outcome returns the outcome of the line, with the reason and the names of the rules that refused it.
 func (d *CampaignDecided) Outcome() (outcome push.CampaignOutcome, reason string, rules []string) {
 	switch {
 	case d.Erased:
@@ -83,27 +83,27 @@ func (d *CampaignDecided) Outcome() (outcome push.CampaignOutcome, reason string
 	return d.Decision.OfCampaign()
 }
 
-// Deferred reports whether the recipient's push was booked at another time than was asked for.
+// Deferred reports whether the recipient's push was booked at another time than requested.
 func (d *CampaignDecided) Deferred() bool {
 	p := &d.Decision.Push
 	return d.Invalid == "" && !d.Erased && d.Decision.Outcome == booking.Booked && !p.SendAt.Equal(p.RequestedSendAt)
 }
 
-// CampaignChunkDone is what a chunk has decided.
+// CampaignChunkDone is the result of a chunk.
 type CampaignChunkDone struct {
 	Decided []CampaignDecided // in the order of the lines' places
-	Next    CampaignPlace     // behind the last of them
-	More    bool              // there may be others behind it
+	Next    CampaignPlace     // the place of the last line
+	More    bool              // there may be undecided recipients after Next
 	Status  push.CampaignStatus
-	Now     time.Time // by Postgres' clock
+	Now     time.Time // of Postgres' clock
 }
 
-// CampaignLanes are the ranges of shards that a chunk may have recipients of.
+// CampaignLanes returns the ranges of shards within which each chunk must be.
 func (s *Runs) CampaignLanes() []push.Lane { return push.Lanes(s.db.Cfg.Lanes) }
 
-// BookCampaignChunk decides the next recipients of a campaign that is starting, and books what is granted. Their outcomes and
-// their pushes are committed together, so each recipient is decided once, whichever worker does it and however often it is
-// asked to. It decides nothing while the campaign has another status, which it returns.
+// BookCampaignChunk decides the next recipients of a starting campaign, and books the granted pushes. It commits outcomes
+// and pushes together, so each recipient is decided once, even if several workers try, or one repeats the call. If the
+// campaign has another status, it decides nothing and returns that status.
 func (s *Runs) BookCampaignChunk(ctx context.Context, o CampaignChunk) (done CampaignChunkDone, err error) {
 	for {
 		err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -116,7 +116,7 @@ func (s *Runs) BookCampaignChunk(ctx context.Context, o CampaignChunk) (done Cam
 	}
 }
 
-// TryCampaignChunk decides the next recipients of a campaign as a start would, and books nothing.
+// TryCampaignChunk decides the next recipients of a campaign as a start would, but books nothing.
 func (s *Runs) TryCampaignChunk(ctx context.Context, o CampaignChunk) (done CampaignChunkDone, err error) {
 	for {
 		err = s.db.Read(ctx, o.Campaign.Tenant, func(ctx context.Context, c pg.Reader) error {
@@ -134,10 +134,10 @@ func (s *Runs) TryCampaignChunk(ctx context.Context, o CampaignChunk) (done Camp
 	}
 }
 
-// campaignChunk is one run of the transaction, or without book of the same reads without locks.
+// campaignChunk runs the transaction once; without book, it only reads, without locks.
 //
-// What a line asks for is planned before the recipients are locked: that may take long. Its row is locked by then. So if
-// the recipient is erased meanwhile, that waits, and then finds the push.
+// Planning may take long, so it comes before the locks of the recipients. The rows of the lines are already locked then:
+// a concurrent erasure of a recipient waits for them, and then finds the push.
 func (s *Runs) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, book bool) (done CampaignChunkDone, err error) {
 	done.Status = push.CampaignStarting
 	if book {
@@ -175,11 +175,11 @@ func (s *Runs) campaignChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignCh
 	return done, s.decideChunk(ctx, c, o, &done, used.Version, book)
 }
 
-// decideChunk decides what was planned, under the recipients' locks, and writes it.
+// decideChunk decides the planned drafts under the recipients' locks, and writes the outcomes.
 func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, version int64, book bool) error {
 	var (
 		order = pushes.Order{Order: booking.Order{Policy: o.File, Now: o.Now}}
-		at    []int // of the drafts, in Decided
+		at    []int // indexes of the drafts in Decided
 		err   error
 	)
 	for i := range done.Decided {
@@ -213,7 +213,7 @@ func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 	}
 	if len(at) > 0 && r.Terms.Used[o.Campaign.Tenant].Version != version {
 		_ = r.Close()
-		return &terms.OtherTermsError{Known: &s.terms.Known, Tenants: []uuid.UUID{o.Campaign.Tenant}} // it was planned by others
+		return &terms.OtherTermsError{Known: &s.terms.Known, Tenants: []uuid.UUID{o.Campaign.Tenant}} // the drafts were planned by earlier terms
 	}
 	if len(at) > 0 {
 		decisions, err := s.decideOrder(ctx, decider, order)
@@ -232,7 +232,7 @@ func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 	for _, recipient := range r.Crowded {
 		s.pushes.Crowds.Put(recipient, pushes.Crowd{})
 	}
-	if unseen := o.lookFurther(done.Decided); unseen || len(r.Crowded) > 0 {
+	if unseen := o.widenUnseen(done.Decided); unseen || len(r.Crowded) > 0 {
 		return pushes.ErrReadMore
 	}
 	if done.Now = decider.Now(); !book {
@@ -241,8 +241,9 @@ func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 	return s.writeChunk(ctx, c, o, done, decider.Granted, r.Pushes)
 }
 
-// lookFurther has drafts see all times that they may be moved to, if what they saw was not enough.
-func (o *CampaignChunk) lookFurther(decided []CampaignDecided) (unseen bool) {
+// widenUnseen marks the drafts that saw too few bookings, so that the next run reads all times that they may be moved to.
+// It reports whether there are any.
+func (o *CampaignChunk) widenUnseen(decided []CampaignDecided) (unseen bool) {
 	for i := range decided {
 		if d := &decided[i]; d.Decision.Outcome == booking.Unseen {
 			if o.far == nil {
@@ -254,7 +255,7 @@ func (o *CampaignChunk) lookFurther(decided []CampaignDecided) (unseen bool) {
 	return unseen
 }
 
-// decideOrder decides an order when it is the tenant's turn.
+// decideOrder waits for the tenant's share of the processors, and decides an order.
 func (s *Runs) decideOrder(ctx context.Context, decider *booking.Decider, o pushes.Order) (decisions []booking.Decision, err error) {
 	noTurn := s.db.Cfg.Computing.Do(ctx, o.Tenant(), func() error {
 		decisions = decider.Book(o.Order)
@@ -266,7 +267,7 @@ func (s *Runs) decideOrder(ctx context.Context, decider *booking.Decider, o push
 	return decisions, nil
 }
 
-// ordersOf is a list of the order, if it has drafts.
+// ordersOf returns a list with the order, or nil if it has no drafts.
 func ordersOf(o pushes.Order) []pushes.Order {
 	if len(o.Drafts) == 0 {
 		return nil
@@ -274,10 +275,11 @@ func ordersOf(o pushes.Order) []pushes.Order {
 	return []pushes.Order{o}
 }
 
-// UncountedError: a push may move to a day that the room for the chunk does not tell. Nothing was decided.
+// UncountedError reports that a push may move to a day that [CampaignChunk].Room has not counted. Nothing was decided:
+// count the day, and repeat the chunk.
 type UncountedError struct{ Day booking.Day }
 
-// Error says it in one sentence.
+// Error names the day.
 func (e *UncountedError) Error() string {
-	return "how many recipients " + e.Day.Begin().Format(time.DateOnly) + " has was not counted"
+	return "recipients of " + e.Day.Begin().Format(time.DateOnly) + " not counted"
 }

@@ -14,23 +14,23 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// copyPortion is how many recipients one transaction copies.
+// copyPortion limits how many recipients one transaction copies.
 const copyPortion = 5000
 
-// copying is a copy of an audience that is under way.
+// copying is an unfinished copy of an audience.
 type copying struct {
 	id, of    uuid.UUID
-	shard     int // it has come to this recipient
+	shard     int // with key and recipient: the last recipient that was copied
 	key       int64
 	recipient string
 }
 
-// CopyAudience carries the copy of a campaign's audience on by one portion, and reports whether it is whole. It goes on where an
-// earlier call has ended, by whichever worker. The copy is of the audience that the campaign has at the first call: that is
-// kept meanwhile, even if another one replaces it. Recipients that were erased are left out. All audiences of the tenant may have most
-// bytes; 0: any number.
+// CopyAudience copies the next portion of a campaign's audience, and reports whether the copy is complete. It continues
+// where an earlier call of any worker ended. It copies the audience that the campaign had at the first call; that audience
+// is kept until the copy is complete, even if the campaign gets another one. Erased recipients are left out. most is the
+// maximum number of bytes of all the tenant's audiences; 0: no maximum.
 //
-// The errors are [push.ErrNotFound], a [*push.CampaignStateError], a [*booking.Capped] and [push.ErrNothingToCopy].
+// The errors are [push.ErrNotFound], [*push.CampaignStateError], [*booking.Capped] and [push.ErrNothingToCopy].
 func (s *Runs) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) (whole bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -42,7 +42,7 @@ func (s *Runs) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) 
 				return err
 			}
 			last := push.Shards - 1
-			if s.db.ByShard() { // a transaction touches one
+			if s.db.ByShard() { // a transaction may touch only one shard
 				err := tx.QueryRow(ctx, `SELECT shard FROM campaign_recipients WHERE audience_id = $1 AND (shard, recipient_key, recipient) > ($2, $3, $4) ORDER BY shard LIMIT 1`,
 					at.of, at.shard, at.key, at.recipient).Scan(&last)
 				if errors.Is(err, pgx.ErrNoRows) {
@@ -62,8 +62,8 @@ func (s *Runs) CopyAudience(ctx context.Context, c push.CampaignCopy, most int) 
 	return whole, err
 }
 
-// copyAudienceSQL copies a portion. An erasure that has one of its rows is waited for, and one that comes later finds the new rows: it
-// looks until there are none.
+// copyAudienceSQL copies a portion. It waits for an erasure that has locked one of the rows. A later erasure finds the new
+// rows, because it repeats its search until there are none.
 const copyAudienceSQL = `
 	WITH old AS (
 		SELECT * FROM campaign_recipients WHERE audience_id = $2 AND (shard, recipient_key, recipient) > ($4, $5, $6) AND shard <= $7
@@ -80,7 +80,7 @@ const copyAudienceSQL = `
 		copied_shard = coalesce(stop.shard, u.copied_shard), copied_key = coalesce(stop.recipient_key, u.copied_key), copied_recipient = coalesce(stop.recipient, u.copied_recipient)
 	FROM step LEFT JOIN stop ON true WHERE u.id = $1 RETURNING step.looked`
 
-// copyUnderWay locks the copy of a campaign's audience, which begins if there is none.
+// copyUnderWay locks the unfinished copy of a campaign's audience, or begins one.
 func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int) (at copying, err error) {
 	err = tx.QueryRow(ctx, `
 		SELECT id, copy_of, copied_shard, copied_key, copied_recipient FROM campaign_uploads WHERE campaign_id = $1 AND copy_of IS NOT NULL AND NOT ended FOR NO KEY UPDATE`,
@@ -105,7 +105,7 @@ func copyUnderWay(ctx context.Context, tx pgx.Tx, c push.CampaignCopy, most int)
 	return at, err
 }
 
-// lockPattern locks a campaign that is to be copied against changes.
+// lockPattern locks a campaign to copy against changes.
 func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Campaign, error) {
 	rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR SHARE`, c.Of, c.Tenant)
 	p, err := pgx.CollectExactlyOneRow(rows, collectCampaign)
@@ -118,9 +118,10 @@ func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Camp
 	return p, err
 }
 
-// MakeCopy makes a campaign of which all recipients are copied, as a draft that is sent when it is started; or finds it, if it was
-// made before. A latest time is as far behind the send time as it was. The tenant may have most campaigns that have not ended. The
-// errors are those of [Runs.CopyAudience], and [push.ErrTooManyCampaigns].
+// MakeCopy creates a campaign from a complete copy of an audience, unless it exists. The campaign is a draft without a
+// send time, to be sent when it is started. If the original has a latest time, the copy's is as long after now as the
+// original's is after its send time. The tenant may have at most most campaigns that have not ended. It returns the errors
+// of [Runs.CopyAudience] and [push.ErrTooManyCampaigns].
 func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error {
 	return s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -163,5 +164,5 @@ func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) erro
 	})
 }
 
-// longestCopied is how many characters of a name stay in that of a copy.
+// longestCopied limits how many characters of its original's name a copy keeps.
 const longestCopied = 100

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// fillEnds takes what has ended of a campaign's pushes out of those that are scheduled, and reads whether its sending has begun. It must see what was read of the
-// campaign: its row is locked, or both are of one snapshot.
+// fillEnds moves the pushes that have ended from the scheduled count to the counts of their outcomes, and reads whether
+// sending has begun. The campaign must have been read in the same snapshot, or its row must be locked.
 func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *push.Campaign) error {
 	if p.Progress.Scheduled == 0 || p.Status.Over() {
 		return nil
@@ -34,17 +34,17 @@ func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *push.Campaign) er
 	return c.SendBatch(ctx, b).Close()
 }
 
-// campaignBegunSQL reports whether a push of a campaign is due, is under way or has been tried. It reads only the first pushes to be
-// due: a campaign may have a million. Parked pushes have no time to be due at, and count by their send time.
+// campaignBegunSQL reports whether a push of a campaign is due, under way or tried. It reads only the pushes that become
+// due first, because a campaign may have a million. Parked pushes never become due, and count by their send time.
 const campaignBegunSQL = `
 	SELECT coalesce(bool_or(attempts > 0 OR least(next_at, CASE WHEN next_at = 'infinity' THEN send_at END) <= clock_timestamp()), false)
 	FROM (SELECT attempts, next_at, send_at FROM live WHERE campaign_id = $1 ORDER BY next_at LIMIT 100) first`
 
-// ended is how many recipients of a campaign have come to an end.
+// ended returns how many recipients of a campaign have ended.
 func ended(p *push.CampaignProgress) int64 { return p.Audience - p.Pending - p.Scheduled }
 
-// campaignStat returns the numbers of a campaign of all time, at the moment of the statement: how many of its pushes were sent, have
-// failed, have expired and were canceled.
+// campaignStat returns a campaign's counts of all time, as of the statement: pushes accepted, deferred, refused, sent,
+// failed, expired and canceled.
 func campaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
 	b := &pgx.Batch{}
 	b.Queue(`

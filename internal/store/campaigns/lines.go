@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// undecidedSQL reads the next recipients of a campaign that are not decided. The statement that locks them comes behind the one
-// that locks their campaign: so none of them is decided meanwhile.
+// undecidedSQL reads the next undecided recipients of a campaign. The statement that locks them follows the one that locks
+// their campaign, so no concurrent transaction can decide them.
 var undecidedSQL, undecidedPlacesSQL = undecided(`recipient_key, recipient, line, address, variables`), undecided(`recipient_key, recipient`)
 
 func undecided(columns string) string {
@@ -29,8 +29,8 @@ func undecided(columns string) string {
 	ORDER BY shard, recipient_key, recipient LIMIT $7`
 }
 
-// NextUndecided returns the shard of the next recipient of a campaign that is not decided, behind a place; or that there is none. Where
-// each shard is a lane, most of them have nobody of a small campaign.
+// NextUndecided returns the shard of the next undecided recipient of a campaign after a place, if there is one. If each
+// shard is a lane, a small campaign has no recipients in most lanes, and a caller skips those.
 func (s *Runs) NextUndecided(ctx context.Context, p push.Campaign, after CampaignPlace) (shard int, found bool, err error) {
 	all, err := pg.Collect(ctx, s.db, pgx.RowTo[int], `
 		SELECT shard FROM campaign_recipients
@@ -42,7 +42,7 @@ func (s *Runs) NextUndecided(ctx context.Context, p push.Campaign, after Campaig
 	return all[0], true, nil
 }
 
-// chunkLines reads the lines of a chunk, and says whether there are more.
+// chunkLines reads the lines of a chunk, and reports whether there may be more.
 func (s *Runs) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, lock bool) (lines []CampaignDecided, more bool, err error) {
 	sql := pg.InShard(undecidedSQL, "$2::bigint", o.Shards)
 	if lock {
@@ -68,7 +68,7 @@ func (s *Runs) chunkLines(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk
 	return lines, len(lines) == chunkLines, rows.Err()
 }
 
-// chunkPeople reads what is known of the recipients of a chunk, with their attributes; and checks the terms.
+// chunkPeople reads the descriptions of a chunk's recipients, with their attributes, and checks the terms.
 func (s *Runs) chunkPeople(ctx context.Context, c pg.Batcher, o *CampaignChunk, inForce *terms.Read, described bool, lines []CampaignDecided) (*terms.People, error) {
 	people := &terms.People{WithAttributes: true}
 	if described {
@@ -89,7 +89,7 @@ func (s *Runs) chunkPeople(ctx context.Context, c pg.Batcher, o *CampaignChunk, 
 	return people, inForce.Check()
 }
 
-// decidedSQL records what became of recipients.
+// decidedSQL records the outcomes of recipients.
 const decidedSQL = `
 	UPDATE campaign_recipients r SET outcome = n.outcome, push_id = n.push_id, requested_send_at = n.requested, reason = n.reason,
 		rules = string_to_array(n.rules, chr(31)), conflicts = n.conflicts::json, decided_at = $11
@@ -104,16 +104,16 @@ const countedSQL = `
 		dropped = dropped + $7, updated_at = clock_timestamp()
 	WHERE id = $1`
 
-// conflict is a booking in the way of a recipient's push, as it is kept.
+// conflict is the JSON of a booking that prevented a recipient's push.
 type conflict struct {
 	ID     string `json:"id"`
 	SendAt string `json:"send_at"`
 }
 
-// keptConflicts is how many bookings in the way of a push are kept.
+// keptConflicts limits how many conflicts are stored for a recipient.
 const keptConflicts = 10
 
-// conflictsOf lists the bookings in the way, each once; null: there are none.
+// conflictsOf returns the conflicts of a decision as JSON, each once; nil if there are none.
 func conflictsOf(v *booking.Decision, at time.Time) *string {
 	var (
 		all  []conflict
@@ -135,7 +135,7 @@ func conflictsOf(v *booking.Decision, at time.Time) *string {
 	return new(string(text))
 }
 
-// decidedColumns are what became of lines, one array per column.
+// decidedColumns holds the outcomes of lines, one array per column, and their counts.
 type decidedColumns struct {
 	keys                          []int64
 	recipients, outcomes, reasons []string
@@ -181,7 +181,7 @@ func (a *decidedColumns) add(d *CampaignDecided) {
 	a.conflicts = append(a.conflicts, conflictsOf(&d.Decision, d.Draft.Push.SendAt))
 }
 
-// join joins the names of rules by a character that no name has.
+// join joins the names of rules with a character that no name contains.
 func join(rules []string) string {
 	text := ""
 	for i, r := range rules {
@@ -193,7 +193,7 @@ func join(rules []string) string {
 	return text
 }
 
-// refusedOf counts the recipients of a chunk that were refused, and by which rules.
+// refusedOf counts the refused recipients of a chunk, in total and by rule.
 func refusedOf(c *push.Campaign, done *CampaignChunkDone) (counts []push.RefusedCount) {
 	all := map[string]int{}
 	for i := range done.Decided {
@@ -212,7 +212,7 @@ func refusedOf(c *push.Campaign, done *CampaignChunkDone) (counts []push.Refused
 	return counts
 }
 
-// writeChunk stores the granted pushes and what became of the lines, and commits, in one exchange.
+// writeChunk stores the granted pushes and the outcomes of the lines, and commits, in one exchange.
 func (s *Runs) writeChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChunk, done *CampaignChunkDone, granted []booking.Grant, weeks pg.Parts) error {
 	failpoint.Hit(failpoint.CampaignDecided)
 	b := &pgx.Batch{}

@@ -17,14 +17,15 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// While a campaign is paused, what waits of it is parked: it stays in live, and is due at no time. When it is to be tried stays
-// in pushes. Claims park what is due at once, and workers park the rest. Both have the campaign locked meanwhile, so that
-// nothing is parked behind a resume.
+// While a campaign is paused, its waiting pushes are parked: they stay in live but never become due. Their next times stay
+// in pushes. Claims park due pushes at once, and workers park the rest. Both hold a lock of the campaign, so that nothing
+// is parked after a resume.
 
-// campaignPortion is how many pushes of a campaign one transaction parks, or ends.
+// campaignPortion limits how many pushes of a campaign one transaction parks or ends.
 const campaignPortion = 1000
 
-// waitingOf reads what waits of a campaign, but for what others change at the same time, and locks it. condition chooses among it.
+// waitingOf returns a query that reads and locks waiting pushes of a campaign that meet a condition. It skips rows that
+// other transactions have locked.
 func waitingOf(condition string) string {
 	return `
 	SELECT recipient_key, push_id, send_at, plan FROM live
@@ -39,7 +40,8 @@ var (
 	allWaitingSQL = waitingOf(` ORDER BY next_at`)
 )
 
-// lockWaiting locks some of what waits of a campaign, by shards that one transaction may touch: it is true if there may be more.
+// lockWaiting locks a portion of a campaign's waiting pushes in lanes that one transaction may touch, and reports whether
+// there may be more.
 func (s *Runs) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql string, lanes []push.Lane) (found pushes.LiveRows, more bool, err error) {
 	rows, _ := tx.Query(ctx, pg.InShard(sql, "$3::bigint", lanes...), append([]any{id, campaignPortion}, pg.ShardArg(lanes)...)...)
 	var l pushes.LiveRow
@@ -50,8 +52,8 @@ func (s *Runs) lockWaiting(ctx context.Context, tx pgx.Tx, id uuid.UUID, sql str
 	return found, len(found.IDs) == campaignPortion, err
 }
 
-// lanesOf are the lanes, divided as one transaction may touch them, in which something of a campaign waits. Where each shard is a lane,
-// most of them have nothing of a small campaign.
+// lanesOf returns the lanes that may have waiting pushes of a campaign, in groups that one transaction may touch. If each
+// shard is a lane, it leaves out the lanes without any, because a small campaign has none in most of them.
 func (s *Runs) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane], error) {
 	if !s.db.ByShard() {
 		return s.db.InTurn(s.CampaignLanes()), nil
@@ -64,12 +66,12 @@ func (s *Runs) lanesOf(ctx context.Context, id uuid.UUID) (iter.Seq[[]push.Lane]
 	return s.db.InTurn(lanes), err
 }
 
-// parkSQL has what is locked be due at no time.
+// parkSQL parks locked pushes.
 const parkSQL = `
 	UPDATE live l SET next_at = 'infinity' FROM unnest($1::bigint[], $2::timestamptz[], $3::uuid[]) AS n (recipient_key, send_at, id)
 	WHERE l.shard = ANY ($4::smallint[]) AND l.recipient_key = ANY (ARRAY[n.recipient_key]) AND l.send_at = n.send_at AND l.push_id = n.id AND l.token IS NULL`
 
-// unparkSQL makes pushes due when their rows in pushes say. Those that were due already were held by the pause.
+// unparkSQL restores the next times of pushes from pushes. It records that the pause held the pushes that are already due.
 const unparkSQL = `
 	WITH due AS (
 		UPDATE live l SET next_at = n.next_at FROM (
@@ -85,8 +87,8 @@ const unparkSQL = `
 	)
 	SELECT recipient_key, next_at, next_at - statement_timestamp() FROM due`
 
-// ParkCampaign parks some of what waits of a campaign that is paused, what is due first. If nothing is left, the campaign is paused.
-// It reports whether to come again at once.
+// ParkCampaign parks some waiting pushes of a campaign that is pausing or paused, earliest first. When none is left, a
+// pausing campaign becomes paused. It reports whether to call it again at once.
 func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error) {
 	held := []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}
 	all, err := s.lanesOf(ctx, id)
@@ -124,14 +126,14 @@ func (s *Runs) ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err e
 	return more, err
 }
 
-// Unparked is a push that is due again at a time, in so long.
+// Unparked is a push that becomes due again.
 type Unparked struct {
 	RecipientKey int64
 	At           time.Time
-	In           time.Duration
+	In           time.Duration // until At, by Postgres' clock; may be negative
 }
 
-// UnparkCampaign has some of what was parked of a campaign that goes on be due again. It reports whether to come again at once.
+// UnparkCampaign unparks some pushes of a campaign that goes on. It reports whether to call it again at once.
 func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked, more bool, err error) {
 	goesOn := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning}
 	turns, err := s.lanesOf(ctx, id)
@@ -179,7 +181,7 @@ var (
 	expireSomeSQL   = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Expired, Reason: `'it expired while its campaign was paused'`, Columns: pushes.EndedSQL}.Sql()
 )
 
-// endSome ends some of what waits of a campaign in one of these states.
+// endSome ends some waiting pushes of a campaign that is in one of these states. waiting selects them, end ends them.
 func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, waiting string, end string) (all []booking.Ended, more bool, err error) {
 	turns, err := s.lanesOf(ctx, id)
 	if err != nil {
@@ -211,18 +213,20 @@ func (s *Runs) endSome(ctx context.Context, id uuid.UUID, states []push.Campaign
 	return all, more, nil
 }
 
-// ExpireParked ends some of what expired of a campaign while it is paused. It reports whether to come again at once.
+// ExpireParked ends some parked pushes of a paused campaign that have expired. It reports whether to call it again at
+// once.
 func (s *Runs) ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
 	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignPausing, push.CampaignPaused}, parkedLateSQL, expireSomeSQL)
 }
 
-// WithdrawCampaign cancels some of what waits of a campaign that is canceled. It reports whether to come again at once.
+// WithdrawCampaign cancels some waiting pushes of a campaign that is being canceled. It reports whether to call it again
+// at once.
 func (s *Runs) WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error) {
 	return s.endSome(ctx, id, []push.CampaignStatus{push.CampaignCanceling}, allWaitingSQL, withdrawSomeSQL)
 }
 
-// DropUndecided gives up some of the recipients of a canceled campaign that were not decided: the next ones behind a place. It
-// reports whether there may be more, and behind which place.
+// DropUndecided cancels the next undecided recipients, after a place, of a campaign that is being canceled. It returns the
+// place of the last one, and reports whether there may be more after it.
 func (s *Runs) DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after CampaignPlace) (next CampaignPlace, more bool, err error) {
 	err = s.step(ctx, p.ID, []push.CampaignStatus{push.CampaignCanceling}, func(ctx context.Context, tx pgx.Tx, _ *RunningCampaign) error {
 		next, more = after, false

@@ -11,14 +11,15 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A schedule that is given a campaign as its pattern locks that FOR KEY SHARE. A deletion, or a change by a caller who only drafts, locks
-// it FOR UPDATE, before it looks for schedules in a statement of its own: of the two, the later one sees what the earlier one has done.
+// Setting the pattern of a schedule locks the campaign FOR KEY SHARE. A deletion, or a change by a caller that only has
+// the scope to draft, locks it FOR UPDATE and then searches for schedules in a separate statement. So the later of the two
+// sees the earlier one's change.
 
-// mostNamed is how many schedules a refusal names.
+// mostNamed limits how many schedules a refusal names.
 const mostNamed = 10
 
-// KeepPattern keeps the campaign that a schedule is given from being deleted until the transaction ends, or returns
-// [push.ErrNoPattern]. Without a campaign, there is nothing to do.
+// KeepPattern locks a schedule's pattern against deletion until the transaction ends. It returns [push.ErrNoPattern] if
+// there is no such campaign, and does nothing for a schedule without one.
 func KeepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
 	if p.Campaign == uuid.Nil {
 		return nil
@@ -30,8 +31,9 @@ func KeepPattern(ctx context.Context, tx pgx.Tx, p *push.Schedule) error {
 	return err
 }
 
-// lockOwnDraft locks a draft that a caller changes, and returns a [*push.ScopeError] if schedules copy it and the caller only drafts: they
-// would send the change. The lock is that of a deletion, so that no schedule is given the draft meanwhile.
+// lockOwnDraft locks a draft for a change. It returns a [*push.ScopeError] if the draft is the pattern of schedules and the
+// caller only has the scope to draft, because the schedules would send the change. The lock is as strong as a deletion's,
+// so that no schedule can get the draft as its pattern until the commit.
 func lockOwnDraft(ctx context.Context, tx pgx.Tx, by push.Caller, id uuid.UUID, done string) (push.Campaign, error) {
 	p, err := lockDraft(ctx, tx, by.Tenant, id, "UPDATE", done)
 	if err != nil || by.May(push.ScopeCampaignsWrite) {
@@ -40,12 +42,12 @@ func lockOwnDraft(ctx context.Context, tx pgx.Tx, by push.Caller, id uuid.UUID, 
 	schedules, err := schedulesOf(ctx, tx, p)
 	if err == nil && schedules != "" {
 		err = &push.ScopeError{Scope: push.ScopeCampaignsWrite, Detail: fmt.Sprintf(
-			"the campaign is the pattern of these schedules: %s; they send what it says, so that to change it needs the scope %s", schedules, push.ScopeCampaignsWrite)}
+			"the campaign is the pattern of these schedules: %s; they send the change, so it needs the scope %s", schedules, push.ScopeCampaignsWrite)}
 	}
 	return p, err
 }
 
-// patternOfNone returns a [*push.CampaignStateError] for a campaign that is the pattern of schedules.
+// patternOfNone returns a [*push.CampaignStateError] if a campaign is the pattern of schedules.
 func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
 	schedules, err := schedulesOf(ctx, tx, p)
 	if err == nil && schedules != "" {
@@ -55,8 +57,8 @@ func patternOfNone(ctx context.Context, tx pgx.Tx, p push.Campaign) error {
 	return err
 }
 
-// schedulesOf names the schedules of which a campaign is the pattern, also paused ones and those that have ended: they can go on. Empty:
-// it is of none.
+// schedulesOf lists the ids of the schedules that have a campaign as their pattern; empty if none has. It includes paused
+// and ended schedules, which can be resumed.
 func schedulesOf(ctx context.Context, tx pgx.Tx, p push.Campaign) (string, error) {
 	rows, _ := tx.Query(ctx, `SELECT id::text FROM schedules WHERE campaign_id = $1 AND deleted_at IS NULL ORDER BY id LIMIT $2`, p.ID, mostNamed+1)
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])

@@ -12,11 +12,11 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// planTurn is for how long one turn plans. It is not much longer than one line may take.
+// planTurn limits the time of one turn of planning. It is not much longer than the longest time for one line.
 const planTurn = 50 * time.Millisecond
 
-// planChunk says what lines ask for, in turns: their templates may take long. It returns how many it has planned before it took
-// too long, or too much memory: one at least.
+// planChunk plans lines in turns, because rendering their templates may take long. It returns how many lines it planned,
+// at least one, before it reached the limit of time or memory.
 func (s *Runs) planChunk(ctx context.Context, o *CampaignChunk, terms booking.Terms, people *terms.People, lines []CampaignDecided) (planned int, err error) {
 	began, size := time.Now(), 0
 	full := func() bool { return planned > 0 && (size > chunkBytes || time.Since(began) > planTime) }
@@ -34,7 +34,7 @@ func (s *Runs) planChunk(ctx context.Context, o *CampaignChunk, terms booking.Te
 	return planned, nil
 }
 
-// planLine says what a line asks for, and returns the size of its message.
+// planLine plans the draft of a line, and returns the size of its message in bytes.
 func planLine(o *CampaignChunk, terms booking.Terms, people *terms.People, d *CampaignDecided) int {
 	if d.Erased {
 		return 0
@@ -45,7 +45,7 @@ func planLine(o *CampaignChunk, terms booking.Terms, people *terms.People, d *Ca
 		d.Invalid = err.Error()
 		return 0
 	}
-	draft.Push.Bulk = true // a campaign is sent behind what else is due
+	draft.Push.Bulk = true // other due pushes are sent before a campaign's
 	draft.Far = draft.Far || o.far[d.Line.Recipient]
 	d.Draft = draft
 	return len(draft.Push.Message) + len(draft.Push.Rendering)

@@ -14,12 +14,12 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// recipientsAtOnce is how many recipients of a campaign one statement reads.
+// recipientsAtOnce limits how many recipients of a campaign one statement reads.
 const recipientsAtOnce = 1000
 
-// CampaignRecipients returns up to limit of the recipients of a tenant's campaign behind a line, in the order of lines: those that the
-// filter lets through. It returns fewer where few have it: then too the list goes on at Next. Recipients whose
-// pushes are not kept any more are left out. It returns [push.ErrNotFound] if there is no such campaign.
+// CampaignRecipients returns up to limit recipients of a tenant's campaign that match a filter, after a line, in the order
+// of lines. It returns fewer if few match; Next is set then, too, if there may be more. Recipients with pushes that are no
+// longer kept are left out. If there is no such campaign, the error is [push.ErrNotFound].
 func (s *Store) CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (page push.CampaignRecipientPage, err error) {
 	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		page = push.CampaignRecipientPage{}
@@ -64,8 +64,8 @@ const (
 		WHERE audience_id = $1 AND shard = $2 AND recipient_key = $3 AND recipient = $4`
 )
 
-// campaignLines reads recipients of an audience behind a line, or if one is named, that one alone, with what became of them. It returns the last line, and how many lines it has
-// looked at.
+// campaignLines reads recipients of an audience after a line, with their outcomes; if recipient is not empty, only that
+// one. It returns the last line, and how many lines it read.
 func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience uuid.UUID, recipient string, after int) (all []push.CampaignRecipient, last, n int, err error) {
 	sql, args := campaignLinesSQL, []any{audience, after, recipientsAtOnce}
 	if recipient != "" {
@@ -103,14 +103,14 @@ func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience u
 	return kept, last, n, err
 }
 
-// pushEnd is what became of a push.
+// pushEnd is the present state of a push.
 type pushEnd struct {
 	status push.Status
 	sendAt time.Time
 	reason string
 }
 
-// outcome is what that means for the recipient of a campaign.
+// outcome returns the outcome of the push's recipient in a campaign.
 func (e pushEnd) outcome() push.CampaignOutcome {
 	switch e.status {
 	case push.Scheduled, push.Sending:
@@ -122,7 +122,7 @@ func (e pushEnd) outcome() push.CampaignOutcome {
 const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'canceled' AND p.last_error = '' THEN 'canceled' WHEN p.status IN ('failed', 'expired', 'canceled') THEN p.last_error ELSE '' END
 	FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
-// pushEnds reads what became of pushes.
+// pushEnds returns the states of the pushes that exist, by id.
 func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []pushes.Sought) (map[uuid.UUID]pushEnd, error) {
 	ends := make(map[uuid.UUID]pushEnd, len(all))
 	return ends, s.pushes.FindPushes(ctx, all, func(places []pushes.Place) (found []uuid.UUID, err error) {

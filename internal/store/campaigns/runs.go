@@ -14,27 +14,28 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// RunningCampaign is a campaign that a worker carries on.
+// RunningCampaign is a campaign that a worker has leased.
 type RunningCampaign struct {
 	push.Campaign
-	Parked bool         // what waits of it may be kept from being due
+	Parked bool         // waiting pushes may be parked
 	Caps   push.OwnCaps // of its tenant
 }
 
-// OpenCampaigns are the states in which workers have something to do.
+// OpenCampaigns lists the states of campaigns that need a worker.
 const OpenCampaigns = `('starting', 'running', 'pausing', 'paused', 'canceling')`
 
-// CampaignsWith says which campaigns a worker takes.
+// CampaignsWith is a condition that selects the campaigns that a worker takes.
 type CampaignsWith string
 
-// Those that have steps to do, and those that only wait for their pushes.
+// Campaigns with steps to do, and campaigns that only wait for their pushes.
 const (
 	CampaignsWithWork CampaignsWith = `status IN ('starting', 'pausing', 'canceling') OR status = 'running' AND parked`
 	CampaignsThatWait CampaignsWith = `status = 'running' AND NOT parked OR status = 'paused'`
 )
 
-// TakeCampaign gives a worker the campaign of a kind that has waited longest for its next step, but for those of some tenants: one that
-// it has, or one that no worker has. It returns nil if there is none. Two workers may do the same step.
+// TakeCampaign leases the selected campaign that has waited longest for its next step, among those that the worker or no
+// worker has leased. It skips campaigns of the tenants in except. It returns nil if there is none. Two workers may do the
+// same step.
 func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which CampaignsWith, except []uuid.UUID) (*RunningCampaign, error) {
 	return pg.Leased[RunningCampaign]{
 		Table:   "campaigns",
@@ -47,7 +48,7 @@ func (s *Runs) TakeCampaign(ctx context.Context, worker uuid.UUID, which Campaig
 	}.Take(ctx, s.db, worker, except)
 }
 
-// LeaveCampaign gives a campaign to the worker that looks first after a while.
+// LeaveCampaign releases a worker's lease on a campaign, so that any worker can take it after a pause.
 func (s *Runs) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
@@ -56,8 +57,8 @@ func (s *Runs) LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after ti
 	return pg.Classify(err)
 }
 
-// step runs work in a transaction that has locked a campaign, if it has one of these states, and commits. If not, it does
-// nothing.
+// step locks a campaign, and if it is in one of these states, runs work in the same transaction and commits. Otherwise it
+// does nothing.
 func (s *Runs) step(ctx context.Context, id uuid.UUID, states []push.CampaignStatus, work func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error) error {
 	scan := func(row pgx.CollectableRow) (r RunningCampaign, err error) {
 		r.Campaign, err = scanCampaign(row, &r.Parked)
@@ -73,7 +74,7 @@ func (s *Runs) step(ctx context.Context, id uuid.UUID, states []push.CampaignSta
 	return pg.LeasedStep(ctx, s.db, scan, locked, `SELECT `+campaignColumns+`, parked FROM campaigns p WHERE id = $1 AND status = ANY ($2::text[])`, id, of)
 }
 
-// EndCampaignStart has a campaign run whose recipients are all decided. It is false if some are not.
+// EndCampaignStart changes a starting campaign to running if all its recipients are decided, and reports whether they are.
 func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error) {
 	ended = true
 	err = s.step(ctx, id, []push.CampaignStatus{push.CampaignStarting}, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {
@@ -87,8 +88,8 @@ func (s *Runs) EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, 
 	return ended, err
 }
 
-// SettleCampaign tells webhooks how far a campaign is, each tenth of its recipients once, and ends it if all of them have come to
-// an end. It says in how long the next of its pushes is due, an hour at most.
+// SettleCampaign writes a webhook event for each further tenth of a campaign's recipients that have ended, and ends the
+// campaign when all have. It returns the campaign's status and the time until its next push is due, at most an hour.
 func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error) {
 	all := []push.CampaignStatus{push.CampaignStarting, push.CampaignRunning, push.CampaignPausing, push.CampaignPaused, push.CampaignCanceling}
 	err = s.step(ctx, id, all, func(ctx context.Context, tx pgx.Tx, p *RunningCampaign) error {

@@ -14,7 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// CampaignStates counts the campaigns that go on, of all tenants, by their states.
+// CampaignStates counts all tenants' campaigns that have started and not ended, by status. It lists 0 for a status that no
+// campaign has.
 func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 	counts := map[string]int{}
 	for _, status := range push.CampaignStatuses {
@@ -26,8 +27,9 @@ func (s *Store) CampaignStates(ctx context.Context) (map[string]int, error) {
 	return counts, pg.Classify(pg.Fill(counts, rows))
 }
 
-// SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, unless that is zero. The campaigns stay,
-// with their counts, and so do the recipients of one that is the pattern of a schedule, or being copied. It returns how many there were.
+// SweepCampaigns removes up to limit recipients of campaigns that ended longer ago than keep, and returns how many it
+// removed; with a keep of 0, none. The campaigns stay, with their counts. The recipients of a campaign that is the pattern
+// of a schedule, or that is being copied, stay, too.
 func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit int) (n int, err error) {
 	if keep == 0 {
 		return 0, nil
@@ -52,7 +54,7 @@ func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit in
 				continue
 			}
 			tag, err := c.Exec(ctx, `UPDATE campaigns SET audience_id = NULL WHERE audience_id = $1 AND NOT EXISTS (SELECT FROM campaign_recipients WHERE audience_id = $1)`, all[0])
-			if err != nil || tag.RowsAffected() == 0 { // others have locked what is left
+			if err != nil || tag.RowsAffected() == 0 { // other transactions have locked the remaining rows
 				return err
 			}
 		}
@@ -61,7 +63,7 @@ func (s *Store) SweepCampaigns(ctx context.Context, keep time.Duration, limit in
 	return n, err
 }
 
-// removeAudience removes up to limit recipients of an audience that are not locked, and returns how many there were.
+// removeAudience removes up to limit recipients of an audience that are not locked, and returns how many it removed.
 func (s *Store) removeAudience(ctx context.Context, c *pgxpool.Conn, audience uuid.UUID, limit int) (n int, err error) {
 	for lanes := range s.db.InTurn(push.Lanes(s.db.Cfg.Lanes)) {
 		sql := pg.InShard(`WITH old AS MATERIALIZED (
@@ -77,13 +79,13 @@ func (s *Store) removeAudience(ctx context.Context, c *pgxpool.Conn, audience uu
 	return n, nil
 }
 
-// eraseLinesSQL leaves of the lines of a recipient what became of them.
+// eraseLinesSQL removes everything from a recipient's lines except their outcomes.
 const eraseLinesSQL = `
 	UPDATE campaign_recipients SET recipient = '', address = '', variables = NULL, conflicts = NULL, reason = CASE WHEN outcome = 'invalid' THEN 'erased' ELSE reason END
 	WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND tenant_id = $2 AND recipient = $3`
 
-// EraseLines erases the lines of a recipient, and returns their number. One that is not decided yet gets nothing. It waits for a chunk that decides one of them
-// now: what that books is erased in the steps behind this one.
+// EraseLines erases a recipient's lines, and returns their number. Nothing will be booked for an undecided line. It waits
+// for a chunk that is deciding one of the lines; later steps of the erasure find the push that it books.
 func (s *Store) EraseLines(ctx context.Context, who quota.Recipient) (rows int, err error) {
 	key := push.RecipientKey(who.Tenant, who.ID)
 	err = s.db.Change(ctx, who.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {

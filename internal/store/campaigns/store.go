@@ -1,4 +1,4 @@
-// Package campaigns keeps campaigns and their audiences, and decides about their recipients in chunks.
+// Package campaigns stores campaigns and their audiences, and books their recipients in chunks.
 package campaigns
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
-// Store keeps campaigns and their audiences.
+// Store reads and changes campaigns and their audiences.
 type Store struct {
 	db     *pg.DB
 	pushes *pushes.Store
@@ -18,7 +18,7 @@ func New(db *pg.DB, pushes *pushes.Store) *Store {
 	return &Store{db: db, pushes: pushes}
 }
 
-// Runs carries campaigns on, one chunk of recipients at a time.
+// Runs takes the steps of running campaigns, one chunk of recipients at a time.
 type Runs struct {
 	db        *pg.DB
 	terms     *terms.Store
