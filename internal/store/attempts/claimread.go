@@ -201,7 +201,7 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
 	}
 	for _, send := range sends {
-		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // or erased
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // "": erased
 			d.Sends = append(d.Sends, send.Booking)
 		}
 	}

@@ -61,7 +61,7 @@ type NewCampaign struct {
 func (s *Store) CreateCampaign(ctx context.Context, n NewCampaign) (p push.Campaign, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one creation at a time
 				return err
 			}
 			if p, found, err = findCampaign(ctx, tx, n); found || err != nil {
@@ -212,7 +212,7 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, u
 				return err
 			}
 			changed, err := change(p)
-			if stale := unchanged.Check(p.UpdatedAt); stale != nil && len(campaignChanged(p, changed)) > 0 { // an earlier run may have made it
+			if stale := unchanged.Check(p.UpdatedAt); stale != nil && len(campaignChanged(p, changed)) > 0 { // an earlier run may have made the change
 				return stale
 			}
 			if err != nil {

@@ -120,12 +120,12 @@ func lockPattern(ctx context.Context, tx pgx.Tx, c push.CampaignCopy) (push.Camp
 
 // MakeCopy creates a campaign from a complete copy of an audience, unless it exists. The campaign is a draft without a
 // send time, to be sent when it is started. If the original has a latest time, the copy's is as long after now as the
-// original's is after its send time. The tenant may have at most most campaigns that have not ended. It returns the errors
+// original's is after its send time. The tenant may have up to most campaigns that have not ended. It returns the errors
 // of [Runs.CopyAudience] and [push.ErrTooManyCampaigns].
 func (s *Runs) MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error {
 	return s.db.InTx(ctx, func(ctx context.Context, conn *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, c.Tenant); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, c.Tenant); err != nil { // one creation at a time
 				return err
 			}
 			var (

@@ -64,7 +64,7 @@ type portionRead struct {
 	reads []spansIn
 }
 
-// NewBookingRead returns a read for some orders, of at most most bookings of each recipient; 0: all. rerun means that an
+// NewBookingRead returns a read for some orders, of up to most bookings of each recipient; 0: all. rerun means that an
 // earlier run of the transaction may have booked the drafts.
 func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRead {
 	r := &BookingRead{at: map[quota.Recipient]int{}, Pushes: s.db.Layouts.Pushes()}

@@ -19,8 +19,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// span asks for a recipient's bookings strictly within a view: at most most and one more, which shows that there are
-// others. 0 asks for all.
+// span asks for a recipient's bookings strictly within a view: up to most, and one more, which shows that there are
+// others. A most of 0 asks for all.
 type span struct {
 	recipient quota.Recipient
 	key       int64      // the recipient's
@@ -232,8 +232,8 @@ var inOrderSQL = `
 	ORDER BY p.send_at, p.id LIMIT $6`
 
 // Bookings returns a recipient's bookings strictly between from and until, by time. It sees what was committed before
-// the call, and takes no lock. The bookings before complete are all there are: complete is until, or earlier if there are
-// more than most. With kinds, each booking has its kind.
+// the call, and takes no lock. If there are more than most bookings, it returns only those before complete; otherwise
+// complete is until. With kinds, each booking has its kind.
 func (s *Store) Bookings(
 	ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool,
 ) (held []booking.Held, complete time.Time, err error) {

@@ -35,7 +35,7 @@ const attemptsSQL = `
 		AND s.tenant_id = $2 AND s.recipient = $3 AND s.ended_at IS NOT NULL
 	LIMIT $6`
 
-// History returns a recipient's pushes and attempts with events from from until until: at most most of each. If it
+// History returns a recipient's pushes and attempts with events from from until until: up to most of each. If it
 // returns that many, there may be more.
 func (s *Store) History(ctx context.Context, who quota.Recipient, from, until time.Time, most int) (pushes []booking.Past, attempts []booking.Attempted, err error) {
 	key := push.RecipientKey(who.Tenant, who.ID)

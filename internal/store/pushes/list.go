@@ -116,7 +116,7 @@ var (
 // Freed is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
 const Freed = `p.freed::int = 1`
 
-// ListQuery returns the query for a page of pushes that match a filter, after a position. It scans at most most pushes.
+// ListQuery returns the query for a page of pushes that match a filter, after a position. It scans up to most pushes.
 // The tenant's index returns pushes in order; so does the recipient's, which keeps freed pushes apart. Pushes that have
 // not ended are read from live, and failed, expired or canceled ones from the index of freed pushes, so that the scan
 // does not pass everything that was sent.
