@@ -50,7 +50,7 @@ type NewBulkChange struct {
 func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.BulkChange, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // the lock serialises creations
 				return err
 			}
 			var hash []byte

@@ -18,9 +18,9 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// An erasure leaves rows that neither name nor describe a person. Their column recipient is empty, which no id of a tenant
-// is. Their recipient_key stays, so that pushes already sent still count for that key: queries of a recipient's bookings or
-// attempts include the rows with an empty recipient. All other queries skip them.
+// An erasure leaves rows that neither name nor describe a person. Their recipient is empty, which no tenant's id is.
+// Their recipient_key stays, so that pushes already sent still count for that key: queries of a recipient's bookings
+// or attempts include the rows with an empty recipient. All other queries skip them.
 
 // erasedColumns are the assignments that erase a row of pushes.
 const erasedColumns = `recipient = '', address = '', message = '{}', metadata = NULL, rendering = NULL, request_id = ''`

@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Two kinds of audit log entries differ for recipients. An import has one entry for all of its transactions. An erasure removes
-// the recipient from earlier entries.
+// Two kinds of audit log entries differ for recipients. An import has one entry for all of its transactions. An erasure
+// removes the recipient from earlier entries.
 
 // BeginImport writes the audit log entry of an import of recipients, before the import stores the first of them.
 func (s *Store) BeginImport(ctx context.Context, tenant uuid.UUID) (push.LogPosition, error) {

@@ -46,7 +46,7 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var now time.Time
-			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant).Scan(&now) // one at a time
+			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant).Scan(&now) // the lock serialises creations
 			if err != nil {
 				return err
 			}

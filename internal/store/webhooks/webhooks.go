@@ -31,7 +31,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 	err = s.db.Change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			var others int
-			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, w.Tenant); err != nil { // one at a time
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, w.Tenant); err != nil { // the lock serialises creations
 				return err
 			}
 			err := tx.QueryRow(ctx, `SELECT count(*) FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL AND id <> $2`,
