@@ -29,34 +29,33 @@ func classify(a outbound.Answer, now time.Time) Result {
 	return Result{Outcome: push.Unknown, Down: true, Error: said}
 }
 
-// meaning is what a code of a provider's own stands for.
+// meaning is the meaning of a provider's error code.
 type meaning struct {
-	text string // in words of our own
+	text string // in our own words
 	kind kind
 }
 
-// kind is what follows from a code.
+// kind is the consequence of a code.
 type kind int
 
 const (
-	temporary     kind = iota // refused for now: the operator can mend it, or time does
+	temporary     kind = iota // refused for now: the operator can mend it, or time will
 	busyAddress               // refused for now, because of this address alone
-	permanent                 // refused for good
-	closedAddress             // the same, because of this address alone
-	unregistered              // the same, because the provider no longer knows the address
+	permanent                 // refused permanently
+	closedAddress             // refused permanently, because of this address alone
+	unregistered              // refused permanently, because the provider no longer knows the address
 )
 
-// final reports whether a refusal is for good.
+// final reports whether a refusal is permanent.
 func (k kind) final() bool { return k >= permanent }
 
-// oneAddress reports whether a refusal is about the address alone.
+// oneAddress reports whether a refusal concerns the address alone.
 func (k kind) oneAddress() bool { return k == busyAddress || k > permanent }
 
-// refined refines what the status says by the provider's own id of the message, or else by its code. Such a provider
-// also answers 4xx to what is the operator's fault, not the push's, so a refusal is for good only where the code's
-// meaning says so. With a 5xx, a code that is not for good makes a refusal: a provider that says it is overloaded has
-// not taken the push. One that is for good contradicts a 5xx, and leaves it open. A code without a meaning is not
-// shown.
+// refined refines the result of the status line by the provider's id of the message, or else by its error code.
+// Providers also answer 4xx to faults of the operator, so a refusal is permanent only if the meaning of the code is.
+// With a 5xx, a temporary code makes a refusal: a provider that reports overload has not taken the push. A permanent
+// code contradicts a 5xx, so the outcome stays unknown. A code without a meaning is not shown.
 func (r Result) refined(id, code string, codes map[string]meaning) Result {
 	m, known := codes[code]
 	switch {
@@ -77,8 +76,8 @@ func (r Result) refined(id, code string, codes map[string]meaning) Result {
 	return r
 }
 
-// providerID finds the provider's own id in its answer: the field id, or else message_id, of a JSON object, as text
-// or number. Empty if there is none.
+// providerID returns the provider's id in its answer: the field id, or else message_id, of a JSON object, as string or
+// number; empty if there is none.
 func providerID(body []byte) string {
 	var answer struct {
 		ID        json.RawMessage `json:"id"`
@@ -93,7 +92,7 @@ func providerID(body []byte) string {
 	return idText(answer.MessageID)
 }
 
-// idText keeps a number as it is written: ids do not fit into a float.
+// idText keeps a number as it is written, because ids do not fit into a float.
 func idText(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return ""

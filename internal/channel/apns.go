@@ -14,22 +14,21 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// deviceToken is the form of what APNs gives an app, whose length may grow.
+// deviceToken is the form of the tokens that APNs gives an app. Their length may grow.
 var deviceToken = regexp.MustCompile(`^([0-9a-fA-F]{2}){32,}$`)
 
-// APNsConfig is what an [APNs] is made from.
+// APNsConfig configures an [APNs].
 type APNsConfig struct {
 	Connection
 
-	Key     string // the text of the .p8 file; required, as the next three are
+	Key     string // the text of the .p8 file; required, as are the next three
 	KeyID   string // of the key, ten characters
 	TeamID  string // of the developer account, ten characters
 	Topic   string // the app's bundle id
-	BaseURL string // Apple's own, for production, if it is empty
+	BaseURL string // default: Apple's, for production
 }
 
-// APNs is a channel to Apple's devices through Apple's Push Notification
-// service, over HTTP/2.
+// APNs is a channel to Apple's devices through Apple's Push Notification service, over HTTP/2.
 //
 // https://developer.apple.com/documentation/usernotifications/sending-notification-requests-to-apns
 type APNs struct {
@@ -40,7 +39,7 @@ type APNs struct {
 	codes  map[string]meaning
 }
 
-// NewAPNs returns a channel made from cfg. Its errors quote nothing of the key.
+// NewAPNs returns a channel. Its errors quote nothing of the key.
 func NewAPNs(cfg APNsConfig) (*APNs, error) {
 	cfg.Connection = cfg.settled()
 	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://api.push.apple.com"))
@@ -59,8 +58,8 @@ func NewAPNs(cfg APNsConfig) (*APNs, error) {
 	return &APNs{cfg: cfg, url: u.JoinPath("3", "device"), tokens: tokens, client: cfg.client(true), codes: apnsReasons()}, nil
 }
 
-// Check wants a device token and a message that a device can show: a title or a body. Data and aps, for the app and
-// for details of showing it, are objects.
+// Check requires a device token and a message that a device can show: a title or a body. data, for the app, and aps,
+// for details of the display, must be objects.
 func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !deviceToken.MatchString(to) {
@@ -75,7 +74,7 @@ func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 		faults = append(faults, invalid.FieldError{Field: "message.data", Message: "must be an object"})
 	}
 	if _, taken := data["aps"]; taken {
-		faults = append(faults, invalid.FieldError{Field: "message.data.aps", Message: "must not be there; write message.aps"})
+		faults = append(faults, invalid.FieldError{Field: "message.data.aps", Message: "must not be set; use message.aps"})
 	}
 	if _, ok := m.object("aps"); !ok {
 		faults = append(faults, invalid.FieldError{Field: "message.aps", Message: "must be an object"})
@@ -86,7 +85,7 @@ func (a *APNs) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	return faults
 }
 
-// payload is what the device gets: the data with aps in its midst.
+// payload returns the device's payload: the data, and aps among it.
 func payload(m message) []byte {
 	whole, aps := map[string]any{}, map[string]any{}
 	data, _ := m.object("data")
@@ -98,7 +97,7 @@ func payload(m message) []byte {
 		aps[key] = value
 	}
 	aps["alert"], whole["aps"] = m.alert(), aps
-	body, _ := encodeJSON(whole) // it does not fail: all of it was read from JSON
+	body, _ := encodeJSON(whole) // cannot fail: everything came from JSON
 	return body
 }
 
@@ -123,7 +122,7 @@ func (a *APNs) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	r, answer := ask(ctx, a.client, req, a.cfg.Now)
 	if answer.Status == http.StatusForbidden {
-		a.tokens.forget(token) // the next attempt makes another
+		a.tokens.forget(token) // the next attempt makes a new one
 	}
 	id, reason := apnsAnswer(answer)
 	return r.refined(id, reason, a.codes)

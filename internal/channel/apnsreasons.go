@@ -11,15 +11,14 @@ func apnsAnswer(a outbound.Answer) (id, reason string) {
 	var said struct {
 		Reason string `json:"reason"`
 	}
-	_ = json.Unmarshal(a.Body, &said) // without a reason the status line stands alone
+	_ = json.Unmarshal(a.Body, &said) // without a reason, the status line counts
 	return a.Header.Get("Apns-Id"), said.Reason
 }
 
 // apnsReasons returns the reasons of APNs, after
-// https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns,
-// which also says which of them not to try again. A BadDeviceToken is not taken
-// for unregistered: it is also what all good tokens are in the wrong one of
-// Apple's two environments.
+// https://developer.apple.com/documentation/usernotifications/handling-notification-responses-from-apns, which also
+// lists those that must not be retried. BadDeviceToken does not count as unregistered, because good tokens get it too
+// in the wrong one of Apple's two environments.
 func apnsReasons() map[string]meaning {
 	return map[string]meaning{
 		"BadDeviceToken":         {"not a device token, or one of the other environment", permanent},

@@ -31,7 +31,7 @@ type appleTokens struct {
 	made  time.Time
 }
 
-// newAppleTokens takes the text of a .p8 file. Its errors quote nothing of it.
+// newAppleTokens reads the text of a .p8 file. Its errors quote nothing of it.
 func newAppleTokens(pem, keyID, teamID string, now func() time.Time) (*appleTokens, error) {
 	key, ok := privateKey(pem, x509.ParseECPrivateKey)
 	if !ok || key.Curve != elliptic.P256() {
@@ -40,7 +40,7 @@ func newAppleTokens(pem, keyID, teamID string, now func() time.Time) (*appleToke
 	return &appleTokens{key: key, keyID: keyID, teamID: teamID, now: now}, nil
 }
 
-// get returns the token, and makes a new one when it is time.
+// get returns the token, or makes a new one when it is too old.
 func (a *appleTokens) get() (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -56,8 +56,7 @@ func (a *appleTokens) get() (string, error) {
 	return token, nil
 }
 
-// forget gives up a token that was refused, unless it is so young that another would be refused for being made too
-// soon.
+// forget drops a refused token, unless it is so new that Apple would refuse another one.
 func (a *appleTokens) forget(token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -24,18 +24,18 @@ func ask(ctx context.Context, client *outbound.Client, req *http.Request, now fu
 	return classify(answer, now()), answer
 }
 
-// traced marks the point at which a push has been written to its provider.
+// traced hits the failpoint when a push has been written to its provider.
 func traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		WroteRequest: func(httptrace.WroteRequestInfo) { written() },
 	})
 }
 
-// written is that point.
+// written hits that failpoint.
 func written() { failpoint.Hit(failpoint.SendWritten) }
 
-// noAnswer turns a request that got no answer into a result. A request that was not sent, or not processed, is
-// refused; any other may have been delivered. A provider that reports a request as not processed is not down.
+// noAnswer turns a request without an answer into a result. A request that was not sent, or not processed, is refused;
+// any other may have been delivered. A provider that reports a request as not processed is not down.
 func noAnswer(err error) Result {
 	r := down(err.Error())
 	if f, ok := errors.AsType[*outbound.Failure](err); ok {
@@ -47,7 +47,7 @@ func noAnswer(err error) Result {
 	return r
 }
 
-// down is the result of an attempt that did not get as far as the push: any other would have ended so.
+// down returns the result of an attempt that failed before the push mattered: any other push would have failed, too.
 func down(reason string) Result {
 	return Result{Outcome: push.Refused, Down: reason != outbound.ErrHeldUp.Error(), Error: outbound.Printable(reason, maxError)}
 }

@@ -12,18 +12,18 @@ import (
 	"github.com/sendquota/sendquota/internal/outbound"
 )
 
-// Connection says how a channel reaches its provider. Only Name is required.
+// Connection configures how a channel reaches its provider. Only Name is required.
 type Connection struct {
-	Name string // of the channel, for messages about its settings
+	Name string // of the channel, for errors about its settings
 
-	// Timeout bounds a whole attempt, with all that belongs to it; 10 s if it is zero.
+	// Timeout bounds a whole attempt, including everything it needs; default: 10 s.
 	Timeout time.Duration
 
-	// AllowPrivateAddresses lets the provider live at an address that is not public, such as loopback.
+	// AllowPrivateAddresses allows addresses of the provider that are not public, such as loopback.
 	AllowPrivateAddresses bool
 
-	Roots *x509.CertPool   // who may vouch for the provider; nil: the system's authorities
-	Now   func() time.Time // time.Now if it is nil
+	Roots *x509.CertPool   // authorities for the provider's certificate; nil: the system's
+	Now   func() time.Time // default: time.Now
 }
 
 func (c Connection) settled() Connection {
@@ -40,14 +40,14 @@ func (c Connection) client(http2 bool) *outbound.Client {
 	})
 }
 
-// fault is an error about a setting, whose value it does not quote.
+// fault returns an error about a setting, without its value.
 func (c Connection) fault(setting, wrong string) error {
 	return fmt.Errorf("channel %s: %s %s", c.Name, setting, wrong)
 }
 
 var errNoURL = errors.New("is not an absolute http or https URL")
 
-// parseURL reads the URL of a provider, to which paths can be added.
+// parseURL parses the URL of a provider, so that paths can be joined to it.
 func parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {

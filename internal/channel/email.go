@@ -19,34 +19,33 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// maxSubject keeps the subject on one line of at most 998 bytes (RFC 5322,
-// 2.1.1) where it has no space to be folded at.
+// maxSubject keeps the subject on one line of at most 998 bytes (RFC 5322, 2.1.1), even if it has no space to fold at.
 const maxSubject = 900 // bytes
 
 // How an [Email] protects its connection.
 const (
-	StartTLS = "starttls" // begins in the clear, and goes on over TLS or not at all
+	StartTLS = "starttls" // begins in the clear, and continues over TLS or not at all
 	TLS      = "tls"      // from the first byte
 	NoTLS    = "none"
 )
 
-// EmailConfig is what an [Email] is made from. Host and From are required.
+// EmailConfig configures an [Email]. Host and From are required.
 type EmailConfig struct {
 	Connection
 
 	Host     string
-	Port     int    // 587 if it is zero
-	Security string // StartTLS if it is empty
+	Port     int    // default: 587
+	Security string // default: StartTLS
 
 	// The sign-in; without a user there is none. A password is sent over TLS only.
 	Username, Password string
 
 	From            string // an address, which may have a name: "Shop <shop@example.com>"
 	ReplyTo         string // the same; may be empty
-	MessageIDDomain string // what stands behind the @ of message ids; From's if it is empty
+	MessageIDDomain string // the part of message ids after the @; default: the domain of From
 }
 
-// Email is a channel of e-mail through an SMTP server.
+// Email is an e-mail channel over an SMTP server.
 type Email struct {
 	cfg     EmailConfig
 	address string // of the server, host:port
@@ -56,7 +55,7 @@ type Email struct {
 	dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// NewEmail returns a channel made from cfg.
+// NewEmail returns a channel.
 func NewEmail(cfg EmailConfig) (*Email, error) {
 	cfg.Connection = cfg.settled()
 	cfg.Security = cmp.Or(cfg.Security, StartTLS)
@@ -84,8 +83,8 @@ func NewEmail(cfg EmailConfig) (*Email, error) {
 	return e, nil
 }
 
-// ownAddress reads an address of the settings, which may have a name. Its domain becomes its xn-- form: then the rule of
-// a recipient's address holds for it, too.
+// ownAddress parses an address of the settings, which may have a name. It converts the domain to its xn-- form, so that
+// the rule of a recipient's address applies to it, too.
 func ownAddress(s string) (*mail.Address, error) {
 	a, err := mail.ParseAddress(s)
 	if err != nil {
@@ -99,8 +98,8 @@ func ownAddress(s string) (*mail.Address, error) {
 	return a, nil
 }
 
-// Check wants one address without a name, and a text in message.body or message.html; the subject, which is the
-// title, is one line.
+// Check requires one address without a name, and a text in message.body or message.html. The subject, which is the
+// title, must be one line.
 func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !isMailbox(to) {
@@ -110,19 +109,19 @@ func (e *Email) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	if m["html"] != nil && m["html"][0] != '"' {
 		faults = append(faults, invalid.FieldError{Field: "message.html", Message: "must be a string"})
 	} else if m.text("body") == "" && m.text("html") == "" {
-		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a text, or message.html must"})
+		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a non-empty string, unless message.html is one"})
 	}
 	switch title := m.text("title"); {
 	case strings.ContainsFunc(title, unicode.IsControl):
-		faults = append(faults, invalid.FieldError{Field: "message.title", Message: "must be one line, as it is the subject"})
+		faults = append(faults, invalid.FieldError{Field: "message.title", Message: "must be one line, because it is the subject"})
 	case len(title) > maxSubject:
 		faults = append(faults, tooLong("message.title", maxSubject, len(title), "bytes"))
 	}
 	return faults
 }
 
-// isMailbox says whether s is an address as it stands in an envelope, and nothing but one: no name, no list, no
-// comment, no quotes, nothing that could end a line.
+// isMailbox reports whether s is an address as in an envelope, and nothing else: no name, no list, no comment, no
+// quotes, nothing that could end a line.
 func isMailbox(s string) bool {
 	a, err := mail.ParseAddress(s)
 	if err != nil || a.Address != s || len(s) > 254 {
@@ -132,7 +131,7 @@ func isMailbox(s string) bool {
 	return len(local) <= 64 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// Send hands the message to the server once, over a connection of its own.
+// Send hands the message to the server once, over a new connection.
 func (e *Email) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(e, p); bad {
 		return r

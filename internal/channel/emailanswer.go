@@ -12,14 +12,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// An enhanced status code (RFC 3463) begins the text of a reply; the name under which a server has put a message into
-// its queue ends that of the last one.
+// A reply begins with an enhanced status code (RFC 3463). The last one may end with the
+// message's name in the server's queue.
 var (
 	enhanced = regexp.MustCompile(`^([245]\.[0-9]{1,3}\.[0-9]{1,3})\b`)
 	queuedAs = regexp.MustCompile(`(?i)queued as ([0-9A-Za-z.-]{1,64})`)
 )
 
-// classify turns a conversation into a result.
+// classify turns an SMTP session into a result.
 func (e *Email) classify(d delivery) Result {
 	if d.err == nil {
 		r := Result{Outcome: push.Delivered, Handed: d.handed}
@@ -40,9 +40,9 @@ func (e *Email) classify(d delivery) Result {
 	return down(fmt.Sprintf("not handed over, at %s: %s", d.at, mailReason(d.err)))
 }
 
-// classifyReply turns a server's reply into a result. A 5 that is about the recipient or the message is for good; one
-// about us (how we greet, sign in, who we are, or what we may send: see mailBlames) is for the operator to mend, and so
-// is one that calls the command itself wrong.
+// classifyReply turns a server's reply into a result. A 5xx about the recipient or the message is permanent. One about
+// us (how we greet or sign in, who we are, or what we may send: see mailBlames) is for the operator to mend, and so is
+// one that rejects the command itself.
 func classifyReply(at step, reply *textproto.Error) Result {
 	code := enhanced.FindString(reply.Msg)
 	gone := slices.Contains([]string{"5.1.1", "5.1.6", "5.1.10"}, code) // the address does not exist (RFC 3463 and 7505)
@@ -52,7 +52,7 @@ func classifyReply(at step, reply *textproto.Error) Result {
 		return r
 	}
 	aboutPush := at == stepRCPT || at == stepDATA || at == stepEnd
-	r.Down = !aboutPush || reply.Code == 421 // which ends the service
+	r.Down = !aboutPush || reply.Code == 421 // 421 ends the service
 	r.Final = aboutPush && reply.Code/10 == 55
 	if why := blames(code, reply.Msg); r.Final && why != "" {
 		r.Final, r.Down, r.Error = false, true, r.Error+": "+why
@@ -63,7 +63,7 @@ func classifyReply(at step, reply *textproto.Error) Result {
 	return r
 }
 
-// mailReason names what went wrong, from a fixed list.
+// mailReason returns the reason of a failure, from a fixed list.
 func mailReason(err error) string {
 	protocol, wrong := errors.AsType[textproto.ProtocolError](err)
 	switch {

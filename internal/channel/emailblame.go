@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// mailBlames lists the 55x replies that blame the operator: what we may do, send as, or where we send from. They are
-// tried again, and say nothing about the push. They are known by their enhanced status code (RFC 3463, its registry at
-// the IANA, and the codes of Exchange Online), or by the words that mail servers use.
+// mailBlames lists the 55x replies that blame the operator: what we may do, who we send as, or where we send from. They
+// are retried, and do not concern the push. They are recognized by their enhanced status code (RFC 3463, its registry
+// at the IANA, and the codes of Exchange Online), or by the words that mail servers use.
 func mailBlames() []mailBlame {
 	return []mailBlame{
 		{codes: "5.1.7", text: "the sender's address is not valid"},
@@ -32,11 +32,11 @@ func mailBlames() []mailBlame {
 	}
 }
 
-// mailBlame is one kind of such replies: codes are enhanced status codes and ranges of them, words are looked for in the
-// text of replies without such a code, or with one that ends in 0 or 5.7.1, which servers use for anything.
+// mailBlame is one kind of such replies. codes are enhanced status codes and ranges of them. words are searched in
+// replies without such a code, or with one that ends in 0 or 5.7.1, which servers use for anything.
 type mailBlame struct{ codes, words, text string }
 
-// blames returns why a 55x reply blames the operator, or nothing.
+// blames returns why a 55x reply blames the operator, or "".
 func blames(code, text string) string {
 	for _, b := range mailBlames() {
 		if b.codes != "" && hasCode(b.codes, code) {
@@ -63,7 +63,7 @@ func hasCode(codes, code string) bool {
 	return false
 }
 
-// class is an enhanced status code without its last number, which is detail.
+// class returns an enhanced status code without its last number, which is its detail.
 func class(code string) string { return code[:strings.LastIndexByte(code, '.')+1] }
 
 func detail(code string) int {
@@ -71,7 +71,7 @@ func detail(code string) int {
 	return n
 }
 
-// addresses are parts of a reply whose words are not the server's: the recipient may be called so.
+// addresses matches the parts of a reply whose words are not the server's: a recipient may be called so.
 var addresses = regexp.MustCompile(`<[^>]*>|\S+@\S+`)
 
 func hasWords(words, text string) bool {

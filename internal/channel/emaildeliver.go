@@ -15,11 +15,11 @@ import (
 	"github.com/sendquota/sendquota/internal/outbound"
 )
 
-// step is where a conversation with a mail server stands.
+// step is a step of an SMTP session.
 type step string
 
-// The steps. Only the dot at the end of the message hands it over: before it the server must not deliver anything
-// (RFC 5321, 4.1.1.4).
+// The steps. Only the dot at the end of the message hands it over: before it the server must not deliver anything (RFC
+// 5321, 4.1.1.4).
 const (
 	stepGreeting step = "greeting"
 	stepSTARTTLS step = "STARTTLS"
@@ -35,11 +35,11 @@ var (
 	errNoLogin    = errors.New("the server offers neither PLAIN nor LOGIN to sign in")
 )
 
-// delivery says how far a conversation came.
+// delivery is the progress and the result of an SMTP session.
 type delivery struct {
-	at     step      // the last step that was taken
-	handed time.Time // when the dot had been written
-	reply  string    // to the dot, where the server took the message
+	at     step      // the last step taken
+	handed time.Time // when the dot was written
+	reply  string    // to the dot, if the server took the message
 	err    error
 }
 
@@ -66,7 +66,7 @@ func (e *Email) deliver(ctx context.Context, line *mailLine, to string, text []b
 	return handOver(ctx, line, c, text)
 }
 
-// handOver sends the message, to whom it is addressed by now.
+// handOver sends the message, after its recipient.
 func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) delivery {
 	w, err := c.Data()
 	if err != nil {
@@ -76,7 +76,7 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	if _, err = w.Write(text); err == nil {
 		err = c.Text.W.Flush()
 	}
-	// A worker that was frozen must not end a message that counts as lost.
+	// A worker that was frozen must not complete a message that counts as lost.
 	if until, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(until) {
 		err = outbound.ErrHeldUp
 	}
@@ -86,7 +86,7 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	err = w.Close()
 	written()
 	if reply, ok := errors.AsType[*textproto.Error](err); ok && reply.Code/100 == 2 {
-		err = nil // taken, if with another word than the usual
+		err = nil // accepted, with an unusual code
 	}
 	d := delivery{at: stepEnd, handed: line.wrote, err: err}
 	if w, ok := w.(*smtp.DataCloser); ok && err == nil {
@@ -96,8 +96,7 @@ func handOver(ctx context.Context, line *mailLine, c *smtp.Client, text []byte) 
 	return d
 }
 
-// goodbye ends a conversation in which the server has answered last, as RFC 5321, 4.1.1.10, wants it. It is polite,
-// and no more.
+// goodbye sends QUIT if the server has answered last, as RFC 5321, 4.1.1.10, requires. Its result does not matter.
 func goodbye(line *mailLine, c *smtp.Client, err error) {
 	if _, answered := errors.AsType[*textproto.Error](err); err == nil || answered {
 		_ = line.SetDeadline(time.Now().Add(time.Second))

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// headerText writes text for a header so that a reader gets it back to the letter. Text that is not ASCII is encoded
-// (RFC 2047), and so is text that looks encoded: a reader would decode it. Spaces at the ends, and two in a row,
-// would not survive the folding of lines.
+// headerText encodes text for a header so that a reader gets it back unchanged. It encodes text that is not ASCII (RFC
+// 2047), and text that looks encoded, because a reader would decode it. Spaces at the ends, and two in a row, would not
+// survive the folding of lines.
 func headerText(s string) string {
 	plain := !strings.Contains(s, "=?") && !strings.Contains(s, "  ") && s == strings.TrimSpace(s)
 	for i := 0; plain && i < len(s); i++ {
@@ -20,9 +20,9 @@ func headerText(s string) string {
 	return encodedWords(s)
 }
 
-// encodedWords writes s as encoded words, between which lines can be folded: each fits into one, beside the header's
-// name. No character is split. Only letters and digits stand as they are, so that it can also be a name before an
-// address.
+// encodedWords writes s as encoded words, so that lines can be folded between them: each word fits into a line beside
+// the header's name. No character is split. Everything but letters and digits is encoded, so that the result can also
+// be the name of an address.
 func encodedWords(s string) string {
 	const begin, end, most = "=?utf-8?q?", "?=", 60
 	var words []string
@@ -47,7 +47,7 @@ func quoted(r rune) string {
 	return strings.ReplaceAll(fmt.Sprintf("=% X", string(r)), " ", "=")
 }
 
-// headerAddress writes an address, with the name if it has one.
+// headerAddress formats an address, with its name if it has one.
 func headerAddress(a *mail.Address) string {
 	if name := headerText(a.Name); name != a.Name {
 		return name + " " + (&mail.Address{Address: a.Address}).String()

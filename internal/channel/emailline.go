@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// maxReplies is how many bytes of a mail server's replies are read.
+// maxReplies bounds the bytes read from a mail server.
 const maxReplies = 64 << 10
 
-var errTooMuch = errors.New("the server says too much")
+var errTooMuch = errors.New("the server sends too much")
 
-// mailLine is a connection to a mail server: it ends with its context, reads no endless reply, and remembers when
-// something was last written.
+// mailLine is a connection to a mail server. It ends with its context, bounds the bytes read, and remembers the time of
+// the last write.
 type mailLine struct {
 	net.Conn
 	left  int // bytes that may still be read

@@ -24,7 +24,7 @@ func (e *Email) compose(p push.Push) ([]byte, error) {
 	}
 	m.SetMessageIDWithValue(p.ID.String() + "@" + e.cfg.MessageIDDomain)
 	m.SetDateWithValue(e.cfg.Now())
-	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: nothing that answers by itself answers to it
+	m.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834: suppresses automatic replies
 	text, html := in.text("body"), in.text("html")
 	switch {
 	case html == "":

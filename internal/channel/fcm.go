@@ -20,24 +20,23 @@ import (
 
 const (
 	maxPayload = 4096                // bytes, for FCM and APNs
-	maxFCMLife = 28 * 24 * time.Hour // longer Google keeps no message
+	maxFCMLife = 28 * 24 * time.Hour // the maximum that Google stores a message
 )
 
-// registrationToken is the form of what FCM gives an app.
+// registrationToken is the form of the tokens that FCM gives an app.
 var registrationToken = regexp.MustCompile(`^[A-Za-z0-9_:-]{32,}$`)
 
-// FCMConfig is what an [FCM] is made from.
+// FCMConfig configures an [FCM].
 type FCMConfig struct {
 	Connection
 
 	Credentials string // the JSON of a service account; required
-	ProjectID   string // the service account's own if it is empty
-	BaseURL     string // Google's own if it is empty
-	TokenURL    string // that of the credentials if it is empty
+	ProjectID   string // default: the service account's
+	BaseURL     string // default: Google's
+	TokenURL    string // default: the credentials' token_uri
 }
 
-// FCM is a channel to Android, Apple and web apps through Firebase Cloud
-// Messaging, HTTP v1.
+// FCM is a channel to Android, Apple and web apps through Firebase Cloud Messaging, HTTP v1.
 //
 // https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send
 type FCM struct {
@@ -48,7 +47,7 @@ type FCM struct {
 	codes  map[string]meaning
 }
 
-// NewFCM returns a channel made from cfg. Its errors quote nothing of the credentials.
+// NewFCM returns a channel. Its errors quote nothing of the credentials.
 func NewFCM(cfg FCMConfig) (*FCM, error) {
 	cfg.Connection = cfg.settled()
 	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://fcm.googleapis.com"))
@@ -67,7 +66,8 @@ func NewFCM(cfg FCMConfig) (*FCM, error) {
 	return f, nil
 }
 
-// Check wants a registration token and a message that FCM can carry: a title, a body, or data, which is an object.
+// Check requires a registration token and a message that FCM can carry: a title, a body, or data, which must be an
+// object.
 func (f *FCM) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !registrationToken.MatchString(to) {
@@ -95,12 +95,12 @@ func (f *FCM) Check(to string, raw json.RawMessage) invalid.FieldErrors {
 	return faults
 }
 
-// isReserved says whether FCM wants a key of the data for itself.
+// isReserved reports whether FCM reserves a key of the data.
 func isReserved(key string) bool {
 	return slices.Contains([]string{"from", "gcm", "message_type"}, key) || strings.HasPrefix(key, "google") || strings.HasPrefix(key, "gcm.")
 }
 
-// stringValues makes texts of all values, as FCM wants them: what is no string becomes its JSON.
+// stringValues turns all values into strings, as FCM requires: other values become their JSON.
 func stringValues(data message) map[string]string {
 	if len(data) == 0 {
 		return nil
@@ -116,8 +116,7 @@ func stringValues(data message) map[string]string {
 	return values
 }
 
-// Send asks FCM once to take a message. Before that it may have to get an access token; where it gets none, nothing
-// was sent.
+// Send asks FCM once to take a message. It may have to get an access token first; without one, nothing is sent.
 func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	if r, bad := unfit(f, p); bad {
 		return r
@@ -138,7 +137,7 @@ func (f *FCM) Send(ctx context.Context, p push.Push, _ int) Result {
 	return r.refined(name, code, f.codes)
 }
 
-// fcmMessage is FCM's Message resource, as far as it is used.
+// fcmMessage is the part of FCM's Message resource that is used.
 type fcmMessage struct {
 	Token        string                       `json:"token"`
 	Notification map[string]string            `json:"notification,omitempty"` // title and body
@@ -148,8 +147,7 @@ type fcmMessage struct {
 	Webpush      map[string]map[string]string `json:"webpush,omitempty"` // headers
 }
 
-// body makes the request's body. What expires must not be shown later by any of the three systems that FCM hands it
-// on to.
+// body returns the request's body. None of the three systems behind FCM may show an expired message later.
 func (f *FCM) body(p push.Push) []byte {
 	in := open(p.Message)
 	data, _ := in.object("data")
@@ -160,6 +158,6 @@ func (f *FCM) body(p push.Push) []byte {
 		m.APNs = map[string]map[string]string{"headers": {"apns-expiration": strconv.FormatInt(p.ExpiresAt.Unix(), 10)}}
 		m.Webpush = map[string]map[string]string{"headers": {"TTL": strconv.Itoa(left)}}
 	}
-	body, _ := encodeJSON(map[string]fcmMessage{"message": m}) // texts cannot fail
+	body, _ := encodeJSON(map[string]fcmMessage{"message": m}) // strings always marshal
 	return body
 }

@@ -189,8 +189,8 @@ func TestFCM_NoAccessToken(t *testing.T) {
 		"down":     {func(w http.ResponseWriter, _ string) { http.Error(w, markSecret, http.StatusServiceUnavailable) }, "no access token: the provider answered 503 Service Unavailable"},
 		"drops":    {func(http.ResponseWriter, string) { panic(http.ErrAbortHandler) }, "no access token: no answer: the server closed the connection"},
 		"hangs":    {nil, "no access token: "},
-		"nonsense": {func(w http.ResponseWriter, token string) { fmt.Fprint(w, token) }, "no access token: there is none in the answer"},
-		"empty":    {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, `{"access_token":"","expires_in":3600}`) }, "no access token: there is none in the answer"},
+		"nonsense": {func(w http.ResponseWriter, token string) { fmt.Fprint(w, token) }, "no access token: the answer has none"},
+		"empty":    {func(w http.ResponseWriter, _ string) { fmt.Fprint(w, `{"access_token":"","expires_in":3600}`) }, "no access token: the answer has none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -8,9 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/outbound"
 )
 
-// fcmCodes returns the errors of FCM, after
-// https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode, and those of
-// Google's APIs in general that go before them.
+// fcmCodes returns the errors of FCM, after https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode, and the
+// general errors of Google's APIs.
 func fcmCodes() map[string]meaning {
 	return map[string]meaning{
 		"UNREGISTERED":       {"the app was removed, or its token has expired", unregistered},
@@ -29,18 +28,18 @@ func fcmCodes() map[string]meaning {
 	}
 }
 
-// invalidToken is an INVALID_ARGUMENT that is about the token, for which FCM has no code of its own.
+// invalidToken is an INVALID_ARGUMENT about the token. FCM has no code of its own for it.
 const invalidToken = "INVALID_ARGUMENT for the token"
 
-// projectQuota is a QUOTA_EXCEEDED that is about the project, for which FCM has no code of its own. Any other is about
-// the device or the topic that the message is for.
+// projectQuota is a QUOTA_EXCEEDED about the project. FCM has no code of its own for it. Any other is about the
+// message's device or topic.
 const projectQuota = "QUOTA_EXCEEDED for the project"
 
-// perProject finds the name of a project's quota, such as RequestsPerSecondPerProject or "per minute per project".
+// perProject matches the name of a project's quota, such as RequestsPerSecondPerProject or "per minute per project".
 var perProject = regexp.MustCompile(`(?i)per[ _-]?project`)
 
-// fcmAnswer reads the name of a message, and the code of an error. The code of FCM itself, in the details, says more
-// than the status, which is that of Google's APIs in general.
+// fcmAnswer reads the name of a message, and the code of an error. FCM's own code, in the details, is more specific
+// than the status, which all of Google's APIs share.
 func fcmAnswer(a outbound.Answer) (name, code string) {
 	var answer struct {
 		Name  string `json:"name"`
@@ -63,7 +62,7 @@ func fcmAnswer(a outbound.Answer) (name, code string) {
 			} `json:"details"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(a.Body, &answer) // without a code the status line stands alone
+	_ = json.Unmarshal(a.Body, &answer) // without a code, the status line counts
 	code = answer.Error.Status
 	aboutProject := false
 	aboutToken := answer.Error.Message == "The registration token is not a valid FCM registration token"

@@ -20,7 +20,7 @@ import (
 
 const (
 	messagingScope = "https://www.googleapis.com/auth/firebase.messaging"
-	assertionLife  = time.Hour // Google takes no longer one
+	assertionLife  = time.Hour // the maximum that Google accepts
 	tokenMargin    = time.Minute
 )
 
@@ -34,9 +34,8 @@ type serviceAccount struct {
 	TokenURI    string `json:"token_uri"`
 }
 
-// googleTokens gets the access tokens of a service account: it signs an
-// assertion and exchanges it for a token, which serves until shortly before it
-// expires. There is one exchange at a time, shared by all requests that wait.
+// googleTokens gets the access tokens of a service account: it signs an assertion and exchanges it for a token, which
+// serves until shortly before it expires. There is one exchange at a time, shared by all waiting requests.
 //
 // https://developers.google.com/identity/protocols/oauth2/service-account#httprest
 type googleTokens struct {
@@ -52,7 +51,7 @@ type googleTokens struct {
 	until time.Time
 }
 
-// newGoogleTokens takes the text of a service account's file. Its errors quote nothing of it.
+// newGoogleTokens reads the text of a service account's file. Its errors quote nothing of it.
 func newGoogleTokens(credentials, tokenURL string, client *outbound.Client, now func() time.Time) (*googleTokens, error) {
 	g := &googleTokens{client: client, now: now}
 	if json.Unmarshal([]byte(credentials), &g.account) != nil || g.account.Type != "service_account" || g.account.ClientEmail == "" {
@@ -74,10 +73,10 @@ func (g *googleTokens) get(ctx context.Context) (string, error) {
 	if token := g.cached(); token != "" {
 		return token, nil
 	}
-	// Those who wait share the exchange, so that none of them may break it off.
+	// Waiting requests share the exchange, so that none of them may cancel it.
 	shared := context.WithoutCancel(ctx)
 	done := g.exchange.DoChan("", func() (any, error) {
-		if token := g.cached(); token != "" { // the exchange before this one had just ended
+		if token := g.cached(); token != "" { // an earlier exchange has just ended
 			return token, nil
 		}
 		return g.fetch(shared)
@@ -100,7 +99,7 @@ func (g *googleTokens) cached() string {
 	return ""
 }
 
-// forget gives up a token that was refused.
+// forget drops a refused token.
 func (g *googleTokens) forget(token string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +121,7 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 	}
 	var got struct {
 		Token   string      `json:"access_token"`
-		Seconds json.Number `json:"expires_in"` // a number, or one as text
+		Seconds json.Number `json:"expires_in"` // a number, or one as string
 		Error   string      `json:"error"`
 	}
 	_ = json.Unmarshal(a.Body, &got)
@@ -132,11 +131,11 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 	case a.Status != 200:
 		return "", errors.New("no access token: " + outbound.Said("the provider", a.Status))
 	case got.Token == "":
-		return "", errors.New("no access token: there is none in the answer")
+		return "", errors.New("no access token: the answer has none")
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seconds, _ := got.Seconds.Int64() // without them the token serves once
+	seconds, _ := got.Seconds.Int64() // without them, the token serves once
 	life := time.Duration(min(seconds, 24*3600)) * time.Second
 	g.token, g.until = got.Token, began.Add(life-min(tokenMargin, life/10))
 	return got.Token, nil

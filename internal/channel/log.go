@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Log is a channel for trying things out: it writes a line for each push and delivers nothing. The line carries ids
-// only, never the message, the recipient or an address.
+// Log is a channel for trials: it writes a line for each push and delivers nothing. The line has ids only, never the
+// message, the recipient or an address.
 type Log struct {
 	logger *slog.Logger
 }
@@ -19,7 +19,7 @@ type Log struct {
 // NewLog returns a channel that writes to logger, at level info.
 func NewLog(logger *slog.Logger) *Log { return &Log{logger: logger} }
 
-// Check finds nothing: a log refuses nothing.
+// Check returns nil: a log refuses nothing.
 func (l *Log) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
 // Send writes the line. It always delivers.

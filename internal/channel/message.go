@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// message is a push's message by its members, whose names are exact. What is no JSON object has none.
+// message is the members of a push's message, by exact name. It is empty if the message is no JSON object.
 type message map[string]json.RawMessage
 
 func open(raw json.RawMessage) message {
@@ -20,7 +20,7 @@ func open(raw json.RawMessage) message {
 	return m
 }
 
-// text returns a member that is a string; anything else is no text.
+// text returns a member that is a string, or else "".
 func (m message) text(name string) string {
 	var s string
 	_ = json.Unmarshal(m[name], &s)
@@ -36,7 +36,7 @@ func (m message) object(name string) (message, bool) {
 	return o, o != nil
 }
 
-// alert returns the title and the body, as far as there are any.
+// alert returns the title and the body, without empty ones.
 func (m message) alert() map[string]string {
 	alert := map[string]string{}
 	for _, name := range []string{"title", "body"} {
@@ -48,7 +48,7 @@ func (m message) alert() map[string]string {
 }
 
 // unfit refuses a push that was booked for another channel, or by other rules, before anything of it reaches a
-// provider: its address may become part of a path or a header.
+// provider, because its address may become part of a path or a header.
 func unfit(c Channel, p push.Push) (Result, bool) {
 	faults := c.Check(p.To, p.Message)
 	if len(faults) == 0 {
@@ -61,7 +61,7 @@ func unfit(c Channel, p push.Push) (Result, bool) {
 	return Result{Outcome: push.Refused, Final: true, Error: outbound.Printable("not sent: "+strings.Join(texts, "; "), maxError)}, true
 }
 
-// wrongAddress is the fault of an address that is missing or of another form.
+// wrongAddress returns the fault of an address that is missing or of another form.
 func wrongAddress(to, form string) invalid.FieldError {
 	f := invalid.FieldError{Field: "to", Message: "must be " + form}
 	if to != "" {
@@ -70,12 +70,12 @@ func wrongAddress(to, form string) invalid.FieldError {
 	return f
 }
 
-// tooLong is the fault of a message that is beyond a provider's limit.
+// tooLong returns the fault of a message beyond a provider's limit.
 func tooLong(field string, most, has int, unit string) invalid.FieldError {
 	return invalid.FieldError{Field: field, Message: fmt.Sprintf("must have at most %d %s, has %d", most, unit, has)}
 }
 
-// encodeJSON is json.Marshal that leaves characters as they are.
+// encodeJSON is json.Marshal without escaping HTML.
 func encodeJSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// envelope is the body that a provider gets. Every key is always there: to and category are empty strings, metadata
-// is null where the push has none.
+// envelope is the body that a provider gets. Every key is always present: to and category are empty strings, and
+// metadata is null, if the push has none.
 type envelope struct {
 	ID        string          `json:"id"`
 	Recipient string          `json:"recipient"`
@@ -24,7 +24,7 @@ type envelope struct {
 	Metadata  json.RawMessage `json:"metadata"`
 }
 
-// request makes the request of one attempt. It fails only if the push holds invalid JSON.
+// request returns the request of one attempt. It fails only if the push holds invalid JSON.
 func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 	body, err := encode(p, attempt)
 	if err != nil {
@@ -40,7 +40,7 @@ func (w *Webhook) request(p push.Push, attempt int) (*http.Request, error) {
 	return req, outbound.Sign(req.Header, id, w.now(), body, w.signers...)
 }
 
-// encode keeps message and metadata as they came, but for white space: no number is rounded, no character escaped.
+// encode keeps message and metadata as they came, except for white space: no number is rounded, no character escaped.
 func encode(p push.Push, attempt int) ([]byte, error) {
 	body, err := encodeJSON(envelope{
 		ID:        p.ID.String(),

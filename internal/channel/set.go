@@ -11,23 +11,22 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Entry is one configured channel: its name, its way out, and how it tries again.
+// Entry is one configured channel with its name and its retry rules.
 type Entry struct {
 	Name    string
 	Channel Channel
 	Retry   push.Retry
-	Speed   pace.Speed // that the provider can take
+	Speed   pace.Speed // of the provider
 }
 
-// Set is the configured channels in their configured order. It does not change once it is made, and may be read
-// concurrently.
+// Set is the configured channels in their configured order. It never changes, and may be read concurrently.
 type Set struct {
 	names  []string
 	byName map[string]Entry
 }
 
-// NewSet returns a set of the entries. It fails if there is none, if one lacks a name, a
-// channel or an attempt, or if two share a name.
+// NewSet returns a set of the entries. It fails if there is none, if one lacks a name, a channel or an attempt, or if
+// two share a name.
 func NewSet(entries ...Entry) (*Set, error) {
 	if len(entries) == 0 {
 		return nil, errors.New("channels: at least one is needed")
@@ -40,7 +39,7 @@ func NewSet(entries ...Entry) (*Set, error) {
 		case taken:
 			return nil, fmt.Errorf("channel %s: the name is used twice", e.Name)
 		case e.Channel == nil:
-			return nil, fmt.Errorf("channel %s: there is no way out behind it", e.Name)
+			return nil, fmt.Errorf("channel %s: it has no provider", e.Name)
 		case e.Retry.MaxAttempts < 1:
 			return nil, fmt.Errorf("channel %s: max_attempts is %d, must be at least 1", e.Name, e.Retry.MaxAttempts)
 		}
@@ -50,14 +49,13 @@ func NewSet(entries ...Entry) (*Set, error) {
 	return s, nil
 }
 
-// Get returns the channel of that name, and whether there is one.
+// Get returns the channel with that name, and whether there is one.
 func (s *Set) Get(name string) (Entry, bool) {
 	e, ok := s.byName[name]
 	return e, ok
 }
 
-// Check says what the provider behind the channel of that name would surely refuse; of a channel that there is not,
-// nothing is known.
+// Check returns what the provider behind a channel would certainly refuse. For an unknown channel it returns nil.
 func (s *Set) Check(name, to string, message json.RawMessage) invalid.FieldErrors {
 	e, ok := s.byName[name]
 	if !ok {

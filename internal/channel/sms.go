@@ -17,27 +17,26 @@ import (
 
 const (
 	maxSMS      = 1600                // characters, over all segments
-	maxValidity = 36000 * time.Second // for longer Twilio keeps no message
+	maxValidity = 36000 * time.Second // the maximum that Twilio stores a message
 )
 
-// e164 is the form of a telephone number with its country: no country has numbers shorter than seven digits in all,
-// none longer than fifteen.
+// e164 is the form of a telephone number with its country: at least seven and at most fifteen digits in all.
 var e164 = regexp.MustCompile(`^\+[1-9][0-9]{6,14}$`)
 
-// SMSConfig is what an [SMS] is made from.
+// SMSConfig configures an [SMS].
 type SMSConfig struct {
 	Connection
 
 	AccountSID string // required
-	User       string // an API key's SID; the account itself if it is empty
+	User       string // an API key's SID; default: the account
 	Password   string // its secret, or the account's auth token; required
 
 	// The sender: one of them is required.
 	From                string // a number in E.164 form, or another sender that Twilio knows
 	MessagingServiceSID string
 
-	StatusCallback string // a URL that Twilio tells what became of a message; may be empty
-	BaseURL        string // Twilio's own if it is empty
+	StatusCallback string // a URL for Twilio's reports on a message; may be empty
+	BaseURL        string // default: Twilio's
 }
 
 // SMS is a channel of text messages through Twilio's Messages API.
@@ -50,7 +49,7 @@ type SMS struct {
 	codes  map[string]meaning
 }
 
-// NewSMS returns a channel made from cfg.
+// NewSMS returns a channel.
 func NewSMS(cfg SMSConfig) (*SMS, error) {
 	cfg.Connection = cfg.settled()
 	u, err := parseURL(cmp.Or(cfg.BaseURL, "https://api.twilio.com"))
@@ -65,7 +64,7 @@ func NewSMS(cfg SMSConfig) (*SMS, error) {
 	return &SMS{cfg: cfg, url: u.JoinPath("2010-04-01", "Accounts", cfg.AccountSID, "Messages.json"), client: cfg.client(false), codes: twilioCodes()}, nil
 }
 
-// Check wants a telephone number, and a text that is not too long.
+// Check requires a telephone number, and a text that is not too long.
 func (s *SMS) Check(to string, m json.RawMessage) invalid.FieldErrors {
 	var faults invalid.FieldErrors
 	if !e164.MatchString(to) {
@@ -74,7 +73,7 @@ func (s *SMS) Check(to string, m json.RawMessage) invalid.FieldErrors {
 	body := open(m).text("body")
 	switch n := utf8.RuneCountInString(body); {
 	case n == 0:
-		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a text, which is all that an SMS holds"})
+		faults = append(faults, invalid.FieldError{Field: "message.body", Message: "must be a non-empty string, because an SMS has nothing else"})
 	case n > maxSMS:
 		faults = append(faults, tooLong("message.body", maxSMS, n, "characters"))
 	}
@@ -88,7 +87,7 @@ func (s *SMS) Send(ctx context.Context, p push.Push, _ int) Result {
 	}
 	req := outbound.Post(s.url, "application/x-www-form-urlencoded", []byte(s.form(p).Encode()))
 	req.SetBasicAuth(cmp.Or(s.cfg.User, s.cfg.AccountSID), s.cfg.Password)
-	// For what lies between; Twilio itself repeats what it is told twice.
+	// For proxies in between. Twilio itself sends a repeated message again.
 	req.Header.Set("I-Twilio-Idempotency-Token", p.ID.String())
 	r, answer := ask(ctx, s.client, req, s.cfg.Now)
 	sid, code := twilioAnswer(answer)
@@ -104,7 +103,7 @@ func (s *SMS) form(p push.Push) url.Values {
 			form.Set(name, value)
 		}
 	}
-	// What expires must not leave Twilio's own queue later either.
+	// An expired message must not leave Twilio's queue later either.
 	if left := p.ExpiresAt.Sub(s.cfg.Now()); !p.ExpiresAt.IsZero() && left < maxValidity {
 		form.Set("ValidityPeriod", strconv.Itoa(max(1, int(left/time.Second))))
 	}

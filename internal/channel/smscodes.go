@@ -11,16 +11,16 @@ import (
 func twilioAnswer(a outbound.Answer) (sid, code string) {
 	var said struct {
 		SID  string          `json:"sid"`
-		Code json.RawMessage `json:"code"` // a number, or one as text
+		Code json.RawMessage `json:"code"` // a number, or one as string
 	}
-	_ = json.Unmarshal(a.Body, &said) // without a code the status line stands alone
+	_ = json.Unmarshal(a.Body, &said) // without a code, the status line counts
 	return said.SID, strings.TrimSpace(idText(said.Code))
 }
 
-// twilioCodes returns the errors of Twilio that a message can meet when it is submitted, after
-// https://www.twilio.com/docs/api/errors. Those about the recipient's number or the text are for good; those about
-// the account, the sender, its permissions or its speed can be mended, and the message sent then. What becomes of a
-// message after Twilio took it, 30003 and others, comes to the status callback.
+// twilioCodes returns the errors of Twilio for a submitted message, after https://www.twilio.com/docs/api/errors.
+// Errors about the recipient's number or the text are permanent. Errors about the account, the sender, its permissions
+// or its speed can be mended, and the message sent then. Errors after Twilio took a message, 30003 and others, go to
+// the status callback.
 func twilioCodes() map[string]meaning {
 	return map[string]meaning{
 		"21211": {"not a valid telephone number", unregistered},

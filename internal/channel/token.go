@@ -9,10 +9,10 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// inLines is a key in PEM that may stand in one line, as it does in variables of the environment: then its line breaks are written \n.
+// inLines restores the line breaks of a PEM key that stands in one line, written as \n, as in environment variables.
 func inLines(text string) []byte { return []byte(strings.ReplaceAll(text, `\n`, "\n")) }
 
-// privateKey reads the first block of a text in PEM: a private key of PKCS #8, or of the older form that its kind has.
+// privateKey reads the first block of a text in PEM: a private key in PKCS #8, or in the older form of its kind.
 func privateKey[K any](text string, older func(der []byte) (*K, error)) (key *K, ok bool) {
 	block, _ := pem.Decode(inLines(text))
 	if block == nil {
@@ -29,7 +29,7 @@ func privateKey[K any](text string, older func(der []byte) (*K, error)) (key *K,
 	return key, ok
 }
 
-// sign makes a JSON Web Token of claims. An empty key id is left out.
+// sign returns a JSON Web Token of claims. An empty key id is left out.
 func sign(alg jose.SignatureAlgorithm, key any, keyID string, claims map[string]any) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: key, KeyID: keyID}},
 		(&jose.SignerOptions{}).WithType("JWT"))

@@ -20,14 +20,14 @@ import (
 
 const defaultTimeout = 10 * time.Second
 
-// WebhookConfig is what a [Webhook] is made from.
+// WebhookConfig configures a [Webhook].
 type WebhookConfig struct {
 	Connection
 
 	URL string // http or https; a user and password in it become basic authentication; required
 
 	// Secret signs the requests as Standard Webhooks demands: "whsec_" and base64, or any other text, whose bytes are
-	// then the key as they stand. Without it nothing is signed.
+	// the key. Without it, requests are not signed.
 	Secret string
 
 	// PreviousSecret signs as well, while receivers change from it to Secret.
@@ -43,7 +43,7 @@ type Webhook struct {
 	client  *outbound.Client
 }
 
-// NewWebhook returns a channel made from cfg. Its errors name the bad setting but not the value of a URL or a secret.
+// NewWebhook returns a channel. Its errors name the bad setting but not the value of a URL or a secret.
 func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	cfg.Connection = cfg.settled()
 	u, err := url.Parse(cfg.URL)
@@ -80,18 +80,17 @@ func newSigner(secret string) (*standardwebhooks.Webhook, error) {
 	return standardwebhooks.NewWebhookRaw(key)
 }
 
-// Check finds nothing: what an address or a message must look like is the receiver's own affair.
+// Check returns nil, because the receiver defines its addresses and messages.
 func (w *Webhook) Check(string, json.RawMessage) invalid.FieldErrors { return nil }
 
-// Send posts p once. Whatever happens, the provider gets the request at most once, bearing the push's id as
-// idempotency key.
+// Send posts p once. The provider gets the request at most once, with the push's id as idempotency key.
 func (w *Webhook) Send(ctx context.Context, p push.Push, attempt int) Result {
 	req, err := w.request(p, attempt)
 	if err != nil {
 		return Result{Outcome: push.Refused, Final: true, Error: err.Error()}
 	}
 	r, answer := ask(ctx, w.client, req, w.now)
-	r.Down = r.Down && answer.Status != http.StatusForbidden // which may be about the recipient
+	r.Down = r.Down && answer.Status != http.StatusForbidden // 403 may be about the recipient
 	if r.Outcome == push.Delivered {
 		r.ProviderMessageID = providerID(answer.Body)
 	}

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// ErrHeldUp says that it was too late to begin. Nothing was sent.
+// ErrHeldUp: it was too late to begin. Nothing was sent.
 var ErrHeldUp = errors.New("not sent: the worker was held up")
 
-// attempt is one request on its way out: until when it may be written, and how far it came.
+// attempt is one outgoing request: its deadline for writing, and its progress.
 type attempt struct {
 	until     time.Time
 	state     atomic.Int32              // untouched, begun or given up
 	connected bool                      // it has a connection; set within send
 	wire      *wire                     // that connection, if it speaks HTTP/2
-	stream    atomic.Uint32             // of the wire, when the head has been written
+	stream    atomic.Uint32             // stream of the wire, once the head has been written
 	headed    atomic.Bool               // its head has been written
 	handed    atomic.Pointer[time.Time] // when all of it had been written
 }
@@ -58,12 +58,12 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 	})
 }
 
-// late says whether it is too late to write anything.
+// late reports whether it is too late to write anything.
 func (a *attempt) late() bool { return !time.Now().Before(a.until) }
 
-// begin is asked right before anything of the request is written: a worker that was frozen, and goes on when its
-// attempt counts as lost and is perhaps repeated elsewhere, sends nothing any more. Between the look at the clock and
-// the write are microseconds.
+// begin is called right before anything of the request is written. So a worker that was frozen sends nothing after its
+// attempt counts as lost and may be repeated elsewhere. Only microseconds pass between the check of the clock and the
+// write.
 func (a *attempt) begin() error {
 	if a.late() || !a.state.CompareAndSwap(untouched, begun) && a.state.Load() != begun {
 		return ErrHeldUp
@@ -71,5 +71,5 @@ func (a *attempt) begin() error {
 	return nil
 }
 
-// giveUp reports whether nothing was sent, and sees to it that nothing is.
+// giveUp reports whether nothing was sent, and prevents that anything is.
 func (a *attempt) giveUp() bool { return a.state.CompareAndSwap(untouched, givenUp) }

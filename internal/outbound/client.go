@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// MaxAnswer is how many bytes of an answer's body are read.
+	// MaxAnswer bounds the bytes read of an answer's body.
 	MaxAnswer = 64 << 10
 
-	// After the status line of a success the body brings details at most. It is not worth holding a worker for longer.
+	// After a success the body contains details at most. Do not hold a worker longer for them.
 	bodyWait = time.Second
-	// The body of a refusal says whether it is for good.
+	// The body of a refusal shows whether it is permanent.
 	refusalWait = 5 * time.Second
 )
 
-// Config is what a [Client] is made from. Timeout is required.
+// Config configures a [Client]. Timeout is required.
 type Config struct {
 	Timeout               time.Duration // of a whole request, from the dial to the end of the answer
-	AllowPrivateAddresses bool          // also to addresses that are not public, such as loopback
-	HTTP2                 bool          // HTTP/2 over TLS and nothing else, over one connection for each server; otherwise HTTP/1.1
+	AllowPrivateAddresses bool          // allow addresses that are not public, such as loopback
+	HTTP2                 bool          // only HTTP/2 over TLS, over one connection for each server; otherwise HTTP/1.1
 	TLS                   *tls.Config   // nil: the system's authorities
 }
 
@@ -38,7 +38,7 @@ type transport interface {
 	CloseIdleConnections()
 }
 
-// New returns a client made from cfg.
+// New returns a client.
 func New(cfg Config) *Client {
 	if cfg.HTTP2 {
 		return &Client{cfg.Timeout, newHTTP2(cfg)}
@@ -46,37 +46,37 @@ func New(cfg Config) *Client {
 	return &Client{cfg.Timeout, newHTTP1(cfg)}
 }
 
-// Answer is what came back. The status line alone makes it one: a body that is broken, slow or endless is cut off.
+// Answer is an answer. The status line alone is enough: a body that is broken, slow or endless is cut off.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte    // at most MaxAnswer
-	Handed time.Time // when the whole request had been written, at the latest
+	Handed time.Time // upper bound of the time when the whole request had been written
 }
 
-// Do makes a request, once, which must have a body that can be read once: its GetBody must be nil. It ends within the
-// client's timeout, or earlier when ctx ends. An error is a [Failure].
+// Do makes a request once. Its body must be readable only once: GetBody must be nil. Do ends within the client's
+// timeout, or earlier when ctx ends. Its errors are of type [Failure].
 func (c *Client) Do(ctx context.Context, req *http.Request) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	a := newAttempt(ctx)
-	// The bare transport, not a client: it follows no redirect.
+	// The bare transport, not a client, because it follows no redirect.
 	res, err := c.transport.send(req.WithContext(a.traced(ctx)), a)
 	if err != nil {
 		return Answer{}, a.failure(ctx, err)
 	}
-	handed := time.Now() // at the latest: the answer may come before the transport says that it has written
+	handed := time.Now() // an upper bound: the answer may come before the transport reports the write
 	if at := a.handed.Load(); at != nil {
 		handed = *at
 	}
 	return Answer{Status: res.StatusCode, Header: res.Header, Body: readBody(res, cancel), Handed: handed}, nil
 }
 
-// Close gives up the idle connections. Requests under way go on.
+// Close closes the idle connections. Requests in progress continue.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// readBody returns what can be had of the body, and reads it to its end where that is near, so that the connection
-// can be used again. It calls cancel if the body takes too long.
+// readBody returns the available part of the body, and reads it to its end if that is near, so that the connection can
+// be used again. It calls cancel if the body takes too long.
 func readBody(res *http.Response, cancel context.CancelFunc) []byte {
 	defer res.Body.Close()
 	if res.Body == http.NoBody || res.StatusCode < 200 {
@@ -87,6 +87,6 @@ func readBody(res *http.Response, cancel context.CancelFunc) []byte {
 		wait = refusalWait
 	}
 	defer time.AfterFunc(wait, cancel).Stop()
-	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxAnswer)) // the status line alone counts
+	body, _ := io.ReadAll(io.LimitReader(res.Body, MaxAnswer)) // the status line is enough
 	return body
 }

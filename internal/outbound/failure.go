@@ -11,16 +11,16 @@ import (
 
 // Failure is a request without an answer.
 type Failure struct {
-	Sent     bool   // the request may have been processed; otherwise it surely has not
-	Refused  bool   // it was sent, and the server said that it has not processed it
+	Sent     bool   // the request may have been processed; otherwise it certainly was not
+	Refused  bool   // it was sent, and the server reported that it has not processed it
 	NotFound bool   // the host has no address, or none that may be dialed
 	Reason   string // from a fixed list: safe to show to the operator
 }
 
 func (f *Failure) Error() string { return f.Reason }
 
-// failure names what went wrong. Without a connection nothing was sent. With one, the request may have been
-// processed, unless nothing of it was written, or the server said otherwise.
+// failure names the reason. Without a connection nothing was sent. With one, the request may have been processed,
+// unless nothing of it was written, or the server reported otherwise.
 func (a *attempt) failure(ctx context.Context, err error) *Failure {
 	nothing, said := a.giveUp(), a.unprocessed(err)
 	switch {
@@ -41,11 +41,11 @@ func (a *attempt) failure(ctx context.Context, err error) *Failure {
 	return &Failure{Sent: true, Reason: "no answer: " + Reason(err)}
 }
 
-// unprocessed explains how the server reported that it has not processed the request, or returns nothing. HTTP/2 has
-// two ways (RFC 9113, 8.7): the stream is refused, or is above the last one that a GOAWAY names. A stream up to that
-// one has perhaps been processed, even if it is cut off.
+// unprocessed explains how the server reported that it has not processed the request, or returns "". HTTP/2 has two
+// ways (RFC 9113, 8.7): the stream is refused, or is above the last stream of a GOAWAY. A stream up to that one may
+// have been processed, even if it is cut off.
 func (a *attempt) unprocessed(err error) string {
-	// The errors of net/http for a stream turn into those of x/net/http2.
+	// net/http's errors for a stream convert to errors of x/net/http2.
 	if stream, ok := errors.AsType[http2.StreamError](err); ok && stream.Code == http2.ErrCodeRefusedStream {
 		return "not processed: the server refused the stream"
 	}

@@ -8,18 +8,18 @@ import (
 
 const (
 	frameHead = 9 // bytes
-	// frameStart is the head of a frame and as much of its payload as a wire reads.
+	// frameStart is the head of a frame and the part of its payload that a wire reads.
 	frameStart = frameHead + 8
 )
 
-// frames finds the frames of HTTP/2 in the bytes that pass in one direction, however these are cut.
+// frames finds the HTTP/2 frames in the bytes of one direction, however these are split.
 type frames struct {
 	skip   int // bytes before the first frame
 	each   func(head http2.FrameHeader, payload []byte)
 	start  []byte // of the present frame: at most frameStart bytes
 	head   http2.FrameHeader
 	headed bool // the head is known
-	left   int  // bytes of the payload that have yet to come
+	left   int  // remaining bytes of the payload
 }
 
 // follow reads the next bytes, and calls each for every frame that ends in them, with the beginning of its payload.

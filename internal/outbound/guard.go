@@ -8,29 +8,29 @@ import (
 	"syscall"
 )
 
-// guard keeps requests out of the inner network. It is asked by the dialer when the name is resolved and the socket
-// is about to connect, so that no name, redirect or change of DNS leads past it.
+// guard keeps requests out of the inner network. The dialer calls it when the name is resolved and the socket is about
+// to connect, so that no name, redirect or change of DNS can bypass it.
 type guard struct {
 	classes []addressClass
-	public6 netip.Prefix // all that is assigned for global use in IPv6
+	public6 netip.Prefix // all addresses for global use in IPv6
 	nat64   netip.Prefix // IPv4 through a translator: the last 32 bits count
 }
 
 // addressClass is a range that is not public, after the special-purpose address registries of the IANA (RFC 6890) and
-// what clouds add to them.
+// additions of clouds.
 type addressClass struct {
 	prefix netip.Prefix
 	name   string
 }
 
-// forbiddenAddressError says that a host lives where it must not.
+// forbiddenAddressError: a host has a forbidden address.
 type forbiddenAddressError struct{ class string }
 
 func (e *forbiddenAddressError) Error() string {
 	return fmt.Sprintf("the host's address is %s, which is not allowed; see the setting allow_private_addresses", e.class)
 }
 
-// theGuard is the one of all clients: it never changes, and takes thirty ranges to make.
+// theGuard is shared by all clients, because it never changes, and takes thirty ranges to build.
 var theGuard = sync.OnceValue(newGuard)
 
 func newGuard() *guard {
@@ -62,9 +62,9 @@ func newGuard() *guard {
 		{"fc00::/7", "private"},
 		{"fe80::/10", "link-local"},
 		{"ff00::/8", "multicast"},
-		{"2001::/23", "reserved"}, // Teredo and other protocols' own
+		{"2001::/23", "reserved"}, // Teredo and other protocols
 		{"2001:db8::/32", "documentation"},
-		{"2002::/16", "6to4"}, // holds any IPv4 address, and is out of use
+		{"2002::/16", "6to4"}, // contains any IPv4 address, and is out of use
 		{"3fff::/20", "documentation"},
 	} {
 		g.classes = append(g.classes, addressClass{netip.MustParsePrefix(c.prefix), c.name})
@@ -72,7 +72,7 @@ func newGuard() *guard {
 	return g
 }
 
-// control has the form that [net.Dialer] wants. The address is the resolved one, with its port.
+// control has the signature of [net.Dialer]'s ControlContext. The address is the resolved one, with its port.
 func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	class := "unreadable"
 	if a, err := netip.ParseAddrPort(address); err == nil {
@@ -84,7 +84,7 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	return &forbiddenAddressError{class}
 }
 
-// classOf names the range of an address that is not public; of a public one it is empty.
+// classOf returns the name of an address' range if it is not public, or else "".
 func (g *guard) classOf(a netip.Addr) string {
 	a = a.WithZone("").Unmap()
 	if g.nat64.Contains(a) {

@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// HostFault says why no request to the host of a URL can be allowed, or nothing: what can be known without looking it
-// up; and whether it is only that the host is not public. An address is recognized in every form that resolvers take:
-// decimal, octal, hex, shortened, mapped. What a name leads to is only judged when it is dialed, each time.
+// HostFault returns why requests to the host of a URL are never allowed, or "", as far as that is known without
+// resolving it. private reports whether the only fault is that the host is not public. It recognizes an address in
+// every form that resolvers accept: decimal, octal, hex, shortened, mapped. The addresses of a name are checked each
+// time it is dialed.
 func HostFault(host string) (fault string, private bool) {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	for _, c := range []byte(host) {
@@ -40,9 +41,9 @@ func notPublic(class string) string {
 	return "must have a public host; the address of this one is " + class
 }
 
-// legacyAddress reads an IPv4 address as inet_aton does: one to four numbers, each decimal, octal or hex, of which
-// the last fills what the others leave. A host whose last part is a number is never a name; if it is no address
-// either, the result is invalid.
+// legacyAddress parses an IPv4 address as inet_aton does: one to four numbers, each decimal, octal or hex; the last one
+// fills the remaining bytes. A host whose last part is a number is never a name; if it is no address either, the result
+// is invalid.
 func legacyAddress(host string) (a netip.Addr, numeric bool) {
 	parts := strings.Split(host, ".")
 	if _, ok := legacyNumber(parts[len(parts)-1]); !ok {
@@ -69,8 +70,8 @@ func legacyAddress(host string) (a netip.Addr, numeric bool) {
 	return netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, uint32(sum)))), true
 }
 
-// legacyNumber reads digits in the base that their beginning tells: 0x, 0 or none. What is made of digits, but too
-// large or not octal after all, is a number that no address has room for.
+// legacyNumber parses digits in the base of their prefix: 0x, 0 or none. Digits that are too large or not octal after
+// all are a number that no address has room for.
 func legacyNumber(s string) (n uint64, ok bool) {
 	digits, base := s, 10
 	switch {

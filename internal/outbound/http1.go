@@ -12,8 +12,8 @@ import (
 // largest bodies are the messages of webhooks, which came in requests of 64 KiB.
 const writeBuffer = 72 << 10
 
-// NewDialer returns a dialer that takes at most timeout and, unless private addresses are allowed, reaches public ones
-// only.
+// NewDialer returns a dialer that takes at most timeout. Unless private addresses are allowed, it only dials public
+// ones.
 func NewDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	dialer := &net.Dialer{Timeout: timeout}
 	if !allowPrivate {
@@ -22,7 +22,7 @@ func NewDialer(timeout time.Duration, allowPrivate bool) *net.Dialer {
 	return dialer
 }
 
-// tlsDialer returns a dialer of connections over TLS. It takes at most cfg.Timeout, with the handshake.
+// tlsDialer returns a dialer for TLS connections. It takes at most cfg.Timeout, including the handshake.
 func tlsDialer(cfg Config, protocols ...string) *tls.Dialer {
 	secure := &tls.Config{}
 	if cfg.TLS != nil {
@@ -32,22 +32,22 @@ func tlsDialer(cfg Config, protocols ...string) *tls.Dialer {
 	return &tls.Dialer{NetDialer: NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses), Config: secure}
 }
 
-// http1 sends requests over HTTP/1.1. With one at a time on a connection, a lost
-// connection leaves exactly one attempt in the dark.
+// http1 sends requests over HTTP/1.1. With one request at a time on a connection, a lost connection leaves exactly one
+// attempt in doubt.
 type http1 struct{ *http.Transport }
 
-// newHTTP1 returns a transport that sends each request at most once, to where the name leads and nowhere else.
+// newHTTP1 returns a transport that sends each request at most once, to the host of its URL and nowhere else.
 func newHTTP1(cfg Config) *http1 {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http1{&http.Transport{
 		Proxy: nil, // a proxy would dial past the guard
-		// The transport dials apart from the request's own deadline, so that the dial needs one as well.
+		// The transport dials independently of the request's deadline, so the dial needs its own.
 		DialContext:     timelyDialer(NewDialer(cfg.Timeout, cfg.AllowPrivateAddresses).DialContext),
 		DialTLSContext:  timelyDialer(tlsDialer(cfg).DialContext),
 		Protocols:       protocols,
 		WriteBufferSize: writeBuffer,
-		// Room for a worker's whole concurrency, else each burst dials anew.
+		// Room for a worker's whole concurrency; otherwise each burst dials again.
 		MaxIdleConnsPerHost: 512,
 		// Many servers close an idle connection after five seconds. A request that meets the closing ends unknown,
 		// which costs more than a dial.

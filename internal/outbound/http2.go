@@ -13,16 +13,15 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// pingAfter is how long a connection may stand silent before it is asked for a sign of life in the background. That
-// also keeps NAT and firewalls from forgetting it.
+// A connection that is silent for pingAfter is pinged in the background. That also keeps NAT and firewalls from
+// forgetting it.
 const pingAfter = 15 * time.Second
 
 var errNotHTTP2 = errors.New("the server does not speak HTTP/2")
 
-// http2Transport sends requests over HTTP/2, all that go to a server over one
-// connection. A transport of net/http would dial another wherever a stream is not free at once,
-// and close an idle one. Providers take many connections for an attack, and want
-// one to be kept.
+// http2Transport sends requests over HTTP/2, all requests to a server over one connection. A transport of net/http
+// would dial another connection when no stream is free, and close an idle one. Providers take many connections for an
+// attack, and want one to be kept.
 type http2Transport struct {
 	timeout time.Duration
 	dial    func(ctx context.Context, address string) (net.Conn, error)
@@ -68,7 +67,7 @@ func (t *http2Transport) link(address string) *link {
 	return t.links[address]
 }
 
-// CloseIdleConnections closes all connections, those with requests under way when these have ended.
+// CloseIdleConnections closes all connections, if busy after their last request.
 func (t *http2Transport) CloseIdleConnections() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,26 +14,26 @@ import (
 )
 
 const (
-	// fresh is how long after a sign of life a connection counts as alive. After it, a request waits until the
-	// connection has answered a ping, so that none is lost to one that died silently.
+	// A connection counts as alive for fresh after a sign of life. After that, a request waits for a ping, so that no
+	// request is lost to a connection that died silently.
 	fresh = time.Second
 
-	// poll is how often the first request that waits looks whether a stream is free, or the server allows more of
-	// them: the state hook of net/http misses a change that comes while it runs.
+	// Every poll, the first waiting request checks whether a stream is free, or the server allows more: the state hook
+	// of net/http misses a change that comes while it runs.
 	poll = 5 * time.Millisecond
 
-	// mostRequests is below what the numbers of a connection's streams last for.
+	// mostRequests is below the number of streams that a connection can have.
 	mostRequests = 1 << 29
 )
 
 var errNoStream = errors.New("not sent: no stream of the connection was free in time")
 
-// link is the way to one server. At any time it has one connection, or none.
+// link holds the connection to one server, at most one at any time.
 type link struct {
 	t       *http2Transport
 	address string
 	first   chan struct{}      // held by the first request that waits for a stream
-	renewal singleflight.Group // one ping or dial at a time, which all share
+	renewal singleflight.Group // one ping or dial at a time, shared by all requests
 
 	mu      sync.Mutex
 	current *shared // nil: none yet
@@ -43,12 +43,12 @@ type link struct {
 type shared struct {
 	*http.ClientConn
 	wire  *wire
-	alive time.Time // of the last sign of life
+	alive time.Time // time of the last sign of life
 	used  int       // requests
 }
 
-// send makes one request. As long as nothing of it was written, because the connection was closing, it takes the next
-// one: up to the third, as there is no end to it where a server closes each.
+// send makes one request. While nothing of it was written, because the connection was closing, it takes the next
+// connection, up to the third: a server may close each.
 func (l *link) send(req *http.Request, a *attempt) (*http.Response, error) {
 	ctx := req.Context()
 	for tries := 1; ; tries++ {
@@ -80,7 +80,7 @@ func gotConn(ctx context.Context, w *wire) {
 	}
 }
 
-// reserve waits for a stream for the RoundTrip that follows, one request after another.
+// reserve waits for a stream for the following RoundTrip, one request after another.
 func (l *link) reserve(ctx context.Context, s *shared) error {
 	select {
 	case l.first <- struct{}{}:
@@ -90,7 +90,7 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 	}
 	for {
 		err := s.Reserve()
-		if s.over() { // asked after Reserve: drop closes a connection without streams
+		if s.over() { // checked after Reserve: drop closes a connection without streams
 			if err == nil {
 				s.Release()
 			}
@@ -107,8 +107,8 @@ func (l *link) reserve(ctx context.Context, s *shared) error {
 	}
 }
 
-// connection returns one that is alive. The requests that wait for a ping or a dial share it, so that none of them
-// may break it off.
+// connection returns a live connection. Requests that wait for a ping or a dial share it, so that none of them may
+// cancel it.
 func (l *link) connection(ctx context.Context) (*shared, error) {
 	if s := l.ready(); s != nil {
 		return s, nil
@@ -134,14 +134,14 @@ func (l *link) ready() *shared {
 	return s
 }
 
-// saw notes a sign of life.
+// saw records a sign of life.
 func (l *link) saw(s *shared) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.alive = time.Now()
 }
 
-// renew pings the connection and, unless that makes it ready soon, dials another.
+// renew pings the connection. If it is not ready soon, it dials another.
 func (l *link) renew() (*shared, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), l.t.timeout)
 	defer cancel()
@@ -165,8 +165,8 @@ func (l *link) renew() (*shared, error) {
 	return s, nil
 }
 
-// dial returns a connection of which it is known how many streams it allows at a time, as those that are opened
-// sooner may be refused: a server says so first, before it answers a ping. One that answers no pings may do without.
+// dial returns a connection whose maximum number of streams is known, because streams that are opened sooner may be
+// refused. A server sends the number before it answers a ping. A server that answers no pings may still be used.
 func (l *link) dial(ctx context.Context) (*shared, error) {
 	conn, err := l.t.dial(ctx, l.address)
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *link) dial(ctx context.Context) (*shared, error) {
 	return s, nil
 }
 
-// drop gives a connection up. It ends when the requests under way on it have: none takes longer than the timeout.
+// drop gives a connection up. It closes when its requests in progress have ended: none takes longer than the timeout.
 func (l *link) drop(s *shared) {
 	l.mu.Lock()
 	known := s != nil && s == l.current
@@ -215,7 +215,7 @@ func (l *link) drop(s *shared) {
 // over reports whether the connection takes no more requests.
 func (s *shared) over() bool { return s.wire.over() || s.Err() != nil }
 
-// ping waits for a sign of life, and for so long.
+// ping waits for a sign of life.
 func (s *shared) ping(ctx context.Context, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Reason names what went wrong with a connection or a request. It knows the errors that it can vouch for, and passes
-// no other text on: the errors of net/http quote what the server wrote, which may be our own request, and those of
-// net hold addresses of the inner network.
+// Reason returns why a connection or a request failed. It only passes on texts of errors that it knows, because the
+// errors of net/http quote the server's text, which may contain our own request, and the errors of net contain
+// addresses of the inner network.
 func Reason(err error) string {
 	var (
 		forbidden *forbiddenAddressError
@@ -27,11 +27,11 @@ func Reason(err error) string {
 	case errors.As(err, &forbidden):
 		return forbidden.Error()
 	case errors.Is(err, context.Canceled):
-		return "the attempt was broken off"
+		return "the attempt was canceled"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	case errors.As(err, &dns) && !dns.IsTimeout:
-		return "the host's name could not be looked up"
+		return "the host's name could not be resolved"
 	case errors.As(err, &cert):
 		return certReason(cert.Err)
 	case errors.As(err, &record):
@@ -48,7 +48,7 @@ func Reason(err error) string {
 	return tlsReason(err)
 }
 
-// certReason does not quote the certificate: its names are the server's text.
+// certReason does not quote the certificate, because its names are the server's text.
 func certReason(err error) string {
 	var (
 		host      x509.HostnameError
@@ -66,7 +66,7 @@ func certReason(err error) string {
 	return "the server's certificate is not valid"
 }
 
-// tlsReason finds a refusal of the TLS handshake, whose types crypto/tls does not export.
+// tlsReason recognizes a refused TLS handshake, whose types crypto/tls does not export.
 func tlsReason(err error) string {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
 		err = op.Err
@@ -74,5 +74,5 @@ func tlsReason(err error) string {
 	if strings.HasPrefix(err.Error(), "tls: ") {
 		return err.Error()
 	}
-	return "the connection broke, or what came makes no sense"
+	return "the connection broke, or the answer is malformed"
 }

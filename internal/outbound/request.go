@@ -14,7 +14,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// Post makes a request of a body. Its URL is not changed.
+// Post returns a request with a body. Its URL is not changed.
 func Post(to *url.URL, contentType string, body []byte) *http.Request {
 	return &http.Request{
 		Method: http.MethodPost,
@@ -25,15 +25,15 @@ func Post(to *url.URL, contentType string, body []byte) *http.Request {
 		},
 		Body:          io.NopCloser(bytes.NewReader(body)),
 		ContentLength: int64(len(body)),
-		// The transport sends a request that bears an Idempotency-Key a second time, unasked, when a reused
-		// connection dies, unless it has no way to get at the body again. An attempt is one request: keep it nil.
+		// The transport resends a request that has an Idempotency-Key when a reused connection dies, if it can read the
+		// body again. An attempt is one request, so GetBody stays nil.
 		GetBody: nil,
 	}
 }
 
-// Sign adds the headers of Standard Webhooks, version 1. The id is the same on every attempt; the timestamp is the
-// attempt's, so that a retry is not too old for the receiver. While secrets are rotated there is a signature with
-// each: the receiver takes the one it knows. Without a signer there is only the id.
+// Sign adds the headers of Standard Webhooks, version 1. The id is the same on every attempt. The timestamp is the
+// attempt's, so that a retry is not too old for the receiver. While secrets are rotated there is a signature for each,
+// and the receiver checks the one it knows. Without a signer there is only the id.
 func Sign(h http.Header, id string, now time.Time, body []byte, signers ...*standardwebhooks.Webhook) error {
 	h["Webhook-Id"] = []string{id}
 	if len(signers) == 0 {
@@ -51,7 +51,7 @@ func Sign(h http.Header, id string, now time.Time, body []byte, signers ...*stan
 	return nil
 }
 
-// Said tells what who answered, and names the status in words of our own: those of the answer may hold anything.
+// Said returns a sentence about an answer's status, without the answer's own text, which may contain anything.
 func Said(who string, status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", who, status, http.StatusText(status)))
 }

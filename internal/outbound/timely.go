@@ -8,15 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// timelyConn is a connection of HTTP/1.1, which carries one request at a time. It asks that one's attempt before each
-// write.
+// timelyConn is a connection of HTTP/1.1, which carries one request at a time. It calls begin of the request's attempt
+// before each write.
 type timelyConn struct {
 	net.Conn
 	attempt atomic.Pointer[attempt]
 }
 
-// Write is called by the transport, in a goroutine of its own. A first write that fails before its first byte has
-// sent nothing.
+// Write is called by the transport, in its own goroutine. A first write that fails before its first byte has sent
+// nothing.
 func (c *timelyConn) Write(p []byte) (int, error) {
 	a := c.attempt.Load()
 	if a == nil {
@@ -33,12 +33,12 @@ func (c *timelyConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// timely makes a request of HTTP/2, whose connection carries many, ask its attempt itself: before the head, by the
-// context, and before the body. If only the head has gone, no server acts on a request that is broken off before its
+// timely makes a request of HTTP/2, whose connection carries many, call begin of its attempt: before the head, by the
+// context, and before the body. If only the head was sent, no server acts on a request that is canceled before its
 // body.
 func timely(req *http.Request, a *attempt) *http.Request {
 	req = req.WithContext(&timelyContext{req.Context(), a})
-	req.Body = io.NopCloser(&timelyBody{req.Body, a}) // another connection may want it after this one
+	req.Body = io.NopCloser(&timelyBody{req.Body, a}) // a retry on another connection may need it
 	return req
 }
 
@@ -47,7 +47,7 @@ type timelyBody struct {
 	attempt *attempt
 }
 
-// Read is called by the transport right before it writes what it reads.
+// Read is called by the transport right before it writes the bytes.
 func (b *timelyBody) Read(p []byte) (int, error) {
 	if err := b.attempt.begin(); err != nil {
 		return 0, err
@@ -55,14 +55,14 @@ func (b *timelyBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// timelyContext ends by the clock. The runtime's timers, by which others end, may fire a moment after a frozen worker
-// goes on. The transport asks it last when it is about to write the head.
+// timelyContext ends by the clock. Other contexts end by the runtime's timers, which may fire a moment after a frozen
+// worker continues. The transport checks it last before it writes the head.
 type timelyContext struct {
 	context.Context
 	attempt *attempt
 }
 
-// over is the end of a context whose time is up.
+// over is the Done channel of a context that has ended.
 var over = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)

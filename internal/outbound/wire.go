@@ -15,33 +15,33 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// goodbye is how long TLS may take to end a connection in style, with a server that perhaps reads no more.
+// goodbye bounds the time for closing TLS properly, with a server that may not read any more.
 const goodbye = 250 * time.Millisecond
 
-// noGoAway is the last stream of a connection whose server has not named one.
+// noGoAway means that the server has not named a last stream.
 const noGoAway = -1
 
 // wire is a connection of HTTP/2 below net/http. It reads in the frames what an [http.ClientConn] does not report: the
-// stream of a request, the last stream that a GOAWAY names, the arrival of the settings. And it sends pings.
+// stream of a request, the last stream of a GOAWAY, and the arrival of the settings. It also sends pings.
 type wire struct {
 	net.Conn
 	in frames // followed by Read only, which net/http calls in one goroutine
 
-	// What net/http has received, and handles before it reads on.
+	// Frames that net/http has received, and handles before it reads on.
 	hasSettings, hasPong bool
 
 	greeted atomic.Bool   // net/http has handled the server's settings
 	pongs   chan struct{} // net/http has handled the answer to a ping
 	closing atomic.Bool   // the connection takes no more requests
 	last    atomic.Int64  // the last stream that the server may have processed, or noGoAway
-	ended   chan struct{} // nothing comes any more
+	ended   chan struct{} // closed when the server sends no more
 	end     func()
 
 	writing sync.Mutex // guards the next two
 	out     frames
 	pinging bool // a ping waits for the end of a frame
 
-	head atomic.Uint32 // the stream whose HEADERS were written last
+	head atomic.Uint32 // stream of the last written HEADERS
 }
 
 func newWire(conn net.Conn) *wire {
@@ -53,11 +53,11 @@ func newWire(conn net.Conn) *wire {
 	return w
 }
 
-// clientConn makes a connection of net/http.
+// clientConn returns a connection of net/http.
 func (w *wire) clientConn(ctx context.Context, timeout time.Duration) (*http.ClientConn, error) {
 	t := &http.Transport{
-		// The wire speaks TLS, which net/http does not see. It takes the connection for one without, and speaks HTTP/2
-		// without asking.
+		// The wire speaks TLS, which net/http does not see. It treats the connection as one without, and speaks HTTP/2
+		// without negotiation.
 		DialContext:            func(context.Context, string, string) (net.Conn, error) { return w, nil },
 		Protocols:              new(http.Protocols),
 		DisableCompression:     true, // no answer that unpacks to gigabytes
@@ -68,7 +68,7 @@ func (w *wire) clientConn(ctx context.Context, timeout time.Duration) (*http.Cli
 	return t.NewClientConn(ctx, "http", "wire:0")
 }
 
-// Read is called by net/http when it has handled all that was read before.
+// Read is called by net/http when it has handled everything that was read before.
 func (w *wire) Read(p []byte) (int, error) {
 	if w.hasSettings {
 		w.greeted.Store(true)
@@ -105,7 +105,7 @@ func (w *wire) received(head http2.FrameHeader, payload []byte) {
 	}
 }
 
-// Write is called by net/http, and lets a ping that waits follow the last frame.
+// Write is called by net/http. A waiting ping follows the last frame.
 func (w *wire) Write(p []byte) (int, error) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
@@ -127,7 +127,7 @@ var pingFrame = func() []byte {
 	return frame.Bytes()
 }()
 
-// sendPing sends the ping that waits, unless a frame is under way.
+// sendPing sends the waiting ping, unless a frame is being written.
 func (w *wire) sendPing() {
 	if !w.pinging || !w.out.between() {
 		return
@@ -180,8 +180,8 @@ func (w *wire) left() bool {
 	}
 }
 
-// unprocessed reports whether the server said that it has not processed a stream, and never will: the stream is above
-// the last one that its GOAWAY names.
+// unprocessed reports whether the server has announced that it has not processed a stream, and never will: the stream
+// is above the last stream of its GOAWAY.
 func (w *wire) unprocessed(stream uint32) bool {
 	last := w.last.Load()
 	return stream != 0 && last != noGoAway && int64(stream) > last
