@@ -5,21 +5,20 @@ import (
 	"time"
 )
 
-// answerSize is how many numbers a script answers for each limit: whether it allows the cost, and three that say how
-// it stands.
+// A script answers answerSize numbers for each limit: whether it allows the cost, and three numbers of its state.
 const answerSize = 4
 
-// program is one algorithm as Redis runs it: its state, its script, the numbers that the script wants, and the meaning
-// of the three that it answers. The script's file documents both.
+// program is one algorithm as Redis runs it: its state, its script, the script's arguments, and the meaning of the
+// three numbers in its answer. The script's file documents both.
 type program struct {
 	kind    string // of the state
 	name    string // of the script
 	numbers func(l Limit, cost int) []any
-	// result reads the answer, but for what all algorithms have in common.
+	// result reads the answer, except for the fields that all algorithms share.
 	result func(l Limit, cost int, allowed bool, answer []int64) Result
 }
 
-// program returns the limit's.
+// program returns the limit's program.
 func (l Limit) program() program {
 	switch {
 	case l.Aligned:
@@ -40,7 +39,7 @@ func (l Limit) program() program {
 // Redis gets Aligned as 1 or 0.
 func windowNumbers(l Limit, _ int) []any { return []any{l.Limit, l.Per.Microseconds(), l.Aligned} }
 
-// windowResult reads what is used, and when the window ends.
+// windowResult reads the use, and the end of the window.
 func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {
 	r := Result{Remaining: left(l.Limit, answer[0])}
 	if !allowed {
@@ -52,24 +51,24 @@ func windowResult(l Limit, _ int, allowed bool, answer []int64) Result {
 	return r
 }
 
-// A use of a log is forgotten per after it; one of steps, per after the end of its step.
+// A use in a log is forgotten after per; one in steps, per after the end of its step.
 func logNumbers(l Limit, _ int) []any { return []any{l.Limit, 1, l.Per.Microseconds()} }
 
 func stepNumbers(l Limit, _ int) []any {
 	return []any{l.Limit, l.Precision.Microseconds(), (l.Precision + l.Per).Microseconds()}
 }
 
-// slidingResult reads what is used, when there is room, and when all is forgotten.
+// slidingResult reads the use, when there is room, and when all is forgotten.
 func slidingResult(l Limit, _ int, _ bool, answer []int64) Result {
 	return Result{Remaining: left(l.Limit, answer[0]), RetryAfter: micros(answer[1]), ResetAfter: micros(answer[2])}
 }
 
 func intervalNumbers(l Limit, _ int) []any { return []any{l.Limit, l.Per.Microseconds(), l.Burst} }
 
-// intervalResult reads how many tokens are missing, and when the next ones come.
+// intervalResult reads the number of missing tokens, and the time of the next ones.
 func intervalResult(l Limit, cost int, allowed bool, answer []int64) Result {
 	missing, next := answer[0], micros(answer[1])
-	// after is how long it takes until so many tokens have come.
+	// after returns how long it takes until tokens have come.
 	after := func(tokens int64) time.Duration {
 		intervals := (tokens + int64(l.Limit) - 1) / int64(l.Limit)
 		if intervals <= 0 {
@@ -88,18 +87,18 @@ func left(most int, used int64) int { return max(0, most-int(used)) }
 
 func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
 
-// span is a time to the last part of a microsecond, of which there are as many as the limit has units: so that per /
+// span is a time in microseconds and parts of a microsecond. The limit is the number of parts in one, so that per /
 // limit is exact.
 type span struct{ whole, parts int64 }
 
-// spanOf is how long so many units take to drip.
+// spanOf returns how long units take to drip.
 func spanOf(l Limit, units int) span {
 	hi, lo := bits.Mul64(uint64(units), uint64(l.Per.Microseconds()))
 	whole, parts := bits.Div64(hi, lo, uint64(l.Limit))
 	return span{int64(whole), int64(parts)}
 }
 
-// minus is s - t.
+// minus returns s - t.
 func (s span) minus(t span, l Limit) span {
 	d := span{s.whole - t.whole, s.parts - t.parts}
 	if d.parts < 0 {
@@ -108,7 +107,7 @@ func (s span) minus(t span, l Limit) span {
 	return d
 }
 
-// units is how many drip in s, the last one to its end; none in less than no time.
+// units returns how many units drip completely in s; 0 if s is negative.
 func (s span) units(l Limit) int {
 	if s.whole < 0 {
 		return 0
@@ -119,7 +118,7 @@ func (s span) units(l Limit) int {
 	return int(n)
 }
 
-// up is s, rounded up to a microsecond.
+// up returns s, rounded up to a microsecond.
 func (s span) up() time.Duration {
 	if s.parts > 0 {
 		s.whole++
@@ -132,7 +131,7 @@ func bucketNumbers(l Limit, cost int) []any {
 	return []any{l.Limit, add.whole, add.parts, most.whole, most.parts}
 }
 
-// bucketResult reads how long the bucket takes to be as before all use.
+// bucketResult reads how long the bucket takes until it is as before all use.
 func bucketResult(l Limit, cost int, allowed bool, answer []int64) Result {
 	used := span{answer[0], answer[1]}
 	free := spanOf(l, l.Burst).minus(used, l)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// TagOf is the part of a name that Redis Cluster places it by: what is between the first { and the next }, if there
-// is anything, and else all of it.
+// TagOf returns the part of a name that determines its slot in a Redis Cluster: the text between the first { and the
+// next }, if it is not empty, or else the whole name.
 func TagOf(name string) string {
 	if _, rest, ok := strings.Cut(name, "{"); ok {
 		if tag, _, ok := strings.Cut(rest, "}"); ok && tag != "" {
@@ -18,14 +18,14 @@ func TagOf(name string) string {
 	return name
 }
 
-// slotOf is the part of a key that places it in a cluster. Like the rest it is of fixed size, and does not contain the
-// name.
+// slotOf returns the part of a key that determines its slot in a cluster. Like the rest, it has a fixed size, and does
+// not contain the name.
 func slotOf(name string) string {
 	h := sha256.Sum256([]byte(name))
 	return "limit:{" + base64.RawURLEncoding.EncodeToString(h[:16]) + "}:"
 }
 
-// keyOf is the rest of a key, another one for every rule: with another limit a subject begins anew.
+// keyOf returns the rest of a key. It differs for every rule: with another limit, a subject starts afresh.
 func keyOf(r Rule) string {
 	b := make([]byte, 0, 128)
 	b = append(append(b, r.Limit.program().kind...), 0)

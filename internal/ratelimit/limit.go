@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
-// Algorithm is the name of a way to limit a speed. The package's documentation compares them.
+// Algorithm is the name of an algorithm. The package's documentation compares them.
 type Algorithm string
 
 // The algorithms.
@@ -26,7 +26,7 @@ const (
 // Algorithms lists all of them.
 var Algorithms = []Algorithm{FixedWindow, SlidingLog, SlidingWindow, TokenBucket, LeakyBucket}
 
-// Refill is how a TokenBucket gets its tokens.
+// Refill is the way a TokenBucket gets its tokens.
 type Refill string
 
 // The ways to refill a TokenBucket.
@@ -44,33 +44,32 @@ func (a Algorithm) bucket() bool { return a == TokenBucket || a == LeakyBucket }
 // The bounds of limits.
 const (
 	MaxLimit      = 1_000_000_000         // units of cost
-	MaxLogLimit   = 10_000                // units of cost of SlidingLog, which may keep each by itself
+	MaxLogLimit   = 10_000                // units of cost of SlidingLog, which may store each separately
 	MinPer        = time.Millisecond      // also of Precision
 	MaxPer        = 365 * 24 * time.Hour  //
 	MaxRefill     = 3650 * 24 * time.Hour // how long an emptied bucket may take to fill again
-	MaxPrecisions = 1000                  // in Per, each kept by itself
+	MaxPrecisions = 1000                  // in Per, each stored separately
 )
 
-// Limit says how much may be used in a time. Two limits that differ in anything are apart: what was used of one is
-// not used of the other.
+// Limit is the amount that may be used in a time. Two limits that differ in any field are independent: a use of one
+// does not count for the other.
 type Limit struct {
 	Algorithm Algorithm
 	Limit     int           // units of cost, 1 to MaxLimit; of SlidingLog to MaxLogLimit
 	Per       time.Duration // whole milliseconds, MinPer to MaxPer
-	// Burst is how much may be used at once, of TokenBucket and LeakyBucket only, 1 to MaxLimit. 0: Limit for a
+	// Burst is the amount that may be used at once, for TokenBucket and LeakyBucket only, 1 to MaxLimit. 0: Limit for a
 	// TokenBucket, which starts full, and 1 for a LeakyBucket, which then spaces evenly.
 	Burst int
-	// Precision is the width of the time spans in which SlidingWindow counts: whole milliseconds, at most Per and at
-	// least Per / MaxPrecisions. 0: a sixtieth of Per, rounded up to a millisecond.
+	// Precision is the width of SlidingWindow's steps: whole milliseconds, at most Per and at least Per /
+	// MaxPrecisions. 0: a sixtieth of Per, rounded up to a millisecond.
 	Precision time.Duration
-	// Aligned has FixedWindow, and it only, begin its windows at the multiples of Per since 1970, and not with a
-	// first use.
+	// Aligned, for FixedWindow only, makes windows begin at multiples of Per since 1970 instead of at a first use.
 	Aligned bool
-	// Refill is how TokenBucket, and it only, gets its tokens. "": Greedy.
+	// Refill is the way a TokenBucket, and only this, gets its tokens. "": Greedy.
 	Refill Refill
 }
 
-// WithDefaults returns l with its defaults filled in. The limiter does so by itself.
+// WithDefaults returns l with its defaults filled in. The limiter does so itself.
 func (l Limit) WithDefaults() Limit {
 	if l.Algorithm == TokenBucket && l.Refill == "" {
 		l.Refill = Greedy
@@ -86,7 +85,7 @@ func (l Limit) WithDefaults() Limit {
 	return l
 }
 
-// capacity is the most that can be used at once, ever.
+// capacity returns the maximum that can ever be used at once.
 func (l Limit) capacity() int {
 	if l.Algorithm.bucket() {
 		return l.Burst
@@ -94,8 +93,8 @@ func (l Limit) capacity() int {
 	return l.Limit
 }
 
-// Validate finds everything that is wrong with l. The errors bear the names of
-// the fields in small letters, and as values strings, numbers and booleans.
+// Validate returns all faults of l, with the names of the fields in small letters, and strings, numbers and booleans as
+// values.
 func (l Limit) Validate() invalid.FieldErrors {
 	var errs invalid.FieldErrors
 	known := slices.Contains(Algorithms, l.Algorithm)
@@ -154,7 +153,7 @@ func words[S ~string](all []S) string {
 	return strings.Join(words, ", ")
 }
 
-// refill is how long an emptied bucket takes to fill again.
+// refill returns how long an emptied bucket takes to fill again.
 func (l Limit) refill() time.Duration {
 	hi, lo := bits.Mul64(uint64(l.Burst), uint64(l.Per))
 	if hi >= uint64(l.Limit) {

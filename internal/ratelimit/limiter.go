@@ -14,17 +14,15 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// Never is the RetryAfter of what is not allowed at any time, because it costs more than the limit has when nothing
-// is used.
+// Never is the RetryAfter of a cost that is never allowed, because it exceeds the capacity of the limit.
 const Never time.Duration = -1
 
 var (
-	// ErrUnavailable is returned while Redis does not answer, or cannot decide.
+	// ErrUnavailable: Redis does not answer, or cannot decide.
 	ErrUnavailable = errors.New("ratelimit: no decision from Redis")
-	// ErrBusy is returned where the other calls of the same owner take so long that this one would have to wait for
-	// longer than [Config.Wait].
-	ErrBusy = errors.New("ratelimit: the owner's other calls use up all that it may use of Redis at a time")
-	// ErrApart is returned where a Redis Cluster would have to decide about rules with different tags together.
+	// ErrBusy: because of the owner's other calls, this one would have to wait for longer than [Config.Wait].
+	ErrBusy = errors.New("ratelimit: the owner's other calls use up its share of Redis")
+	// ErrApart: a Redis Cluster would have to decide about rules with different tags together.
 	ErrApart = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
 )
 
@@ -32,41 +30,41 @@ var (
 type Rule struct {
 	Subject string
 	Limit   Limit
-	Tag     string // rules of an owner with one tag are in one slot of a cluster
+	Tag     string // an owner's rules with the same tag are in one slot of a cluster
 }
 
-// Result is how one limit stands after a decision. All times are whole microseconds.
+// Result is the state of one limit after a decision. All times are whole microseconds.
 type Result struct {
 	Allowed    bool          // this limit has, or had, room for the cost
-	Limit      int           // the most that can be used at once: the burst of a bucket, the limit of others
+	Limit      int           // the capacity: the burst of a bucket, the limit of others
 	Remaining  int           // what could be used right now
 	RetryAfter time.Duration // until there is room for the cost, without other uses meanwhile; 0: now, or Never
 	ResetAfter time.Duration // until the limit is fully replenished; 0: it is
 }
 
-// Decision says whether all limits allow a cost.
+// Decision reports whether all limits allow a cost.
 type Decision struct {
 	Allowed bool
 	Results []Result // one for each rule, in their order
 }
 
-// Limiter decides by what is in Redis. Any number of them, in any number of programs, share the same limits.
+// Limiter decides by the state in Redis. Any number of limiters, in any number of programs, share the same limits.
 type Limiter struct {
 	redis   *redisscript.Runner
 	cluster bool
 	scripts *scripts
-	parts   *bulkhead.Bulkhead[string] // of owners; nil: none
+	parts   *bulkhead.Bulkhead[string] // work of owners; nil: unlimited
 	wait    time.Duration
 }
 
-// Config bounds the limiter's waiting, and what it makes Redis do. Zero values mean the defaults.
+// Config bounds the limiter's waiting, and its work for Redis. Zero values mean the defaults.
 type Config struct {
 	redisscript.Config
 
-	// Work is how much of Redis' time the calls that are under way may take together, by the estimate of their
-	// weight, and OwnerWork how much those of one owner may. Others wait for their turn. 0: as much as they are.
+	// Work bounds the time of Redis that concurrent calls may take together, by the estimate of their weight, and
+	// OwnerWork the time of one owner's calls. Other calls wait. 0: unlimited.
 	Work, OwnerWork time.Duration
-	Wait            time.Duration // for that turn, at most; 0: twice Timeout, so that a Redis that hangs is reported as such
+	Wait            time.Duration // maximum wait; 0: twice Timeout, so that a Redis that hangs is reported as such
 }
 
 // New returns a limiter that uses rdb, which the caller closes.
@@ -82,11 +80,11 @@ func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) st
 }
 
 // Take SPENDS the cost of every rule if all of them allow it, and nothing otherwise, in one step. Owners do not share
-// the state of any rule. Rules that are the same are charged once. Without rules everything is allowed.
+// the state of any rule. Equal rules are charged once. Without rules everything is allowed.
 //
-// If a reply of Redis is lost, the client asks again, and the cost may be charged twice; if there is no reply at all,
-// it may be charged without a decision. More than a limit is never allowed. The error is [ErrUnavailable], [ErrBusy]
-// or [ErrApart], or says that a limit is not valid or ctx is over.
+// If a reply of Redis is lost, the client asks again, and the cost may be charged twice. If there is no reply at all,
+// it may be charged without a decision. More than a limit is never allowed. The errors are [ErrUnavailable], [ErrBusy],
+// [ErrApart], the fault of a limit, and the error of ctx.
 func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, take, owner, cost, rules)
 }
@@ -96,16 +94,16 @@ func (l *Limiter) Peek(ctx context.Context, owner string, cost int, rules ...Rul
 	return l.decide(ctx, peek, owner, cost, rules)
 }
 
-// Refund GIVES BACK the cost of every rule, as far as it is used: of a log or of steps, what was used last. It
+// Refund GIVES BACK the cost of every rule, as far as it is used: from a log or from steps, the last use first. It
 // answers as Peek would afterwards.
 //
-// It is sent once. If the error is [ErrUnavailable], the refund may have been made or not; a caller that repeats it may
-// give back twice, so that more than the limit is allowed.
+// It is sent once. After [ErrUnavailable], the refund may have been made or not. A caller that repeats it may give back
+// twice, so that more than the limit is allowed.
 func (l *Limiter) Refund(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, refund, owner, cost, rules)
 }
 
-// Reset FORGETS all that was used of every rule. It answers as Peek would afterwards, and can be repeated.
+// Reset FORGETS all use of every rule. It answers as Peek would afterwards, and can be repeated.
 func (l *Limiter) Reset(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, reset, owner, cost, rules)
 }
@@ -141,7 +139,7 @@ func (l *Limiter) decide(ctx context.Context, verb, owner string, cost int, rule
 	return Decision{d.Allowed, all}, nil
 }
 
-// check returns the different ones of the rules, with their defaults.
+// check returns the distinct rules, with their defaults.
 func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 	if cost < 0 {
 		return nil, fmt.Errorf("ratelimit: the cost %d is negative", cost)
@@ -162,9 +160,9 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 	return distinct, nil
 }
 
-// plan is the call that decides about these rules.
+// plan returns the call that decides about these rules.
 func (l *Limiter) plan(prefix, owner, verb string, cost int, rules []Rule) redisscript.Call {
-	const few = 4 // rules: their keys and numbers need no memory of their own
+	const few = 4 // number of rules whose keys and numbers need no allocation
 	names, keys, args := make([]string, 0, few), make([]string, 0, few), append(make([]any, 0, 1+8*few), verb)
 	weight, slot := callWeight, ""
 	for i, r := range rules {
@@ -185,7 +183,7 @@ func (l *Limiter) plan(prefix, owner, verb string, cost int, rules []Rule) redis
 	return c
 }
 
-// run runs a call when it is its owner's turn.
+// run runs a call when its owner may use Redis.
 func (l *Limiter) run(ctx context.Context, owner string, c redisscript.Call) ([]int64, error) {
 	if l.parts != nil {
 		wait, cancel := context.WithTimeoutCause(ctx, l.wait, ErrBusy)
@@ -203,13 +201,13 @@ func (l *Limiter) run(ctx context.Context, owner string, c redisscript.Call) ([]
 	return answer, nil
 }
 
-// chargeable bounds a cost that has no room ever, so that no arithmetic overflows.
+// chargeable bounds a cost that is never allowed, so that no arithmetic overflows.
 func chargeable(l Limit, cost int) int { return min(cost, l.capacity()+1) }
 
 // read turns a script's answer into a decision.
 func read(cost int, rules []Rule, answer []int64) (Decision, error) {
 	if len(answer) != answerSize*len(rules) {
-		return Decision{}, fmt.Errorf("%w: it answers %d numbers about %d limits", ErrUnavailable, len(answer), len(rules))
+		return Decision{}, fmt.Errorf("%w: %d numbers in the answer for %d limits", ErrUnavailable, len(answer), len(rules))
 	}
 	d := Decision{Allowed: true, Results: make([]Result, len(rules))}
 	for i, r := range rules {

@@ -16,7 +16,7 @@ var files embed.FS
 func file(name string) string {
 	text, err := files.ReadFile("lua/" + name + ".lua")
 	if err != nil {
-		panic(err) // it is embedded, as any test shows
+		panic(err) // it is embedded
 	}
 	return string(text)
 }
@@ -29,13 +29,13 @@ const (
 	reset  = "reset"
 )
 
-// scripts holds one script for each set of algorithms that was asked for, so that a lone limit runs a small one.
+// scripts holds one script for each set of algorithms in use, so that a single limit runs a small one.
 type scripts struct {
 	file func(name string) string // reads their parts
-	made sync.Map                 // the names of its programs, sorted, with a blank between → *redisscript.Script
+	made sync.Map                 // the sorted names of its programs, with a blank between → *redisscript.Script
 }
 
-// of returns the script that knows these programs.
+// of returns the script with these programs.
 func (s *scripts) of(names []string) *redisscript.Script {
 	if len(names) > 1 {
 		slices.Sort(names)

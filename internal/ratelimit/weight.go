@@ -2,12 +2,12 @@ package ratelimit
 
 import "math/bits"
 
-// What Redis is made to do at a time is bounded in microseconds of its time. The weights are what calls took where
-// they were measured, at their worst; BenchmarkWeight compares.
+// The concurrent work of Redis is bounded in microseconds of its time. The weights are measured worst cases of calls;
+// BenchmarkWeight compares.
 const callWeight = 10
 
-// weight is what a limit costs of Redis' time at most, in microseconds: more for those in which something has to be
-// looked for among many uses.
+// weight returns the maximum time of Redis that a limit costs, in microseconds. It is higher for limits that have to
+// search among many uses.
 func (l Limit) weight() int {
 	switch l.Algorithm {
 	case SlidingLog:
@@ -18,5 +18,5 @@ func (l Limit) weight() int {
 	return 8
 }
 
-// searchWeight is that of a search among so many uses.
+// searchWeight returns the weight of a search among uses.
 func searchWeight(uses int) int { return 12 + 4*bits.Len(uint(uses)) }

@@ -6,7 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// exchange sends calls together within the time-out. Every result has an error of its own.
+// exchange sends calls together within the time-out. Every result has its own error.
 func (r *Runner) exchange(ctx context.Context, calls []Call) []*redis.IntSliceCmd {
 	timed, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
@@ -68,9 +68,8 @@ func (r *Runner) send(ctx context.Context, calls []Call) []*redis.IntSliceCmd {
 	return cmds
 }
 
-// ofOneCall reports whether the error concerns one call only: the value of its key, or its keys together, of
-// which a cluster has moved only some. All other
-// errors concern the server.
+// ofOneCall reports whether the error concerns one call only: the value of its key, or its keys together, if a cluster
+// has moved only some of them. All other errors concern the server.
 func ofOneCall(err error) bool {
 	for _, prefix := range []string{"WRONGTYPE", "user_script", "Error running script", "CROSSSLOT", "TRYAGAIN"} {
 		if redis.HasErrorPrefix(err, prefix) {

@@ -1,11 +1,11 @@
--- bucket is token_bucket and leaky_bucket: tokens that drip in, or water that drips out. Both are known by one moment: when the
--- bucket will be full of tokens, or empty of water, again. Each unit of cost puts it off by per / limit. That is the "theoretical
+-- bucket is token_bucket and leaky_bucket: tokens that drip in, or water that drips out. One moment describes both: when the
+-- bucket will be full of tokens, or empty of water, again. Each unit of cost moves it by per / limit. It is the "theoretical
 -- arrival time" of GCRA, the generic cell rate algorithm.
 --
--- A time is a whole number of microseconds and a number of parts, of which limit make a microsecond. So nothing is ever rounded.
+-- A time is a whole number of microseconds and a number of parts, limit parts make a microsecond. So nothing is ever rounded.
 --
 -- Key      a string "whole parts": that moment
--- Numbers  limit; whole and parts of what the cost puts off, and of how far it may be put off
+-- Numbers  limit; whole and parts of the move by the cost, and of the maximum
 -- Answer   whole and parts of the time until that moment, 0
 
 local function keep(key, whole, parts)

@@ -1,12 +1,12 @@
 -- sliding is sliding_log and sliding_window: it remembers when each use is forgotten. Uses of one step of time are forgotten together; in
 -- a log a step is a microsecond.
 --
--- However many uses there are, it looks at a few of them: the oldest, the newest, and in a refusal the one that has to be forgotten first.
--- Totals, which grow from one to the next, let it find that, and tell what was used between any two. What is forgotten it drops,
--- whatever the act: so no call searches past it twice.
+-- However many uses there are, it reads a few of them: the oldest, the newest, and in a refusal the one that has to be forgotten first.
+-- Totals, which grow from one to the next, let it find that one, and are the use between any two. It drops forgotten uses,
+-- whatever the act, so that no call searches past them twice.
 --
--- Key      a list of "end total cost" for each step in which something was used: when it is forgotten, what was used up to its end,
---          modulo 10^15, and in it
+-- Key      a list of "end total cost" for each step with a use: when it is forgotten, the total use up to its end,
+--          modulo 10^15, and the use in it
 -- Numbers  limit, width of a step, how long after the beginning of its step a use is forgotten
 -- Answer   used, time until the cost has room (0: it has; or it never will), time until the newest use is forgotten
 
@@ -20,7 +20,7 @@ local function parse(use)
 end
 
 -- find returns the index of the first use that is late enough, and that use. The newest is late enough. It looks near the oldest first,
--- or, told so, near the newest; then in larger and larger steps. The last few it reads at once.
+-- or, if asked to, near the newest; then in larger and larger steps. The last few it reads at once.
 local function find(key, late, near_newest)
   local low, high, step = 0, redis.call('LLEN', key) - 1, 0
   if near_newest and high > 16 and not late(redis.call('LINDEX', key, high - 16)) then low = high - 15 end
@@ -59,7 +59,7 @@ function algorithms.sliding(key, cost, act)
     redis.call('DEL', key)
   end
 
-  -- reach finds the use up to which so much was used.
+  -- reach finds the use where the total reaches a number.
   local function reach(much, near_newest)
     return find(key, function(use) return (tonumber(string.match(use, '%d+ (%d+)')) - base) % modulus >= much end, near_newest)
   end

@@ -1,4 +1,4 @@
--- The tail of every script: takes from all limits, or from none; or refunds all, or resets all; and says how they stand.
+-- The tail of every script: takes from all limits, or from none; or refunds all, or resets all; and returns their states.
 --
 -- KEYS[i]  the state of limit i; all in one cluster slot, none twice
 -- ARGV[1]  take, peek, refund or reset
