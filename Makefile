@@ -54,7 +54,7 @@ CLIENT := github.com/sendquota/sendquota/client/...
 LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
 
 # test-race runs the packages that are mostly concurrency; test-all runs all packages.
-RACED := $(addprefix ./internal/,bulkhead delivery groupcommit loop notify pace queue quota ratelimit redisscript schedule)
+RACED := $(addprefix ./internal/,bulkhead delivery groupcommit loop notify pace queue quota ratelimit redisscript schedule upkeep)
 
 bin/testservers: FORCE
 	@$(GO) build -o bin/testservers ./internal/testenv/testservers

@@ -104,9 +104,9 @@ var allMutants = []mutant{{
 }}
 
 // noRearming arms each due push only once.
-var noRearming = mutation{"internal/schedule/promote.go", "if late := p.late(ahead); late > overdue {", "if late := p.late(ahead); late < 0 {"}
+var noRearming = mutation{"internal/upkeep/promote.go", "if late := p.late(ahead); late > overdue {", "if late := p.late(ahead); late < 0 {"}
 
 var noPolling = []mutation{
-	{"internal/schedule/promote.go", "late > p.cfg.ArmLease {", "late < 0 {"},
-	{"internal/schedule/poll.go", "if away < p.cfg.Patience {", "if away >= 0 {"},
+	{"internal/upkeep/promote.go", "late > p.cfg.ArmLease {", "late < 0 {"},
+	{"internal/upkeep/poll.go", "if away < p.cfg.Patience {", "if away >= 0 {"},
 }

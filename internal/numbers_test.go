@@ -21,15 +21,15 @@ import (
 var numbers = map[string][]string{
 	"docs/architecture/deliver.md": {
 		"All recipients are divided into {push.Shards} shards",
-		"by a lease in the table `lanes`, for {schedule.laneLease s} seconds,",
-		"Until then, for {schedule.searchAllEvery m} minutes at most,",
-		"arms one wake-up for each moment and {schedule.partSize} pushes",
+		"by a lease in the table `lanes`, for {upkeep.laneLease s} seconds,",
+		"Until then, for {upkeep.searchAllEvery m} minutes at most,",
+		"arms one wake-up for each moment and {upkeep.partSize} pushes",
 		"If the delivery gate is shut for less than {booking.MaxWait s} seconds,",
 		"unless {delivery.maxRecording} times as many as there are slots",
 		"After {delivery.failuresToOpen} attempts in a row",
 		"what a tenant has beyond its first {schedule.promptShare} pushes for one second is marked as bulk",
 		"more rarely, every {delivery.longestFeedPause s} seconds at last.",
-		"| other workers take them after {schedule.laneLease s} seconds |",
+		"| other workers take them after {upkeep.laneLease s} seconds |",
 	},
 	"docs/architecture/limits.md": {
 		"| {store.MaxScanned} rows without a match, and about {store.MaxPageBytes MiB} MiB |",
@@ -110,7 +110,7 @@ var numbers = map[string][]string{
 		"that have reported in the last {store.viewsFresh s} seconds.",
 		"With more than {store.flowAttempts} attempts in an hour",
 		"values of changed members, to {store.maxDifference KiB} KiB;",
-		"Every {schedule.foldPeriod s} seconds one of the workers",
+		"Every {upkeep.foldPeriod s} seconds one of the workers",
 	},
 	"docs/schedules.md": {"not submitted for {recurring.lateLimit m} minutes"},
 	"docs/webhooks.md": {

@@ -118,7 +118,7 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.refusals = schedule.NewRefusals(a.store, log)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
-	a.pushes = schedule.New(a.store, a.cache, a.waker, a.log, a.metrics, time.Now, schedule.Config{
+	a.pushes = schedule.New(a.store, a.cache, a.waker, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy.Terms(),
 		Channels:   a.channels.Names(),
 		DefaultTTL: a.cfg.Delivery.DefaultTTL,

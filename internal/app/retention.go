@@ -3,7 +3,7 @@ package app
 import (
 	"time"
 
-	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 const (
@@ -12,12 +12,12 @@ const (
 	shadowsKept = 90 * day
 )
 
-// retention lists the records that workers remove, with their lifetimes and the intervals of the loops. schedule.NewKeeper drops
+// retention lists the records that workers remove, with their lifetimes and the intervals of the loops. upkeep.NewKeeper drops
 // partitions (pushes, attempts, Idempotency-Keys, the audit log). Findings of audits are removed at the end of a pass, and sessions at a
 // sign-in.
-func (a *App) retention() []schedule.Retention {
+func (a *App) retention() []upkeep.Retention {
 	pushes := a.cfg.Retention.Pushes
-	return []schedule.Retention{
+	return []upkeep.Retention{
 		{Records: "events of webhooks", Keep: a.cfg.Webhooks.Retention, Every: 10 * time.Second, Portion: 500, Remove: a.store.SweepDeliveries},
 		{Records: "runs of schedules", Keep: pushes, Every: time.Minute, Portion: 1000, Remove: a.store.SweepSchedules},
 		{Records: "lines of audiences", Every: time.Minute, Portion: 5000, Remove: a.store.SweepUploads},

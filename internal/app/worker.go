@@ -15,9 +15,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/queue"
 	"github.com/sendquota/sendquota/internal/recurring"
-	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/telemetry"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // wakeUpHandlers is the minimum number of handlers of wake-ups in a worker; there are at least two for each lane. One at a
@@ -37,7 +37,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	id := uuid.New()
 	pacer := pace.New(a.redis.pace, a.store.Installation, id.String(),
 		a.redisFailed("channel speed: Redis failed; each worker keeps to a share", a.metrics.PaceErrors.Inc))
-	owner := schedule.NewOwner(a.store, a.lanes, a.log)
+	owner := upkeep.NewOwner(a.store, a.lanes, a.log)
 	agenda := &loop.Agenda[store.Work]{Interval: min(lookEvery, d.Lease/4), Idle: min(lookIdle, d.Lease/4), Log: a.log, Poll: func(ctx context.Context) ([]store.Work, error) {
 		return a.store.Agenda(ctx, owner.Lanes())
 	}}
@@ -45,20 +45,20 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		Policy: a.cfg.Policy.Terms(), Lease: d.Lease, Concurrency: d.Concurrency, Pacer: pacer, Lanes: owner.Lanes, Computing: a.computing,
 		Due: func() bool { return agenda.Waits(store.PushesDue) },
 	})
-	promoter := schedule.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, schedule.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
-	expirer := schedule.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
-	reaper := schedule.NewReaper(a.store, owner, a.cache, a.waker, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
-	poller := schedule.NewPoller(owner, a.queue.Works, deliverer, a.log, time.Now, schedule.PollerConfig{Patience: d.RedisPatience, ArmLease: d.ArmLease})
+	promoter := upkeep.NewPromoter(a.store, a.queue, owner, deliverer, a.log, a.metrics.FoundOverdue, upkeep.PromoterConfig{Horizon: d.Horizon, ArmLease: d.ArmLease})
+	expirer := upkeep.NewExpirer(a.store, owner, a.cache, a.log, a.metrics.Expired)
+	reaper := upkeep.NewReaper(a.store, owner, a.cache, a.waker, a.log, a.retry, a.metrics.Lost.Inc, min(time.Second, d.Lease/4))
+	poller := upkeep.NewPoller(owner, a.queue.Works, deliverer, a.log, time.Now, upkeep.PollerConfig{Patience: d.RedisPatience, ArmLease: d.ArmLease})
 	notifier := notify.New(a.store, a.log, a.metrics, time.Now, notify.Config{
 		Timeout: hooks.Timeout, AllowPrivateAddresses: hooks.AllowPrivateAddresses, DisableAfter: hooks.DisableAfter,
 		Watched: func(l loop.Loop) loop.Loop { return agenda.Add(store.SendEvents, l) },
 	})
-	audits := schedule.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
+	audits := upkeep.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends, audits.Kept.Log = a.cfg.Retention.Pushes, a.cfg.Retention.Sends, a.cfg.Retention.Log
 	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
 	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Parse})
-	keeper := schedule.NewKeeper(a.store, a.log, audits.Kept)
-	refitter := schedule.NewRefitter(a.store, a.cache, a.waker, a.log, schedule.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon, Horizon: d.Horizon})
+	keeper := upkeep.NewKeeper(a.store, a.log, audits.Kept)
+	refitter := upkeep.NewRefitter(a.store, a.cache, a.pushes, a.log, upkeep.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon})
 	serveQueue := func(ctx context.Context) error {
 		return a.queue.Serve(ctx, queue.ServerConfig{
 			Concurrency: max(wakeUpHandlers, 2*len(a.lanes)), Drain: d.Lease, Workers: owner.Workers, Log: a.log,
@@ -71,13 +71,13 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 		owner.Run, agenda.Run, promoter.Run, poller.Run, deliverer.Run, delivery.NewReporter(deliverer, a.store, id, a.log).Run, notifier.Run, keeper.Run, serveQueue,
 		agenda.Add(store.PushesDue, expirer).Run, agenda.Add(store.AttemptsLost, reaper).Run, agenda.Add(store.RunOperations, refitter).Run,
 		agenda.Add(store.RunSchedules, runner).Run, agenda.Add(store.RunCampaigns, campaigns).Run, agenda.Add(store.RunBulkChanges, bulk.NewRunner(a.store, a.pushes, a.log)).Run,
-		agenda.Add(store.FoldStats, schedule.NewFolder(a.store, a.log)).Run, schedule.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run,
+		agenda.Add(store.FoldStats, upkeep.NewFolder(a.store, a.log)).Run, upkeep.NewRecounter(a.store, a.log).Run, a.shadows.Run, a.refusals.Run,
 	}
 	for _, r := range a.retention() {
-		loops = append(loops, schedule.NewSweeper(r, a.log).Run)
+		loops = append(loops, upkeep.NewSweeper(r, a.log).Run)
 	}
 	if d.AuditInterval > 0 {
-		auditor := schedule.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)
+		auditor := upkeep.NewAuditor(a.store, a.log, a.metrics.Audited, time.Now, audits)
 		loops = append(loops, auditor.Run)
 	}
 	gauges = a.gauges()

@@ -50,7 +50,7 @@ func setup(t *testing.T, policy ...quota.Rule) *bundle {
 	b := &bundle{at: time.Now().UTC().Add(48 * time.Hour).Truncate(time.Hour)}
 	b.url, b.store = stores.Take(t)
 	rdb := testenv.RedisClient(t, testenv.Redis(t))
-	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, quota.NewCache(rdb, redisscript.Config{Timeout: time.Minute}), deaf{}, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	b.Service, b.runner = bulk.New(b.store, b.pushes), bulk.NewRunner(b.store, b.pushes, quiet)

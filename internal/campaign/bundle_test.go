@@ -39,7 +39,7 @@ func setup(t testing.TB, policy ...quota.Rule) *bundle {
 	url, st := stores.Take(t)
 	b := &bundle{parse: plain{}, store: st}
 	b.exec = func(_ tester, sql string, args ...any) { t.Helper(); testenv.Exec(t, url, sql, args...) }
-	b.pushes = schedule.New(b.store, nil, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, nil, deaf{}, deaf{}, time.Now, schedule.Config{
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})

@@ -45,7 +45,7 @@ func (s shown) Render(variables map[string]any, _ func() time.Time) (json.RawMes
 
 // pushes returns a service without a store, because a plan reads nothing.
 func pushes(check func(channel, to string, message json.RawMessage) invalid.FieldErrors) *schedule.Service {
-	return schedule.New(nil, nil, nil, nil, nil, nil, schedule.Config{
+	return schedule.New(nil, nil, nil, nil, nil, schedule.Config{
 		Channels: []string{"push", "sms"}, DefaultTTL: time.Hour, MaxHorizon: 30 * 24 * time.Hour, Check: check,
 	})
 }

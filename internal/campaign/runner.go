@@ -39,17 +39,32 @@ type RunnerConfig struct {
 	Parse func(c *push.Campaign) (Template, error)
 }
 
-// runnerStore takes campaigns, and executes their steps.
+// runnerStore executes the steps of campaigns.
 type runnerStore interface {
+	turnStore
 	chunkStore
+	pauseStore
+	cancelStore
+	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
+}
+
+// turnStore takes campaigns for a worker, and releases them.
+type turnStore interface {
 	TakeCampaign(ctx context.Context, worker uuid.UUID, which campaigns.CampaignsWith, except []uuid.UUID) (*campaigns.RunningCampaign, error)
 	LeaveCampaign(ctx context.Context, worker, id uuid.UUID, after time.Duration) error
+}
+
+// pauseStore parks the waiting pushes of campaigns.
+type pauseStore interface {
 	ParkCampaign(ctx context.Context, id uuid.UUID) (more bool, err error)
 	UnparkCampaign(ctx context.Context, id uuid.UUID) (due []campaigns.Unparked, more bool, err error)
 	ExpireParked(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
+}
+
+// cancelStore ends what is left of canceled campaigns.
+type cancelStore interface {
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
 	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after campaigns.CampaignPlace) (next campaigns.CampaignPlace, more bool, err error)
-	SettleCampaign(ctx context.Context, id uuid.UUID) (status push.CampaignStatus, due time.Duration, err error)
 }
 
 // pushes books the pushes of recipients, and follows up on bookings.

@@ -71,7 +71,7 @@ func (b *running) open(lanes int) *store.Store {
 }
 
 func (b *running) service(st *store.Store) *schedule.Service {
-	return schedule.New(st, b.cache, deaf{}, quiet, deaf{}, time.Now, schedule.Config{
+	return schedule.New(st, b.cache, deaf{}, deaf{}, time.Now, schedule.Config{
 		Policy: b.policy, Channels: []string{"log"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Caps: b.caps,
 	})
 }

@@ -122,7 +122,7 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 		file.Rules = append(file.Rules, policy.Rule{Name: r.Name, Limit: &r.Limit, Window: r.Window.String()})
 	}
 	b.refused = schedule.NewRefusals(b.store, log)
-	b.pushes = schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, log, noMetrics{}, time.Now, schedule.Config{
+	b.pushes = schedule.New(b.store, quota.NewCache(b.rdb, redisscript.Config{Timeout: longest}), noQueue{}, noMetrics{}, time.Now, schedule.Config{
 		Policy: rules, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 		Shadows: schedule.NewShadows(b.store, log, time.Now), Refusals: b.refused,
 	})

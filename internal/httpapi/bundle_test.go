@@ -213,7 +213,7 @@ func (b *bundle) reopen() {
 }
 
 func (b *bundle) service(st *store.Store, policy quota.Policy) *schedule.Service {
-	return schedule.New(st, quota.NewCache(b.rdb, patientRedis()), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	return schedule.New(st, quota.NewCache(b.rdb, patientRedis()), noQueue{}, &b.metrics, b.now,
 		schedule.Config{Policy: policy, Channels: []string{"push", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute, Shadows: b.shadows, Refusals: b.refused})
 }
 

@@ -25,7 +25,7 @@ func setupSMS(t *testing.T, channels ...string) *bundle {
 		}
 		return new(channel.SMS).Check(to, message)
 	}
-	service := schedule.New(b.store, quota.NewCache(b.rdb, patientRedis()), noQueue{}, slog.New(slog.DiscardHandler), &b.metrics, b.now,
+	service := schedule.New(b.store, quota.NewCache(b.rdb, patientRedis()), noQueue{}, &b.metrics, b.now,
 		schedule.Config{Policy: testPolicy(), Channels: channels, DefaultTTL: time.Hour, MaxHorizon: 24 * time.Hour, Horizon: time.Minute, Check: check})
 	b.api = New(service, b.store, Config{RequestTimeout: patience, Log: slog.New(slog.NewJSONHandler(&b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Now: b.now})
 	return b

@@ -28,7 +28,7 @@ func BenchmarkSubmits(b *testing.B) {
 	testenv.Check(b, err)
 	b.Cleanup(st.Close)
 	cache := quota.NewCache(testenv.RedisClient(b, testenv.Redis(b)), redisscript.Config{})
-	service := schedule.New(st, cache, noQueue{}, slog.New(slog.DiscardHandler), &submits{}, time.Now, schedule.Config{
+	service := schedule.New(st, cache, noQueue{}, &submits{}, time.Now, schedule.Config{
 		Policy: testPolicy(), Channels: []string{"push"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	h := New(service, st, Config{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})

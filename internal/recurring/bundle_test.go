@@ -81,7 +81,7 @@ func setupOn(t *testing.T, url string, st *store.Store, policy ...quota.Rule) *b
 
 // servicesAt returns a service with a clock.
 func (b *bundle) servicesAt(now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.cache, deaf{}, quiet, deaf{}, now, schedule.Config{
+	return schedule.New(b.store, b.cache, deaf{}, deaf{}, now, schedule.Config{
 		Policy: b.policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 }

@@ -32,28 +32,28 @@ const maxAvailability = 5000
 // ignores the push `without`, so that the answer shows where this push could move, or what its cancellation would free;
 // uuid.Nil ignores none. An empty channel means the default channel. The tenant's caps are not considered. IT BOOKS
 // NOTHING.
-func (s *Service) Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (Availability, error) {
-	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
+func (q *Quotas) Availability(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time, without uuid.UUID) (Availability, error) {
+	kind.Channel = cmp.Or(kind.Channel, q.cfg.Channels[0])
 	permit := &permit{}
 	defer permit.end()
-	held, of, known, err := s.shown(ctx, permit, r, from, until)
+	held, of, known, err := q.shown(ctx, permit, r, from, until)
 	if err != nil {
 		return Availability{}, fmt.Errorf("availability: %w", err)
 	}
 	held = slices.DeleteFunc(held, func(h booking.Held) bool { return h.ID == without })
 	line := timelineOf(held, nil)
 	held = slices.DeleteFunc(held, func(h booking.Held) bool { return h.At.Equal(until) })
-	now := s.now().UTC()
+	now := q.now().UTC()
 	a := Availability{Policy: of.Policy(kind), Now: now.Truncate(quota.Second), Zone: zoneOf(of), OptedOut: of.Person.OptOuts.Of(kind)}
 	a.Slots = slotsOf(held, a.Policy.Blocked(line, from, until), from, until, known, maxAvailability)
 	if !a.OptedOut.Any() {
-		a.Free = quota.FreeSpans(a.Blocked, s.open(now, from, cmp.Or(a.Next, until)))
+		a.Free = quota.FreeSpans(a.Blocked, q.open(now, from, cmp.Or(a.Next, until)))
 	}
 	return a, nil
 }
 
 // open returns the part of [from, until) that pushes may be scheduled in: not in the past, and not beyond the
 // horizon.
-func (s *Service) open(now, from, until time.Time) quota.Span {
-	return quota.Span{From: later(from, now.Truncate(quota.Second)), Until: earliest(until, now.Add(s.cfg.MaxHorizon).Truncate(quota.Second).Add(quota.Second))}
+func (q *Quotas) open(now, from, until time.Time) quota.Span {
+	return quota.Span{From: later(from, now.Truncate(quota.Second)), Until: earliest(until, now.Add(q.cfg.MaxHorizon).Truncate(quota.Second).Add(quota.Second))}
 }

@@ -84,7 +84,7 @@ func (s *Service) SubmitBatch(ctx context.Context, tenant uuid.UUID, members []M
 		refuseOthers(members)
 	}
 	for i := range members {
-		s.observe(o, members[i].Err)
+		s.metrics.observe(o, members[i].Err)
 		s.noteRefusal(tenant, members[i].Request, sendAt[i], o, members[i].Err)
 	}
 	return nil

@@ -123,7 +123,7 @@ func (b *bundle) service(policy quota.Policy) *schedule.Service {
 
 // serviceAt returns a service with another clock.
 func (b *bundle) serviceAt(policy quota.Policy, now func() time.Time) *schedule.Service {
-	return schedule.New(b.store, b.cache, b.queue, quiet, b.metrics, now, schedule.Config{
+	return schedule.New(b.store, b.cache, b.queue, b.metrics, now, schedule.Config{
 		Policy: policy, Channels: []string{"log", "sms"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: 90 * time.Second,
 	})
 }
@@ -133,25 +133,16 @@ func setup(t testing.TB) *bundle {
 	return newServers(t).open(t, threeRules)
 }
 
-// queue records the wake-ups that it gets, and the recipients whose lanes are to be woken.
+// queue records the recipients whose lanes are to be woken.
 type queue struct {
-	mu      sync.Mutex
-	wakeUps []push.WakeUp
-	wakes   []wake
-	err     error
+	mu    sync.Mutex
+	wakes []wake
 }
 
 type wake struct {
 	recipientKey int64
 	at           time.Time
 	in           time.Duration
-}
-
-func (q *queue) Arm(_ context.Context, wakeUps []push.WakeUp) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.wakeUps = append(q.wakeUps, wakeUps...)
-	return q.err
 }
 
 func (q *queue) Wake(recipientKey int64, at time.Time, in time.Duration) {
@@ -166,28 +157,6 @@ func (q *queue) takeWakes() []wake {
 	defer q.mu.Unlock()
 	w := q.wakes
 	q.wakes = nil
-	return w
-}
-
-// handler is a deliverer whose channels never wait.
-type handler func(ctx context.Context, w push.WakeUp) error
-
-func (h handler) Handle(ctx context.Context, w push.WakeUp) error { return h(ctx, w) }
-func (handler) Waits(string) bool                                 { return false }
-
-// lanes implements the owner of lanes.
-type lanes []push.Lane
-
-func (l lanes) Lanes() []push.Lane { return l }
-
-// all is the only lane.
-var all = lanes(push.Lanes(1))
-
-func (q *queue) take() []push.WakeUp {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	w := q.wakeUps
-	q.wakeUps = nil
 	return w
 }
 

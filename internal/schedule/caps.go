@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -52,4 +53,18 @@ func (s *Service) underCaps(ctx context.Context, tenant uuid.UUID, caps push.Cap
 		reserved.settle(decisions)
 	}
 	return decisions, err
+}
+
+// CapUsage returns a tenant's caps and their current usage, counted in Postgres: pending pushes, and recipients of one
+// day. Each count stops at most.
+func (s *Service) CapUsage(ctx context.Context, tenant uuid.UUID, own push.OwnCaps, day booking.Day, most int) (booking.CapUsage, error) {
+	usage := booking.CapUsage{Caps: own.Over(s.cfg.Caps), Days: map[booking.Day]int{}}
+	var err error
+	if usage.Pending, err = s.store.Pending(ctx, tenant, most); err == nil {
+		usage.Days[day], err = s.store.Recipients(ctx, tenant, day, most)
+	}
+	if err != nil {
+		return booking.CapUsage{}, fmt.Errorf("count cap usage: %w", err)
+	}
+	return usage, nil
 }

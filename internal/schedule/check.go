@@ -1,16 +1,13 @@
 package schedule
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/quota"
 )
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
@@ -46,25 +43,4 @@ func (s *Service) Check(ctx context.Context, tenant uuid.UUID, r Request) (*Answ
 		return nil, fmt.Errorf("check: %w", err)
 	}
 	return s.answer(Refusal{Recipient: r.Recipient, SendAt: d.Push.SendAt, Decision: decision}, x.of.Person.OptOuts.Of(kind)), nil
-}
-
-// Quota returns the usage of every rule for pushes of a kind to a recipient around a time, and whether one more send
-// would be allowed then. An empty channel means the default channel. IT BOOKS NOTHING.
-func (s *Service) Quota(ctx context.Context, r quota.Recipient, kind quota.Kind, at time.Time) ([]quota.Usage, *Answer, error) {
-	x := newReading(r, nil)
-	defer x.permit.end()
-	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
-	d, err := s.decide(ctx, x, kind, at, 2)
-	if err != nil {
-		return nil, nil, fmt.Errorf("recipient quota: %w", err)
-	}
-	return x.of.Policy(kind).Usage(x.view.Timeline, at), s.answer(Refusal{Recipient: r.ID, SendAt: at, Decision: d}, x.of.Person.OptOuts.Of(kind)), nil
-}
-
-// answer adds the next and the previous free time, except for a recipient who has opted out: no time is free then.
-func (s *Service) answer(r Refusal, out booking.OptOuts) *Answer {
-	if s.offer(&r.Decision); out.Any() {
-		r.Next, r.Previous = time.Time{}, time.Time{}
-	}
-	return &Answer{r, out}
 }

@@ -418,7 +418,7 @@ func TestService_TermsModel(t *testing.T) {
 	bundles := []*bundle{with.open(t, nil), with.beside(t).open(t, nil)}
 	services := make([]*schedule.Service, len(bundles))
 	for i, b := range bundles {
-		services[i] = schedule.New(b.store, b.cache, b.queue, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
+		services[i] = schedule.New(b.store, b.cache, b.queue, b.metrics, func() time.Time { return began }, schedule.Config{
 			Policy: file, Channels: policytest.Channels, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: 90 * time.Second,
 		})
 	}

@@ -13,8 +13,9 @@ import (
 
 // Policies reads and changes the policies of tenants.
 type Policies struct {
-	store policyStore
-	cfg   PoliciesConfig
+	store   policyStore
+	effects effectStore
+	cfg     PoliciesConfig
 }
 
 // PoliciesConfig configures Policies.
@@ -29,13 +30,23 @@ type policyStore interface {
 	Policy(ctx context.Context, tenant uuid.UUID) (policy.Version, error)
 	PolicyVersions(ctx context.Context, tenant uuid.UUID, before int64, limit int) ([]policy.Version, error)
 	ChangePolicy(ctx context.Context, tenant uuid.UUID, change policy.Change) (policy.Version, *policy.Operation, error)
-	Forecast(ctx context.Context, tenant uuid.UUID, terms booking.Terms) (policy.Forecast, error)
-	Shadows(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error)
 	PolicyOperation(ctx context.Context, tenant, id uuid.UUID) (policy.Operation, error)
 }
 
+// effectStore computes the effects of a policy that is not in force.
+type effectStore interface {
+	Forecast(ctx context.Context, tenant uuid.UUID, terms booking.Terms) (policy.Forecast, error)
+	Shadows(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error)
+}
+
 // NewPolicies returns the policies in a store.
-func NewPolicies(st policyStore, cfg PoliciesConfig) *Policies { return &Policies{store: st, cfg: cfg} }
+func NewPolicies(st interface {
+	policyStore
+	effectStore
+}, cfg PoliciesConfig,
+) *Policies {
+	return &Policies{store: st, effects: st, cfg: cfg}
+}
 
 // File returns the policy of tenants without a policy of their own.
 func (p *Policies) File() policy.Document { return p.cfg.File }
@@ -94,10 +105,10 @@ func (p *Policies) Forecast(ctx context.Context, tenant uuid.UUID, change policy
 			return policy.Forecast{}, &policy.StaleError{InForce: v.Number}
 		}
 	}
-	return p.store.Forecast(ctx, tenant, booking.OrNone(terms))
+	return p.effects.Forecast(ctx, tenant, booking.OrNone(terms))
 }
 
 // Shadow counts the pushes submitted in [from, until), by the minute, that shadow rules would have refused.
 func (p *Policies) Shadow(ctx context.Context, tenant uuid.UUID, from, until time.Time) ([]policy.ShadowCount, error) {
-	return p.store.Shadows(ctx, tenant, from, until)
+	return p.effects.Shadows(ctx, tenant, from, until)
 }

@@ -10,9 +10,18 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
+
+// Records reads what has happened to the pushes and the recipients of tenants.
+type Records struct {
+	store   recordReader
+	history historyReader
+	cache   *quota.Cache
+	now     func() time.Time
+}
 
 // recordReader reads records of the past.
 type recordReader interface {
@@ -23,35 +32,40 @@ type recordReader interface {
 	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
 }
 
+// historyReader reads the history of a recipient.
+type historyReader interface {
+	History(ctx context.Context, r quota.Recipient, from, until time.Time, most int) ([]booking.Past, []booking.Attempted, error)
+}
+
 // Sends returns up to limit of a tenant's finished attempts after a position, in the order of their start.
-func (s *Service) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
-	return s.store.Sends(ctx, tenant, f, after, limit)
+func (rs *Records) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
+	return rs.store.Sends(ctx, tenant, f, after, limit)
 }
 
 // AuditLog returns up to limit of a tenant's entries of the audit log before a position, the newest first; the zero
 // position starts at the newest.
-func (s *Service) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error) {
-	return s.store.AuditLog(ctx, tenant, f, before, limit)
+func (rs *Records) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error) {
+	return rs.store.AuditLog(ctx, tenant, f, before, limit)
 }
 
 // Stats returns a tenant's statistics.
-func (s *Service) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error) {
-	return s.store.Stats(ctx, tenant, q)
+func (rs *Records) Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error) {
+	return rs.store.Stats(ctx, tenant, q)
 }
 
 // Ahead counts a tenant's waiting pushes by the hour or day of their send time.
-func (s *Service) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error) {
-	return s.store.AheadCounts(ctx, tenant, q)
+func (rs *Records) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error) {
+	return rs.store.AheadCounts(ctx, tenant, q)
 }
 
 // Refusals returns up to limit of a tenant's refusals after a position, the oldest first: refusals of campaigns and, if
 // the filter names a recipient, also the recent refusals of single pushes.
-func (s *Service) Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error) {
-	page, err := s.store.CampaignRefusals(ctx, tenant, f, after, limit)
+func (rs *Records) Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error) {
+	page, err := rs.store.CampaignRefusals(ctx, tenant, f, after, limit)
 	if err != nil || f.Recipient == "" || f.Campaign != uuid.Nil {
 		return page, err
 	}
-	for _, one := range s.kept(ctx, quota.Recipient{Tenant: tenant, ID: f.Recipient}) {
+	for _, one := range rs.kept(ctx, quota.Recipient{Tenant: tenant, ID: f.Recipient}) {
 		r := one.record(f.Recipient)
 		switch at := refusalPosition(&r); {
 		case r.At.Before(f.From), !f.Until.IsZero() && !r.At.Before(f.Until), f.Rule != "" && !slices.Contains(r.Rules, f.Rule):

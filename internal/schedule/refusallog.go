@@ -89,10 +89,10 @@ func (k *keptRefusal) because(err error) bool {
 }
 
 // kept returns the recent refusals of single pushes to a recipient, the oldest first.
-func (s *Service) kept(ctx context.Context, r quota.Recipient) (all []keptRefusal) {
-	for _, text := range s.cache.Refusals(ctx, r) {
+func (rs *Records) kept(ctx context.Context, r quota.Recipient) (all []keptRefusal) {
+	for _, text := range rs.cache.Refusals(ctx, r) {
 		var one keptRefusal
-		if json.Unmarshal([]byte(text), &one) == nil && s.now().Sub(one.At) < quota.RefusalTime {
+		if json.Unmarshal([]byte(text), &one) == nil && rs.now().Sub(one.At) < quota.RefusalTime {
 			all = append(all, one)
 		}
 	}

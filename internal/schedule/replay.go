@@ -66,3 +66,14 @@ func (r *replay) ask(ctx context.Context, key uuid.UUID) error {
 	}
 	return nil
 }
+
+// Submitted returns the push that an earlier submit with these options has made, if there is one. It submits nothing.
+func (s *Service) Submitted(ctx context.Context, tenant uuid.UUID, o Options) (id uuid.UUID, made bool, err error) {
+	p := push.Push{Tenant: tenant}
+	identify(&p, o, "")
+	all, err := s.store.Keyed(ctx, tenant, p.IdempotencyID)
+	if err != nil || len(all) == 0 {
+		return uuid.Nil, false, err
+	}
+	return all[0].ID, true, nil
+}

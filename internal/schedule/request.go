@@ -42,20 +42,20 @@ type Request struct {
 }
 
 // clock returns the current time for a request.
-func (s *Service) clock(r *Request) time.Time {
+func (pl *Planner) clock(r *Request) time.Time {
 	if r.Now.IsZero() {
-		return s.now().UTC()
+		return pl.now().UTC()
 	}
 	return r.Now.UTC()
 }
 
 // Validator returns a function that returns all errors that Submit would find in a request before it books. Callers
 // merge these with their own errors. The function reads the recipients of all requests at once.
-func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[*Request]) func(Request) invalid.FieldErrors {
+func (pl *Planner) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[*Request]) func(Request) invalid.FieldErrors {
 	known := standingsOf(all)
 	return func(r Request) invalid.FieldErrors {
 		var bad invalid.FieldErrors
-		_, err := s.planRendered(ctx, tenant, r, known)
+		_, err := pl.planRendered(ctx, tenant, r, known)
 		errors.As(err, &bad)
 		return bad
 	}
@@ -63,24 +63,24 @@ func (s *Service) Validator(ctx context.Context, tenant uuid.UUID, all iter.Seq[
 
 // Draft turns a request into a draft, given the standing of its recipient. It reads nothing, and its errors are
 // [invalid.FieldErrors].
-func (s *Service) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
-	return s.planFor(context.Background(), tenant, r, s.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
+func (pl *Planner) Draft(tenant uuid.UUID, r Request, of booking.Standing) (booking.Draft, error) {
+	return pl.planFor(context.Background(), tenant, r, pl.cfg.Check, &standings{read: map[string]booking.Standing{r.Recipient: of}})
 }
 
 // plan turns a request into a draft, or returns all its faults.
-func (s *Service) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
-	return s.planRendered(ctx, tenant, r, nil)
+func (pl *Planner) plan(ctx context.Context, tenant uuid.UUID, r Request) (booking.Draft, error) {
+	return pl.planRendered(ctx, tenant, r, nil)
 }
 
 // planFor plans a request whose message is no template. check finds what the provider would refuse; nil skips this.
 // known caches standings; nil: read when needed.
-func (s *Service) planFor(
+func (pl *Planner) planFor(
 	ctx context.Context, tenant uuid.UUID, r Request, check func(channel, to string, message json.RawMessage) invalid.FieldErrors, known *standings,
 ) (d booking.Draft, err error) {
-	now := s.clock(&r)
+	now := pl.clock(&r)
 	var bad invalid.FieldErrors
 	p := push.Push{
-		Tenant: tenant, Recipient: r.Recipient, Channel: s.channel(r.Channel, &bad), Category: r.Category, To: r.To,
+		Tenant: tenant, Recipient: r.Recipient, Channel: pl.channel(r.Channel, &bad), Category: r.Category, To: r.To,
 		Message: r.Message, Metadata: r.Metadata, ExpiresAt: r.ExpiresAt,
 	}
 	var noAddress invalid.FieldErrors // faults that disappear if the recipient has an address
@@ -91,13 +91,13 @@ func (s *Service) planFor(
 		}
 		bad = append(bad, faults...)
 	}
-	if p.SendAt, err = s.when(ctx, r.when(), quota.Recipient{Tenant: tenant, ID: r.Recipient}, known, now, &bad); err != nil {
+	if p.SendAt, err = pl.when(ctx, r.when(), quota.Recipient{Tenant: tenant, ID: r.Recipient}, known, now, &bad); err != nil {
 		return d, err
 	}
 	p.RequestedSendAt = p.SendAt
-	latest := now.Add(s.cfg.MaxHorizon).Truncate(quota.Second)
+	latest := now.Add(pl.cfg.MaxHorizon).Truncate(quota.Second)
 	if r.ExpiresAt.IsZero() {
-		p.TTL = cmp.Or(r.TTL, s.cfg.DefaultTTL)
+		p.TTL = cmp.Or(r.TTL, pl.cfg.DefaultTTL)
 	} else {
 		checkExpiry(r.ExpiresAt, p.SendAt, now, &bad)
 		latest = earliest(latest, r.ExpiresAt.Add(-time.Nanosecond).Truncate(quota.Second))
@@ -113,7 +113,7 @@ func (s *Service) planFor(
 		}
 	}
 	if len(bad) > 0 && len(noAddress) > 0 { // report all faults at once; without others, the decider checks the address
-		of, err := s.standing(ctx, d.Recipient(), known)
+		of, err := pl.standing(ctx, d.Recipient(), known)
 		if err != nil {
 			return d, err
 		}
@@ -124,12 +124,12 @@ func (s *Service) planFor(
 	return d, bad.Err()
 }
 
-func (s *Service) channel(name string, bad *invalid.FieldErrors) string {
+func (pl *Planner) channel(name string, bad *invalid.FieldErrors) string {
 	if name == "" {
-		return s.cfg.Channels[0]
+		return pl.cfg.Channels[0]
 	}
-	if !slices.Contains(s.cfg.Channels, name) {
-		bad.Add("channel", name, "%s", s.unknownChannel())
+	if !slices.Contains(pl.cfg.Channels, name) {
+		bad.Add("channel", name, "%s", unknownChannel(pl.cfg.Channels))
 	}
 	return name
 }

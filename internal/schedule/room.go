@@ -70,7 +70,7 @@ func (s *Service) Follow(d *booking.Draft, v *booking.Decision) {
 		}
 	case booking.NoPlace:
 		for i := range v.Quota.Violations {
-			s.metrics.Submitted("refused", s.ruleLabel(v.Quota.Violations[i].Rule.Name))
+			s.metrics.Submitted("refused", s.metrics.ruleLabel(v.Quota.Violations[i].Rule.Name))
 		}
 	case booking.OptedOut:
 		s.metrics.Submitted("refused", booking.OptedOutReason)

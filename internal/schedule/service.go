@@ -3,7 +3,6 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,18 +14,21 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// Service serves callers' requests. It is safe for concurrent use.
+// Service serves callers' requests. It submits, moves, cancels and retries pushes; its parts serve the other subjects.
+// It is safe for concurrent use.
 type Service struct {
+	*Planner
+	*Quotas
+	*Recipients
+	*Records
+	*horizonWaker
+
 	store   pushStore
 	cache   *quota.Cache
-	waker   waker
-	log     *slog.Logger
-	metrics observer
+	metrics *submitMetrics
 	cfg     Config
-	rules   []string // names of the rules in the operator's file
 	now     func() time.Time
 	caps    *capCounter
-	crowds  *permits
 	submits *submitHistory
 	bursts  *bursts
 }
@@ -57,17 +59,21 @@ type Config struct {
 	Check func(channel, to string, message json.RawMessage) invalid.FieldErrors
 }
 
-// pushStore is the part of the store that the service uses.
+// serviceStore is the part of the store that the service uses, by subject.
+type serviceStore interface {
+	pushStore
+	planStore
+	recipientStore
+	recordReader
+	historyReader
+}
+
+// pushStore books, moves, cancels and reads pushes.
 type pushStore interface {
 	booker
+	pushReader
 	bookingReader
 	usageStore
-	recipientStore
-	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
-	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
-	Attributes(ctx context.Context, tenant uuid.UUID, ids []string) (map[string]json.RawMessage, error)
-	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
-	recordReader
 }
 
 // booker changes bookings. A [booking.Decider] decides under the recipients' locks.
@@ -77,58 +83,27 @@ type booker interface {
 	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
 }
 
-// bookingReader reads a recipient's terms, and its bookings strictly between two times, without a lock: a few in a
-// shared query (Glance), the first ones up to a maximum (Bookings), or all but some (Timeline).
-type bookingReader interface {
-	Terms(tenant uuid.UUID, file booking.Terms) booking.Terms
-	Standing(ctx context.Context, r quota.Recipient, file booking.Terms) (booking.Standing, error)
-	Standings(ctx context.Context, tenant uuid.UUID, ids []string, file booking.Terms) (booking.Terms, map[string]booking.Person, error)
-	Glance(ctx context.Context, r quota.Recipient, file booking.Terms, from, until time.Time) (held []booking.Held, of booking.Standing, all bool, err error)
-	Bookings(ctx context.Context, r quota.Recipient, from, until time.Time, most int, kinds bool) (held []booking.Held, complete time.Time, err error)
-	Timeline(ctx context.Context, r quota.Recipient, from, until time.Time, without map[uuid.UUID]bool, kinds bool) (line quota.Timeline, complete time.Time, err error)
-}
-
-// waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
-type waker interface {
-	Wake(recipientKey int64, at time.Time, in time.Duration)
-}
-
-// observer counts metrics.
-type observer interface {
-	Submitted(outcome, rule string)
-	CacheAnswered(state string)
+// pushReader reads a tenant's pushes.
+type pushReader interface {
+	Push(ctx context.Context, tenant, id uuid.UUID) (push.Push, error)
+	Keyed(ctx context.Context, tenant, key uuid.UUID) ([]booking.Keyed, error)
+	List(ctx context.Context, tenant uuid.UUID, f push.Filter, after push.Position, limit int) (push.Page, error)
 }
 
 // New returns a service. now is the clock, usually time.Now.
-func New(st pushStore, cache *quota.Cache, wakes waker, log *slog.Logger, metrics observer, now func() time.Time, cfg Config) *Service {
+func New(st serviceStore, cache *quota.Cache, wakes waker, metrics observer, now func() time.Time, cfg Config) *Service {
+	caps, lanes := newCapCounter(st, now), &horizonWaker{wakes, cfg.Horizon}
 	return &Service{
-		store: st, cache: cache, waker: wakes, log: log, metrics: metrics, now: now, cfg: cfg, rules: booking.OrNone(cfg.Policy).Names(),
-		caps: newCapCounter(st, now), crowds: newPermits(cfg.Neighbours), submits: newSubmitHistory(now), bursts: newBursts(),
+		Planner:      &Planner{st, cfg, now},
+		Quotas:       &Quotas{st, cfg, now, newPermits(cfg.Neighbours)},
+		Recipients:   &Recipients{st, cache, caps, lanes, cfg, now},
+		Records:      &Records{st, st, cache, now},
+		horizonWaker: lanes,
+
+		store: st, cache: cache, metrics: &submitMetrics{metrics, booking.OrNone(cfg.Policy).Names()}, cfg: cfg, now: now,
+		caps: caps, submits: newSubmitHistory(now), bursts: newBursts(),
 	}
 }
 
 // Channels lists the names of the channels, the default first.
 func (s *Service) Channels() []string { return s.cfg.Channels }
-
-// terms returns a tenant's terms as of the last read.
-func (s *Service) terms(tenant uuid.UUID) booking.Terms { return s.store.Terms(tenant, s.cfg.Policy) }
-
-// wake wakes workers for the lane of a push when it becomes due. If that is beyond the horizon, the lane's owner counts
-// the push in time.
-func (s *Service) wake(p *push.Push) {
-	if p.Status != push.Scheduled {
-		return
-	}
-	s.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
-}
-
-// Wake wakes workers for the lane of a recipient when a push is due at a time, which is in from now. It does nothing
-// beyond the horizon.
-func (s *Service) Wake(recipientKey int64, at time.Time, in time.Duration) {
-	if in < s.cfg.Horizon+margin {
-		s.waker.Wake(recipientKey, at, in)
-	}
-}
-
-// margin is the time that a commit may take: meanwhile, the send time may come within the horizon.
-const margin = 5 * time.Second

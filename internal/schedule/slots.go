@@ -23,11 +23,11 @@ const maxSlots = 10_000
 
 // Slots returns a recipient's bookings in [from, until], and the blocked intervals for a kind that overlap it. An empty
 // channel means the default channel.
-func (s *Service) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
-	kind.Channel = cmp.Or(kind.Channel, s.cfg.Channels[0])
+func (q *Quotas) Slots(ctx context.Context, r quota.Recipient, kind quota.Kind, from, until time.Time) (Slots, error) {
+	kind.Channel = cmp.Or(kind.Channel, q.cfg.Channels[0])
 	permit := &permit{}
 	defer permit.end()
-	held, of, complete, err := s.shown(ctx, permit, r, from, until)
+	held, of, complete, err := q.shown(ctx, permit, r, from, until)
 	if err != nil {
 		return Slots{}, fmt.Errorf("slots: %w", err)
 	}
@@ -49,19 +49,19 @@ func slotsOf(held []booking.Held, blocked []quota.Interval, from, until, known t
 }
 
 // shown reads the bookings of a calendar, and the bookings around it that affect it. The calendar is complete up to known.
-func (s *Service) shown(
+func (q *Quotas) shown(
 	ctx context.Context, permit *permit, r quota.Recipient, from, until time.Time,
 ) (held []booking.Held, of booking.Standing, known time.Time, err error) {
-	reach := shownReach(s.terms(r.Tenant))
-	held, of, few, err := s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
+	reach := shownReach(q.terms(r.Tenant))
+	held, of, few, err := q.store.Glance(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
 	if err == nil && few && shownReach(of.Terms) > reach { // the policy has changed
 		reach = shownReach(of.Terms)
-		held, of, few, err = s.store.Glance(ctx, r, s.cfg.Policy, from.Add(-reach), until.Add(reach))
+		held, of, few, err = q.store.Glance(ctx, r, q.cfg.Policy, from.Add(-reach), until.Add(reach))
 	}
 	complete := until.Add(reach)
 	if err == nil && !few {
-		if err = permit.take(ctx, s.crowds, r.Tenant); err == nil {
-			of, held, complete, err = s.manyBookings(ctx, r, from, until)
+		if err = permit.take(ctx, q.crowds, r.Tenant); err == nil {
+			of, held, complete, err = q.manyBookings(ctx, r, from, until)
 		}
 	}
 	if err != nil {
@@ -75,11 +75,11 @@ func (s *Service) shown(
 func shownReach(t booking.Terms) time.Duration { return max(t.Reach(), quota.Second) }
 
 // manyBookings reads the bookings of a calendar and of its surroundings, but no further than the calendar can go.
-func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (of booking.Standing, held []booking.Held, complete time.Time, err error) {
-	if of, err = s.store.Standing(ctx, r, s.cfg.Policy); err != nil {
+func (q *Quotas) manyBookings(ctx context.Context, r quota.Recipient, from, until time.Time) (of booking.Standing, held []booking.Held, complete time.Time, err error) {
+	if of, err = q.store.Standing(ctx, r, q.cfg.Policy); err != nil {
 		return of, nil, until, err
 	}
-	_, shown, err := s.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1, false)
+	_, shown, err := q.store.Bookings(ctx, r, from.Add(-quota.Second), until, maxSlots+1, false)
 	if err != nil {
 		return of, nil, until, err
 	}
@@ -87,7 +87,7 @@ func (s *Service) manyBookings(ctx context.Context, r quota.Recipient, from, unt
 		shown = first
 	}
 	reach := shownReach(of.Terms)
-	held, complete, err = s.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead, !of.Terms.Plain())
+	held, complete, err = q.store.Bookings(ctx, r, from.Add(-reach), shown.Add(reach), booking.MaxRead, !of.Terms.Plain())
 	return of, held, complete, err
 }
 

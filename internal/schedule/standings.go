@@ -40,17 +40,17 @@ func standingsOf(all iter.Seq[*Request]) *standings {
 }
 
 // standing returns a recipient's standing. Without known, it reads this one alone.
-func (s *Service) standing(ctx context.Context, who quota.Recipient, known *standings) (booking.Standing, error) {
+func (pl *Planner) standing(ctx context.Context, who quota.Recipient, known *standings) (booking.Standing, error) {
 	if known != nil {
-		if of, ok := s.among(ctx, who, known); ok || known.err != nil {
+		if of, ok := pl.among(ctx, who, known); ok || known.err != nil {
 			return of, known.err
 		}
 	}
-	return s.store.Standing(ctx, who, s.cfg.Policy)
+	return pl.store.Standing(ctx, who, pl.cfg.Policy)
 }
 
 // among returns a recipient's standing from the standings of a batch, and reads more of them until it is found.
-func (s *Service) among(ctx context.Context, who quota.Recipient, known *standings) (of booking.Standing, ok bool) {
+func (pl *Planner) among(ctx context.Context, who quota.Recipient, known *standings) (of booking.Standing, ok bool) {
 	for {
 		if of, ok = known.read[who.ID]; ok || known.err != nil || len(known.toRead) == 0 {
 			return of, ok
@@ -59,13 +59,13 @@ func (s *Service) among(ctx context.Context, who quota.Recipient, known *standin
 		known.toRead = known.toRead[1:]
 		slices.Sort(ids)
 		if ids = slices.Compact(ids); len(ids) > 0 {
-			known.err = s.readStandings(ctx, who.Tenant, ids, known.read)
+			known.err = pl.readStandings(ctx, who.Tenant, ids, known.read)
 		}
 	}
 }
 
-func (s *Service) readStandings(ctx context.Context, tenant uuid.UUID, ids []string, into map[string]booking.Standing) error {
-	terms, people, err := s.store.Standings(ctx, tenant, ids, s.cfg.Policy)
+func (pl *Planner) readStandings(ctx context.Context, tenant uuid.UUID, ids []string, into map[string]booking.Standing) error {
+	terms, people, err := pl.store.Standings(ctx, tenant, ids, pl.cfg.Policy)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func TestStandings_Batch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, books := range []bool{true, false} {
 				asked := &askedStore{Store: b.store}
-				svc := schedule.New(asked, b.cache, b.queue, quiet, b.metrics, func() time.Time { return began }, schedule.Config{
+				svc := schedule.New(asked, b.cache, b.queue, b.metrics, func() time.Time { return began }, schedule.Config{
 					Policy: threeRules, Channels: []string{"log"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour,
 					Check: func(_, to string, _ json.RawMessage) (bad invalid.FieldErrors) {
 						if to == "" {

@@ -5,14 +5,12 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -48,7 +46,7 @@ func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o O
 	d, err := s.plan(ctx, tenant, r)
 	if err != nil {
 		res, err := (&replay{Service: s, tenant: tenant, o: o}).answer(ctx, "", err)
-		s.observe(o, err)
+		s.metrics.observe(o, err)
 		return res, err
 	}
 	complete(&d)
@@ -57,7 +55,7 @@ func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o O
 	if errors.Is(err, errRetried) {
 		return res, err
 	}
-	s.observe(o, err)
+	s.metrics.observe(o, err)
 	s.noteRefusal(tenant, r, planned, o, err)
 	return res, err
 }
@@ -66,37 +64,11 @@ func (s *Service) submitAs(ctx context.Context, tenant uuid.UUID, r Request, o O
 func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d booking.Draft, o Options) (Result, error) {
 	identify(&d.Push, o, "")
 	d.Push.Bulk = !o.ValidateOnly && s.bursts.bulk(tenant, d.Push.SendAt)
+	answer, before, err := s.askCache(ctx, &r, &d, o)
+	if err != nil {
+		return Result{}, err
+	}
 	who := d.Recipient()
-
-	// If the cache finds no place, confirm it in Postgres before refusing. Ask the cache only about recipients that
-	// this process believes to be loaded: the second submit for a recipient loads it. After a refusal, ask Postgres
-	// first. A replay, a deferral or a dry run is for the decider alone.
-	var (
-		answer quota.CacheAnswer
-		before history
-		key    = push.RecipientKey(tenant, who.ID)
-	)
-	if !o.ValidateOnly {
-		before = s.submits.note(key)
-	}
-	sure := !r.Defer && d.Retried == nil // the conflict of a retry may be another retry
-	again := before == refused && sure && o.IdempotencyKey == ""
-	switch {
-	case before == once:
-		answer.Fill = true
-	case before >= often && sure && !again:
-		answer = s.reserve(&d)
-		s.metrics.CacheAnswered(answer.State.String())
-	}
-	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
-		if err := s.confirmRefusal(ctx, &d); err != nil {
-			s.submits.record(key, refused)
-			return Result{}, err
-		}
-	}
-	if before == refused {
-		s.submits.record(key, often)
-	}
 	failpoint.Hit(failpoint.SubmitReserved)
 	d.Show = answer.Fill
 	decisions, err := s.book(ctx, tenant, o.Caps, booking.Order{Drafts: []booking.Draft{d}, Policy: s.cfg.Policy, Now: s.clock(&r), DryRun: o.ValidateOnly})
@@ -119,11 +91,42 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 	}
 	if v.Outcome == booking.NoPlace {
 		if before != never {
-			s.submits.record(key, refused)
+			s.submits.record(push.RecipientKey(tenant, who.ID), refused)
 		}
 		return Result{}, s.refuse(ctx, &d.Push, nil, *v)
 	}
 	return s.result(ctx, &d, v)
+}
+
+// askCache asks the cache for a place, and returns the recipient's history before this submit. Its error is a refusal that
+// Postgres has confirmed.
+//
+// It asks only about recipients that this process believes to be loaded: the second submit for a recipient loads it. After
+// a refusal it asks Postgres first. A replay, a deferral or a dry run is for the decider alone.
+func (s *Service) askCache(ctx context.Context, r *Request, d *booking.Draft, o Options) (answer quota.CacheAnswer, before history, err error) {
+	key := push.RecipientKey(d.Push.Tenant, d.Push.Recipient)
+	if !o.ValidateOnly {
+		before = s.submits.note(key)
+	}
+	sure := !r.Defer && d.Retried == nil // the conflict of a retry may be another retry
+	again := before == refused && sure && o.IdempotencyKey == ""
+	switch {
+	case before == once:
+		answer.Fill = true
+	case before >= often && sure && !again:
+		answer = s.reserve(d)
+		s.metrics.CacheAnswered(answer.State.String())
+	}
+	if again || answer.State == quota.Blocked && o.IdempotencyKey == "" {
+		if err := s.confirmRefusal(ctx, d); err != nil {
+			s.submits.record(key, refused)
+			return answer, before, err
+		}
+	}
+	if before == refused {
+		s.submits.record(key, often)
+	}
+	return answer, before, nil
 }
 
 // reserve asks the cache for a place. A push that quiet hours may move is for the decider alone.
@@ -217,55 +220,5 @@ func (s *Service) result(ctx context.Context, d *booking.Draft, v *booking.Decis
 		return Result{}, s.noAddress(&d.Push)
 	default:
 		return Result{}, v.Capped
-	}
-}
-
-// ruleLabel returns the name of a rule of the operator's file. For a tenant's rule it returns "own", because tenants
-// choose any number of names.
-func (s *Service) ruleLabel(name string) string {
-	if slices.Contains(s.rules, name) {
-		return name
-	}
-	return "own"
-}
-
-// observe counts the outcome of a submit, unless it only validates.
-func (s *Service) observe(o Options, err error) {
-	if o.ValidateOnly {
-		return
-	}
-	if err == nil {
-		s.metrics.Submitted("accepted", "")
-		return
-	}
-	if refusal, ok := errors.AsType[*Refusal](err); ok { // the usual case
-		for _, v := range refusal.Violations {
-			s.metrics.Submitted("refused", s.ruleLabel(v.Rule.Name))
-		}
-		return
-	}
-	var (
-		wrong    invalid.FieldErrors
-		capped   *booking.Capped
-		form     badForm
-		gone     *push.GoneError
-		unwanted *OptedOut
-	)
-	switch {
-	case errors.As(err, &unwanted):
-		s.metrics.Submitted("refused", booking.OptedOutReason)
-	case errors.As(err, &capped):
-		s.metrics.Submitted("capped", capped.Cap)
-	case errors.As(err, &wrong), errors.As(err, &form), errors.Is(err, push.ErrKeyReused), errors.Is(err, ErrOthersRefused), errors.As(err, &gone):
-		s.metrics.Submitted("invalid", "")
-	default:
-		s.metrics.Submitted("unavailable", "")
-	}
-}
-
-// CountInvalid counts submitted pushes whose form was invalid, so that Submit or SubmitBatch was not called.
-func (s *Service) CountInvalid(pushes int) {
-	for range pushes {
-		s.metrics.Submitted("invalid", "")
 	}
 }

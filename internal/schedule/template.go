@@ -20,15 +20,15 @@ import (
 )
 
 // planRendered plans a request after rendering its templates.
-func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
+func (pl *Planner) planRendered(ctx context.Context, tenant uuid.UUID, r Request, known *standings) (d booking.Draft, err error) {
 	if !r.Template {
-		return s.planFor(ctx, tenant, r, s.cfg.Check, known)
+		return pl.planFor(ctx, tenant, r, pl.cfg.Check, known)
 	}
-	of, err := s.attributes(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
+	of, err := pl.attributes(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
 	if err != nil {
 		return d, fmt.Errorf("read attributes: %w", err)
 	}
-	at, err := s.sentAt(ctx, tenant, &r, known)
+	at, err := pl.sentAt(ctx, tenant, &r, known)
 	if err != nil {
 		return d, err
 	}
@@ -37,14 +37,14 @@ func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request,
 		dated bool
 		again = liquid.Rendering{Message: r.Message, Known: Known(r.Recipient, r.To, of, r.Variables), Zone: at.Location().String()}
 	)
-	err = s.cfg.Computing.Do(ctx, tenant, func() error {
+	err = pl.cfg.Computing.Do(ctx, tenant, func() error {
 		r.Message, dated, wrong = rendered(&r, again.Known, at)
 		return nil
 	})
 	if err != nil {
 		return d, err
 	}
-	d, err = s.planFor(ctx, tenant, r, s.cfg.Check, known)
+	d, err = pl.planFor(ctx, tenant, r, pl.cfg.Check, known)
 	if err == nil && dated {
 		d.Push.Rendering, err = json.Marshal(again)
 	}
@@ -62,30 +62,30 @@ func (s *Service) planRendered(ctx context.Context, tenant uuid.UUID, r Request,
 
 // sentAt returns the send time of a request in the zone of its recipient. It reads the zone only for a message that may
 // use the date.
-func (s *Service) sentAt(ctx context.Context, tenant uuid.UUID, r *Request, known *standings) (time.Time, error) {
+func (pl *Planner) sentAt(ctx context.Context, tenant uuid.UUID, r *Request, known *standings) (time.Time, error) {
 	if !bytes.Contains(r.Message, []byte("date")) {
 		return time.Time{}, nil
 	}
-	of, err := s.standing(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
+	of, err := pl.standing(ctx, quota.Recipient{Tenant: tenant, ID: r.Recipient}, known)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read zone: %w", err)
 	}
-	return s.SentAt(*r, of), nil
+	return pl.SentAt(*r, of), nil
 }
 
 // SentAt returns the send time of a request in the zone of its recipient, or else of the policy, given the recipient's
 // standing.
-func (s *Service) SentAt(r Request, of booking.Standing) time.Time {
+func (pl *Planner) SentAt(r Request, of booking.Standing) time.Time {
 	var ignored invalid.FieldErrors // the plan reports them
 	in, w := zoneOf(of), r.when()
 	named, err := zone.Load(w.TimeZone)
 	switch {
 	case w.LocalTime.IsZero():
-		return s.sendTime(w.SendAt, w, s.clock(&r), &ignored).In(in)
+		return pl.sendTime(w.SendAt, w, pl.clock(&r), &ignored).In(in)
 	case w.TimeZone == "" || err != nil:
 		named = in
 	}
-	return s.sendTime(zone.Instant(w.LocalTime, named), w, s.clock(&r), &ignored).In(in)
+	return pl.sendTime(zone.Instant(w.LocalTime, named), w, pl.clock(&r), &ignored).In(in)
 }
 
 // rendered renders the templates of a request. dated reports whether the message uses the send time.
@@ -125,7 +125,7 @@ func Known(recipient, to string, attributes, own json.RawMessage) []json.RawMess
 
 // attributes returns the stored attributes of a recipient. In a batch, the first call reads the attributes of all
 // recipients in one query.
-func (s *Service) attributes(ctx context.Context, who quota.Recipient, known *standings) (json.RawMessage, error) {
+func (pl *Planner) attributes(ctx context.Context, who quota.Recipient, known *standings) (json.RawMessage, error) {
 	ids := []string{who.ID}
 	if known != nil {
 		if of, read := known.attributes[who.ID]; read {
@@ -135,7 +135,7 @@ func (s *Service) attributes(ctx context.Context, who quota.Recipient, known *st
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	found, err := s.store.Attributes(ctx, who.Tenant, ids)
+	found, err := pl.store.Attributes(ctx, who.Tenant, ids)
 	if err == nil && known != nil {
 		known.attributes = make(map[string]json.RawMessage, len(ids))
 		for _, id := range ids {

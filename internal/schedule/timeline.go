@@ -48,8 +48,8 @@ var EventKinds = []EventKind{Booked, Refused, Deferred, Attempt, Sent, Failed, C
 const MaxPast = 5000
 
 // Timeline returns the events of a recipient in [from, until), the oldest first, and whether these are all.
-func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time) (events []Event, all bool, err error) {
-	pushes, attempts, err := s.store.History(ctx, r, from, until, MaxPast)
+func (rs *Records) Timeline(ctx context.Context, r quota.Recipient, from, until time.Time) (events []Event, all bool, err error) {
+	pushes, attempts, err := rs.history.History(ctx, r, from, until, MaxPast)
 	if err != nil {
 		return nil, false, fmt.Errorf("timeline: %w", err)
 	}
@@ -74,10 +74,10 @@ func (s *Service) Timeline(ctx context.Context, r quota.Recipient, from, until t
 			add(e)
 		}
 	}
-	for _, one := range s.kept(ctx, r) {
+	for _, one := range rs.kept(ctx, r) {
 		add(one.Event)
 	}
-	page, err := s.store.CampaignRefusals(ctx, r.Tenant, push.RefusalFilter{Recipient: r.ID, From: from, Until: until}, push.RefusalPosition{}, MaxPast)
+	page, err := rs.store.CampaignRefusals(ctx, r.Tenant, push.RefusalFilter{Recipient: r.ID, From: from, Until: until}, push.RefusalPosition{}, MaxPast)
 	if err != nil {
 		return nil, false, fmt.Errorf("timeline: %w", err)
 	}

@@ -43,11 +43,11 @@ func (w When) written() string {
 
 // when returns the send time for a recipient, or adds its faults to bad. Later changes of the recipient's zone do not
 // move the push.
-func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known *standings, now time.Time, bad *invalid.FieldErrors) (time.Time, error) {
+func (pl *Planner) when(ctx context.Context, w When, who quota.Recipient, known *standings, now time.Time, bad *invalid.FieldErrors) (time.Time, error) {
 	if w.LocalTime.IsZero() {
-		return s.sendTime(w.SendAt, w, now, bad), nil
+		return pl.sendTime(w.SendAt, w, now, bad), nil
 	}
-	in, err := s.zone(ctx, w.TimeZone, who, known)
+	in, err := pl.zone(ctx, w.TimeZone, who, known)
 	if unknown, ok := err.(*zone.UnknownError); ok {
 		bad.Add("time_zone", w.TimeZone, "%s", unknown)
 		return now, nil
@@ -55,16 +55,16 @@ func (s *Service) when(ctx context.Context, w When, who quota.Recipient, known *
 	if err != nil {
 		return now, err
 	}
-	return s.sendTime(zone.Instant(w.LocalTime, in), w, now, bad), nil
+	return pl.sendTime(zone.Instant(w.LocalTime, in), w, now, bad), nil
 }
 
 // zone loads the zone with a name. Without one, it returns the recipient's zone, or the default zone of the terms. Its
 // errors are [*zone.UnknownError] and the errors of the store.
-func (s *Service) zone(ctx context.Context, name string, who quota.Recipient, known *standings) (*time.Location, error) {
+func (pl *Planner) zone(ctx context.Context, name string, who quota.Recipient, known *standings) (*time.Location, error) {
 	if name != "" {
 		return zone.Load(name)
 	}
-	of, err := s.standing(ctx, who, known)
+	of, err := pl.standing(ctx, who, known)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func zoneOf(of booking.Standing) *time.Location {
 }
 
 // sendTime rounds a send time up to a second. Without a send time, a push is due in the current second, at once.
-func (s *Service) sendTime(t time.Time, w When, now time.Time, bad *invalid.FieldErrors) time.Time {
+func (pl *Planner) sendTime(t time.Time, w When, now time.Time, bad *invalid.FieldErrors) time.Time {
 	if t.IsZero() {
 		t = now.Truncate(quota.Second)
 	}
@@ -99,8 +99,8 @@ func (s *Service) sendTime(t time.Time, w When, now time.Time, bad *invalid.Fiel
 	switch {
 	case up.Before(now.Add(-time.Minute)):
 		bad.Add(w.field(), w.written(), "%smust not be more than a minute in the past; it is now %s", said, invalid.Now(now))
-	case up.After(now.Add(s.cfg.MaxHorizon)):
-		bad.Add(w.field(), w.written(), "%smust not be more than %s ahead; it is now %s", said, s.cfg.MaxHorizon, invalid.Now(now))
+	case up.After(now.Add(pl.cfg.MaxHorizon)):
+		bad.Add(w.field(), w.written(), "%smust not be more than %s ahead; it is now %s", said, pl.cfg.MaxHorizon, invalid.Now(now))
 	}
 	return up
 }

@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // ahead returns set counts for each lane, and records since when each was counted.
@@ -37,7 +38,7 @@ func TestPromoter_Parts(t *testing.T) {
 	at := func(seconds int) time.Time { return now.Add(time.Duration(seconds) * time.Second) }
 	st := &ahead{answer: push.Ahead{Now: now, Until: at(60), Moments: []push.Moment{{At: at(1), Pushes: 1}, {At: at(2), Pushes: 256}, {At: at(3), Pushes: 513}}}}
 	q := &queue{}
-	p := schedule.NewPromoter(st, q, all, handler(nil), quiet, nil, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+	p := upkeep.NewPromoter(st, q, all, handler(nil), quiet, nil, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 	pass := func(wantErr error) {
 		t.Helper()
 		if full, err := p.Pass(t.Context()); full || !errors.Is(err, wantErr) {
@@ -71,7 +72,7 @@ func TestPromoter_LaneComesAndGoes(t *testing.T) {
 	now := time.Now()
 	st := &ahead{answer: push.Ahead{Now: now, Until: now.Add(time.Minute)}}
 	owned := &owns{push.Lanes(1)}
-	p := schedule.NewPromoter(st, &queue{}, owned, handler(nil), quiet, nil, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+	p := upkeep.NewPromoter(st, &queue{}, owned, handler(nil), quiet, nil, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 	for _, has := range []lanes{all, all, nil, all} {
 		owned.lanes = has
 		if _, err := p.Pass(t.Context()); err != nil {
@@ -88,7 +89,7 @@ func TestPromoter_Queries(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	st := &ahead{answer: push.Ahead{Now: now, Until: now.Add(time.Minute)}}
-	p := schedule.NewPromoter(st, &queue{}, lanes(push.Lanes(4)), handler(nil), quiet, nil, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+	p := upkeep.NewPromoter(st, &queue{}, lanes(push.Lanes(4)), handler(nil), quiet, nil, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 	for _, want := range []int{4, 1, 1} {
 		st.times, st.from = 0, nil
 		if _, err := p.Pass(t.Context()); err != nil || st.times != want || len(st.from) != 4 {
@@ -127,7 +128,7 @@ func TestPromoter_Overdue(t *testing.T) {
 			}
 			handled, found := make(chan push.WakeUp, 10), 0
 			d := waits{handler(func(_ context.Context, w push.WakeUp) error { handled <- w; return errors.New("an error to log") })}
-			p := schedule.NewPromoter(st, q, all, d, quiet, func(n int) { found += n }, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+			p := upkeep.NewPromoter(st, q, all, d, quiet, func(n int) { found += n }, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 			if _, err := p.Pass(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +152,7 @@ func (waits) Waits(channel string) bool { return channel == "waits" }
 // moments, and no others.
 func TestPromoter_ArmsWhatIsBooked(t *testing.T) {
 	t.Parallel()
-	b := ownServers(t).open(t, threeRules)
+	b := setup(t, threeRules)
 	began := time.Now() // one moment for all: two of them are due in the same second
 	for i, in := range []time.Duration{30 * time.Second, 30 * time.Second, 50 * time.Second, time.Hour} {
 		r := request(0)
@@ -161,7 +162,7 @@ func TestPromoter_ArmsWhatIsBooked(t *testing.T) {
 		}
 	}
 	q := &queue{}
-	p := schedule.NewPromoter(b.store, q, all, handler(nil), quiet, nil, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
+	p := upkeep.NewPromoter(b.store, q, all, handler(nil), quiet, nil, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute})
 	for range 2 {
 		if _, err := p.Pass(t.Context()); err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // works reports a working Redis.
@@ -34,10 +34,10 @@ func TestPoller_RedisAway(t *testing.T) {
 		now   = time.Now()
 	)
 	type handledKey struct{}
-	p := schedule.NewPoller(all, func(context.Context) error { return redis }, handler(func(ctx context.Context, w push.WakeUp) error {
+	p := upkeep.NewPoller(all, func(context.Context) error { return redis }, handler(func(ctx context.Context, w push.WakeUp) error {
 		ctx.Value(handledKey{}).(chan push.WakeUp) <- w
 		return errors.New("an error to log")
-	}), quiet, func() time.Time { return now }, schedule.PollerConfig{Patience: time.Minute, ArmLease: time.Hour})
+	}), quiet, func() time.Time { return now }, upkeep.PollerConfig{Patience: time.Minute, ArmLease: time.Hour})
 	// pass returns the wake-ups that its handlers get, some time after the pass before.
 	pass := func(after time.Duration, redisIs error, wantPolling bool) chan push.WakeUp {
 		t.Helper()
@@ -74,13 +74,13 @@ func TestPoller_HangingHandler(t *testing.T) {
 	t.Parallel()
 	two := lanes(push.Lanes(2))
 	release, handled := make(chan struct{}), make(chan push.WakeUp, 100)
-	p := schedule.NewPoller(two, func(context.Context) error { return errors.New("away") }, handler(func(_ context.Context, w push.WakeUp) error {
+	p := upkeep.NewPoller(two, func(context.Context) error { return errors.New("away") }, handler(func(_ context.Context, w push.WakeUp) error {
 		if w.Lane == two[0] {
 			<-release
 		}
 		handled <- w
 		return nil
-	}), quiet, time.Now, schedule.PollerConfig{ArmLease: time.Hour})
+	}), quiet, time.Now, upkeep.PollerConfig{ArmLease: time.Hour})
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()

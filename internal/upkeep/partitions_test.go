@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
-	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // keeping counts a keeper's calls.
@@ -45,7 +45,7 @@ func TestKeeper(t *testing.T) {
 		st, kept := &keeping{}, booking.Kept{Pushes: 90 * 24 * time.Hour, Sends: time.Hour}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go func() { _ = schedule.NewKeeper(st, slog.New(slog.NewTextHandler(&log, nil)), kept).Run(ctx) }()
+		go func() { _ = upkeep.NewKeeper(st, slog.New(slog.NewTextHandler(&log, nil)), kept).Run(ctx) }()
 		synctest.Wait()
 		st.mu.Lock()
 		if st.made != 1 || st.dropped != 1 || st.kept != kept {

@@ -1,4 +1,4 @@
-package schedule
+package upkeep
 
 import (
 	"context"
@@ -21,7 +21,6 @@ import (
 type RefitterConfig struct {
 	Policy     booking.Terms // of tenants without a policy of their own
 	MaxHorizon time.Duration // how far ahead a push may be scheduled
-	Horizon    time.Duration // how long before its send time a push's lane is armed
 }
 
 // A refitter waits up to settleTime for transactions that may have decided by an older policy, and checks every
@@ -37,13 +36,14 @@ const rememberedRecipients = 200_000
 
 // refitter applies changes of policies to existing bookings.
 type refitter struct {
-	store  operationStore
-	cache  *quota.Cache
-	waker  waker
-	log    *slog.Logger
-	cfg    RefitterConfig
-	worker uuid.UUID
-	turns  loop.Turns[uuid.UUID, booking.Refitting]
+	operations operationStore
+	bookings   refitStore
+	cache      *quota.Cache
+	waker      waker
+	log        *slog.Logger
+	cfg        RefitterConfig
+	worker     uuid.UUID
+	turns      loop.Turns[uuid.UUID, booking.Refitting]
 
 	began bool // rechecked the pushes that the operator's file had put off: the file may have changed since
 
@@ -56,19 +56,26 @@ type operationStore interface {
 	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
+	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
+}
+
+// refitStore adapts existing bookings to the policy in force.
+type refitStore interface {
 	RecheckPutOff(ctx context.Context, r *booking.Refitting) (booking.Rechecked, error)
 	RecheckFile(ctx context.Context) error
 	RefitPage(ctx context.Context, r *booking.Refitting) (booking.RefitPage, error)
 	Refit(ctx context.Context, r *booking.Refitting, recipient string, file booking.Terms, latest time.Time) (booking.Refitted, error)
-	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
 }
 
 // NewRefitter returns a loop that applies changes of policies. Page by page, it makes pushes due again that a rule had
 // put off. If the change also applies to existing bookings, it then adapts these, one recipient per transaction. Every
 // worker runs the loop. One worker at a time has an operation; after a crash another worker continues it, and repeating
-// a step changes nothing.
-func NewRefitter(st operationStore, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
-	r := &refitter{store: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
+// a step changes nothing. wakes is the schedule's, which ignores wakes beyond the horizon.
+func NewRefitter(st interface {
+	operationStore
+	refitStore
+}, cache *quota.Cache, wakes waker, log *slog.Logger, cfg RefitterConfig) loop.Loop {
+	r := &refitter{operations: st, bookings: st, cache: cache, waker: wakes, log: log, cfg: cfg, worker: uuid.New()}
 	r.turns.Owner = func(op *booking.Refitting) uuid.UUID { return op.Tenant }
 	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*booking.Refitting, error) {
 		return st.TakeOperation(ctx, r.worker, except)
@@ -79,7 +86,7 @@ func NewRefitter(st operationStore, cache *quota.Cache, wakes waker, log *slog.L
 // pass does one page of an operation.
 func (r *refitter) pass(ctx context.Context) (full bool, err error) {
 	if !r.began {
-		if err := r.store.RecheckFile(ctx); err != nil {
+		if err := r.bookings.RecheckFile(ctx); err != nil {
 			return false, err
 		}
 		r.began = true
@@ -102,11 +109,11 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		if err := r.settle(ctx); err != nil {
 			return err
 		}
-		if err := r.store.SettleOperation(ctx, op); err != nil {
+		if err := r.operations.SettleOperation(ctx, op); err != nil {
 			return err
 		}
 	}
-	again, err := r.store.RecheckPutOff(ctx, op)
+	again, err := r.bookings.RecheckPutOff(ctx, op)
 	now := time.Now()
 	for _, key := range again.Recipients {
 		r.waker.Wake(key, now, 0)
@@ -115,9 +122,9 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		return err
 	}
 	if op.Apply == policy.NewOnly {
-		return r.store.PassOperation(ctx, op, booking.RefitPage{Next: op.After, Last: true})
+		return r.operations.PassOperation(ctx, op, booking.RefitPage{Next: op.After, Last: true})
 	}
-	page, err := r.store.RefitPage(ctx, op)
+	page, err := r.bookings.RefitPage(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -133,7 +140,7 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		}
 		r.adapted[recipient] = true
 	}
-	if err := r.store.PassOperation(ctx, op, page); err != nil {
+	if err := r.operations.PassOperation(ctx, op, page); err != nil {
 		return err
 	}
 	if page.Last {
@@ -144,7 +151,7 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 
 // settle waits until the transactions have ended that may have decided by an older policy.
 func (r *refitter) settle(ctx context.Context) error {
-	before, err := r.store.Deciders(ctx)
+	before, err := r.operations.Deciders(ctx)
 	for until := time.Now().Add(settleTime); err == nil && len(before) > 0 && time.Now().Before(until); {
 		select {
 		case <-ctx.Done():
@@ -152,7 +159,7 @@ func (r *refitter) settle(ctx context.Context) error {
 		case <-time.After(settleEvery):
 		}
 		var now []string
-		now, err = r.store.Deciders(ctx)
+		now, err = r.operations.Deciders(ctx)
 		before = slices.DeleteFunc(before, func(one string) bool { return !slices.Contains(now, one) })
 	}
 	return err
@@ -162,7 +169,7 @@ func (r *refitter) settle(ctx context.Context) error {
 func (r *refitter) recipient(ctx context.Context, op *booking.Refitting, recipient string) error {
 	latest := time.Now().UTC().Add(r.cfg.MaxHorizon).Truncate(quota.Second)
 	for {
-		done, err := r.store.Refit(ctx, op, recipient, r.cfg.Policy, latest)
+		done, err := r.bookings.Refit(ctx, op, recipient, r.cfg.Policy, latest)
 		if err != nil {
 			return err
 		}
@@ -171,9 +178,7 @@ func (r *refitter) recipient(ctx context.Context, op *booking.Refitting, recipie
 		}
 		for i := range done.Moved {
 			p := &done.Moved[i]
-			if in := p.NextAt.Sub(p.UpdatedAt); in < r.cfg.Horizon+margin {
-				r.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, in)
-			}
+			r.waker.Wake(push.RecipientKey(p.Tenant, p.Recipient), p.NextAt, p.NextAt.Sub(p.UpdatedAt))
 		}
 		if !done.More {
 			return nil

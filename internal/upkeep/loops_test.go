@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // claim claims anna's due push for a moment.
@@ -36,7 +37,7 @@ func TestReaper(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := ownServers(t).open(t, threeRules)
+			b := setup(t, threeRules)
 			p := b.submit(t, 0)
 			lost := 0
 			retry := func(channel string) push.Retry {
@@ -45,7 +46,7 @@ func TestReaper(t *testing.T) {
 				}
 				return row.retry
 			}
-			reaper := schedule.NewReaper(b.store, all, b.cache, b.queue, quiet, retry, func() { lost++ }, time.Second)
+			reaper := upkeep.NewReaper(b.store, all, b.cache, b.queue, quiet, retry, func() { lost++ }, time.Second)
 			b.claim(t, 20*time.Millisecond)
 			for lost == 0 {
 				if _, err := reaper.Pass(t.Context()); err != nil {
@@ -66,7 +67,7 @@ func TestReaper(t *testing.T) {
 // TestExpirer: a push that is too late expires and frees its place, in the cache as well.
 func TestExpirer(t *testing.T) {
 	t.Parallel()
-	b := ownServers(t).open(t, threeRules)
+	b := setup(t, threeRules)
 	r := request(-30 * time.Second)
 	r.ExpiresAt = time.Now().Add(100 * time.Millisecond)
 	res, err := b.Submit(t.Context(), b.tenant, r, schedule.Options{})
@@ -74,7 +75,7 @@ func TestExpirer(t *testing.T) {
 		t.Fatal(err)
 	}
 	expired := 0
-	e := schedule.NewExpirer(b.store, all, b.cache, quiet, func(n int) { expired += n })
+	e := upkeep.NewExpirer(b.store, all, b.cache, quiet, func(n int) { expired += n })
 	for expired == 0 {
 		if full, err := e.Pass(t.Context()); full || err != nil {
 			t.Fatal(full, err)
@@ -88,7 +89,7 @@ func TestExpirer(t *testing.T) {
 
 // TestLoops_EndWithContext: the loops end with their context, and leave nothing running.
 func TestLoops_EndWithContext(t *testing.T) {
-	b := ownServers(t).beside(t).open(t, threeRules) // the test closes its store
+	b := setupOwnStore(t, threeRules) // the test closes its store
 	before := goleak.IgnoreCurrent()
 	b.submit(t, 0)
 	ctx, stop := context.WithCancel(t.Context())
@@ -96,11 +97,11 @@ func TestLoops_EndWithContext(t *testing.T) {
 	promoted := make(chan struct{}, 1)
 	nothing := handler(func(context.Context, push.WakeUp) error { return nil })
 	for _, run := range []func(context.Context) error{
-		schedule.NewOwner(b.store, all, quiet).Run,
-		schedule.NewPromoter(b.store, signal(promoted), all, nothing, quiet, func(int) {}, schedule.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
-		schedule.NewExpirer(b.store, all, b.cache, quiet, func(int) {}).Run,
-		schedule.NewReaper(b.store, all, b.cache, b.queue, quiet, nil, func() {}, time.Second).Run,
-		schedule.NewPoller(all, works, nothing, quiet, time.Now, schedule.PollerConfig{ArmLease: time.Hour}).Run,
+		upkeep.NewOwner(b.store, all, quiet).Run,
+		upkeep.NewPromoter(b.store, signal(promoted), all, nothing, quiet, func(int) {}, upkeep.PromoterConfig{Horizon: time.Minute, ArmLease: time.Minute}).Run,
+		upkeep.NewExpirer(b.store, all, b.cache, quiet, func(int) {}).Run,
+		upkeep.NewReaper(b.store, all, b.cache, b.queue, quiet, nil, func() {}, time.Second).Run,
+		upkeep.NewPoller(all, works, nothing, quiet, time.Now, upkeep.PollerConfig{ArmLease: time.Hour}).Run,
 	} {
 		go func() { done <- run(ctx) }()
 	}

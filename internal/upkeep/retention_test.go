@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -6,14 +6,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // TestSweeper: a pass that removes a whole portion is followed by the next one at once.
 func TestSweeper(t *testing.T) {
 	t.Parallel()
 	left := 25
-	l := schedule.NewSweeper(schedule.Retention{Records: "lines", Keep: time.Hour, Every: time.Minute, Portion: 10, Remove: func(_ context.Context, keep time.Duration, limit int) (int, error) {
+	l := upkeep.NewSweeper(upkeep.Retention{Records: "lines", Keep: time.Hour, Every: time.Minute, Portion: 10, Remove: func(_ context.Context, keep time.Duration, limit int) (int, error) {
 		if keep != time.Hour {
 			t.Errorf("keep %s", keep)
 		}

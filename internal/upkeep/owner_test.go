@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // register is a store of lane owners that may fail.
@@ -41,7 +41,7 @@ func (r *register) LeaveLanes(context.Context, uuid.UUID) error {
 func TestOwner_LosesLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &register{lanes: push.Lanes(2)}
-		o := schedule.NewOwner(r, push.Lanes(4), quiet)
+		o := upkeep.NewOwner(r, push.Lanes(4), quiet)
 		if got := o.Lanes(); len(got) > 0 {
 			t.Errorf("owned before it asked: %v", got)
 		}
@@ -78,14 +78,14 @@ func TestOwner_LosesLanes(t *testing.T) {
 // that stops soon have an owner again.
 func TestOwner_Shares(t *testing.T) {
 	t.Parallel()
-	b := ownServers(t).open(t, threeRules)
+	b := setup(t, threeRules)
 	const laneCount = 16
 	var (
-		owners []*schedule.Owner
+		owners []*upkeep.Owner
 		stops  []func()
 	)
 	for range 3 {
-		o := schedule.NewOwner(b.store, push.Lanes(laneCount), quiet)
+		o := upkeep.NewOwner(b.store, push.Lanes(laneCount), quiet)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- o.Run(ctx) }()
@@ -93,7 +93,7 @@ func TestOwner_Shares(t *testing.T) {
 		defer stop()
 		owners, stops = append(owners, o), append(stops, stop)
 	}
-	shared := func(workers ...*schedule.Owner) bool {
+	shared := func(workers ...*upkeep.Owner) bool {
 		seen := map[push.Lane]bool{}
 		for _, o := range workers {
 			got := o.Lanes()
@@ -120,7 +120,7 @@ func TestOwner_Shares(t *testing.T) {
 func TestOwner_Workers(t *testing.T) {
 	t.Parallel()
 	r := &register{}
-	o := schedule.NewOwner(r, push.Lanes(64), quiet)
+	o := upkeep.NewOwner(r, push.Lanes(64), quiet)
 	if n := o.Workers(); n != 1 {
 		t.Errorf("before it asked: %d", n)
 	}

@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"bytes"
@@ -20,20 +20,19 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // refitBundle is a tenant without limits and with many bookings.
 type refitBundle struct {
 	*bundle
-	servers servers
-	booked  []push.Push // by send time and id
+	booked []push.Push // by send time and id
 }
 
 // setupRefit books pushes for some recipients at random times, from ten minutes on.
 func setupRefit(t *testing.T, seed uint64, recipients, pushes int) *refitBundle {
 	t.Helper()
-	s := ownServers(t)
-	b := &refitBundle{bundle: s.open(t, nil), servers: s}
+	b := &refitBundle{bundle: setup(t, nil)}
 	random := rand.New(rand.NewPCG(seed, 1))
 	var members []schedule.Member
 	for range pushes {
@@ -214,7 +213,7 @@ func (c crashing) PassOperation(ctx context.Context, r *booking.Refitting, p boo
 }
 
 func (b *refitBundle) refitter(c crashing) loop.Loop {
-	return schedule.NewRefitter(c, b.cache, b.queue, quiet, schedule.RefitterConfig{MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute})
+	return upkeep.NewRefitter(c, b.cache, b.Service, quiet, upkeep.RefitterConfig{MaxHorizon: 365 * 24 * time.Hour})
 }
 
 // runToEnd runs an operation with workers that die at their next crash, and returns how many died.
@@ -227,7 +226,7 @@ func (b *refitBundle) runToEnd(t *testing.T, op uuid.UUID, crashes func(worker i
 			full, err := l.Pass(t.Context())
 			if errors.Is(err, errCrash) {
 				died++
-				testenv.Exec(t, b.servers.postgres, `UPDATE policy_operations SET lease_until = clock_timestamp() - interval '1 s' WHERE id = '`+op.String()+`'`)
+				testenv.Exec(t, b.postgres, `UPDATE policy_operations SET lease_until = clock_timestamp() - interval '1 s' WHERE id = '`+op.String()+`'`)
 				break
 			}
 			if err != nil {
@@ -293,7 +292,7 @@ func TestRefit(t *testing.T) {
 				t.Errorf("%d moved, %d canceled; the operation says %d and %d, and %d did not fit", moved, canceled, end.Moved, end.Canceled, len(b.booked)-len(fitted))
 			}
 			for event, want := range map[push.Event]int{push.EventScheduled: moved, push.EventCanceled: canceled} {
-				if got := testenv.Query[int](t, b.servers.postgres, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE event = $1`, string(event)); got != want {
+				if got := testenv.Query[int](t, b.postgres, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE event = $1`, string(event)); got != want {
 					t.Errorf("%d events %s, want %d", got, event, want)
 				}
 			}
@@ -376,7 +375,7 @@ func TestRefit_Replaced(t *testing.T) {
 	if err != nil || second.Apply != policy.NewOnly {
 		t.Fatal(second, err)
 	}
-	testenv.Exec(t, b.servers.postgres, `UPDATE policy_operations SET lease_until = NULL`)
+	testenv.Exec(t, b.postgres, `UPDATE policy_operations SET lease_until = NULL`)
 	b.runToEnd(t, first.ID, func(int) int { return 0 })
 	after, err := b.policies().Operation(t.Context(), b.tenant, first.ID)
 	if err != nil || after.Status != policy.Replaced || after.Canceled != before.Canceled || after.EndedAt.IsZero() {
@@ -390,7 +389,7 @@ func TestRefit_BookedBefore(t *testing.T) {
 	b := setupRefit(t, 5, 1, 1)
 	// A transaction has decided, and holds the lock of its recipient.
 	key := push.RecipientKey(b.tenant, "late")
-	late := testenv.Connect(t, b.servers.postgres)
+	late := testenv.Connect(t, b.postgres)
 	exec := func(sql string, args ...any) {
 		t.Helper()
 		if _, err := late.Exec(t.Context(), sql, args...); err != nil {
@@ -425,7 +424,7 @@ func TestRefit_BookedBefore(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if n := testenv.Query[int](t, b.servers.postgres, `SELECT count(*) FROM pushes WHERE status = 'canceled'`); n != 2 {
+	if n := testenv.Query[int](t, b.postgres, `SELECT count(*) FROM pushes WHERE status = 'canceled'`); n != 2 {
 		t.Errorf("%d of 2 pushes are canceled", n)
 	}
 }

@@ -1,4 +1,4 @@
-package schedule_test
+package upkeep_test
 
 import (
 	"bytes"
@@ -15,19 +15,19 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/loop"
-	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/upkeep"
 )
 
 // audits collects the results that an auditor reports.
 type audits []map[string]int
 
 func (b *bundle) auditor(a *audits, log *slog.Logger) loop.Loop {
-	return schedule.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration, _ time.Time) {
+	return upkeep.NewAuditor(b.store, log, func(violations map[string]int, took time.Duration, _ time.Time) {
 		if took > 0 {
 			*a = append(*a, violations)
 		}
-	}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: time.Millisecond})
+	}, time.Now, upkeep.AuditorConfig{Policy: threeRules, Interval: time.Millisecond})
 }
 
 // breakEarly breaks the guarantee that no push is sent early.
@@ -40,8 +40,7 @@ func breakEarly(t *testing.T, database string, id uuid.UUID) {
 // TestAuditor_Pass counts the violations of every check. The log names pushes and no recipients.
 func TestAuditor_Pass(t *testing.T) {
 	t.Parallel()
-	s := ownServers(t)
-	b := s.open(t, threeRules)
+	b := setup(t, threeRules)
 	var (
 		reported audits
 		log      bytes.Buffer
@@ -58,8 +57,8 @@ func TestAuditor_Pass(t *testing.T) {
 	if v := pass(); len(v) != len(audit.Checks) || v["early"] != 0 || log.Len() > 0 {
 		t.Errorf("before: %v, %s", v, &log)
 	}
-	breakEarly(t, s.postgres, bad.ID)
-	breakEarly(t, s.postgres, far.ID) // too far ahead to be checked yet
+	breakEarly(t, b.postgres, bad.ID)
+	breakEarly(t, b.postgres, far.ID) // too far ahead to be checked yet
 	if v := pass(); v["early"] != 1 || v["overlap"] != 0 {
 		t.Errorf("after: %v", v)
 	}
@@ -73,9 +72,8 @@ func TestAuditor_Pass(t *testing.T) {
 // leaves logging it to the other one.
 func TestAuditor_OneAtATime(t *testing.T) {
 	t.Parallel()
-	s := ownServers(t)
-	b := s.open(t, threeRules)
-	breakEarly(t, s.postgres, b.submit(t, time.Hour).ID)
+	b := setup(t, threeRules)
+	breakEarly(t, b.postgres, b.submit(t, time.Hour).ID)
 	var (
 		reported audits
 		log      bytes.Buffer
@@ -94,7 +92,7 @@ func TestAuditor_OneAtATime(t *testing.T) {
 	if !ended || err != nil || beside == 0 {
 		t.Fatal(ended, err, beside)
 	}
-	testenv.Exec(t, s.postgres, `UPDATE audit_pass SET owner = gen_random_uuid(), owned_until = now() + interval '1 hour'`) // owned by a third worker
+	testenv.Exec(t, b.postgres, `UPDATE audit_pass SET owner = gen_random_uuid(), owned_until = now() + interval '1 hour'`) // owned by a third worker
 	if _, err := a.Pass(t.Context()); err != nil || len(reported) != 1 || reported[0]["early"] != 1 || log.Len() > 0 {
 		t.Errorf("after it: %v, %v, %s", reported, err, &log)
 	}
@@ -106,7 +104,7 @@ func TestAuditor_OneAtATime(t *testing.T) {
 // TestAuditor_Stopped: a worker that is stopped releases its pass at once.
 func TestAuditor_Stopped(t *testing.T) {
 	t.Parallel()
-	b := ownServers(t).open(t, threeRules)
+	b := setup(t, threeRules)
 	stop := errors.New("stopped")
 	plan := booking.AuditPlan{Policy: threeRules, Every: time.Hour, Back: time.Hour, Ahead: 24 * time.Hour}
 	chunks := func(after error) (n int) {
@@ -145,7 +143,7 @@ func TestAuditPace(t *testing.T) {
 		"late":           {nil, true, 10 * time.Millisecond},
 	} {
 		now := began
-		pace := schedule.NewAuditPace(func() time.Time { return now }, 15*time.Minute, row.last)
+		pace := upkeep.NewAuditPace(func() time.Time { return now }, 15*time.Minute, row.last)
 		if row.late {
 			now = now.Add(12 * time.Minute)
 		}
@@ -161,16 +159,16 @@ func TestAuditPace(t *testing.T) {
 // TestAuditor_Intervals: an auditor makes a pass at every interval, and ends with its context.
 func TestAuditor_Intervals(t *testing.T) {
 	t.Parallel()
-	b := ownServers(t).open(t, threeRules)
+	b := setup(t, threeRules)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	n := 0
 	for _, interval := range []time.Duration{time.Millisecond, time.Hour} {
-		a := schedule.NewAuditor(b.store, quiet, func(map[string]int, time.Duration, time.Time) {
+		a := upkeep.NewAuditor(b.store, quiet, func(map[string]int, time.Duration, time.Time) {
 			if n++; n == 3 {
 				stop()
 			}
-		}, time.Now, schedule.AuditorConfig{Policy: threeRules, Interval: interval})
+		}, time.Now, upkeep.AuditorConfig{Policy: threeRules, Interval: interval})
 		if err := a.Run(ctx); err != nil || n < 3 {
 			t.Errorf("%d audits, %v", n, err)
 		}
