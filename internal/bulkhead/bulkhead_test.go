@@ -20,7 +20,7 @@ func acquire(t *testing.T, b *Bulkhead[string], tenant string, units int64) *Loa
 	return l
 }
 
-// later acquires units in a goroutine of its own, and says who got them.
+// later acquires units in a goroutine, and sends the tenant when it has got them.
 func later(t *testing.T, b *Bulkhead[string], tenant string, units int64, got chan<- string) {
 	t.Helper()
 	go func() {
@@ -35,8 +35,7 @@ func later(t *testing.T, b *Bulkhead[string], tenant string, units int64, got ch
 	synctest.Wait()
 }
 
-// TestBulkhead_PartOfTenant: one that has all it may have waits, and
-// nobody waits for it.
+// TestBulkhead_PartOfTenant: a tenant that has used up its share waits, and no other tenant waits for it.
 func TestBulkhead_PartOfTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 6), make(chan string, 10)
@@ -54,7 +53,8 @@ func TestBulkhead_PartOfTenant(t *testing.T) {
 	})
 }
 
-// TestBulkhead_TryAcquire: it lends what is free, waits for nothing, passes nobody who waits, and leaves no tenant behind.
+// TestBulkhead_TryAcquire: it lends free units, waits for nothing, overtakes no waiting tenant, and leaves no tenant
+// behind.
 func TestBulkhead_TryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 6), make(chan string, 10)
@@ -66,7 +66,7 @@ func TestBulkhead_TryAcquire(t *testing.T) {
 			}
 			return l
 		}
-		greedy := try("a", 8, true) // 6, all that it may have
+		greedy := try("a", 8, true) // 6, its whole share
 		try("a", 1, false)
 		other := try("b", 3, true)
 		later(t, b, "c", 2, got)
@@ -84,8 +84,8 @@ func TestBulkhead_TryAcquire(t *testing.T) {
 	})
 }
 
-// TestBulkhead_SeveralLeaveRoom: however many tenants take all that they can get, the
-// next one finds as much as each of them has.
+// TestBulkhead_SeveralLeaveRoom: however many tenants take all that they can get, the next one finds as much as each of
+// them has.
 func TestBulkhead_SeveralLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New[int](120, 80)
@@ -108,8 +108,7 @@ func TestBulkhead_SeveralLeaveRoom(t *testing.T) {
 	})
 }
 
-// TestBulkhead_TenantsTakeTurns: a hundred requests of one tenant are no reason
-// for another to wait for more than one of them.
+// TestBulkhead_TenantsTakeTurns: another tenant waits for at most one of a hundred requests of one tenant.
 func TestBulkhead_TenantsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](2, 2), make(chan string, 200)
@@ -129,7 +128,7 @@ func TestBulkhead_TenantsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestBulkhead_LargeRequestKeepsItsTurn: small requests do not pass it for ever.
+// TestBulkhead_LargeRequestKeepsItsTurn: small requests do not overtake it forever.
 func TestBulkhead_LargeRequestKeepsItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 10), make(chan string, 10)
@@ -152,7 +151,7 @@ func TestBulkhead_LargeRequestKeepsItsTurn(t *testing.T) {
 	})
 }
 
-// TestBulkhead_MoreThanThereIs is lent all that a tenant may have.
+// TestBulkhead_MoreThanThereIs: a request for more than the share gets the share.
 func TestBulkhead_MoreThanThereIs(t *testing.T) {
 	b := New[string](10, 6)
 	l := acquire(t, b, "a", 1000)
@@ -168,7 +167,7 @@ func TestBulkhead_MoreThanThereIs(t *testing.T) {
 	}
 }
 
-// TestBulkhead_GivingUp leaves nothing behind, and lets those behind it pass.
+// TestBulkhead_GivingUp: it leaves nothing behind, and lets the requests behind it pass.
 func TestBulkhead_GivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, got := New[string](10, 10), make(chan string, 10)
@@ -197,7 +196,7 @@ func TestBulkhead_GivingUp(t *testing.T) {
 	})
 }
 
-// TestBulkhead_OwnPartIsFull: who waits for its own units is told so.
+// TestBulkhead_OwnPartIsFull: the error names the tenant's own share as the cause.
 func TestBulkhead_OwnPartIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New[string](10, 6)
@@ -211,8 +210,7 @@ func TestBulkhead_OwnPartIsFull(t *testing.T) {
 	})
 }
 
-// TestBulkhead_Storm: whatever comes, the bounds hold, and at the end nothing is
-// lent and nobody is remembered.
+// TestBulkhead_Storm: the bounds always hold, and at the end nothing is lent and no tenant is remembered.
 func TestBulkhead_Storm(t *testing.T) {
 	const total, each = 20, 8
 	b := New[int](total, each)
@@ -268,7 +266,7 @@ func BenchmarkBulkhead(b *testing.B) {
 	})
 }
 
-// TestCompany: a piece of work counts for more while several tenants are at work.
+// TestCompany: a piece of work weighs more while several tenants are active.
 func TestCompany(t *testing.T) {
 	t.Parallel()
 	var c Neighbours[string]

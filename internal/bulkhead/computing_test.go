@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestComputing_BesideNeighbours: a tenant that has much to compute does so on one processor, half of the time, while
-// another tenant asks. Alone it goes on at once.
+// TestComputing_BesideNeighbours: a tenant with much to compute uses one processor, half of the time, while another
+// tenant asks. Alone, it continues at once.
 func TestComputing_BesideNeighbours(t *testing.T) {
 	const work = 30 * time.Millisecond
 	for _, row := range []struct {
@@ -46,8 +46,8 @@ func TestComputing_BesideNeighbours(t *testing.T) {
 	}
 }
 
-// TestComputing_Seen: a tenant that computes is at work, also when its request came long ago: beside another one, it does so half of the
-// time.
+// TestComputing_Seen: a tenant that computes counts as active, even if its request came long ago: beside another one,
+// it computes half of the time.
 func TestComputing_Seen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const work = 30 * time.Millisecond
@@ -65,7 +65,7 @@ func TestComputing_Seen(t *testing.T) {
 	})
 }
 
-// TestComputing_GivesUp: who waits for too long for a turn computes nothing.
+// TestComputing_GivesUp: a caller that waits too long for a permit computes nothing.
 func TestComputing_GivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Computing[string]{New[string](2, 1), nil}

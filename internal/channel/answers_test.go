@@ -24,9 +24,8 @@ type row struct {
 	timeout  time.Duration
 }
 
-// mailAnswers are what a mail server does, after it has the whole message, in
-// the situation of a row; the others are of HTTP alone. They name no other
-// result: a channel is a channel.
+// mailAnswers describes how a mail server behaves, after it has the whole message, in the situation of a row; the other
+// rows are for HTTP alone. The results are the same for all channels.
 func mailAnswers() map[string]string {
 	return map[string]string{
 		"200":                      "250 2.0.0 Ok",
@@ -132,7 +131,7 @@ func TestChannels_Answers(t *testing.T) {
 func testAnswer(t *testing.T, s subject, r row) {
 	channel, requests := s.start(t, r, testConnection(r.timeout))
 	got := channel.Send(t.Context(), s.push(), 1)
-	if s.coded { // it says in codes what is for good, and there is none
+	if s.coded { // permanent refusals have a code, and there is none
 		r.want.Final = false
 	}
 	if other, ok := s.differs[r.name]; ok {

@@ -155,7 +155,7 @@ func TestAPNs_ProviderTokenRenewal(t *testing.T) {
 	}
 }
 
-// The reason decides what is for good, not the status.
+// The reason determines whether a refusal is permanent, not the status.
 func TestAPNs_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		status int

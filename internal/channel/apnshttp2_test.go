@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/http2server"
 )
 
-// sendAtOnce makes n attempts at the same time, and returns what became of them.
+// sendAtOnce makes n concurrent attempts, and returns their results.
 func sendAtOnce(t *testing.T, a *APNs, n int) []Result {
 	t.Helper()
 	results := make([]Result, n)

@@ -48,7 +48,7 @@ var kindWords = []struct {
 	{busyAddress, "refused, tried again; only this address waits"}, {temporary, "refused, tried again"},
 }
 
-// codeTable lists what is for good first.
+// codeTable lists permanent codes first.
 func codeTable(codes map[string]meaning) string {
 	var b strings.Builder
 	b.WriteString("\n| code | says | outcome |\n|---|---|---|\n")

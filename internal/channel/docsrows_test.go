@@ -121,8 +121,7 @@ func testDocsOfStatus(t *testing.T, s subject, b behavior, timeout time.Duration
 	}
 }
 
-// Each row about a provider's own code is true of the channel, with any status. A code that is for good
-// contradicts a 5xx.
+// The channel follows each row about a provider's own code, with any status. A permanent code contradicts a 5xx.
 func TestDocs_CodeOutcomes(t *testing.T) {
 	body := map[string]func(code string) string{
 		"sms":  func(code string) string { return `{"code":` + code + `,"message":"no"}` },

@@ -56,6 +56,6 @@ func TestChannels_Down(t *testing.T) {
 	}
 	nobody := newTestWebhook(t, WebhookConfig{Connection: testConnection(ample), URL: "http://127.0.0.1:1"})
 	if got := nobody.Send(t.Context(), testPush(), 1); !got.Down {
-		t.Errorf("nobody there: %+v", got)
+		t.Errorf("no server: %+v", got)
 	}
 }

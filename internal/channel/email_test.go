@@ -163,7 +163,7 @@ func parts(t *testing.T, m *netmail.Message) []string {
 	}
 }
 
-// Whatever happens before the end of the message, nothing was delivered. After it, the server's reply counts, and
+// If anything fails before the end of the message, nothing was delivered. After it, the server's reply counts, and
 // without a reply the outcome is unknown.
 func TestEmail_Steps(t *testing.T) {
 	t.Parallel()
@@ -298,8 +298,7 @@ func TestEmail_NoPasswordInTheClear(t *testing.T) {
 	}
 }
 
-// late is a context whose time is over although nobody was told yet, as for a
-// worker that was frozen.
+// late is a context whose deadline has passed without a signal, as for a worker that was frozen.
 type late struct{ context.Context }
 
 func (late) Deadline() (time.Time, bool) { return time.Now().Add(-time.Millisecond), true }

@@ -61,7 +61,7 @@ func TestFCM_Request(t *testing.T) {
 	}
 }
 
-// Google refuses a life of more than 28 days for good. APNs' header is the time of the end.
+// Google permanently refuses a life of more than 28 days. APNs' header is the time of the end.
 func TestFCM_TimeToLive(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, tt := range map[string]struct {
@@ -100,7 +100,7 @@ func TestFCM_DataAlone(t *testing.T) {
 	}
 }
 
-// asker is the context of somebody who says when it begins to wait.
+// asker is the context of a caller that signals when it begins to wait.
 type asker struct {
 	context.Context
 	waits chan<- bool
@@ -203,7 +203,7 @@ func TestFCM_NoAccessToken(t *testing.T) {
 			f := newTestFCM(t, g, FCMConfig{Connection: testConnection(timeout), BaseURL: provider.url()})
 			got := f.Send(t.Context(), fcmPush(), 1)
 			if got.Outcome != push.Refused || got.Final || !strings.HasPrefix(got.Error, tt.want) {
-				t.Errorf("got %+v, want refused, not for good, for %q", got, tt.want)
+				t.Errorf("got %+v, want a temporary refusal for %q", got, tt.want)
 			}
 			checkError(t, got.Error)
 			if _, conns := provider.seen(); conns != 0 {
@@ -226,7 +226,7 @@ func quotaError(detail string) string {
 	return `{"error":{"status":"RESOURCE_EXHAUSTED","details":[{"errorCode":"QUOTA_EXCEEDED"},` + detail + `]}}`
 }
 
-// The code decides what is for good, not the status.
+// The code determines whether a refusal is permanent, not the status.
 func TestFCM_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

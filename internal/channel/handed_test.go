@@ -9,11 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// notWhen compares results but for the time at which they were handed over, and
-// for what they say about the provider, which TestDown looks at.
+// notWhen compares results without the time of the handover, and without Down, which TestDown checks.
 var notWhen = cmpopts.IgnoreFields(Result{}, "Handed", "Down")
 
-// Handed is when the provider had the message, not when it answered.
+// Handed is the time when the provider had the message, not when it answered.
 func TestChannels_Handed(t *testing.T) {
 	t.Parallel()
 	const slow = 200 * time.Millisecond

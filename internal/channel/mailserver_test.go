@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// What a mail server may do instead of replying.
+// Behaviors of a mail server instead of a reply.
 const (
 	mailHangs  = "\x00hang"
 	mailResets = "\x00reset"
@@ -24,9 +24,8 @@ const (
 	mailEchoes = "\x00echo" // replies with all that it was sent
 )
 
-// mailScript says what a mail server replies at a step, where that is not what
-// a server does that takes everything. The steps are greeting, STARTTLS, dot,
-// and the commands.
+// mailScript has the replies of a mail server at some steps. At the other steps it replies as a server that takes
+// everything. The steps are greeting, STARTTLS, dot, and the commands.
 type mailScript map[string]string
 
 // mailServer is an SMTP server on loopback that speaks EHLO, STARTTLS, AUTH
@@ -37,21 +36,21 @@ type mailServer struct {
 	cert     tls.Certificate
 	roots    *x509.CertPool
 	stop     chan struct{}
-	waiting  atomic.Int64 // connections on which it hangs
+	waiting  atomic.Int64 // connections that hang
 
 	mu    sync.Mutex
 	conns []net.Conn
 	got   []letter
 }
 
-// mailSetup is what a mail server does.
+// mailSetup configures a mail server.
 type mailSetup struct {
 	script   mailScript
 	ehlo     []string // what it offers; nil: all that it can
 	implicit bool     // TLS from the first byte
 }
 
-// letter is what came over one connection.
+// letter is the data of one connection.
 type letter struct {
 	quit       bool // the client said goodbye; not noted after a whole message
 	secure     bool
@@ -159,8 +158,7 @@ func (c *session) secure() bool {
 	return true
 }
 
-// reply says what the script has for the step, or else what is usual. It
-// reports whether the conversation goes on.
+// reply sends the script's reply for the step, or else the usual one. It reports whether the session continues.
 func (c *session) reply(step, usual string) bool {
 	text, scripted := c.script[step]
 	if !scripted {

@@ -54,8 +54,8 @@ type received struct {
 	body []byte
 }
 
-// behavior is what a provider does once it has read a request. It reports
-// whether the connection stays open. Stop is closed when the test ends.
+// behavior is a provider's behavior after it has read a request. It reports whether the connection stays open. Stop is
+// closed when the test ends.
 type behavior func(c *net.TCPConn, r received, stop <-chan struct{}) bool
 
 // provider is a server on loopback with full command of its connections: it
@@ -133,7 +133,7 @@ func (p *provider) serve(c *net.TCPConn) {
 
 func (p *provider) url() string { return "http://" + p.listener.Addr().String() }
 
-// seen returns the requests read so far, and the number of connections.
+// seen returns the requests read until now, and the number of connections.
 func (p *provider) seen() ([]received, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

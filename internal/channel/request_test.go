@@ -67,7 +67,7 @@ func TestWebhook_InvalidJSON(t *testing.T) {
 	p.Message = json.RawMessage(`{"` + markMessage + `"`)
 	got := newTestWebhook(t, WebhookConfig{URL: provider.url()}).Send(t.Context(), p, 1)
 	if got.Outcome != push.Refused || !got.Final {
-		t.Errorf("got %+v, want refused for good", got)
+		t.Errorf("got %+v, want a permanent refusal", got)
 	}
 	checkError(t, got.Error)
 	if _, conns := provider.seen(); conns != 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// diesOnReuse is a provider that answers the first request, and ends the
-// connection after reading any other, which it may well have acted on.
+// diesOnReuse is a provider that answers the first request, and ends the connection after reading any other, which it
+// may have acted on.
 func diesOnReuse(end behavior) behavior {
 	var answered atomic.Bool
 	return func(c *net.TCPConn, r received, stop <-chan struct{}) bool {

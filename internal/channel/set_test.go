@@ -25,7 +25,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("log: %+v %t", e, ok)
 	}
 	if _, ok := s.Get("sms"); ok {
-		t.Error("there is a channel that nobody configured")
+		t.Error("there is a channel that was not configured")
 	}
 }
 

@@ -34,7 +34,7 @@ func smsPush() push.Push {
 	return p
 }
 
-// The request is that of Twilio's documentation.
+// The request equals the one in Twilio's documentation.
 func TestSMS_Request(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -91,7 +91,7 @@ func TestSMS_APIKey(t *testing.T) {
 	}
 }
 
-// The code decides what is for good, not the status.
+// The code determines whether a refusal is permanent, not the status.
 func TestSMS_Errors(t *testing.T) {
 	for _, tt := range []struct {
 		status, code int

@@ -18,7 +18,7 @@ import (
 type subject struct {
 	name    string
 	mail    bool // it speaks SMTP; all others HTTP
-	coded   bool // a refusal is for good only if it has a code that says so
+	coded   bool // a refusal is permanent only if its code is
 	to      string
 	differs map[string]Result // what it makes of a row, where that is something else
 	start   func(t *testing.T, r row, to Connection) (c Channel, requests func() int)
@@ -38,7 +38,8 @@ func httpSubject(build func(t *testing.T, url string, c Connection) Channel) fun
 	}
 }
 
-// ample is for what ends by itself, and brief for what hangs: it has to come so far before, on a busy machine, too.
+// ample is for attempts that end by themselves, and brief for attempts that hang, which must get that far in time on a
+// busy machine, too.
 const (
 	ample = 20 * time.Second
 	brief = 5 * time.Second
@@ -125,7 +126,7 @@ func http2Server(t *testing.T, h http.Handler) *httptest.Server {
 	return server
 }
 
-// roots are who vouches for a server of httptest.
+// roots returns the authorities of a server of httptest.
 func roots(server *httptest.Server) *x509.CertPool {
 	return server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 }

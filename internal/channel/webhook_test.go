@@ -79,7 +79,7 @@ func TestWebhook_NoConnection(t *testing.T) {
 			}
 			got := newTestWebhook(t, WebhookConfig{Connection: testConnection(timeout), URL: url}).Send(t.Context(), testPush(), 1)
 			if got.Outcome != push.Refused || got.Final || !strings.Contains(got.Error, tt.want) {
-				t.Errorf("got %+v, want refused, not for good, for %q", got, tt.want)
+				t.Errorf("got %+v, want a temporary refusal for %q", got, tt.want)
 			}
 			checkError(t, got.Error)
 		})

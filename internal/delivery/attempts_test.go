@@ -23,7 +23,7 @@ import (
 
 const lease = time.Minute
 
-// scripted is a store that gives the answers of a test.
+// scripted is a store with scripted answers.
 type scripted struct {
 	claims   []booking.Claim // one after another, then nothing
 	slow     time.Duration   // how long a claim takes
@@ -31,13 +31,13 @@ type scripted struct {
 	failure  error
 	more     bool
 
-	from     time.Time // since when something is due
+	from     time.Time // since when a push is due
 	looked   bool
 	finished []booking.Finish
 	at       []time.Time
 }
 
-// Due has something due from then on, once.
+// Due returns a due push from then on, once.
 func (s *scripted) Due(_ context.Context, o booking.DueOrder) ([]booking.Due, time.Time, error) {
 	if s.looked || len(o.Channels) == 0 || time.Now().Before(s.from) {
 		return nil, time.Now(), nil
@@ -72,12 +72,12 @@ func (s *scripted) Finish(_ context.Context, f booking.Finish) (bool, error) {
 	return s.more, nil
 }
 
-// claimed is a claim of a push that expires in an hour.
+// claimed returns a claim of a push that expires in an hour.
 func claimed() booking.Claim {
 	return booking.Claim{Outcome: booking.Claimed, Token: uuid.New(), Attempt: 1, Push: push.Push{ID: uuid.New(), Channel: "log", ExpiresAt: time.Now().Add(time.Hour)}}
 }
 
-// handle has the worker send what is due, and waits for the attempts.
+// handle makes the worker send due pushes, and waits for the attempts.
 func handle(t *testing.T, w *delivery.Worker) {
 	t.Helper()
 	if err := w.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil {
@@ -96,8 +96,8 @@ func setupStore(t *testing.T, s delivery.Store, p *provider) *delivery.Worker {
 	return delivery.New(s, quota.NewCache(nil, redisscript.Config{}), channels(t, p), &wakes{}, quiet, &metrics{}, delivery.Config{Lease: lease, Concurrency: 1})
 }
 
-// A worker that was held up for a quarter of its lease sends nothing: the rest of the
-// lease may be too short to end and record an attempt.
+// A worker that was held up for a quarter of its lease sends nothing, because the rest of the lease may be too short to
+// end and record an attempt.
 func TestWorker_HeldUp(t *testing.T) {
 	for name, row := range map[string]struct {
 		slow  time.Duration
@@ -134,7 +134,7 @@ func TestWorker_SendTimeout(t *testing.T) {
 	})
 }
 
-// A worker that is told to stop carries its attempts to their end.
+// A worker that stops finishes its attempts.
 func TestWorker_StopsAfterAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -197,7 +197,7 @@ func TestWorker_RepeatsFinish(t *testing.T) {
 	}
 }
 
-// A worker goes on, over a delay, while the recipient has more to send.
+// A worker continues, over a delay, while the recipient has more to send.
 func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -214,8 +214,8 @@ func TestWorker_HandlesAllOfRecipient(t *testing.T) {
 	})
 }
 
-// A message that has the time of its sending in it is made when it is sent, in the zone of the recipient. One that cannot be made is
-// refused. In synctest it is midnight in UTC, on the first day of 2000.
+// A message that contains the time of its sending is rendered when it is sent, in the zone of the recipient. If it
+// cannot be rendered, the push is refused. In synctest it is midnight in UTC, on the first day of 2000.
 func TestWorker_MessageOfNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := claimed(), claimed()

@@ -23,20 +23,19 @@ func TestBreaker(t *testing.T) {
 			b.ended(trouble, true, now)
 		}
 	}
-	// Nine failures, a success, and nine more are no reason yet.
+	// Nine failures, a success, and nine more do not open it.
 	attempts(9, true)
 	attempts(1, false)
 	attempts(9, true)
 	room(100, 0)
 
-	// The tenth opens it. Those that were under way do not count twice.
+	// The tenth opens it. Attempts that were under way do not count twice.
 	attempts(1, true)
 	room(0, time.Second)
 	attempts(50, true)
 	room(0, time.Second)
 
-	// One is tried, and fails: twice the pause; once more, and it is as long as
-	// it gets.
+	// One attempt fails: twice the pause. After another failure, the pause has its maximum.
 	for _, pause := range []time.Duration{2 * time.Second, 3 * time.Second, 3 * time.Second} {
 		_, wait := b.room(now, 100)
 		now = now.Add(wait)
@@ -64,7 +63,7 @@ func TestBreaker(t *testing.T) {
 	room(0, time.Second)
 }
 
-// A breaker holds for as long as the provider asked, and then tries gently.
+// A breaker pauses as long as the provider asked, and then tries gently.
 func TestBreaker_Hold(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -84,7 +83,8 @@ func TestBreaker_Hold(t *testing.T) {
 	}
 }
 
-// TestBreaker_State tells a provider that is down from one that asked for a pause, as long as either lasts.
+// TestBreaker_State: the state distinguishes a provider that is down from one that asked for a pause, until the pause
+// ends.
 func TestBreaker_State(t *testing.T) {
 	t.Parallel()
 	now := time.Now()

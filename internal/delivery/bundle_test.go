@@ -29,8 +29,7 @@ func TestMain(m *testing.M) {
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// provider is a channel that notes what it was given, and answers as it is
-// told to; without that, it takes everything at once.
+// provider is a channel that records its pushes, and answers by a function; without one, it takes everything at once.
 type provider struct {
 	answer func(ctx context.Context, p push.Push, attempt int) channel.Result
 
@@ -62,7 +61,7 @@ func (p *provider) all() []taken {
 	return p.took
 }
 
-// metrics notes what it is told.
+// metrics records the metrics.
 type metrics struct {
 	mu           sync.Mutex
 	attempted    []attempted
@@ -105,7 +104,7 @@ type bundle struct {
 	tenant  uuid.UUID
 }
 
-// wakes notes for which recipients it was asked to wake workers, and when.
+// wakes records the recipients whose lanes are to be woken, and when.
 type wakes struct {
 	mu   sync.Mutex
 	asks map[int64]time.Duration
@@ -120,14 +119,14 @@ func (w *wakes) Wake(recipientKey int64, _ time.Time, in time.Duration) {
 	w.asks[recipientKey] = in
 }
 
-// count is for how many recipients it was asked.
+// count returns the number of these recipients.
 func (w *wakes) count() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.asks)
 }
 
-// of says whether workers are to be woken for a recipient, and in how long.
+// of reports whether the lane of a recipient is to be woken, and in how long.
 func (w *wakes) of(tenant uuid.UUID, recipient string) (in time.Duration, asked bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +139,7 @@ var all = push.Lanes(1)[0]
 
 var retry = push.Retry{MaxAttempts: 3, First: time.Minute, Max: time.Minute}
 
-// stores are those of the tests, one after another: workers look at all tenants.
+// stores serializes the tests, because workers process all tenants.
 var stores = testenv.Stores{Config: store.Config{Channels: []string{"log", "sms"}}}
 
 func setup(t testing.TB, policy quota.Policy) *bundle {
@@ -158,7 +157,7 @@ func setupOn(t testing.TB, st *store.Store, policy quota.Policy) *bundle {
 	return b
 }
 
-// closeWorker closes a worker, and waits until it does nothing any more.
+// closeWorker closes a worker, and waits until it has ended.
 func closeWorker(t testing.TB, w *delivery.Worker) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -208,7 +207,7 @@ func (b *bundle) bookAll(t testing.TB, channel string, at time.Time, recipients 
 	return booked
 }
 
-// names are those of n recipients.
+// names returns the names of n recipients.
 func names(prefix string, n int) (recipients []string) {
 	for i := range n {
 		recipients = append(recipients, fmt.Sprint(prefix, i))
@@ -218,7 +217,7 @@ func names(prefix string, n int) (recipients []string) {
 
 func thisSecond() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// handle has the worker send what is due, and waits for the attempts.
+// handle makes the worker send due pushes, and waits for the attempts.
 func (b *bundle) handle(t testing.TB) {
 	t.Helper()
 	if err := b.Handle(t.Context(), push.WakeUp{Lane: all}); err != nil {

@@ -25,8 +25,7 @@ func (steady) Run(context.Context, []string, func(string, uuid.UUID, time.Durati
 	return nil
 }
 
-// While no attempt uses its permit, as when Postgres stands still, a queue gives no more
-// permits than those of a tenth of a second.
+// While no attempt uses its permit, as when Postgres hangs, a queue gives permits for a tenth of a second only.
 func TestChannelQueue_UnusedPermits(t *testing.T) {
 	for name, row := range map[string]struct {
 		speed pace.Speed
@@ -111,8 +110,6 @@ func TestChannelQueue_Order(t *testing.T) {
 	}
 }
 
-// Two providers that hang leave slots for the third, and no channel takes another's own
-// slots.
 // A permit that was given before a pause begins is not used during the pause.
 func TestChannelQueue_PauseVoidsPermits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

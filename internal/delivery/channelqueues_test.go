@@ -22,8 +22,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// workersBundle is workers that share a store, a Redis and the providers of the
-// channels sms, whose speed may be limited, and log.
+// workersBundle is workers that share a store, a Redis and the providers of the channels sms, which may have a speed
+// limit, and log.
 type workersBundle struct {
 	*bundle
 	sms     *provider
@@ -44,7 +44,7 @@ func (c counting) Take(ctx context.Context, channel string, s pace.Speed, wanted
 	return taken, wait
 }
 
-// setupWorkers starts so many workers with ten slots each, on a Redis that answers.
+// setupWorkers starts workers with ten slots each, on a Redis that answers.
 func setupWorkers(t *testing.T, workers int, speed pace.Speed, options ...func(*delivery.Config)) *workersBundle {
 	t.Helper()
 	url := testenv.Redis(t)
@@ -95,8 +95,8 @@ func (f *workersBundle) wake(t *testing.T) {
 	}
 }
 
-// logSends waits until log has sent so many. Meanwhile it wakes the workers now and then, as owners of lanes do where something is
-// overdue.
+// logSends waits until log has sent n pushes. Meanwhile it wakes the workers now and then, as owners of lanes do for
+// overdue pushes.
 func (f *workersBundle) logSends(t *testing.T, n int) {
 	t.Helper()
 	last := time.Now()
@@ -127,7 +127,7 @@ func (f *workersBundle) waiting() (n int) {
 	return n
 }
 
-// held says whether the channel sms pauses at a worker, and how many tenants are held there.
+// held reports whether the channel sms pauses at a worker, and how many tenants are held there.
 func (f *workersBundle) held(worker int) (all bool, tenants int) {
 	f.workers[worker].Channels(func(channel string, _ int, held time.Duration, n int) {
 		if channel == "sms" {
@@ -137,7 +137,7 @@ func (f *workersBundle) held(worker int) (all bool, tenants int) {
 	return all, tenants
 }
 
-// holds says whether a worker holds the only tenant.
+// holds reports whether a worker holds the only tenant.
 func (f *workersBundle) holds(worker int) bool {
 	_, tenants := f.held(worker)
 	return tenants > 0
@@ -149,7 +149,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	testenv.Until(t, 2*time.Millisecond, what, is)
 }
 
-// times are when attempts were made, in their order.
+// times returns the times of the attempts, in order.
 func (p *provider) times() []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -161,8 +161,8 @@ func (p *provider) times() []time.Time {
 	return at
 }
 
-// However many workers there are, sms goes at two per second at most; log is not held
-// up, not even for the same recipients.
+// However many workers there are, sms sends two per second at most; log is not delayed, not even for the same
+// recipients.
 func TestWorkers_ShareOneSpeed(t *testing.T) {
 	t.Parallel()
 	const messages = 12
@@ -212,8 +212,7 @@ func TestWorkers_TenantsTakeTurns(t *testing.T) {
 	}
 }
 
-// The answer of a provider says how long all workers pause; after that, one push is tried
-// first.
+// The answer of a provider determines how long all workers pause; after that, one push is tried first.
 func TestWorkers_SharePauses(t *testing.T) {
 	t.Parallel()
 	for name, speed := range map[string]pace.Speed{"any speed": {}, "limited": pace.PerSpan(50, time.Second, 1)} {
@@ -315,8 +314,7 @@ func TestWorkers_QueuedPushExpires(t *testing.T) {
 	}
 }
 
-// Many recipients in the queue have nothing to send any more. A permit that they do not
-// use goes to the next.
+// Many recipients in the queue have nothing left to send. A permit that they do not use goes to the next.
 func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.PerSpan(1, time.Second, 1))
@@ -336,7 +334,7 @@ func TestWorkers_PermitsAreNotWasted(t *testing.T) {
 	}
 }
 
-// cancelAll cancels what can be canceled.
+// cancelAll cancels all cancelable pushes.
 func (f *workersBundle) cancelAll(t *testing.T) {
 	t.Helper()
 	page, err := f.store.List(t.Context(), f.tenant, push.Filter{}, push.Position{}, 500)
@@ -362,7 +360,7 @@ func TestWorkers_StoppedWorkerEmptiesItsQueues(t *testing.T) {
 	}
 }
 
-// Without Redis, three workers together stay below the speed, and go on.
+// Without Redis, three workers together stay below the speed, and continue.
 func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -374,7 +372,7 @@ func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 	f.due(t, "sms", names("warm", 6)...)
 	eventually(t, "it works with Redis", func() bool { return len(f.sms.all()) == 6 })
 	rdb := testenv.RedisClient(t, server.URL)
-	heard := func() []redis.Z { // of workers, the longest ago first
+	heard := func() []redis.Z { // last signs of life of workers, the oldest first
 		workers, err := rdb.ZRangeWithScores(t.Context(), "sq:pace:workers", 0, -1).Result()
 		if err != nil {
 			t.Fatal(err)
@@ -382,8 +380,8 @@ func TestWorkers_SpeedWithoutRedis(t *testing.T) {
 		return workers
 	}
 	eventually(t, "all workers are there", func() bool { return len(heard()) == 3 })
-	// Each look says how many there are. A worker that looks for the second time from now
-	// on has the answer of the first, by which all were there.
+	// Each watch reads the number of workers. A worker that watches for the second time from now on has the answer of
+	// the first, which counted all.
 	for range 2 {
 		last := heard()[2].Score
 		eventually(t, "each has looked again", func() bool { return heard()[0].Score > last })

@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A wake-up that comes before its time, because the queue's clock is ahead, is followed when its time has come, once for
-// all parts. One for a time that has passed is followed at once only.
+// A wake-up that comes before its time, because the queue's clock is ahead, is handled at its time, once for all parts.
+// A wake-up for a past time is handled at once only.
 func TestWorker_EarlyWakeUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		due := time.Now().Add(time.Minute)

@@ -1,6 +1,6 @@
 package delivery
 
-// Store is what a worker needs of the store.
+// Store is the part of the store that a worker uses.
 type Store = attempts
 
 // Settle waits for the attempts that lanes have begun.

@@ -11,8 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// However many of one tenant are due earlier, one of another tenant waits for one of them
-// at most.
+// However many pushes of one tenant are due earlier, a push of another tenant waits for at most one of them.
 func TestFairQueue_TenantsTakeTurns(t *testing.T) {
 	var (
 		q            fairQueue

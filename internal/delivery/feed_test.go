@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A queue is read on behind the first page of each kind: pushes that are not bulk come to their end before the bulk does.
-// A nearly empty queue is fed from the beginning, a full one not at all.
+// A queue is fed page by page, after the first page of each kind: pushes that are not bulk end before the bulk does. A
+// nearly empty queue is fed from the beginning, a full one not at all.
 func TestChannelQueue_Feed(t *testing.T) {
 	t.Parallel()
 	lane, now := push.Lanes(1)[0], time.Now()
@@ -45,8 +45,8 @@ func TestChannelQueue_Feed(t *testing.T) {
 	}
 }
 
-// TestChannelQueue_FeedRarely: while nothing is due, and while all that is read is dropped, the lane is read more rarely, until
-// that changes.
+// TestChannelQueue_FeedRarely: while nothing is due, and while all that is read is dropped, the lane is read less
+// often, until that changes.
 func TestChannelQueue_FeedRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lane := push.Lanes(1)[0]
@@ -65,7 +65,7 @@ func TestChannelQueue_FeedRarely(t *testing.T) {
 		}{
 			{nil, feedPause},
 			{nil, feedPause},
-			{page(0, mine)[:1], 0}, // and so few are in the queue
+			{page(0, mine)[:1], 0}, // and the queue has this one only
 			{page(0, mine), feedPause},
 			{page(0, mine), feedPause}, // they are there already
 			{page(feedPage, mine), 2 * feedPause},
@@ -86,7 +86,7 @@ func TestChannelQueue_FeedRarely(t *testing.T) {
 	})
 }
 
-// asked counts the questions for what is due.
+// asked counts the queries for due pushes.
 type asked struct {
 	attempts
 	times int
@@ -97,7 +97,7 @@ func (a *asked) Due(context.Context, booking.DueOrder) (due []booking.Due, now t
 	return nil, now, nil
 }
 
-// TestWorker_FeedsWhatIsDue: the lanes are read only where something may be due in them.
+// TestWorker_FeedsWhatIsDue: the lanes are read only if pushes may be due in them.
 func TestWorker_FeedsWhatIsDue(t *testing.T) {
 	t.Parallel()
 	e := channel.Entry{Name: "sms", Channel: struct{ channel.Channel }{}, Speed: pace.PerSpan(1, time.Second, 1), Retry: push.Retry{MaxAttempts: 1, First: time.Second, Max: time.Second}}

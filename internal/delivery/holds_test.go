@@ -19,8 +19,8 @@ func holding() (q *channelQueue, hostile, other uuid.UUID) {
 	return q, uuid.New(), uuid.New()
 }
 
-// TestHolds_OneTenant: whatever the pushes of one tenant meet, the pushes of another are taken at once, and the hostile
-// tenant's pushes leave room for them in the queue.
+// TestHolds_OneTenant: whatever happens to one tenant's pushes, the pushes of another are taken at once, and the
+// hostile tenant's pushes leave room for them in the queue.
 func TestHolds_OneTenant(t *testing.T) {
 	for name, storm := range map[string]func(q *channelQueue, tenant uuid.UUID){
 		"throttled": func(q *channelQueue, tenant uuid.UUID) { q.hold(tenant, time.Hour) },
@@ -60,7 +60,7 @@ func TestHolds_OneTenant(t *testing.T) {
 	}
 }
 
-// TestHolds_TwoTenants: the channel pauses when pushes of a second tenant meet the same, for as long as both pause.
+// TestHolds_TwoTenants: the channel pauses when pushes of a second tenant have the same trouble, while both pause.
 func TestHolds_TwoTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, hostile, other := holding()
@@ -99,7 +99,7 @@ func TestHolds_TwoTenants(t *testing.T) {
 	})
 }
 
-// TestHolds_Trial: a tenant whose pause is over comes back with one push, two and so on; and with one after a while if
+// TestHolds_Trial: a tenant whose pause is over is tried with one push, two and so on; and with one after a while if
 // nothing was sent for it.
 func TestHolds_Trial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -130,13 +130,13 @@ func TestHolds_Trial(t *testing.T) {
 		q.report(tenant, false)
 		wants("after a success", 2)
 		q.report(tenant, false)
-		wants("after another", 3) // four at a time, one of which is under way
+		wants("after another", 3) // four at a time, and one is under way
 		q.report(tenant, true)
 		wants("after a failure", 0)
 	})
 }
 
-// TestHolds_Forgotten: a tenant that sends nothing does not have others' pushes wait in the queue for long.
+// TestHolds_Forgotten: a tenant that sends nothing does not keep others' pushes in the queue for long.
 func TestHolds_Forgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, tenant, _ := holding()

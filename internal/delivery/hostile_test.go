@@ -12,7 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// hostileAnswers are those that a tenant can have a provider give for a device, an address or an endpoint of its own.
+// hostileAnswers are answers that a tenant can cause a provider to give for a device, an address or an endpoint of its
+// own.
 var hostileAnswers = map[string]channel.Result{
 	"throttled":            {Outcome: push.Refused, RetryAfter: time.Hour, Error: "busy"},
 	"throttled, one alone": {Outcome: push.Refused, RetryAfter: time.Hour, OneAddress: true, Error: "busy"},
@@ -66,7 +67,7 @@ func TestWorkers_HostileTenant(t *testing.T) {
 	}
 }
 
-// TestWorkers_TwoTenantsHoldChannel: a pause that pushes of two tenants are asked for, at two workers, holds the channel
+// TestWorkers_TwoTenantsHoldChannel: if pushes of two tenants are asked for a pause, at two workers, the channel pauses
 // at both.
 func TestWorkers_TwoTenantsHoldChannel(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// Many wake-ups at once, for all lanes, send each push once, and each recipient's in order.
+// Many concurrent wake-ups, for all lanes, send each push once, and each recipient's in order.
 func TestHandle_ManyWakeUps(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)
@@ -39,7 +39,7 @@ func TestHandle_ManyWakeUps(t *testing.T) {
 	last := map[string]time.Time{}
 	for _, s := range d.all() {
 		if !s.push.SendAt.After(last[s.push.Recipient]) {
-			t.Errorf("%s got the push of %s after that of %s", s.push.Recipient, s.push.SendAt, last[s.push.Recipient])
+			t.Errorf("%s got the push of %s after the push of %s", s.push.Recipient, s.push.SendAt, last[s.push.Recipient])
 		}
 		last[s.push.Recipient] = s.push.SendAt
 	}
@@ -49,8 +49,8 @@ func TestHandle_ManyWakeUps(t *testing.T) {
 	d.audit(t, nil)
 }
 
-// TestHandle_OtherLanes: while delivery.lanes is changed, workers that divide the shards in one way follow wake-ups for lanes of the
-// others. Each push is sent once.
+// TestHandle_OtherLanes: while delivery.lanes is changed, workers with different lanes handle wake-ups for each other's
+// lanes. Each push is sent once.
 func TestHandle_OtherLanes(t *testing.T) {
 	t.Parallel()
 	url, _ := stores.Take(t)

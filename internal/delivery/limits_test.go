@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// A worker that owns no lane and finds a provider down tries again when it is woken, and goes on when the provider is
-// back: the recipients of the lane for which it was woken wait in its queue.
+// A worker that owns no lane and finds a provider down tries again when it is woken, and continues when the provider is
+// back: the recipients of the woken lane wait in its queue.
 func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
@@ -40,8 +40,8 @@ func TestHandle_BreakerWithoutLanes(t *testing.T) {
 	eventually(t, "those that were due are sent", func() bool { return len(f.sms.all()) >= 60 })
 }
 
-// While a channel has all its slots in use, lanes in which more is due for it are looked at again, in turn, when attempts
-// end: one lane's backlog does not keep the slots from another's.
+// While a channel has all its slots in use, lanes with more due pushes are processed again, in turn, when attempts end:
+// one lane's backlog does not keep the slots from another's.
 func TestHandle_LimitedLanesTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
@@ -109,8 +109,8 @@ func TestHandle_HungChannel(t *testing.T) {
 	}
 }
 
-// While the only slot that a worker has left is not for a hung channel, a lane full of pushes for that channel is not looked
-// at for ever, and another channel's push between them is sent.
+// While the last slot of a worker is not for a hung channel, the worker does not search a lane full of pushes for that
+// channel forever, and another channel's push between them is sent.
 func TestHandle_LastSlot(t *testing.T) {
 	t.Parallel()
 	f := setupWorkers(t, 1, pace.Speed{}, withoutLanes)
@@ -137,10 +137,10 @@ func TestHandle_LastSlot(t *testing.T) {
 	}
 }
 
-// endless is a store in which something is always due, and nothing can be sent.
+// endless is a store that always has due pushes, and none can be sent.
 type endless struct {
 	scripted
-	from chan time.Time // of each look
+	from chan time.Time // of each search
 }
 
 func (e *endless) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
@@ -159,7 +159,7 @@ func (e *endless) ClaimAll(_ context.Context, orders []booking.ClaimOrder) ([]bo
 	return make([]booking.Claim, len(orders)), nil // Nothing
 }
 
-// However much is due, a wake-up for an older time is followed soon.
+// However much is due, a wake-up for an older time is handled soon.
 func TestHandle_NeverDry(t *testing.T) {
 	t.Parallel()
 	e := &endless{from: make(chan time.Time, 100_000)}
@@ -186,5 +186,5 @@ func TestHandle_NeverDry(t *testing.T) {
 	}
 }
 
-// withoutLanes has workers own no lanes.
+// withoutLanes configures workers that own no lanes.
 func withoutLanes(c *delivery.Config) { c.Lanes = nil }

@@ -23,10 +23,10 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 )
 
-// TestWorker_Model runs a worker on a store, a queue and providers that are models of the real ones, in the time of a
-// bubble, with random pushes, wake-ups and troubles. Every push leaves once and not early; one wake-up for its time
-// suffices, unless Postgres fails; and a provider that hangs or fails does not hold up the pushes of another. A worker that went round without
-// an end would look more often than the test allows.
+// TestWorker_Model runs a worker on models of a store, a queue and providers, in the time of a bubble, with random
+// pushes, wake-ups and troubles. Every push is sent once and not early; one wake-up for its time is enough, unless
+// Postgres fails; and a provider that hangs or fails does not delay the pushes of another. A worker in an endless loop
+// would search more often than the test allows.
 func TestWorker_Model(t *testing.T) {
 	t.Parallel()
 	worlds := 400
@@ -40,7 +40,7 @@ func TestWorker_Model(t *testing.T) {
 	}
 }
 
-// world is a worker and all that it has to do with.
+// world is a worker and its surroundings.
 type world struct {
 	*rand.Rand
 	began    time.Time
@@ -49,9 +49,9 @@ type world struct {
 	names    []string // of channels
 	troubles map[string]trouble
 	owned    bool      // the worker owns the lanes
-	outage   time.Time // until when Postgres fails now and then; zero: it does not
+	outage   time.Time // end of the time in which Postgres fails now and then; zero: it never does
 	slots    int
-	most     int // looks that the worker may need
+	most     int // searches that the worker may need
 
 	mu     sync.Mutex
 	pushes []*modelPush
@@ -61,7 +61,7 @@ type world struct {
 	wakes  sync.WaitGroup
 }
 
-// trouble is what a provider has from the beginning on until its end.
+// trouble is the trouble of a provider between two times.
 type trouble struct {
 	kind  string // "": none
 	until time.Time
@@ -74,7 +74,7 @@ type modelPush struct {
 	waits   bool      // it has not ended
 	more    bool      // another push of the recipient waits for the attempt
 	sent    []time.Time
-	clock   time.Duration // by which that of the queue is behind
+	clock   time.Duration // how far the queue's clock is behind
 	trouble bool          // a push of its recipient waits for a provider in trouble
 }
 
@@ -113,7 +113,7 @@ func newWorld(seed uint64) *world {
 
 func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.Int64N(int64(d))) }
 
-// pause takes time as Postgres would, or fails as it would while it is in trouble.
+// pause takes time as Postgres would, or fails while Postgres is in trouble.
 func (w *world) pause() error {
 	w.mu.Lock()
 	d, fails := time.Millisecond+w.upTo(3*time.Millisecond), time.Now().Before(w.outage) && w.IntN(3) == 0
@@ -125,7 +125,7 @@ func (w *world) pause() error {
 	return nil
 }
 
-// own wakes the worker for the lanes in which something is due for long, as the owner of lanes does.
+// own wakes the worker for lanes with overdue pushes, as the owner of lanes does.
 func (w *world) own() {
 	for time.Sleep(3 * time.Second); ; time.Sleep(3 * time.Second) {
 		w.mu.Lock()
@@ -155,7 +155,7 @@ func (w *world) answer(name string) func(context.Context, push.Push, int) channe
 	}
 }
 
-// run books pushes and wakes the worker for each, and looks what became of them.
+// run books pushes and wakes the worker for each, and checks the results.
 func (w *world) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	recipients, spread := 1+w.IntN(150), []time.Duration{1, 3 * time.Second, 8 * time.Second}[w.IntN(3)]
@@ -198,8 +198,8 @@ func (w *world) book(recipient string, at time.Time) {
 	w.pushes = append(w.pushes, &modelPush{Push: p, key: push.RecipientKey(p.Tenant, recipient), waits: true})
 }
 
-// mark notes which pushes a trouble may hold up: also those of its recipients for other channels, of which one attempt at
-// a time is made.
+// mark marks the pushes that a trouble may delay: also its recipients' pushes for other channels, because a recipient
+// has one attempt at a time.
 func (w *world) mark() {
 	for _, p := range w.pushes {
 		p.trouble = slices.ContainsFunc(w.pushes, func(o *modelPush) bool { return o.key == p.key && w.troubles[o.Channel].kind != "" })
@@ -255,13 +255,13 @@ func (p *modelPacer) Run(ctx context.Context, _ []string, _ func(string, uuid.UU
 	return nil
 }
 
-// note keeps what happened to a recipient, for a test that fails: the same seed may not lead there again, because
-// goroutines take turns as they like.
+// note records what happened to a recipient, for a test that fails: the same seed may not lead there again, because the
+// order of goroutines varies.
 func (w *world) note(recipientKey int64, format string, args ...any) {
 	w.notes = append(w.notes, fmt.Sprintf("%s: %d ", time.Since(w.began), recipientKey)+fmt.Sprintf(format, args...))
 }
 
-// Wake is the queue: it hands a wake-up to the worker when its time has come, and again until it is followed.
+// Wake is the queue: it passes a wake-up to the worker when its time has come, and again until it is handled.
 func (w *world) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	wake := push.WakeUp{Lane: push.LaneOf(w.lanes, recipientKey), At: at}
 	w.wakes.Go(func() {
@@ -276,7 +276,7 @@ func (w *world) Wake(recipientKey int64, at time.Time, in time.Duration) {
 	})
 }
 
-// Due is as the store's.
+// Due works as the store's.
 func (w *world) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, now time.Time, err error) {
 	if err := w.pause(); err != nil {
 		return nil, now, err
@@ -314,7 +314,7 @@ func (w *world) Due(_ context.Context, o booking.DueOrder) (due []booking.Due, n
 	return due, now, nil
 }
 
-// ClaimAll is as the store's, in one transaction.
+// ClaimAll works as the store's, in one transaction.
 func (w *world) ClaimAll(_ context.Context, orders []booking.ClaimOrder) ([]booking.Claim, error) {
 	if err := w.pause(); err != nil {
 		return make([]booking.Claim, 1), err
@@ -373,7 +373,7 @@ func (w *world) claim(o booking.ClaimOrder) booking.Claim {
 	return c
 }
 
-// Finish is as the store's.
+// Finish works as the store's.
 func (w *world) Finish(_ context.Context, f booking.Finish) (more bool, err error) {
 	if err := w.pause(); err != nil {
 		return false, err

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// The provider's answer decides what becomes of the push and of its place in the cache.
+// The provider's answer determines the result of the push, and whether its place in the cache is freed.
 func TestWorker_Outcomes(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
@@ -26,11 +26,11 @@ func TestWorker_Outcomes(t *testing.T) {
 		unsure bool
 		free   bool // its place can be booked by another
 	}{
-		"delivered":        {channel.Result{Outcome: push.Delivered, ProviderMessageID: "m-1"}, push.Sent, "", false, false},
-		"refused":          {channel.Result{Outcome: push.Refused, Error: "busy"}, push.Scheduled, "busy", false, false},
-		"refused for good": {channel.Result{Outcome: push.Refused, Final: true, Error: "bad"}, push.Failed, "bad", false, true},
-		"unregistered":     {channel.Result{Outcome: push.Refused, Final: true, Unregistered: true, Error: "unregistered: gone"}, push.Failed, "unregistered: gone", false, true},
-		"unknown":          {channel.Result{Outcome: push.Unknown, Error: "reset"}, push.Scheduled, "reset", true, false},
+		"delivered":           {channel.Result{Outcome: push.Delivered, ProviderMessageID: "m-1"}, push.Sent, "", false, false},
+		"refused":             {channel.Result{Outcome: push.Refused, Error: "busy"}, push.Scheduled, "busy", false, false},
+		"refused permanently": {channel.Result{Outcome: push.Refused, Final: true, Error: "bad"}, push.Failed, "bad", false, true},
+		"unregistered":        {channel.Result{Outcome: push.Refused, Final: true, Unregistered: true, Error: "unregistered: gone"}, push.Failed, "unregistered: gone", false, true},
+		"unknown":             {channel.Result{Outcome: push.Unknown, Error: "reset"}, push.Scheduled, "reset", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -52,10 +52,10 @@ func TestWorker_Outcomes(t *testing.T) {
 			}
 			want := attempted{"log", string(row.result.Outcome), true, got.Sends[0].StartedAt.Sub(p.SendAt)}
 			if len(d.metrics.attempted) != 1 || d.metrics.attempted[0] != want {
-				t.Errorf("told the metrics %+v, want %+v", d.metrics.attempted, want)
+				t.Errorf("metrics %+v, want %+v", d.metrics.attempted, want)
 			}
 			if n := len(d.metrics.unregistered); (n == 1) != row.result.Unregistered {
-				t.Errorf("told the metrics of %d unregistered addresses", n)
+				t.Errorf("%d unregistered addresses were counted", n)
 			}
 			if free := d.cache.Reserve(anna, quota.Booking{ID: uuid.New(), At: p.SendAt}, policy).State == quota.Free; free != row.free {
 				t.Errorf("its place is free: %v", free)
@@ -64,7 +64,7 @@ func TestWorker_Outcomes(t *testing.T) {
 	}
 }
 
-// All attempts of a push bear the same id.
+// All attempts of a push have the same id.
 func TestWorker_AttemptsBearOneID(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)
@@ -100,8 +100,8 @@ func (d *bundle) due(t testing.TB, p push.Push) {
 	}
 }
 
-// Pushes of a channel that is not configured any more wait without an attempt until they
-// expire; the recipient's other pushes are sent.
+// Pushes of a channel that is no longer configured wait without an attempt until they expire; the recipient's other
+// pushes are sent.
 func TestWorker_ChannelGone(t *testing.T) {
 	t.Parallel()
 	d := setup(t, nil)

@@ -20,8 +20,8 @@ func moveTo(p push.Push, at time.Time) booking.Order {
 	return booking.Order{Drafts: []booking.Draft{{Push: p}}}
 }
 
-// Pushes a window apart are delayed until the end of the last one's window. Put off and
-// armed again, they would fall behind by a second or so each time.
+// Pushes a window apart are delayed until the end of the last one's window. If they were deferred and armed again, they
+// would fall behind by a second or so each time.
 func TestWorker_SendsWindowApart(t *testing.T) {
 	t.Parallel()
 	const takes, window = 20 * time.Millisecond, time.Second
@@ -55,8 +55,7 @@ func TestWorker_SendsWindowApart(t *testing.T) {
 	d.audit(t, policy)
 }
 
-// One recipient's backlog drains in order, from many handlers at once, and never faster
-// than the policy.
+// One recipient's backlog drains in order, with many concurrent handlers, and never faster than the policy.
 func TestWorker_BacklogOrder(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "a", Limit: 1, Window: 100 * time.Millisecond}, {Name: "b", Limit: 3, Window: 600 * time.Millisecond}}
@@ -119,7 +118,7 @@ func TestWorker_UnknownOutcomesCount(t *testing.T) {
 	}
 }
 
-// A push that the gate puts off for long is left to its next wake-up, which the worker asks for.
+// A push that the gate defers for long is left to its next wake-up, which the worker requests.
 func TestWorker_DeferredPush(t *testing.T) {
 	t.Parallel()
 	d := setup(t, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}})

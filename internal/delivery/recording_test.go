@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// unrecorded is a store in which some recipients are due, whose attempts end only when the test says so.
+// unrecorded is a store with due recipients whose attempts are recorded only when the test continues.
 type unrecorded struct {
 	due    []booking.Due
 	record chan struct{}
@@ -43,8 +43,8 @@ func (u *unrecorded) Finish(context.Context, booking.Finish) (more bool, err err
 	return false, nil
 }
 
-// TestWorker_SlotsWhileRecording: an attempt that is recorded leaves its slot to the next one, unless four times as many as
-// there are slots are recorded already.
+// TestWorker_SlotsWhileRecording: an attempt that is being recorded leaves its slot to the next one, unless four times
+// as many as there are slots are being recorded.
 func TestWorker_SlotsWhileRecording(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u, p := &unrecorded{record: make(chan struct{})}, &provider{}

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// told keeps what a reporter tells, after a number of failures.
+// told records what a reporter stores, after a number of failures.
 type told struct {
 	mu    sync.Mutex
 	fail  int
@@ -60,9 +60,9 @@ func (s *told) LeaveChannels(_ context.Context, worker uuid.UUID) error {
 	return nil
 }
 
-// TestReporter_TellsChanges: a worker tells how its channels are when one changes, at most once a second, and every ten
-// seconds; and when it leaves.
-func TestReporter_TellsChanges(t *testing.T) {
+// TestReporter_Changes: a worker stores its view of its channels when one changes, at most once a second, and every ten
+// seconds; and removes it when it stops.
+func TestReporter_Changes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newChannelQueue(channel.Entry{Name: "sms", Retry: push.Retry{First: time.Second, Max: time.Second}}, newSlots(10, 1))
 		st, id := &told{}, uuid.New()
@@ -129,7 +129,7 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, RetryAfter: time.Second})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, OneAddress: true})
 		}
-		r.seen, r.seenAt = []push.ChannelView{}, time.Now() // the channels are told
+		r.seen, r.seenAt = []push.ChannelView{}, time.Now() // a view has been stored
 		st.fail = 1
 		pass(true)
 		pass(false)

@@ -20,13 +20,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bundle is a group whose work waits until the test lets it go on. It doubles numbers.
+// bundle is a group whose work waits for the test. It doubles numbers.
 type bundle struct {
 	groupcommit.Group[int, int]
 	proceed chan struct{}
 
 	mu     sync.Mutex
-	begun  [][]int // the groups in the order in which they began
+	begun  [][]int // the groups in the order of their start
 	busy   int
 	busier int // the most groups at work at the same time
 }
@@ -165,7 +165,7 @@ func TestDo_Gathers(t *testing.T) {
 		w.finish()
 		w.want(t, []int{0}, []int{1, 2, 3, 4}, []int{5})
 		if !slices.Equal(sizes, []int{1, 4, 1}) {
-			t.Errorf("told of groups of %v", sizes)
+			t.Errorf("observed groups of %v", sizes)
 		}
 	})
 }
@@ -352,8 +352,8 @@ func TestGroup_Crowd(t *testing.T) {
 	}
 }
 
-// TestGroup_Go: nobody waits for what is run behind the callers' backs; it gathers, keeps its order, and is refused when
-// too much waits.
+// TestGroup_Go: no caller waits for requests in the background. They are gathered, keep their order, and are refused
+// when too many wait.
 func TestGroup_Go(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := setup()

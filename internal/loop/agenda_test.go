@@ -75,7 +75,7 @@ func TestAgenda_Passes(t *testing.T) {
 	})
 }
 
-// While an agenda cannot tell, all loops look for themselves.
+// While an agenda fails, all loops run at their own intervals.
 func TestAgenda_Fails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := passes(t, map[string]time.Duration{"one": time.Second, "another": 4 * time.Second}, func(*Agenda[string], time.Duration) ([]string, error) {
@@ -87,7 +87,7 @@ func TestAgenda_Fails(t *testing.T) {
 	})
 }
 
-// An agenda that was told to expect work looks at its interval.
+// An agenda that expects work polls at its interval.
 func TestAgenda_Expects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		got := passes(t, nil, func(a *Agenda[string], at time.Duration) ([]string, error) {
@@ -97,7 +97,7 @@ func TestAgenda_Expects(t *testing.T) {
 			return nil, nil
 		})["agenda"]
 		if want := 2250 * time.Millisecond; !slices.Contains(got, want) || len(got) > 20 {
-			t.Errorf("looked at %v", got)
+			t.Errorf("polled at %v", got)
 		}
 	})
 }

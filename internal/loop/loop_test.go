@@ -44,7 +44,7 @@ func TestLoop_Passes(t *testing.T) {
 	})
 }
 
-// A pass that fails because it is told to stop is no failure.
+// A pass that fails because its context ended is no failure.
 func TestLoop_EndsQuietly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text bytes.Buffer
@@ -87,7 +87,7 @@ func TestLoop_DelayRetryAndWake(t *testing.T) {
 	})
 }
 
-// A loop that is told to stop during its delay makes no pass.
+// A loop whose context ends during its delay makes no pass.
 func TestLoop_StopsDuringDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)

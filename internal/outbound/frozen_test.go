@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/http2server"
 )
 
-// noTimer is a context whose time is over although nobody was told, as for a
-// worker that was frozen and goes on just now.
+// noTimer is a context whose deadline has passed without a signal, as for a worker that was frozen and continues just
+// now.
 type noTimer struct {
 	context.Context
 	until time.Time
@@ -148,7 +148,7 @@ type http1Server struct {
 	mu    sync.Mutex
 	whole []string // bodies
 	bytes int      // read in all
-	taken int      // of which whole requests had so many
+	taken int      // number of bytes of a whole request
 }
 
 func (s *http1Server) client(t *testing.T) *Client {

@@ -231,8 +231,7 @@ func TestHTTP2_SharedStreams(t *testing.T) {
 	}
 }
 
-// TestHTTP2_NoStreamInTime: a request that never gets a stream is not sent, and waits
-// no longer than it may.
+// TestHTTP2_NoStreamInTime: a request that never gets a stream is not sent, and waits no longer than its deadline.
 func TestHTTP2_NoStreamInTime(t *testing.T) {
 	begun := make(chan struct{})
 	server := http2server.Listen(t, func(http2server.Request) { close(begun) }, streams(1))

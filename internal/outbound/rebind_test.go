@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// names answers every question for an IPv4 address with what it is told, never
-// to be kept, and any other question with nothing.
+// names answers every query for an IPv4 address with a set answer that must not be cached, and any other query with
+// nothing.
 type names struct{ answer atomic.Pointer[[]netip.Addr] }
 
 func (n *names) serve(conn net.PacketConn) {
@@ -66,7 +66,7 @@ func TestGuard_Rebinding(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, "udp", conn.LocalAddr().String())
 		}}
 		c.transport.(*http1).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if slices.Contains(*dns.answer.Load(), public) { // where nobody may ever answer
+			if slices.Contains(*dns.answer.Load(), public) { // an address that may never answer
 				short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 				defer cancel()
 				ctx = short

@@ -18,7 +18,7 @@ type bundle struct {
 	t    *testing.T
 	rdb  *redis.Client
 	real time.Duration // that passed
-	back time.Duration // by which the clock jumped
+	back time.Duration // how far the clock jumped back
 	runs time.Duration // since Redis was started; 0: for long
 }
 
@@ -46,15 +46,15 @@ func (c *bundle) run(script, key string, args ...any) []int64 {
 	return answer
 }
 
-// take takes slots, of which as much is known as the worker says.
+// take takes slots, with the worker's knowledge of the used slots.
 func (c *bundle) take(s Speed, wanted int, known any) (slots int, wait, used time.Duration) {
 	c.t.Helper()
 	a := c.run(slotsSource, "slots", s.Every.Microseconds(), s.Burst, wanted, together.Microseconds(), (10 * (s.Every + together)).Microseconds(), known)
 	return int(a[0]), time.Duration(a[1]) * time.Microsecond, time.Duration(a[2]) * time.Microsecond
 }
 
-// TestSlots_ClockGoesBack: in time as it really passes the slots stay as far apart as they must, and nobody waits for
-// longer than for what was owed when it jumped.
+// TestSlots_ClockGoesBack: by real time the slots keep their distance, and a worker waits no longer than it would have
+// before the jump.
 func TestSlots_ClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, s := range []Speed{PerSpan(10, time.Second, 1), PerSpan(10, time.Second, 5), PerSpan(1, time.Minute, 1)} {
@@ -120,7 +120,7 @@ func TestSlots_RedisForgot(t *testing.T) {
 	c := setup(t)
 	_, _, used := c.take(s, 1, "")
 	c.rdb.FlushDB(t.Context())
-	c.real += 10 * time.Second // so long ago that nobody waits any more
+	c.real += 10 * time.Second // long enough that no worker waits any more
 	if slots, wait, _ := c.take(s, 5, (used - 10*time.Second).Microseconds()); slots != 5 || wait != 0 {
 		t.Errorf("%d slots after %s", slots, wait)
 	}
@@ -177,7 +177,7 @@ func TestPause_ClockGoesBack(t *testing.T) {
 		return time.Duration(answer[2]) * time.Millisecond
 	}
 	if left := paused(); left != 0 {
-		t.Errorf("nobody asked, and %s are left", left)
+		t.Errorf("without a request, %s are left", left)
 	}
 	if err := c.rdb.Eval(t.Context(), pauseSource, []string{"pause"}, tenantField(tenant), 20_000, mostPausing).Err(); err != nil {
 		t.Fatal(err)

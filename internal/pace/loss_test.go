@@ -101,14 +101,13 @@ func (f *bundle) since(t time.Time) (after []slot) {
 	return after
 }
 
-// await waits until so many slots were taken that lie after a time.
+// await waits until a number of slots after a time were taken.
 func (f *bundle) await(t time.Time, slots int) {
 	f.t.Helper()
 	testenv.Until(f.t, 10*time.Millisecond, fmt.Sprint(slots, " slots are taken"), func() bool { return len(f.since(t)) >= slots })
 }
 
-// awaitSpeed waits for a second after a time in which as many slots were taken as can be: a busy machine lets some go
-// by.
+// awaitSpeed waits for a second with the maximum number of slots after a time, because a busy machine misses some.
 func (f *bundle) awaitSpeed(t time.Time, rate int) {
 	f.t.Helper()
 	testenv.Until(f.t, 100*time.Millisecond, "all slots of a second are taken after all is well again", func() bool {
@@ -221,8 +220,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestTake_NeverReachedRedis: a worker that never reached Redis supposes that there are others, and has no slot before
-// those of any others are used up.
+// TestTake_NeverReachedRedis: a worker that never reached Redis assumes that there are others, and has no slot before
+// any other worker's slots are used up.
 func TestTake_NeverReachedRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)

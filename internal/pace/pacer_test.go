@@ -60,7 +60,7 @@ func ready(t *testing.T, rdb *redis.Client, s pace.Speed) {
 	}
 }
 
-// send takes slots, as often as it is told to, and notes when they were.
+// send takes slots the given number of times, and returns their times.
 func send(t *testing.T, p *pace.Pacer, s pace.Speed, times int) (at []time.Time) {
 	for len(at) < times {
 		slots, wait := p.Take(t.Context(), "sms", s, times-len(at))
@@ -107,7 +107,7 @@ func TestTake_ThreeWorkers(t *testing.T) {
 	notBefore(t, began, all, func(i int) time.Duration { return time.Duration(i) * speed.Every })
 }
 
-// TestTake_Burst: after a rest so many may go at once, and never more within the time that they take.
+// TestTake_Burst: after a rest a burst may go at once, and never more within the time that it takes.
 func TestTake_Burst(t *testing.T) {
 	t.Parallel()
 	rdb, speed := client(t, testenv.Redis(t)), pace.PerSpan(10, time.Second, 4)
@@ -128,7 +128,7 @@ func TestTake_FastChannels(t *testing.T) {
 	p := worker(t, rdb, "a")
 	slots, wait := p.Take(t.Context(), "push", speed, 50)
 	if slots < 4 || slots > 7 || wait > time.Millisecond {
-		t.Errorf("%d slots in %s, want those of 5 ms", slots, wait)
+		t.Errorf("%d slots in %s, want the slots of 5 ms", slots, wait)
 	}
 	if slots, _ := p.Take(t.Context(), "other", speed, 2); slots != 2 {
 		t.Errorf("%d slots, want the 2 that were asked for", slots)
@@ -144,7 +144,8 @@ func TestKeys_Expire(t *testing.T) {
 	testenv.UntilWhole(t, time.Millisecond, func() string { return strings.Join(rdb.Keys(t.Context(), "*").Val(), " ") })
 }
 
-// TestPause_RedisIsLost: a pause that begins while Redis does not answer is told when it does, for as long as is left of it.
+// TestPause_RedisIsLost: a pause that begins while Redis does not answer is published afterwards, for its remaining
+// time.
 func TestPause_RedisIsLost(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -158,7 +159,7 @@ func TestPause_RedisIsLost(t *testing.T) {
 	a.Pause(t.Context(), "sms", acme, time.Minute)
 	a.Pause(t.Context(), "push", acme, time.Nanosecond)
 	testenv.Check(t, server.Resume())
-	testenv.Until(t, 10*time.Millisecond, "it is told", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
+	testenv.Until(t, 10*time.Millisecond, "it is published", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
 	if left := rdb.PTTL(t.Context(), "sq:pace:{sms}:pause").Val(); left > 10*time.Minute || left < 10*time.Minute-time.Since(began)-time.Second {
 		t.Errorf("it lasts %s more, %s after it began", left, time.Since(began))
 	}
@@ -175,7 +176,7 @@ func TestPause(t *testing.T) {
 	a.Pause(t.Context(), "sms", acme, 10*time.Minute)
 	watch(t, a) // and tell it again if Redis was slow
 	testenv.Until(t, 10*time.Millisecond, "it is paused", func() bool { return len(rdb.Keys(t.Context(), "*:pause").Val()) > 0 })
-	for range 3 { // one of which comes through
+	for range 3 { // one comes through
 		a.Pause(t.Context(), "sms", acme, time.Second)
 	}
 	a.Pause(t.Context(), "sms", other, time.Minute)

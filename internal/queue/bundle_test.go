@@ -32,7 +32,7 @@ func client(t testing.TB, url string) *redis.Client {
 	return patient(t, url, time.Minute)
 }
 
-// patient connects as the programs do, and gives an exchange so long.
+// patient returns a client as the programs use it, with a time-out of d.
 func patient(t testing.TB, url string, d time.Duration) *redis.Client {
 	t.Helper()
 	return testenv.RedisClient(t, url, func(o *redis.Options) {
@@ -90,7 +90,7 @@ func serve(t testing.TB, q *queue.Queue, handle func(context.Context, push.WakeU
 	return serveAmong(t, nil, q, handle)
 }
 
-// serveAmong is a worker that takes itself for one of so many.
+// serveAmong runs a worker that counts the given number of workers.
 func serveAmong(t testing.TB, workers func() int, q *queue.Queue, handle func(context.Context, push.WakeUp) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

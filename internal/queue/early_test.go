@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestServe_EarlyWakeUps: asynq cuts the time of a wake-up to its second, so that those for parts of a second come up
-// to a second early. One that is told so comes again until its time has come.
+// TestServe_EarlyWakeUps: asynq truncates the time of a wake-up to its second, so that wake-ups within a second come up
+// to a second early. A wake-up that is too early is delivered again until its time has come.
 func TestServe_EarlyWakeUps(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -42,7 +42,7 @@ func TestServe_EarlyWakeUps(t *testing.T) {
 			w := <-done
 			i := slices.IndexFunc(wakeUps, func(other push.WakeUp) bool { return same(w, other) })
 			if i < 0 {
-				t.Fatalf("%+v was handled, which nobody armed, or a second time", w)
+				t.Fatalf("%+v was handled without arming, or twice", w)
 			}
 			wakeUps[i].Part = -1
 		}
@@ -53,8 +53,8 @@ func TestServe_EarlyWakeUps(t *testing.T) {
 	}
 }
 
-// TestArm_OrderWithinSecond: asynq takes wake-ups of the same second by their ids. Whatever their lanes, those for an
-// earlier moment come first, so that none waits behind one that is still early.
+// TestArm_OrderWithinSecond: asynq takes wake-ups of the same second by their ids. Whatever their lanes, wake-ups for
+// an earlier moment come first, so that none waits behind one that is still early.
 func TestArm_OrderWithinSecond(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))

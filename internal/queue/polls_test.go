@@ -16,23 +16,24 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestServe_Polls: an idle worker looks for pending wake-ups more often than for scheduled ones, which are early anyway.
+// TestServe_Polls: an idle worker polls for pending wake-ups more often than for scheduled ones, which are early
+// anyway.
 func TestServe_Polls(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
 	serve(t, queue.New(rdb, 3, nil), func(context.Context, push.WakeUp) error { return nil })
 	pending := 0
-	testenv.Until(t, 50*time.Millisecond, "the worker has looked a few hundred times", func() bool {
+	testenv.Until(t, 50*time.Millisecond, "the worker has polled a few hundred times", func() bool {
 		pending = calls(t, rdb, "rpoplpush")
 		return pending >= 300
 	})
 	if scheduled := calls(t, rdb, "zrangebyscore"); scheduled == 0 || scheduled > pending {
-		t.Errorf("the worker looked %d times for pending wake-ups, and %d times for scheduled ones and those to be tried again", pending, scheduled)
+		t.Errorf("the worker polled %d times for pending wake-ups, and %d times for scheduled ones and retries", pending, scheduled)
 	}
 }
 
-// TestServe_PollsOfFleet: the more workers there are, the less often each of them looks, so that an idle Redis runs less
-// than proportionally more scripts; and yet a wake-up is found no later.
+// TestServe_PollsOfFleet: the more workers there are, the less often each of them polls, so that an idle Redis runs
+// less than proportionally more scripts. Yet a wake-up is found no later.
 func TestServe_PollsOfFleet(t *testing.T) {
 	t.Parallel()
 	var why string
@@ -45,7 +46,7 @@ func TestServe_PollsOfFleet(t *testing.T) {
 	t.Error(why)
 }
 
-// comparedFleets says what is wrong with the numbers of fleets of 1, 4 and 10 workers.
+// comparedFleets compares fleets of 1, 4 and 10 workers, and returns what is wrong, or "".
 func comparedFleets(t *testing.T) string {
 	scripts, delays := map[int]float64{}, map[int]time.Duration{} // these are medians
 	for _, workers := range []int{1, 4, 10} {
@@ -65,7 +66,7 @@ func comparedFleets(t *testing.T) string {
 		scripts[workers] = float64(calls(t, rdb, "evalsha")-before) / time.Since(began).Seconds()
 		waited := make([]time.Duration, 21)
 		for i := range waited {
-			time.Sleep(time.Duration(i*7%50) * time.Millisecond) // at any moment between two looks
+			time.Sleep(time.Duration(i*7%50) * time.Millisecond) // at any moment between two polls
 			armed := time.Now()
 			testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: armed, Part: i}}))
 			<-handled
@@ -87,7 +88,7 @@ func comparedFleets(t *testing.T) string {
 	return ""
 }
 
-// begun is how many workers have said that they are there.
+// begun returns the number of registered workers.
 func begun(t *testing.T, rdb *redis.Client) int {
 	t.Helper()
 	n, err := rdb.ZCard(t.Context(), "asynq:servers").Result()
@@ -95,8 +96,8 @@ func begun(t *testing.T, rdb *redis.Client) int {
 	return int(n)
 }
 
-// TestServe_FleetGrows: a worker that learns that there are others looks less often from then on, and handles what it has
-// begun to its end, once.
+// TestServe_FleetGrows: a worker that learns of others polls less often from then on, and finishes what it has begun,
+// once.
 func TestServe_FleetGrows(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
@@ -119,7 +120,7 @@ func TestServe_FleetGrows(t *testing.T) {
 	}
 	alone := rate()
 	workers.Store(100)
-	testenv.Until(t, 50*time.Millisecond, "it looks less often", func() bool { return rate() < alone/3 })
+	testenv.Until(t, 50*time.Millisecond, "it polls less often", func() bool { return rate() < alone/3 })
 	testenv.Check(t, q.Arm(t.Context(), []push.WakeUp{{At: time.Now(), Part: 1}}))
 	testenv.Until(t, 50*time.Millisecond, "the new wake-up is handled", func() bool { return handled.Load() == 1 })
 	close(proceed)
@@ -130,7 +131,7 @@ func TestServe_FleetGrows(t *testing.T) {
 	}
 }
 
-// calls is how often a Redis has run a command.
+// calls returns how often a Redis has run a command.
 func calls(t *testing.T, rdb *redis.Client, command string) (n int) {
 	t.Helper()
 	stats, err := rdb.Info(t.Context(), "commandstats").Result()

@@ -23,7 +23,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestServe_Arrivals: those due now at once, one for later not more than two seconds before its time, and not after it.
+// TestServe_Arrivals: wake-ups due now arrive at once. One for later arrives at most two seconds before its time, and
+// not after it.
 func TestServe_Arrivals(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -63,7 +64,7 @@ func TestArm_NoDuplicates(t *testing.T) {
 	}
 }
 
-// TestArm_AgainWhenDone: a wake-up that was handled is not taken for one that is there.
+// TestArm_AgainWhenDone: a handled wake-up does not prevent arming the same one again.
 func TestArm_AgainWhenDone(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -104,7 +105,7 @@ func TestArm_Spread(t *testing.T) {
 	}
 }
 
-// TestServe_PreviousRelease: its wake-ups, which name a push, are left to it.
+// TestServe_PreviousRelease: wake-ups of the previous release, which name a push, are left to it.
 func TestServe_PreviousRelease(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -153,7 +154,7 @@ func TestServe_Concurrency(t *testing.T) {
 	}
 }
 
-// TestSizes_NeverUsed: they are zero, not an error.
+// TestSizes_NeverUsed: sizes are zero, not an error, before the first wake-up.
 func TestSizes_NeverUsed(t *testing.T) {
 	t.Parallel()
 	if s, err := setup(t).Sizes(); err != nil || s["pending"]+s["active"]+s["scheduled"]+s["retry"] != 0 {
@@ -161,7 +162,7 @@ func TestSizes_NeverUsed(t *testing.T) {
 	}
 }
 
-// TestServe_FailedHandler: it is called again as often as it takes.
+// TestServe_FailedHandler: a failed handler is called again as often as needed.
 func TestServe_FailedHandler(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -184,7 +185,7 @@ func TestServe_FailedHandler(t *testing.T) {
 	empty(t, q)
 }
 
-// TestServe_MalformedWakeUp: it is put aside, and the next one is handled.
+// TestServe_MalformedWakeUp: a malformed wake-up is archived, and the next one is handled.
 func TestServe_MalformedWakeUp(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -202,7 +203,7 @@ func TestServe_MalformedWakeUp(t *testing.T) {
 	eventually(t, "the other is archived", func() bool { return rdb.ZCard(t.Context(), "asynq:{push-lane0}:archived").Val() == 1 })
 }
 
-// TestServe_Drains: it returns when running handlers have, and they are not told to stop.
+// TestServe_Drains: Serve returns when running handlers have, and does not cancel them.
 func TestServe_Drains(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -221,7 +222,7 @@ func TestServe_Drains(t *testing.T) {
 	select {
 	case <-stopped:
 		t.Error("Serve returned while a handler ran")
-	case <-time.After(50 * time.Millisecond): // it may not return, so this is what can be waited for
+	case <-time.After(50 * time.Millisecond): // Serve must not return, so a fixed time has to do
 	}
 	close(proceed)
 	<-stopped
@@ -230,7 +231,7 @@ func TestServe_Drains(t *testing.T) {
 	}
 }
 
-// silentConn is a connection on which nobody answers a SUBSCRIBE.
+// silentConn is a connection whose server does not answer a SUBSCRIBE.
 type silentConn struct{ net.Conn }
 
 func (c silentConn) Write(b []byte) (int, error) {
@@ -261,7 +262,7 @@ func TestServe_EndsDespiteSilence(t *testing.T) {
 	stop() // it ends at all
 }
 
-// TestArm_WithoutRedis: it fails, then without asking, and works again by itself.
+// TestArm_WithoutRedis: arming fails, then fails without asking Redis, and recovers by itself.
 func TestArm_WithoutRedis(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -283,8 +284,8 @@ func TestArm_WithoutRedis(t *testing.T) {
 	eventually(t, "arming works again", func() bool { return try() == nil })
 }
 
-// TestSizes_AfterFlush: asynq tells its Inspector of a queue once per process. The next arming does so again, or the
-// worker's gauges would be lost until it restarts.
+// TestSizes_AfterFlush: asynq registers a queue for its Inspector once per process. The next arming does so again, or
+// the worker's gauges would be lost until it restarts.
 func TestSizes_AfterFlush(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -306,8 +307,8 @@ func TestSizes_AfterFlush(t *testing.T) {
 	})
 }
 
-// TestArm_BesideActive: one that is active may have asked Postgres before the push was there, or belong to a killed
-// worker, and come back only after a minute or two. However often it is armed again, another one runs.
+// TestArm_BesideActive: an active wake-up may have asked Postgres before the push was there, or belong to a killed
+// worker, and come back only after a minute or two. Arming it again always runs another one.
 func TestArm_BesideActive(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -325,7 +326,7 @@ func TestArm_BesideActive(t *testing.T) {
 	empty(t, q)
 }
 
-// TestWorks_BrokenQueue: Redis answers, but nobody is woken.
+// TestWorks_BrokenQueue: Redis answers, but no worker is woken.
 func TestWorks_BrokenQueue(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))
@@ -352,8 +353,7 @@ func TestWorks_BrokenQueue(t *testing.T) {
 	}
 }
 
-// TestArm_CallerGivesUp: one who brings more wake-ups than he has patience for does not have Redis left alone by
-// others.
+// TestArm_CallerGivesUp: a caller whose context is too short for its wake-ups does not start the cooldown for others.
 func TestArm_CallerGivesUp(t *testing.T) {
 	t.Parallel()
 	q := setup(t)
@@ -365,8 +365,8 @@ func TestArm_CallerGivesUp(t *testing.T) {
 	arm(t, q, wakeUp(time.Hour))
 }
 
-// TestQueue_Installations: those that share a Redis have wake-ups of their own, and none while their database has no
-// name yet.
+// TestQueue_Installations: installations that share a Redis have their own wake-ups, and none while their database has
+// no name yet.
 func TestQueue_Installations(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.Redis(t))

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestSuits reports a Redis that does not tell the time, or that evicts, with all sentences; a user who may not ask is told nothing.
+// TestSuits reports all defects of a Redis without TIME, or with eviction, and none if the user may not ask.
 func TestSuits(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)
@@ -30,7 +30,7 @@ func TestSuits(t *testing.T) {
 	for _, row := range []struct {
 		name, policy string
 		q            *queue.Queue
-		state, says  string // empty: it suits
+		state, says  string // empty: no defect
 	}{
 		{"all is well", "noeviction", all, "", ""},
 		{"no TIME", "noeviction", noTime, "no_time", "refuses the command TIME"},

@@ -57,7 +57,7 @@ func (r *recorder) Arm(ctx context.Context, wakeUps []push.WakeUp) error {
 	return a.err
 }
 
-// all waits until nothing is noted, and returns what was armed so far.
+// all waits until no moment is noted, and returns all armings.
 func (r *recorder) all(t *testing.T, w *Waker) []arming {
 	t.Helper()
 	if err := w.Flush(t.Context()); err != nil {
@@ -102,8 +102,8 @@ func TestWaker_Gathers(t *testing.T) {
 	})
 }
 
-// TestWaker_Moments: a push is woken for at the end of its tenth of a second or, if it is due, now: from the beginning
-// of its tenth of a second the worker looks.
+// TestWaker_Moments: the moment of a push is the end of its tenth of a second. If the push is due now, it is the
+// beginning of its tenth of a second, where the worker starts to search.
 func TestWaker_Moments(t *testing.T) {
 	second := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC) // by Postgres' clock, which is years ahead
 	for _, c := range []struct{ now, at, want time.Duration }{
@@ -133,7 +133,7 @@ func TestWaker_Moments(t *testing.T) {
 	}
 }
 
-// TestWaker_InShrinks: so long as a wake-up waits for its arming, its time comes nearer.
+// TestWaker_InShrinks: while a wake-up waits for its arming, its time comes nearer.
 func TestWaker_InShrinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{takes: func() time.Duration { return 300 * time.Millisecond }}
@@ -153,8 +153,8 @@ func TestWaker_InShrinks(t *testing.T) {
 	})
 }
 
-// TestWaker_OncePerMoment: one that is more than a second ahead is armed once, one that is due at once whenever it is
-// asked for.
+// TestWaker_OncePerMoment: a moment more than a second ahead is armed once; a moment due at once is armed on each
+// request.
 func TestWaker_OncePerMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
@@ -191,8 +191,8 @@ func TestWaker_OncePerMoment(t *testing.T) {
 	})
 }
 
-// TestWaker_BesideArming: what is due at once and asked for while an arming runs is armed once more, since the worker
-// that this one wakes may not see the push. What is further ahead is not, unless this one fails.
+// TestWaker_BesideArming: a moment that is due at once and requested during an arming is armed once more, because the
+// worker woken by this arming may not see the push. A moment further ahead is not, unless this arming fails.
 func TestWaker_BesideArming(t *testing.T) {
 	for _, failure := range []error{nil, errFailed} {
 		synctest.Test(t, func(t *testing.T) {
@@ -222,8 +222,8 @@ func TestWaker_BesideArming(t *testing.T) {
 	}
 }
 
-// TestWaker_SoonDuringArming: a moment that comes near while its arming runs is armed once more, whoever else asks for
-// it meanwhile.
+// TestWaker_SoonDuringArming: a moment that comes near during its arming is armed once more, whatever else is requested
+// meanwhile.
 func TestWaker_SoonDuringArming(t *testing.T) {
 	for _, in := range [][]time.Duration{{soon}, {soon + 1, soon}, {soon, soon + 1}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestWaker_SoonDuringArming(t *testing.T) {
 			at := time.Now().Add(1200 * time.Millisecond)
 			w.Wake(1, at, time.Until(at))
 			time.Sleep(200 * time.Millisecond)
-			for _, in := range in { // by Postgres' clock, as one was told a moment before the other
+			for _, in := range in { // by Postgres' clock, read a moment apart
 				w.Wake(1, at, in)
 			}
 			if got := r.all(t, w); len(got) != 2 {
@@ -242,7 +242,8 @@ func TestWaker_SoonDuringArming(t *testing.T) {
 	}
 }
 
-// TestWaker_BeyondHorizon: that is left to the lanes' owners, but not what was within it a moment ago.
+// TestWaker_BeyondHorizon: moments beyond the horizon are left to the lanes' owners, but not those within it a moment
+// ago.
 func TestWaker_BeyondHorizon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
@@ -266,8 +267,8 @@ func TestWaker_BeyondHorizon(t *testing.T) {
 	})
 }
 
-// TestWaker_FailingQueue: what fails is tried again about once a second, each time with a line in the log, until it is
-// armed, or until five seconds after its time.
+// TestWaker_FailingQueue: a failed arming is retried about once a second, each time with a line in the log, until it
+// succeeds, or until five seconds after its time.
 func TestWaker_FailingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var works atomic.Bool
@@ -315,7 +316,7 @@ func TestWaker_FailingQueue(t *testing.T) {
 	})
 }
 
-// TestWaker_HangingQueue: callers never wait for it, and the waker does not wait for ever.
+// TestWaker_HangingQueue: callers never wait for the queue, and the waker does not wait forever.
 func TestWaker_HangingQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{takes: func() time.Duration { return 1000 * time.Hour }}
@@ -335,7 +336,7 @@ func TestWaker_HangingQueue(t *testing.T) {
 	})
 }
 
-// TestWaker_Flush: it waits for what was noted, as long as its caller wants.
+// TestWaker_Flush: Flush waits for noted moments until its context ends.
 func TestWaker_Flush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{takes: func() time.Duration { return time.Second }}
@@ -345,7 +346,7 @@ func TestWaker_Flush(t *testing.T) {
 		}
 		w.Wake(1, time.Now(), 0)
 		synctest.Wait()
-		w.Wake(255, time.Now(), 0) // behind the arming that runs
+		w.Wake(255, time.Now(), 0) // behind the running arming
 		short, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
 		defer cancel()
 		if err := w.Flush(short); !errors.Is(err, context.DeadlineExceeded) {
@@ -357,7 +358,7 @@ func TestWaker_Flush(t *testing.T) {
 	})
 }
 
-// TestWaker_Memory: it remembers no more than the moments of the horizon.
+// TestWaker_Memory: the waker remembers at most the moments of the horizon.
 func TestWaker_Memory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := newWaker(&recorder{}, 4)

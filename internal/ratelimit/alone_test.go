@@ -15,8 +15,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestTake_LoneCaller: it has its decision in at most 1.3 times the time that redis_rate takes, which asks Redis
-// without waiting for anybody. All are asked in turn, call by call, so that a busy machine is slow for all. The best of
+// TestTake_LoneCaller: a lone caller has its decision in at most 1.3 times the time of redis_rate, which asks Redis
+// without waiting for other callers. Calls of both alternate, so that a busy machine is slow for both. The best of
 // several rounds counts.
 func TestTake_LoneCaller(t *testing.T) {
 	rdb := client(t, testenv.OwnRedis(t).URL)

@@ -40,8 +40,8 @@ func BenchmarkTake(b *testing.B) {
 	}
 }
 
-// BenchmarkCallers is what one request costs Redis where an API key and an address are limited: all of that happens in
-// one slot of a cluster.
+// BenchmarkCallers measures one request's cost for Redis with limits of an API key and an address, all in one slot of a
+// cluster.
 func BenchmarkCallers(b *testing.B) {
 	rdb := client(b, testenv.OwnRedis(b).URL)
 	l := New(rdb, strict(b))
@@ -63,7 +63,7 @@ func BenchmarkCallers(b *testing.B) {
 	b.ReportMetric(micros, "µs-in-Redis/op")
 }
 
-// usage is how many EVALSHAs there were, and what one took of Redis' time in the mean.
+// usage returns the number of EVALSHAs, and their mean time in Redis.
 func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
 	t.Helper()
 	for line := range strings.Lines(rdb.Info(t.Context(), "commandstats").Val()) {
@@ -75,7 +75,8 @@ func usage(t testing.TB, rdb *redis.Client) (calls int, micros float64) {
 	return 0, 0
 }
 
-// BenchmarkMemory is what a subject takes in Redis that has used all of its limit, evenly spread over the time.
+// BenchmarkMemory measures the memory of a subject in Redis that has used all of its limit, evenly spread over the
+// time.
 func BenchmarkMemory(b *testing.B) {
 	for _, most := range []int{10, 100, 1000} {
 		for _, limit := range classics() {

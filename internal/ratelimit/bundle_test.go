@@ -26,7 +26,7 @@ func patient(t *testing.T, url string) *redis.Client {
 	return testenv.RedisClient(t, url+"?read_timeout=1m")
 }
 
-// strict is a configuration in which no failure goes unnoticed, and a machine may be busy.
+// strict returns a configuration that fails the test on every error, and allows for a busy machine.
 func strict(t testing.TB) Config {
 	return Config{Config: redisscript.Config{Timeout: time.Minute, OnError: func(err error) { t.Error(err) }}}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// comeback is the time in which a limit comes back, all of which was used at once.
+// comeback returns the time until a limit is replenished, after all of it was used at once.
 func comeback(l Limit) int64 {
 	l = l.WithDefaults()
 	per := l.Per.Microseconds()
@@ -25,8 +25,8 @@ func comeback(l Limit) int64 {
 	return per
 }
 
-// TestLimits_ClockGoesBack: by less than a limit's time, and by much more: what was used stays used, but for no longer
-// than if it had been used at that moment. What is said about that is true, also if nothing but a peek asks meanwhile.
+// TestLimits_ClockGoesBack: by less than a limit's time, and by much more: uses are kept, but for no longer than if
+// they had been made at that moment. The answers are right, even if only peeks ask meanwhile.
 func TestLimits_ClockGoesBack(t *testing.T) {
 	t.Parallel()
 	for _, l := range append(variants(),

@@ -67,7 +67,7 @@ func ExampleLimiter_Refund() {
 	// refund: true 100 1000
 }
 
-// patient has the limiter wait longer for Redis than by default, which suits a service that would rather wait than go without.
+// patient waits longer for Redis than by default, for a service that would rather wait than go without.
 var patient = ratelimit.Config{Config: redisscript.Config{Timeout: time.Minute}}
 
 // startRedis starts a Redis for one example.

@@ -74,7 +74,7 @@ func TestTake_AllOrNone(t *testing.T) {
 	}
 }
 
-// dump is everything in Redis, with the times at which it expires.
+// dump returns everything in Redis, with the expiry of each key.
 func dump(t testing.TB, rdb *redis.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -348,7 +348,7 @@ func TestLimiter_BrokenKey(t *testing.T) {
 	all.Wait()
 }
 
-// TestLimiter_RedisIsFull: nothing is charged, not even in part, and all are told so at once.
+// TestLimiter_RedisIsFull: nothing is charged, not even in part, and all callers get the error at once.
 func TestLimiter_RedisIsFull(t *testing.T) {
 	t.Parallel()
 	rdb := client(t, testenv.OwnRedis(t).URL)
@@ -364,7 +364,7 @@ func TestLimiter_RedisIsFull(t *testing.T) {
 		}
 	}
 	if n := rdb.DBSize(t.Context()).Val(); n != 0 || failures.Load() != 1 {
-		t.Errorf("%d keys, told of %d failures", n, failures.Load())
+		t.Errorf("%d keys, %d failures reported", n, failures.Load())
 	}
 }
 

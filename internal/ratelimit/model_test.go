@@ -9,8 +9,7 @@ import (
 // model is an algorithm as one would explain it, for one subject, with time in microseconds. The models share no line
 // with the scripts, and nothing but these methods with each other: the rest of an answer follows from its definition.
 type model interface {
-	// clock has the time be now. It was another one before: if it is earlier than it was, whatever seems to have been
-	// used later was used now.
+	// clock sets the current time. If it is earlier than before, all later uses count as used now.
 	clock(now int64)
 	// free is the highest cost that is allowed at a time, not before clock's.
 	free(now int64) int
@@ -206,7 +205,7 @@ func (m *intervalModel) refund(now int64, cost int) {
 	m.missing = max(0, m.missing-cost)
 }
 
-// tokenModel is how full a bucket was when tokens were last taken out.
+// tokenModel is the fill level of a bucket when tokens were last taken out.
 type tokenModel struct {
 	rate, burst, tokens *big.Rat
 	last                int64

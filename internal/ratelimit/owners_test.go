@@ -21,8 +21,8 @@ func heaviest() (rules []Rule) {
 	return rules
 }
 
-// TestOwners_Parts: calls of an owner that uses up its part wait for each other, and not for long; those of another
-// owner are under way meanwhile.
+// TestOwners_Parts: calls of an owner that uses up its share wait for each other, but not for long. Calls of another
+// owner run meanwhile.
 func TestOwners_Parts(t *testing.T) {
 	t.Parallel()
 	w, through := testenv.Proxy(t, testenv.OwnRedis(t).URL)
@@ -54,7 +54,7 @@ func TestOwners_Parts(t *testing.T) {
 			}
 		})
 	}
-	time.Sleep(2 * cfg.Wait) // those of the other owner would be refused by now
+	time.Sleep(2 * cfg.Wait) // the other owner's calls would be refused by now
 	w.Thaw()
 	others.Wait()
 	if err := <-answers; err != nil {
@@ -100,7 +100,7 @@ func TestLimiter_HeavyCalls(t *testing.T) {
 	}
 }
 
-// TestOwners_RedisHangs: whoever waits for those who wait for Redis is told that it is Redis.
+// TestOwners_RedisHangs: a call that waits for calls that wait for Redis gets the error of Redis.
 func TestOwners_RedisHangs(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnRedis(t)

@@ -27,7 +27,7 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(drawn) != got {
-		t.Errorf("%s is out of date; look at the change and run: go test ./internal/ratelimit -run Picture -update", path)
+		t.Errorf("%s is out of date; check the change and run: go test ./internal/ratelimit -run Picture -update", path)
 	}
 }
 
@@ -38,8 +38,8 @@ const (
 	pictureSeconds = 45
 )
 
-// pictureTraffic is when requests come, in seconds: steadily, in a burst over the edge between two windows, not at all,
-// in a burst again, and steadily but too fast.
+// pictureTraffic returns the times of requests, in seconds: steadily, in a burst over the edge between two windows, not
+// at all, in a burst again, and steadily but too fast.
 func pictureTraffic() []float64 {
 	var at []float64
 	for n := range 6 {
@@ -119,7 +119,7 @@ func (p *bundle) sort(t *testing.T, l Limit) (passed, refused []float64) {
 	return passed, refused
 }
 
-// edges are when fixed windows begin: with a first use that no window holds.
+// edges returns the beginnings of fixed windows: each begins with the first use after the one before.
 func edges(passed []float64) (at []float64) {
 	for _, s := range passed {
 		if len(at) == 0 || s >= at[len(at)-1]+picturePer.Seconds() {
@@ -150,7 +150,7 @@ func lane(line func(string, ...any), i int, name string, passed, refused []float
 	line(`<text x="%d" y="%d" text-anchor="end">%d</text>`, right0+115, y-4, fullest(passed, picturePer.Seconds()))
 }
 
-// fullest is the most in any half-open span of so many seconds.
+// fullest returns the maximum number in any half-open span of the given seconds.
 func fullest(at []float64, seconds float64) (most int) {
 	for i, first := range at {
 		n := 0

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// start is where the clocks of the tests begin: in a real year, since the numbers must have real lengths, and not on an
-// edge of anything.
+// start is the initial time of the tests' clocks: in a real year, because the numbers must have real lengths, and not
+// on an edge of anything.
 const start = 1_795_000_000_123_457
 
 func limits(algorithms ...Algorithm) *rapid.Generator[Limit] {

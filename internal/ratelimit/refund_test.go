@@ -52,7 +52,7 @@ func TestRefund(t *testing.T) {
 		t.Errorf("%d keys", n)
 	}
 	if d = must(t)(l.Refund(t.Context(), "o", 1_000_000, rules[0])); d.Allowed || d.Results[0].RetryAfter != Never || d.Results[0].Remaining != 10 {
-		t.Errorf("%+v", d) // it is what a peek says
+		t.Errorf("%+v", d) // equals the answer to a peek
 	}
 	if left := dump(t, rdb); len(left) != 0 {
 		t.Errorf("left: %v", left)

@@ -37,9 +37,9 @@ func (p *bundle) take(t testing.TB, subject string, l Limit, cost int) Result {
 // minute is a full minute.
 const minute = start/60_000_000*60_000_000 + 60_000_000
 
-// TestFixedWindow_BoundaryBurst: somebody comes once, and with ten in the last millisecond of the minute that begins
-// so, and with ten in the first of the next. The fixed window lets nearly twice pass what it promises for a minute;
-// none of the others does.
+// TestFixedWindow_BoundaryBurst: a caller uses one unit, then ten in the last millisecond of the minute that begins so,
+// and ten in the first of the next. The fixed window allows nearly twice its limit in a minute; the other algorithms do
+// not.
 func TestFixedWindow_BoundaryBurst(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
@@ -63,7 +63,7 @@ func TestFixedWindow_BoundaryBurst(t *testing.T) {
 	}
 }
 
-// TestResult_Answers tells what each algorithm says on the way from the first unit to a refusal and back.
+// TestResult_Answers checks the answers of each algorithm from the first unit to a refusal and back.
 func TestResult_Answers(t *testing.T) {
 	t.Parallel()
 	const s = time.Second
@@ -129,8 +129,8 @@ func TestResult_Answers(t *testing.T) {
 	}
 }
 
-// TestSliding_ManyUses: which of hundreds of uses has to be forgotten first, when some are already that nobody has
-// swept up yet, and when some were refunded, and when the clock went back over some.
+// TestSliding_ManyUses: finds which of hundreds of uses has to be forgotten first, if some expired uses have not been
+// removed yet, if some were refunded, and if the clock went back over some.
 func TestSliding_ManyUses(t *testing.T) {
 	t.Parallel()
 	p := setup(t)

@@ -18,8 +18,8 @@ func heavy() []Limit {
 	}
 }
 
-// sixteen are as many limits as a call may have, with so many uses of each, one in each thousandth, or ten thousandth,
-// of the time, of which a part is forgotten by now.
+// sixteen returns the maximum number of limits of a call, with the given uses of each, one in each thousandth, or ten
+// thousandth, of the time. A part of the uses is forgotten by now.
 func (p *bundle) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) []Rule {
 	t.Helper()
 	var rules []Rule
@@ -43,7 +43,7 @@ func (p *bundle) sixteen(t testing.TB, l Limit, uses int64, forgotten float64) [
 	return rules
 }
 
-// micros is what a call takes of Redis' time: the least of many, for a busy machine interrupts some.
+// micros returns the time of a call in Redis: the minimum of many, because a busy machine interrupts some.
 func (p *bundle) micros(t testing.TB, verb string, cost int, rules []Rule) float64 {
 	t.Helper()
 	least, calls := math.MaxFloat64, 80
