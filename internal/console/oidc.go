@@ -35,7 +35,7 @@ type OIDC struct {
 	HTTP             *http.Client         // nil: one that waits for 10 s
 }
 
-// provider is what is known of a provider. It is asked when somebody wants to sign in, and until it has answered once.
+// provider is an OpenID Connect provider. Its metadata is read at sign-ins until the first success.
 type provider struct {
 	cfg      OIDC
 	redirect string
@@ -52,7 +52,7 @@ func newProvider(cfg OIDC, redirect string) *provider {
 	return &provider{cfg: cfg, redirect: redirect}
 }
 
-// context is one with which the libraries ask the provider by its client.
+// context returns a context that makes the libraries use the provider's HTTP client.
 func (v *provider) context(ctx context.Context) context.Context {
 	return oidc.ClientContext(ctx, v.cfg.HTTP)
 }
@@ -84,17 +84,18 @@ func (v *provider) client(ctx context.Context) (*oauth2.Config, *oidc.Provider, 
 	}, known, nil
 }
 
-// away is what a browser keeps while it is at the provider. It has to bring it back: so nobody can finish what another one began.
+// away is the state in a cookie while the browser is at the provider. The browser must bring it back, so that no other browser can finish
+// the sign-in.
 type away struct {
 	State, Nonce, Verifier, To string
 }
 
-// awayTime is how long a browser may be at the provider.
+// awayTime is the longest time that a browser can spend at the provider.
 const awayTime = 10 * time.Minute
 
 const awayCookie = "sendquota-oidc"
 
-// keep has the browser keep it for so many seconds; a negative number: not any more.
+// keep sets the cookie for a number of seconds. A negative number deletes it.
 func (s *SignIn) keep(p *frame.Page, a away, seconds int) {
 	text, _ := json.Marshal(a)
 	http.SetCookie(p.Writer, s.Cookie(awayCookie, base64.RawURLEncoding.EncodeToString(text), seconds, http.SameSiteLaxMode))
@@ -126,12 +127,12 @@ func (s *SignIn) goToProvider(p *frame.Page) error {
 	return p.Redirect(config.AuthCodeURL(a.State, oidc.Nonce(a.Nonce), oauth2.S256ChallengeOption(a.Verifier)))
 }
 
-// refusedAtProvider is what is said of a way back that is not to be believed. The log has the reason.
+// refusedAtProvider returns the problem for an invalid callback. The log has the reason.
 func refusedAtProvider(detail string) error {
 	return &client.Problem{Title: "You are not signed in", Status: http.StatusForbidden, Detail: detail}
 }
 
-// comeFromProvider signs in whoever the provider says that it is.
+// comeFromProvider signs in the user that the provider names.
 func (s *SignIn) comeFromProvider(p *frame.Page) error {
 	if s.provider == nil {
 		return noProvider
@@ -149,7 +150,7 @@ func (s *SignIn) comeFromProvider(p *frame.Page) error {
 		s.cfg.Log.InfoContext(p.Context(), "OIDC provider refused a sign-in", "reason", user.TrimName(reason))
 		return refusedAtProvider("Your company's sign-in refused it. Start again, or ask its admin")
 	}
-	try, err := s.chargeAddress(p, "callbacks of address", callbackLimit) // any browser can make a state up, and has the provider asked
+	try, err := s.chargeAddress(p, "callbacks of address", callbackLimit) // any browser can invent a state and cause a call to the provider
 	if err != nil {
 		return err
 	}
@@ -176,7 +177,7 @@ func (s *SignIn) comeFromProvider(p *frame.Page) error {
 	return p.Redirect(safePath(a.To))
 }
 
-// unfitError says, to the user, why what the provider tells of a user does not do.
+// unfitError explains to the user why the claims of the provider are not enough.
 type unfitError string
 
 func (e unfitError) Error() string { return string(e) }

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// claims are what an id token tells.
+// claims are the claims of an id token.
 type claims struct {
 	Email     string `json:"email"`
 	Verified  any    `json:"email_verified"` // some providers write it as a text
@@ -59,7 +59,7 @@ func (v *provider) whoIs(ctx context.Context, code string, a away) (e user.Exter
 	return v.external(id, c, all[v.cfg.GroupsClaim])
 }
 
-// maxSubject is how many ASCII characters a subject has at most.
+// maxSubject is the maximum length of a subject, in ASCII characters.
 const maxSubject = 255
 
 // check refuses what the library lets pass, and OpenID Connect Core does not (sections 2 and 3.1.3.7).

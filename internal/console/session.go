@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// sessionStore keeps the sessions of users. One that has ended is [push.ErrNotFound].
+// sessionStore stores the sessions of users. It returns [push.ErrNotFound] for a session that has ended.
 type sessionStore interface {
 	BeginSession(ctx context.Context, tenant uuid.UUID, n user.NewSession) (user.Session, error)
 	FindSession(ctx context.Context, hash [32]byte) (user.Session, user.User, []byte, error)
@@ -27,18 +27,18 @@ type sessionStore interface {
 	DropSession(ctx context.Context, hash [32]byte) error
 }
 
-// opened is the session of a request, as it was found or has begun.
+// opened is the session of a request, found or new.
 type opened struct {
 	session user.Session
 	user    user.User
 	found   bool
 	address string
-	follows bool // the request is that of a page that follows by itself: nobody has opened anything
+	follows bool // the request is of a live page, not of a user action
 }
 
 type openedKey struct{}
 
-// openedOf is where a request has its session; nil: it has none, and cannot get one.
+// openedOf returns the session of a request; nil if it cannot have one.
 func openedOf(ctx context.Context) *opened {
 	o, _ := ctx.Value(openedKey{}).(*opened)
 	return o
@@ -54,7 +54,7 @@ func (s *SignIn) newSessions() *scs.SessionManager {
 	return m
 }
 
-// unreadable answers a request whose session cannot be read: Postgres, which has the sessions, does not answer.
+// unreadable answers a request when its session cannot be read from Postgres.
 func (s *SignIn) unreadable(at *frame.Site, w http.ResponseWriter, r *http.Request, err error) {
 	s.cfg.Log.ErrorContext(r.Context(), "cannot read session", "error", err)
 	w.Header().Set("Retry-After", "1")
@@ -99,8 +99,7 @@ func (s *SignIn) SignedIn(r *http.Request) (frame.Visitor, bool) {
 	return frame.Visitor{Caller: o.user.Caller(), Name: cmp.Or(o.user.Name, o.user.Email), Role: string(o.user.Role), Session: o.session.ID}, true
 }
 
-// begin signs a user in, with a token that nobody has seen before. phc is what is kept of the password that was right; empty: there
-// was none.
+// begin signs a user in with a new token. phc is the stored hash of the password that matched; empty for a sign-in without a password.
 func (s *SignIn) begin(r *http.Request, u user.User, phc string) error {
 	ctx := r.Context()
 	if err := s.sessions.RenewToken(ctx); err != nil {
@@ -118,16 +117,16 @@ func (s *SignIn) begin(r *http.Request, u user.User, phc string) error {
 	return nil
 }
 
-// sessionsOf keeps the sessions of scs in our store, by the hashes of their tokens.
+// sessionsOf stores the sessions of scs in our store, by the hashes of their tokens.
 type sessionsOf struct{ s *SignIn }
 
-// tokenLength is that of the tokens of scs: 32 bytes in base64.
+// tokenLength is the length of a token of scs: 32 bytes in base64.
 const tokenLength = 43
 
 // FindCtx is part of [scs.CtxStore].
 func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
 	if len(token) != tokenLength {
-		return nil, false, nil // no question for what is no token
+		return nil, false, nil // not a token, so skip the query
 	}
 	to := openedOf(ctx)
 	if to == nil {
@@ -144,14 +143,14 @@ func (o sessionsOf) FindCtx(ctx context.Context, token string) ([]byte, bool, er
 	return data, true, nil
 }
 
-// The lookups of sessions, all together and for one address, and how long one waits for its turn.
+// Maximum numbers of concurrent session lookups, in total and for one address, and the longest wait for one.
 const (
 	maxLookups    = 8
 	addressesPart = maxLookups / 4
 	lookupTime    = 5 * time.Second
 )
 
-// findSession reads a session in the turn of the browser's address: whoever makes cookies up takes no more of Postgres.
+// findSession reads a session within the share of the browser's address, so that invented cookies cannot use up Postgres.
 func (s *SignIn) findSession(ctx context.Context, address string, hash [32]byte) (v user.Session, u user.User, data []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
@@ -163,7 +162,7 @@ func (s *SignIn) findSession(ctx context.Context, address string, hash [32]byte)
 	return s.store.FindSession(ctx, hash)
 }
 
-// CommitCtx is part of [scs.CtxStore]. Sessions begin in begin; where this fails, the session only ends sooner.
+// CommitCtx is part of [scs.CtxStore]. It extends sessions; begin creates them. If it fails, the session only ends sooner.
 func (o sessionsOf) CommitCtx(ctx context.Context, token string, data []byte, expires time.Time) error {
 	of := openedOf(ctx)
 	if of == nil || !of.found || of.follows {

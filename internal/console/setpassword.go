@@ -16,11 +16,11 @@ import (
 // passwordView is the form of a link.
 type passwordView struct{ Email string }
 
-// deadLink is what is said of a link that opens nothing.
+// deadLink is the problem for a link that no longer works.
 var deadLink = &client.Problem{Title: "This link no longer works", Status: http.StatusNotFound,
 	Detail: "It was used, is older than a day, or was replaced by a newer one. Ask an admin of your team for a new link"}
 
-// linkOf reads the token of the path, and whose it is. It does not use the link up.
+// linkOf returns the token of the path and its user. It does not use the link up.
 func (s *SignIn) linkOf(p *frame.Page) (link [32]byte, u user.User, err error) {
 	look, err := s.chargeAddress(p, "links of address", linkLimit)
 	if err != nil {

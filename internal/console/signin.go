@@ -50,13 +50,13 @@ type externalStore interface {
 	Tenant(ctx context.Context, name string) (uuid.UUID, error)
 }
 
-// SignInConfig is what signing in may be told. The zero value is useful.
+// SignInConfig has optional settings of sign-in. The zero value is useful.
 type SignInConfig struct {
 	Log       *slog.Logger     // nil: silent
 	Now       func() time.Time // nil: time.Now
 	PublicURL string           // where browsers find the console, without a path; https binds cookies to the host
-	Lifetime  time.Duration    // of a session; 0: 12 h
-	Idle      time.Duration    // of one in which nothing is done; 0: 2 h
+	Lifetime  time.Duration    // lifetime of a session; 0: 12 h
+	Idle      time.Duration    // lifetime of an idle session; 0: 2 h
 
 	Limiter  limiter                    // of sign-ins; nil: there are no limits
 	Address  func(*http.Request) string // of the browser; nil: of the connection
@@ -70,7 +70,7 @@ type passwords interface {
 	Match(ctx context.Context, address string, salt user.Salt, hashes []string, password string) (int, error)
 }
 
-// SignIn has users sign in and out, and knows who has. It is what [New] wants to know.
+// SignIn signs users in and out and knows the signed-in user of a request. It is the authenticator for [New].
 type SignIn struct {
 	store     signInStore
 	cfg       SignInConfig
@@ -80,7 +80,7 @@ type SignIn struct {
 	provider  *provider // nil: there is none
 }
 
-// NewSignIn returns the sign-in of the users that a store has.
+// NewSignIn returns the sign-in of the users in a store.
 func NewSignIn(store signInStore, cfg SignInConfig) *SignIn {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Lifetime, cfg.Idle = cmp.Or(cfg.Lifetime, 12*time.Hour), cmp.Or(cfg.Idle, 2*time.Hour)
@@ -105,7 +105,7 @@ const (
 	callbackPath = oidcPath + "/callback"
 )
 
-// Mount adds the pages, which are open to everybody.
+// Mount adds the pages, which need no sign-in.
 func (s *SignIn) Mount(r chi.Router, at *frame.Site) {
 	open := func(h frame.Handler) http.HandlerFunc { return s.open(at, h) }
 	s.sessions.ErrorFunc = func(w http.ResponseWriter, r *http.Request, err error) { s.unreadable(at, w, r, err) }
@@ -119,10 +119,10 @@ func (s *SignIn) Mount(r chi.Router, at *frame.Site) {
 	r.Get(callbackPath, open(s.comeFromProvider))
 }
 
-// open serves a page to people who may not have signed in.
+// open serves a page without a sign-in.
 func (s *SignIn) open(at *frame.Site, h frame.Handler) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Referrer-Policy", "no-referrer") // paths and queries here have secrets
+		w.Header().Set("Referrer-Policy", "no-referrer") // paths and queries here contain secrets
 		p := at.NewPage(w, r, frame.Visitor{})
 		defer p.Recover()
 		r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
@@ -136,7 +136,7 @@ func (s *SignIn) open(at *frame.Site, h frame.Handler) http.HandlerFunc {
 	}
 }
 
-// plain turns errors that people can do something about into words.
+// plain describes errors that users can act on.
 func (s *SignIn) plain(p *frame.Page, err error) error {
 	var full *bulkhead.FullError
 	if errors.As(err, &full) || errors.Is(err, push.ErrUnavailable) {
@@ -151,7 +151,7 @@ func (s *SignIn) plain(p *frame.Page, err error) error {
 type signInView struct {
 	To, Team string
 	Provider bool
-	Lost     bool // a form was sent when the session had ended
+	Lost     bool // a form was sent after the session had ended
 }
 
 func (s *SignIn) view(p *frame.Page) signInView {
@@ -165,12 +165,12 @@ func (s *SignIn) signInForm(p *frame.Page) error {
 	return p.Show("signin", "Sign in", s.view(p))
 }
 
-// wrongCredentials does not tell which part is wrong.
+// wrongCredentials does not reveal which part is wrong.
 var wrongCredentials = &client.Problem{Title: "Sign-in failed", Status: http.StatusUnauthorized,
 	Detail: "The e-mail address or the password is wrong, or the team has no such user"}
 
-// signIn charges the failures: a try is charged before, so that many at a time are no way around, and given back unless the password
-// was wrong.
+// signIn limits failed attempts. It charges an attempt first, so that concurrent attempts cannot evade the limit, and refunds it unless the
+// password was wrong.
 func (s *SignIn) signIn(p *frame.Page) error {
 	email, wrong := user.CleanEmail(p.Field("email"))
 	secret, err := s.store.Secret(p.Context())
@@ -195,8 +195,8 @@ func (s *SignIn) signIn(p *frame.Page) error {
 	return p.Redirect(safePath(p.Field("to")))
 }
 
-// enter begins a session of the user whose password it is: of several tenants' users with one address, of the user whose password fits, and
-// was set last. It takes as long for a name that no user has as for a wrong password.
+// enter begins a session of the user with the password. If users of several tenants share the address, the user with a matching password that
+// was set last signs in. An unknown name takes as long as a wrong password.
 func (s *SignIn) enter(p *frame.Page, salt user.Salt, email, wrong string) error {
 	password, team := p.Request.PostForm.Get("password"), p.Field("team")
 	if strings.ContainsRune(team, 0) || !utf8.ValidString(team) {
@@ -218,7 +218,7 @@ func (s *SignIn) enter(p *frame.Page, salt user.Salt, email, wrong string) error
 		return err
 	}
 	if i >= 0 && wrong == "" {
-		if err = s.begin(p.Request, found[i].User, found[i].Hash); !errors.Is(err, push.ErrNotFound) { // disabled or deleted meanwhile
+		if err = s.begin(p.Request, found[i].User, found[i].Hash); !errors.Is(err, push.ErrNotFound) { // disabled or deleted in the meantime
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (s *SignIn) enter(p *frame.Page, salt user.Salt, email, wrong string) error
 	return wrongCredentials
 }
 
-// patience is how long somebody waits for a turn to have a password hashed.
+// patience is the longest wait for a slot to hash a password.
 const patience = 5 * time.Second
 
 func (s *SignIn) match(p *frame.Page, salt user.Salt, hashes []string, password string) (int, error) {
@@ -242,7 +242,7 @@ func (s *SignIn) signOut(p *frame.Page) error {
 	return p.Done("You are signed out.", frame.SignInPath)
 }
 
-// safePath is a page of the console to which a form or a link wants to go on; any other is the first one.
+// safePath returns the path of a console page to continue to. Any other path becomes the start page.
 func safePath(to string) string {
 	u, err := url.Parse(to)
 	inside := err == nil && u.Scheme == "" && u.Host == "" && u.User == nil && strings.HasPrefix(to, frame.Root+"/") && strings.HasPrefix(path.Clean(u.Path), frame.Root+"/")

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// limiter decides about speed limits.
+// limiter applies speed limits.
 type limiter interface {
 	Take(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
 	Refund(ctx context.Context, owner string, cost int, rules ...ratelimit.Rule) (ratelimit.Decision, error)
@@ -32,12 +32,12 @@ var (
 // signInOwner is the owner of these limits.
 const signInOwner = "sign-in"
 
-// limitOf is a limit of a subject, which Redis gets as an HMAC: addresses and names can be guessed from their hashes.
+// limitOf returns a limit of a subject. Redis gets the subject as an HMAC, because plain hashes of addresses and names can be guessed.
 func limitOf(secret []byte, purpose, subject string, limit ratelimit.Limit) ratelimit.Rule {
 	return ratelimit.Rule{Subject: hex.EncodeToString(user.Keyed(secret, purpose, subject)), Limit: limit, Tag: signInOwner}
 }
 
-// signInRules are the limits of a sign-in. An empty name has none of its own.
+// signInRules returns the limits of a sign-in. An empty name has no limit of its own.
 func (s *SignIn) signInRules(p *frame.Page, secret []byte, name string) []ratelimit.Rule {
 	rules := []ratelimit.Rule{limitOf(secret, "sign-ins of address", s.cfg.Address(p.Request), addressLimit)}
 	if name != "" {
@@ -48,7 +48,7 @@ func (s *SignIn) signInRules(p *frame.Page, secret []byte, name string) []rateli
 	return rules
 }
 
-// chargeAddress charges what an address does otherwise, by one limit.
+// chargeAddress charges an action of an address to a limit.
 func (s *SignIn) chargeAddress(p *frame.Page, purpose string, limit ratelimit.Limit) (charged []ratelimit.Rule, err error) {
 	secret, err := s.store.Secret(p.Context())
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *SignIn) chargeAddress(p *frame.Page, purpose string, limit ratelimit.Li
 	return s.charge(p, []ratelimit.Rule{limitOf(secret, purpose, s.cfg.Address(p.Request), limit)})
 }
 
-// charge charges a try, and returns what it has charged. It fails if there were too many tries before it. While Redis does not answer,
-// nothing is charged, and every try passes.
+// charge charges an attempt and returns the charged rules. It returns an error if there were too many attempts. While Redis does not
+// respond, it charges nothing and lets every attempt pass.
 func (s *SignIn) charge(p *frame.Page, rules []ratelimit.Rule) (charged []ratelimit.Rule, err error) {
 	if s.cfg.Limiter == nil {
 		return nil, nil
@@ -80,7 +80,7 @@ func (s *SignIn) charge(p *frame.Page, rules []ratelimit.Rule) (charged []rateli
 	return nil, &client.Problem{Title: "Too many attempts", Status: http.StatusTooManyRequests, Detail: "Try again in " + frame.Span(time.Duration(seconds)*time.Second)}
 }
 
-// giveBack gives a try back that has not failed.
+// giveBack refunds an attempt that did not fail.
 func (s *SignIn) giveBack(p *frame.Page, charged []ratelimit.Rule) {
 	if len(charged) == 0 {
 		return

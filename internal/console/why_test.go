@@ -57,7 +57,7 @@ func TestWhy_Time(t *testing.T) {
 	}
 	ask("anna", one.SendAt.Add(25*time.Second)).has(t, 200, "because the rule per-minute was full", "/console/pushes/"+one.ID, "Send a message then")
 	ask("anna", one.SendAt).has(t, 200, "its send time is in the future")
-	ask("nobody", one.SendAt).has(t, 200, "Nobody found for nobody: no recipient has this id or address").lacks(t, "time axis", "Send at next free time")
+	ask("nobody", one.SendAt).has(t, 200, "No recipient found for nobody: no recipient has this id or address").lacks(t, "time axis", "Send at next free time")
 	b.submit("later", 5*time.Hour)
 	b.get("/console/why?recipient=later").has(t, 200, "within an hour of now", "Enter the planned time")
 	ask("anna", one.SendAt.Add(5*time.Hour)).has(t, 200, "No message to anna was scheduled or refused within an hour", "A message without a category is allowed then")

@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// actionWords are the actions of the audit log as people say them.
+// actionWords describes the actions of the audit log for people.
 var actionWords = map[push.Action]string{
 	push.ActKeyCreate: "created an API key", push.ActKeyRotate: "rotated an API key", push.ActKeyRevoke: "revoked an API key",
 	push.ActUserCreate: "created a user", push.ActUserChange: "changed a user", push.ActUserDelete: "deleted a user",
@@ -24,7 +24,7 @@ var actionWords = map[push.Action]string{
 	push.ActTenantCap: "changed the caps", push.ActTenantRename: "renamed the tenant",
 }
 
-// actionName says what was done. What has no words is named as the API does.
+// actionName describes an action, or returns its name in the API if it has no description.
 func actionName(action string) string {
 	return cmp.Or(actionWords[push.Action(action)], action)
 }

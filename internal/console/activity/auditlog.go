@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// auditLogView is who did what.
+// auditLogView is a page of the activity log.
 type auditLogView struct {
 	client.AuditLogPage
 	Actions    []push.Action
@@ -35,7 +35,7 @@ func showAuditLog(p *frame.Page) error {
 	return p.Show("auditlog", "Activity log", view)
 }
 
-// Actor says who acted.
+// Actor names the user, key or program that acted.
 func (v *auditLogView) Actor(a client.Actor) string {
 	switch {
 	case a.Type == client.ActorTypeSystem && a.Name != "":
@@ -82,14 +82,14 @@ func targetLink(p *frame.Page, e client.LogEntry) string {
 	return ""
 }
 
-// change is what became of one member of what was changed.
+// change is the old and new value of one member.
 type change struct {
 	Name     string
 	From, To template.HTML // empty: there was, or is, nothing
 	Only     string        // that it has changed, where its values are not shown
 }
 
-// changes are those of a difference, by their names.
+// changes returns the changes of a difference, sorted by name.
 func changes(p *frame.Page, difference map[string]any) []change {
 	var all []change
 	for _, name := range slices.Sorted(maps.Keys(difference)) {

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// bulkEvery is how often the page of a bulk change looks how far it is.
+// bulkEvery is the interval between updates of the page of a bulk change.
 const bulkEvery = time.Second
 
 // bulkView is a change of many pushes that is planned.
@@ -28,7 +28,7 @@ type bulkField struct {
 	At time.Time // of a time
 }
 
-// showBulk shows the form for a change of all scheduled pushes of a filter, which stands in the URL as that of the list.
+// showBulk shows the form to change all scheduled pushes of a filter. The URL has the filter, like the URL of the list.
 func showBulk(p *frame.Page) error {
 	if err := p.ZoneOf(p.Value("recipient")); err != nil {
 		return err
@@ -62,7 +62,7 @@ func readBulk(p *frame.Page) (view *bulkView, bad frame.Faults) {
 	return view, bad
 }
 
-// change is what the form asks for.
+// change returns the bulk change that the form asks for.
 func (v *bulkView) change(p *frame.Page) (client.NewBulkChange, frame.Faults) {
 	var bad frame.Faults
 	c := client.NewBulkChange{Action: client.NewBulkChangeAction(p.Field("action")), All: v.All}
@@ -123,7 +123,7 @@ func startBulk(p *frame.Page) error {
 	return p.Show("bulk", bulkTitle, view)
 }
 
-// bulkChangeView is how far a bulk change has come.
+// bulkChangeView is the progress of a bulk change.
 type bulkChangeView struct {
 	client.BulkChange
 	RefusedPushes []client.BulkRefused // the first ones

@@ -16,13 +16,13 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// A step of a retry of many takes so many pushes, with so many calls at a time.
+// retryStep is the number of pushes that one step of a group retry takes, and retryCalls of its concurrent calls.
 const (
 	retryStep  = 200
 	retryCalls = 4
 )
 
-// shortLife is what a busy provider, a pause or a worker that starts anew takes up easily.
+// shortLife is a lifetime that a busy provider, a pause or a restart can easily use up.
 const shortLife = 5 * time.Minute
 
 // failuresView are the groups of what has failed.
@@ -42,10 +42,10 @@ func showFailures(p *frame.Page) error {
 // Meaning says in plain words what a group means, and what to do.
 func (failuresView) Meaning(g client.FailureGroup) failureMeaning { return meaningOf(g) }
 
-// failureMeaning is what a group of failures means, and what to do about it.
+// failureMeaning explains a group of failures and names the remedy.
 type failureMeaning struct{ Means, Do string }
 
-// failureMeanings are told apart by a part of the reason, the first that fits.
+// failureMeanings are matched by a part of the reason; the first match counts.
 var failureMeanings = []struct {
 	part string
 	failureMeaning
@@ -81,10 +81,10 @@ func meaningOf(g client.FailureGroup) failureMeaning {
 	return failureMeaning{"The provider refused the message permanently.", "Correct what the reason names, then retry."}
 }
 
-// retriesView is how far a retry of a group has come, or what it would do.
+// retriesView is the progress of a group retry, or its preview.
 type retriesView struct {
 	Filter    []formField // the group
-	Began     time.Time   // the first step: what was made since is not looked at, or retries that fail at once would be retried for ever
+	Began     time.Time   // start of the first step: later pushes are skipped, or retries that fail at once would be retried forever
 	Try       bool        // nothing is booked: it is a preview
 	Until     time.Time   // when all retries expire; zero: each lives as long as its push did
 	Looked    int
@@ -94,7 +94,7 @@ type retriesView struct {
 	Shortest  time.Duration // lifetime of the accepted ones, after their send times
 	Ends      time.Time     // of the lifetime that ends first; zero: none was accepted
 	Refused   []reasonCount
-	NextToken string // of the next step; empty: all were looked at
+	NextToken string // token of the next step; empty at the end
 }
 
 type formField struct{ Name, Value string }
@@ -140,7 +140,7 @@ func retryFailures(p *frame.Page) error {
 	return p.Show("failuresretry", title, view)
 }
 
-// retriesUntil is when the form has retries expire; zero: it does not say.
+// retriesUntil returns the expiry of retries from the form; zero if it has none.
 func retriesUntil(p *frame.Page) (at time.Time, err error) {
 	if p.Field("expires_at") == "" {
 		return at, nil

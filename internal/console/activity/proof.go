@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// proofView is what shows that the guarantees were kept.
+// proofView has the latest audits and the guarantees that they check.
 type proofView struct {
 	client.AuditsPage
 	Guarantees []provenGuarantee

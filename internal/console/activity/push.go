@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// pushView is one push, what has happened to it, and what a change that is only looked at would do.
+// pushView is a push with its history and the preview of a change.
 type pushView struct {
 	client.Push
 	Events  []client.TimelineEntry
@@ -62,7 +62,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// pushAgain shows the push with a change that was not accepted, or that was only looked at.
+// pushAgain shows the push with a refused change or a preview.
 func pushAgain(p *frame.Page, why error, checked *checkedChange) error {
 	view, err := readPush(p)
 	if err != nil {
@@ -96,7 +96,7 @@ func cancelPush(p *frame.Page) error {
 	return p.Done("The message for "+one.Recipient+" is canceled and no longer counts towards limits.", p.Link("/pushes/"+one.ID))
 }
 
-// moveOnePush says what a move would do, or moves.
+// moveOnePush previews a move, or moves the push.
 func moveOnePush(p *frame.Page) error {
 	if err := zoneOfPush(p); err != nil {
 		return err
@@ -120,7 +120,7 @@ func moveOnePush(p *frame.Page) error {
 	return p.Done("The message for "+moved.Recipient+" is moved to "+p.PlainTime(moved.SendAt)+".", p.Link("/pushes/"+moved.ID))
 }
 
-// retryOnePush says what a retry would do, or books it.
+// retryOnePush previews a retry, or books it.
 func retryOnePush(p *frame.Page) error {
 	if err := zoneOfPush(p); err != nil {
 		return err
@@ -169,7 +169,7 @@ func readNewPush(p *frame.Page) (*newPushView, error) {
 	return &newPushView{Channels: report.Channels}, err
 }
 
-// submitOnePush books a push, or says what that would do.
+// submitOnePush books a push, or previews it.
 func submitOnePush(p *frame.Page) error {
 	view, err := readNewPush(p)
 	if err != nil {

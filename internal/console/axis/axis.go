@@ -8,7 +8,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Scale is how much time an axis shows.
+// Scale is the period that an axis shows.
 type Scale string
 
 // The scales. A day, a week and a month begin at midnight in the zone that is shown, and are as long as its clocks make them.
@@ -38,7 +38,7 @@ func ReadScale(name string) Scale {
 	return scaleDay
 }
 
-// Window is the stretch of time that an axis shows of which a moment is to be seen: half-open, in whole seconds.
+// Window returns the period of an axis that includes a time: half-open, in whole seconds.
 func (s Scale) Window(at time.Time, in *time.Location) (from, until time.Time) {
 	at = at.In(in)
 	switch s {
@@ -56,7 +56,7 @@ func (s Scale) Window(at time.Time, in *time.Location) (from, until time.Time) {
 	return LocalDay(at, 0, 0), LocalDay(at, 0, 1)
 }
 
-// Shift is the moment whose window lies so many windows later.
+// Shift returns a time whose window is by windows later.
 func (s Scale) Shift(at time.Time, by int, in *time.Location) time.Time {
 	switch at = at.In(in); s {
 	case scaleHour:
@@ -71,7 +71,7 @@ func (s Scale) Shift(at time.Time, by int, in *time.Location) time.Time {
 	return LocalDay(at, 0, by)
 }
 
-// Step is how far an arrow key moves the cursor.
+// Step returns the distance that an arrow key moves the cursor.
 func (s Scale) Step() time.Duration {
 	switch s {
 	case scaleHour:
@@ -86,7 +86,7 @@ func (s Scale) Step() time.Duration {
 	return 2 * time.Hour
 }
 
-// LocalDay is the first instant of a day: that of a moment, or one so many months and days later.
+// LocalDay returns the start of the day that is some months and days after the day of a time.
 func LocalDay(at time.Time, months, days int) time.Time {
 	y, m, d := at.Date()
 	return zone.Instant(time.Date(y, m+time.Month(months), d+days, 0, 0, 0, 0, time.UTC), at.Location()).In(at.Location())
@@ -107,7 +107,7 @@ type Mark struct {
 	At     time.Time
 	ID     string // of a push that can be moved; empty: of none
 	Status string // of a push or of an attempt: scheduled, sending, sent, …, delivered, refused, unknown
-	Title  string // what a mouse that rests on it is told
+	Title  string // the tooltip
 }
 
 // Lane is a row of the axis.

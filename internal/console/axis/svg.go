@@ -45,7 +45,7 @@ func (a Axis) SVG() template.HTML {
 	return template.HTML(d.Out.String())
 }
 
-// summary says what the axis shows, and how many there are in each lane.
+// summary describes the axis for screen readers, with the number of marks of each lane.
 func (a Axis) summary() string {
 	text := "From " + a.Stamp(a.From) + " until " + a.Stamp(a.Until) + "."
 	for _, lane := range a.Lanes {
@@ -65,7 +65,7 @@ func (d *Drawing) Add(format string, args ...any) {
 	d.Out.WriteByte('\n')
 }
 
-// X is where a moment stands.
+// X returns the horizontal position of a time.
 func (d *Drawing) X(t time.Time) float64 {
 	part := float64(t.Sub(d.From)) / float64(d.Until.Sub(d.From))
 	return Left + (Right-Left)*min(max(part, 0), 1)
@@ -77,7 +77,7 @@ func PX(x float64) string { return strconv.FormatFloat(math.Round(x*10)/10, 'f',
 // inside reports whether a moment is on the axis.
 func (d *Drawing) inside(t time.Time) bool { return !t.Before(d.From) && t.Before(d.Until) }
 
-// dateWidth is how much room a date needs.
+// dateWidth is the width of a date.
 const dateWidth = 90
 
 func (d *Drawing) TicksAndDays(height int) {
@@ -159,14 +159,14 @@ func (d *Drawing) bars(spans []Span) (bars []bar) {
 	return bars
 }
 
-// markGroup is marks of one status that stand too close to be told apart.
+// markGroup is a group of marks of one status that are too close to tell apart.
 type markGroup struct {
 	Mark
 	x     float64
 	count int
 }
 
-// markWidth is how far apart two marks stand at least.
+// markWidth is the minimum distance between two marks.
 const markWidth = 14
 
 // grouped are the marks that are on the axis, as they are drawn.

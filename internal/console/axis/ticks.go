@@ -15,8 +15,7 @@ type axisTick struct {
 	Day   string // the date, where a day begins
 }
 
-// ticks are the lines of an axis. Each stands where the clocks of the zone show what it says, so the ticks of a day on which they are
-// moved are not as far apart as those of others.
+// ticks returns the lines of an axis at round local times. On a day with a clock change, the distances between ticks differ.
 func (a Axis) ticks() []axisTick {
 	switch a.Scale {
 	case scaleHour:
@@ -29,8 +28,7 @@ func (a Axis) ticks() []axisTick {
 	return a.clockTicks(3 * time.Hour)
 }
 
-// clockTicks are at the multiples of a step that the clocks show. In an hour that comes twice, each says how far its clocks are ahead
-// of UTC.
+// clockTicks returns ticks at multiples of a step in local time. In an hour that occurs twice, each tick has its offset from UTC.
 func (a Axis) clockTicks(step time.Duration) (ticks []axisTick) {
 	for from := a.From.In(a.Zone); from.Before(a.Until); {
 		_, until := from.ZoneBounds()
@@ -77,13 +75,13 @@ func (a Axis) dayTicks() (ticks []axisTick) {
 	return ticks
 }
 
-// clockChange is a moment at which the clocks of a zone are moved.
+// clockChange is a clock change of a zone.
 type clockChange struct {
 	At time.Time
 	By time.Duration // forward; less than zero: back
 }
 
-// changes are the moments of the axis at which its clocks are moved.
+// changes returns the clock changes within the axis.
 func (a Axis) changes() (all []clockChange) {
 	for at := a.From.In(a.Zone); ; {
 		_, until := at.ZoneBounds()
@@ -99,7 +97,7 @@ func (a Axis) changes() (all []clockChange) {
 	}
 }
 
-// Label says what happens to the clocks.
+// Label describes the clock change.
 func (c clockChange) Label() string {
 	if c.By < 0 {
 		return "clocks back " + frame.Span(-c.By)

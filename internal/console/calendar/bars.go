@@ -18,7 +18,7 @@ import (
 type plannedCampaign struct {
 	client.Campaign
 	From, Until time.Time
-	Zones       bool   // the clocks of the recipients say when: From and Until are where these are furthest apart
+	Zones       bool   // it starts at local time: From and Until span the first and the last time zone
 	Fixed       string // why it cannot be moved; empty: it can
 	Link        string // of the campaign
 	Move        string // of the page that moves it
@@ -30,7 +30,7 @@ const (
 	furthestBehind = 12 * time.Hour
 )
 
-// planned says when a campaign is sent. A draft that says nothing of that has a zero From.
+// planned returns the sending period of a campaign. A draft without a time has a zero From.
 func planned(c client.Campaign) plannedCampaign {
 	p := plannedCampaign{Campaign: c}
 	spread, _ := time.ParseDuration(c.Spread) // the API has written it; without one it is 0
@@ -52,13 +52,13 @@ func planned(c client.Campaign) plannedCampaign {
 	return p
 }
 
-// Clocks is what the clocks show when it begins, for people.
+// Clocks returns the local start time for people.
 func (p plannedCampaign) Clocks() string { return strings.Replace(p.LocalTime, "T", " ", 1) }
 
-// LocalLayout is how the API writes what clocks show.
+// LocalLayout is the format of local times in the API.
 const LocalLayout = "2006-01-02T15:04:05"
 
-// fixed says why a campaign cannot be moved.
+// fixed returns why a campaign cannot be moved; empty if it can.
 func fixed(c client.Campaign, may bool) string {
 	switch {
 	case c.Status == client.CampaignStatusDraft && !may:

@@ -51,7 +51,7 @@ func (v *calendarView) addCampaign(c client.Campaign) {
 	}
 }
 
-// readCapacity asks at which hours the audience of a draft has places.
+// readCapacity reads the share of a draft's audience that can be reached at each hour.
 func (v *calendarView) readCapacity() (err error) {
 	if v.Audience == "" || !v.MayCampaigns || !v.Until.After(v.p.Now()) {
 		return nil
@@ -100,7 +100,7 @@ func (v *calendarView) drawBars() {
 	v.Bars = bars{axis.Axis{From: v.From, Until: v.Until, Zone: v.p.Zones.Shown(), Scale: scale, Now: v.p.Now(), Title: "Campaigns"}, shown}.SVG()
 }
 
-// Name is what the calendar shows: a month, or a week.
+// Name returns the name of the month or week.
 func (v *calendarView) Name() string {
 	if v.Scale == calendarWeek {
 		last := axis.LocalDay(v.Until, 0, -1)
@@ -109,7 +109,7 @@ func (v *calendarView) Name() string {
 	return v.From.Format("January 2006")
 }
 
-// Earlier and Later are the addresses of the calendars before and behind this one, and Today that of now.
+// Earlier, Later and Today return the addresses of the previous, the next and the current period.
 func (v *calendarView) Earlier() string { return v.shifted(-1) }
 
 // Later is Earlier, the other way.
@@ -131,7 +131,7 @@ func (v *calendarView) Scales() []axis.Choice {
 	}
 }
 
-// Splits say of what there is a map each.
+// Splits lists the ways to split the map.
 func (v *calendarView) Splits() []axis.Choice {
 	return []axis.Choice{
 		{Name: "All", Link: v.p.Same("split", ""), Current: v.Split == ""},
@@ -146,7 +146,7 @@ func (v *calendarView) Day() string { return v.At.Format("2006-01-02") }
 // FirstOver are the hours above the ceiling that are listed, and MoreOver is how many others there are.
 func (v *calendarView) FirstOver() []overHour { return v.Over[:min(len(v.Over), mostOver)] }
 
-// MoreOver is how many hours above the ceiling are not listed.
+// MoreOver returns the number of hours above the ceiling that are not listed.
 func (v *calendarView) MoreOver() int { return len(v.Over) - len(v.FirstOver()) }
 
 const mostOver = 20

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// mostCompared is the audience of which the present start is simulated, too: a simulation takes a second for about 20,000.
+// mostCompared is the maximum audience to simulate the current start too. A simulation takes a second for about 20,000.
 const mostCompared = 200_000
 
 // simulate asks what a start would do at the present start and at the new one. A present start that cannot be simulated, such as one
@@ -73,7 +73,7 @@ func (c compared) Change() string {
 	return frame.Number(c.After - c.Before)
 }
 
-// Better are starts at which more get it at their time, with the addresses that look at them.
+// Better returns starts with more recipients on time, and links to preview them.
 func (v *moveView) Better() (all []betterStart) {
 	if v.After == nil || v.Zones {
 		return nil
@@ -84,7 +84,7 @@ func (v *moveView) Better() (all []betterStart) {
 	return all
 }
 
-// betterStart is a start at which more get it at their time.
+// betterStart is a start with more recipients on time.
 type betterStart struct {
 	At       time.Time
 	Accepted int64

@@ -16,7 +16,7 @@ import (
 // A calendar shows a month or a week as a row for each day and a column for each hour that the clocks of a zone show. This file is
 // what stands where; calendarsvg.go draws it. All of it is pure.
 
-// calendarScale is how much time a calendar shows.
+// calendarScale is the period that a calendar shows.
 type calendarScale string
 
 const (
@@ -43,7 +43,7 @@ func (s calendarScale) Window(at time.Time, in *time.Location) (from, until time
 	return from, axis.LocalDay(from, 1, 0)
 }
 
-// Shift is a day of the month or week that lies so many later.
+// Shift returns a day in the period that is by periods later.
 func (s calendarScale) Shift(at time.Time, by int, in *time.Location) time.Time {
 	from, _ := s.Window(at, in)
 	if s == calendarWeek {
@@ -62,7 +62,7 @@ type HourCell struct {
 // Until is the end of the hour.
 func (h HourCell) Until() time.Time { return h.From.Add(time.Hour) }
 
-// Clock is what the clocks show when the hour begins, with how far they are ahead of UTC where they show it twice.
+// Clock returns the local time when the hour begins, with the offset if that time occurs twice.
 func (h HourCell) Clock() string {
 	if len(zone.Instants(zone.Shown(h.From, h.From.Location()), h.From.Location())) > 1 {
 		return h.From.Format("15:04 -07:00")
@@ -74,13 +74,13 @@ func (h HourCell) Clock() string {
 type calendarDay struct {
 	Date  time.Time // its first instant
 	Hours []HourCell
-	Best  int64 // of a map of parts in a hundred: that of the whole day
+	Best  int64 // in a map of percentages: the value of the whole day
 }
 
 // Name is the date in words.
 func (d calendarDay) Name() string { return d.Date.Format("Mon 2 Jan") }
 
-// Odd says how long the day is, if its clocks are moved.
+// Odd returns the length of a day with a clock change; empty for other days.
 func (d calendarDay) Odd() string {
 	switch length := axis.LocalDay(d.Date, 0, 1).Sub(d.Date); {
 	case length == 24*time.Hour:
@@ -94,7 +94,7 @@ func (d calendarDay) Odd() string {
 	}
 }
 
-// Sum is how many there are in the whole day.
+// Sum returns the sum of the day.
 func (d calendarDay) Sum() (n int64) {
 	for _, h := range d.Hours {
 		n += h.N
@@ -102,7 +102,7 @@ func (d calendarDay) Sum() (n int64) {
 	return n
 }
 
-// Columns are the hours of the day by what the clocks show: of a day on which they are moved, one may be empty, or hold two.
+// Columns returns the hours of the day by local time. On a day with a clock change, a column can be empty or have two hours.
 func (d calendarDay) Columns() [24][]HourCell {
 	var all [24][]HourCell
 	for _, h := range d.Hours {
@@ -122,8 +122,7 @@ type heatMap struct {
 	Suffix string // of each number, such as " %"
 }
 
-// newHeatMap lays out the hours that begin between two moments, and fills them. The step of its colours is that of its own largest
-// number, if none is given.
+// newHeatMap lays out and fills the hours between two times. A step of 0 takes the step of colours from the largest number.
 func newHeatMap(from, until time.Time, in *time.Location, counts map[int64]int64, step int64) *heatMap {
 	m := &heatMap{Step: step}
 	for day := axis.LocalDay(from.In(in), 0, 0); day.Before(until); day = axis.LocalDay(day, 0, 1) {
@@ -143,10 +142,10 @@ func newHeatMap(from, until time.Time, in *time.Location, counts map[int64]int64
 	return m
 }
 
-// heatLevels is how many colours there are but that of zero.
+// heatLevels is the number of colours besides the colour of zero.
 const heatLevels = 5
 
-// heatStep is how many each level of heat is: a round number, so that the largest number has one of the levels.
+// heatStep returns the size of a level: a round number, so that the largest number fits into the levels.
 func heatStep(largest int64) int64 {
 	for unit := int64(1); ; unit *= 10 {
 		for _, step := range []int64{1, 2, 3, 4, 5, 6, 8} {
@@ -160,13 +159,13 @@ func heatStep(largest int64) int64 {
 // Level is the heat of a number: 0 is none.
 func (m *heatMap) Level(n int64) int64 { return min((n+m.Step-1)/m.Step, heatLevels) }
 
-// heatName is what a level of heat means.
+// heatName names a level of heat.
 type heatName struct {
 	Level int64
 	Text  string
 }
 
-// Legend says what the levels mean.
+// Legend names the levels.
 func (m *heatMap) Legend() []heatName {
 	all := []heatName{{0, "none"}}
 	for level := int64(1); level <= heatLevels; level++ {
@@ -183,7 +182,7 @@ func (m *heatMap) Legend() []heatName {
 	return all
 }
 
-// Total is how many there are in all.
+// Total returns the sum of the map.
 func (m *heatMap) Total() (n int64) {
 	for _, d := range m.Days {
 		n += d.Sum()

@@ -195,5 +195,5 @@ func (v *moveView) Form() string {
 	return v.p.Link("/calendar/campaigns/"+frame.PathPart(v.ID), "view", v.p.Query("view"))
 }
 
-// View is how much time the calendar shows.
+// View returns the view of the calendar from the URL: month or week.
 func (v *moveView) View() string { return v.p.Query("view") }

@@ -88,7 +88,7 @@ func (m *heatMap) cell(add func(string, ...any), c HourCell, x, top, width int) 
 	}
 }
 
-// summary says what the map shows.
+// summary describes the map for screen readers.
 func (m *heatMap) summary() string {
 	if len(m.Days) == 0 || len(m.Days[0].Hours) == 0 {
 		return "Nothing is scheduled."

@@ -27,7 +27,7 @@ type calendarView struct {
 	Ceilings                []channelCeiling
 	Over                    []overHour
 	Campaigns               []plannedCampaign // of this time
-	Unplanned               []plannedCampaign // drafts that do not say when
+	Unplanned               []plannedCampaign // drafts without a time
 	Drafts                  []plannedCampaign // that have an audience
 	MoreCampaigns, MoreBars bool
 	Bars                    template.HTML
@@ -67,7 +67,7 @@ func showCalendar(p *frame.Page) error {
 	return p.Show("calendar", "Calendar", v)
 }
 
-// readDay reads a day, such as 2026-12-01, or a month, such as 2026-12. One that cannot be read is that of now.
+// readDay reads a day, such as 2026-12-01, or a month, such as 2026-12. It returns the current day if the text is invalid.
 func readDay(text string, now time.Time, in *time.Location) time.Time {
 	for _, layout := range []string{"2006-01-02", "2006-01"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -177,20 +177,20 @@ func (v *calendarView) partName(key string) string {
 // CampaignName is the name of a campaign, or else its id.
 func (v *calendarView) CampaignName(id string) string { return cmp.Or(v.names[id], id) }
 
-// channelCeiling is what a channel can carry in an hour.
+// channelCeiling is the number of messages that a channel can send in an hour.
 type channelCeiling struct {
 	Channel string
 	Most    int64
 }
 
-// overHour is an hour in which more is booked for a channel than it can carry.
+// overHour is an hour with more booked messages than the channel can send.
 type overHour struct {
 	At              time.Time
 	Channel         string
 	Scheduled, Most int64
 }
 
-// Takes is how long the channel needs for it.
+// Takes returns the time that the channel needs for the hour.
 func (h overHour) Takes() time.Duration {
 	return time.Duration(float64(h.Scheduled) / float64(h.Most) * float64(time.Hour)).Round(time.Minute)
 }
@@ -214,7 +214,7 @@ func (v *calendarView) readCeilings() error {
 	return nil
 }
 
-// ceiling is what a channel can carry in an hour; 0: any number, or it is not known.
+// ceiling returns the number of messages that a channel can send in an hour; 0 if it is unlimited or unknown.
 func (v *calendarView) ceiling(channel string) int64 {
 	for _, c := range v.Ceilings {
 		if c.Channel == channel {

@@ -18,7 +18,7 @@ import (
 
 // audienceForm is the step of the audience.
 type audienceForm struct {
-	Columns *columnForm      // of the file that was looked at; nil: none was
+	Columns *columnForm      // columns of the checked file; nil if there is none
 	Result  *client.Audience // of the file that was sent, if it has bad lines
 	Zones   *client.Import   // the same, of its time zones
 
@@ -31,8 +31,8 @@ const (
 	longestField = 4 << 10
 )
 
-// mostDropped is how much of a file is read that is not taken, or only looked at where no script cuts it short; and answerTime is for the
-// answer behind it.
+// mostDropped is the maximum of a refused file that is read and dropped, or of a file that is checked without a script. answerTime is the
+// time to send the answer after it.
 const (
 	mostDropped = 1 << 30
 	answerTime  = 30 * time.Second
@@ -53,14 +53,14 @@ func channelType(p *frame.Page, v *draftView) string {
 	return string(v.channelOf().Type)
 }
 
-// showColumns shows the columns of a file, of which it reads the beginning. A script asks for them as a part of the page, and sends
-// no more than that beginning.
+// showColumns shows the columns of a file and reads only its beginning. A script requests them as a part of the page and sends only the
+// beginning.
 func showColumns(p *frame.Page, v *draftView) error {
 	form := &audienceForm{}
 	v.Form = form
 	file, err := readUpload(p)
 	if err == nil {
-		form.Columns, err = lookAt(file, channelType(p, v), p.MayRecipients())
+		form.Columns, err = sampleColumns(file, channelType(p, v), p.MayRecipients())
 		err = unreadable(err)
 		dropFile(p, file)
 	}
@@ -87,7 +87,7 @@ func dropFile(p *frame.Page, file io.Reader) {
 	_ = http.NewResponseController(p.Writer).SetWriteDeadline(time.Now().Add(answerTime)) // a test's writer has none
 }
 
-// unreadable is what is wrong with a file as a fault of its field.
+// unreadable returns the error of a file as a fault of its field.
 func unreadable(err error) error {
 	var wrong frame.Faults
 	var problem *client.Problem

@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 )
 
-// What a column of a file can be taken as.
+// The uses of a column of a file.
 const (
 	asRecipient = "recipient"
 	asAddress   = "to"
@@ -23,10 +23,10 @@ const (
 	asNothing   = "nothing"
 )
 
-// columnChoice is what a column can be taken as, in words.
+// columnChoice is a use of a column, with its label.
 type columnChoice struct{ Value, Name string }
 
-// columnForm says what the columns of a file are.
+// columnForm maps the columns of a file to their uses.
 type columnForm struct {
 	Columns []fileColumn
 	Lines   int // that are shown
@@ -42,7 +42,7 @@ type fileColumn struct {
 	Samples []string
 }
 
-// Choices are what a column can be taken as.
+// Choices returns the uses that a column can have.
 func (f *columnForm) Choices() []columnChoice {
 	all := []columnChoice{{asRecipient, "the recipient"}, {asAddress, "the address"}, {asVariable, "a placeholder of the message"}, {asNothing, "nothing: ignore it"}}
 	if f.Zones {
@@ -52,13 +52,13 @@ func (f *columnForm) Choices() []columnChoice {
 }
 
 const (
-	sampleBytes = 64 << 10 // of a file, that are looked at for its columns
+	sampleBytes = 64 << 10 // bytes of a file that are read to find its columns
 	sampleLines = 3
 	sampleCell  = 60 // characters
 )
 
-// lookAt reads the columns of the beginning of a file, and guesses what they are. zones says whether time zones can be kept.
-func lookAt(text io.Reader, kind string, zones bool) (*columnForm, error) {
+// sampleColumns reads the columns from the beginning of a file and guesses their use. zones reports whether time zones can be saved.
+func sampleColumns(text io.Reader, kind string, zones bool) (*columnForm, error) {
 	sample, err := io.ReadAll(io.LimitReader(text, sampleBytes))
 	if err != nil {
 		return nil, err
@@ -118,12 +118,12 @@ func variableName(header string) string {
 	return name
 }
 
-// plainName is what a template can name without quotation marks, unless it is a word of the language.
+// plainName matches names that a template can use without quotation marks, except for reserved words.
 var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 var languageWords = []string{"and", "or", "contains", "in", "nil", "null", "true", "false", "blank", "empty"}
 
-// Placeholder is what a template says for the variable of a column; empty: no template can name it.
+// Placeholder returns the placeholder of a column in a template; empty if no template can name the column.
 func (c fileColumn) Placeholder() string {
 	switch {
 	case plainName.MatchString(c.Name) && !slices.Contains(languageWords, c.Name):
@@ -136,7 +136,7 @@ func (c fileColumn) Placeholder() string {
 	return "{{ ['" + c.Name + "'] }}"
 }
 
-// likelyNames are how people call columns, the surest first, in small letters and without what is between words.
+// likelyNames lists common column names, the surest first, in lower case and without separators.
 var likelyNames = map[string][]string{
 	asRecipient: {"recipient", "recipientid", "userid", "user", "customerid", "customer", "customernumber", "contactid", "id"},
 	asZone:      {"timezone", "tz", "zone"},
@@ -210,7 +210,7 @@ func (f *columnForm) of(as string) int {
 	return slices.IndexFunc(f.Columns, func(c fileColumn) bool { return c.As == as })
 }
 
-// check says what is wrong with the choices for a file that has these columns.
+// check returns the faults of the choices for a file with these columns.
 func (f *columnForm) check(headers []string) error {
 	var wrong frame.Faults
 	same := len(headers) == len(f.Columns)

@@ -15,9 +15,9 @@ type draftView struct {
 	Step string // empty: all of them
 	Form any    // of the step
 
-	Simulated string // when it was last changed before it was simulated; empty: nobody looked at a simulation
+	Simulated string // update time of the simulated draft; empty if it was not simulated
 
-	AskedChannel string // by the links above the message; empty: that of the draft
+	AskedChannel string // channel from the links above the message; empty: the channel of the draft
 	Channels     []client.Channel
 }
 

@@ -11,7 +11,7 @@ import (
 // badLines are lines of a file that cannot be used, as they are in it, by their numbers: those whose faults the API tells.
 type badLines map[int64]string
 
-// longestBad is how much is kept of a bad line, and mostBad of all of them: the page has them for the file that can be made of them.
+// longestBad bounds the text of a bad line, and mostBad the text of all bad lines, in bytes. The page has them to offer them as a file.
 const (
 	longestBad = 4 << 10
 	mostBad    = 192 << 10
@@ -37,7 +37,7 @@ func (b badLines) take(line int, text []byte) {
 // Of is the text of a line.
 func (b badLines) Of(line int64) string { return b[line] }
 
-// validSample says whether the beginning of a file is in an encoding that can be read. Its last line may be cut off.
+// validSample returns an error if the beginning of a file is not in UTF-8. Its last line can be cut off.
 func validSample(sample []byte) error {
 	if end := bytes.LastIndexAny(sample, "\r\n"); len(sample) == sampleBytes && end >= 0 {
 		sample = sample[:end]

@@ -43,7 +43,7 @@ func statusChoice(s client.CampaignStatus) string {
 	return string(s)
 }
 
-// campaignTime says when a campaign is sent.
+// campaignTime returns the send time of a campaign.
 func campaignTime(p *frame.Page, c client.Campaign) template.HTML {
 	switch {
 	case !c.SendAt.IsZero():
@@ -58,7 +58,7 @@ func campaignTime(p *frame.Page, c client.Campaign) template.HTML {
 	return "as soon as it starts"
 }
 
-// oneZone is the time of a campaign that all get when the clocks of one zone show it: with how far it is away, if it can be told.
+// oneZone returns the send time of a campaign with a local time in one zone, with its distance from now if the zone is known.
 func oneZone(p *frame.Page, c client.Campaign) template.HTML {
 	local, err := zone.ParseLocal(c.LocalTime)
 	in := frame.LoadZone(c.TimeZone)

@@ -25,7 +25,7 @@ type messageField struct {
 	Value             string
 }
 
-// MessageName is how a form and the API name a field of the message.
+// MessageName returns the name of a message field in the form and in the API.
 func (f messageField) MessageName() string { return "message." + f.Name }
 
 // messageFieldsOf are the texts that a channel of a type sends. Others go along as JSON.
@@ -87,8 +87,8 @@ func fillMessage(p *frame.Page, v *draftView) error {
 	return nil
 }
 
-// otherFields reports whether the form is to be shown with the fields of another channel first: what was typed into those of the
-// one before is not left out unseen.
+// otherFields reports whether the form must first be shown with the fields of another channel, so that input for the previous channel is
+// not dropped unseen.
 func otherFields(p *frame.Page) bool {
 	return p.Field("do") == "fields" || p.Field("shown_for") != p.Field("channel")
 }
@@ -135,7 +135,7 @@ func changeMessage(p *frame.Page, v *draftView) error {
 	return p.Done("Saved.", p.Link("/campaigns/"+v.ID+"/"+next))
 }
 
-// readMessageForm reads the message. Line ends are those of the API's callers, not of browsers.
+// readMessageForm reads the message. It converts the line ends of browsers.
 func readMessageForm(p *frame.Page, v *draftView) (client.Message, error) {
 	var wrong frame.Faults
 	message := client.Message{}

@@ -16,14 +16,14 @@ type runningView struct {
 	Next       string                     // page of it
 }
 
-// outcomeCount is how many recipients have come how far.
+// outcomeCount is the number of recipients with an outcome.
 type outcomeCount struct {
 	Outcome string
 	Means   string
 	Count   int64
 }
 
-// outcomes are the numbers of a campaign, in the order in which things happen.
+// outcomes returns the counts of a campaign in the order of events.
 func outcomes(c client.Progress) []outcomeCount {
 	return []outcomeCount{
 		{"pending", "not processed yet", c.Pending},
@@ -38,10 +38,10 @@ func outcomes(c client.Progress) []outcomeCount {
 	}
 }
 
-// Tried is how many recipients the campaign was sent to, or failed for. A recipient that gets nothing is none of them.
+// Tried returns the number of recipients with a sent or failed message.
 func (v runningView) Tried() int64 { return v.Progress.Sent + v.Progress.Failed }
 
-// Skipped is how many recipients got nothing without a failure: the quota, an opt-out, their line, an expiry or a cancel was in the way.
+// Skipped returns the number of recipients without a message and without a failure: refused, opted out, invalid, expired or canceled.
 func (v runningView) Skipped() int64 {
 	is := v.Progress
 	return is.Refused + is.OptedOut + is.Invalid + is.Expired + is.Canceled
@@ -52,7 +52,7 @@ func (v runningView) Over() bool {
 	return v.Status == client.CampaignStatusFinished || v.Status == client.CampaignStatusCanceled
 }
 
-// MayPause, MayResume and MayCancel say what goes with the state.
+// MayPause, MayResume and MayCancel report whether the state allows the action.
 func (v runningView) MayPause() bool {
 	return v.Status == client.CampaignStatusStarting || v.Status == client.CampaignStatusRunning
 }
@@ -65,10 +65,10 @@ func (v runningView) MayResume() bool {
 // MayCancel reports whether it can be canceled.
 func (v runningView) MayCancel() bool { return v.MayPause() || v.MayResume() }
 
-// GivenBack is how many recipients a cancel would leave without the message: the places of those that have one are free again.
+// GivenBack returns the number of recipients that would not get the message after a cancel.
 func (v runningView) GivenBack() int64 { return v.Progress.Pending + v.Progress.Scheduled }
 
-// progressEvery is how often a page looks how far a campaign is.
+// progressEvery is the interval between updates of the progress.
 const progressEvery = 2 * time.Second
 
 // streamCampaign streams how far a campaign is.
@@ -80,7 +80,7 @@ func streamCampaign(p *frame.Page) error {
 	})
 }
 
-// pauseCampaign, resumeCampaign and cancelCampaign change what becomes of the rest.
+// pauseCampaign, resumeCampaign and cancelCampaign change the state of a campaign.
 func pauseCampaign(p *frame.Page) error {
 	one, err := p.API.Campaigns.Pause(p.Context(), p.Param("id"))
 	return acted(p, one, err, "Campaign paused. Sending stops within two seconds; scheduled recipients stay scheduled.")
@@ -91,7 +91,7 @@ func resumeCampaign(p *frame.Page) error {
 	return acted(p, one, err, "Campaign resumed.")
 }
 
-// askCancel says what a cancel would give back.
+// askCancel shows the effect of a cancel.
 func askCancel(p *frame.Page) error {
 	one, err := p.API.Campaigns.Get(p.Context(), p.Param("id"))
 	if err != nil {
@@ -114,7 +114,7 @@ func acted(p *frame.Page, one client.Campaign, err error, done string) error {
 	return p.Done(done, p.Link("/campaigns/"+one.ID))
 }
 
-// showCampaignRecipients lists what became of the recipients, by outcome.
+// showCampaignRecipients lists the recipients with their outcomes.
 func showCampaignRecipients(p *frame.Page) error {
 	one, err := p.API.Campaigns.Get(p.Context(), p.Param("id"))
 	if err != nil {
@@ -130,7 +130,7 @@ func showCampaignRecipients(p *frame.Page) error {
 	return p.Show("campaignrecipients", frame.CampaignName(one)+": results by person", v)
 }
 
-// exportCampaign hands on the recipients with what became of them, while they are read.
+// exportCampaign streams the recipients with their outcomes.
 func exportCampaign(p *frame.Page) error {
 	return p.Export("recipients", func(as client.Format, dialect string) (io.ReadCloser, error) {
 		return p.API.Campaigns.ExportRecipients(p.Context(), p.Param("id"), client.ExportCampaignRecipientsOptions{Outcome: p.Query("outcome"), Dialect: dialect}, as)

@@ -20,7 +20,7 @@ type schedulesView struct {
 	client.SchedulesPage
 }
 
-// cronWords says when an expression happens.
+// cronWords describes a cron expression.
 func cronWords(expression string) string { return recurrence.Words(expression) }
 
 func showSchedules(p *frame.Page) error {
@@ -40,14 +40,14 @@ type scheduleView struct {
 	Pattern   *client.Campaign  // that is sent; nil: a push, or it cannot be read any more
 }
 
-// sentBy is what a schedule sends.
+// sentBy is the message that a schedule sends.
 type sentBy struct {
 	Category, OnConflict string
 	Latest               time.Time
 	Message              map[string]any
 }
 
-// Sent is what it sends next; nil: it is not known.
+// Sent returns the next message; nil if it is unknown.
 func (v *scheduleView) Sent() *sentBy {
 	switch {
 	case v.Campaign == "":
@@ -65,7 +65,7 @@ type nextRun struct {
 	Note  string // about clocks that are set; empty: nothing special
 }
 
-// NextRuns is how many times are shown.
+// NextRuns is the number of upcoming runs that are shown.
 const NextRuns = 5
 
 func showSchedule(p *frame.Page) error {
@@ -113,7 +113,7 @@ func readSchedule(p *frame.Page, id string) (*scheduleView, error) {
 	return view, p.API.Get(p.Context(), "/v1/schedules/"+frame.PathPart(id)+"/runs", query, &view.Runs)
 }
 
-// nextOf says of the times of an expression what the clocks of a zone show then, and what is special about them.
+// nextOf returns the local times of runs in a zone, with notes on clock changes.
 func nextOf(cron string, times []time.Time, in *time.Location, now time.Time) []nextRun {
 	if in == nil {
 		in = time.UTC
@@ -127,8 +127,7 @@ func nextOf(cron string, times []time.Time, in *time.Location, now time.Time) []
 	return all
 }
 
-// clockNote says what is special about a time of an expression, as clocks are set: the moment itself, or that summer time began or
-// ended since the one before.
+// clockNote describes the clock change at a run or since the previous run; empty if there is none.
 func clockNote(cron string, before, at time.Time) string {
 	_, now := at.Zone()
 	_, justBefore := at.Add(-time.Second).Zone()
@@ -164,7 +163,7 @@ func happens(cron string, at time.Time) bool {
 	return ok && next.Equal(at)
 }
 
-// repeats reports whether clocks that are set back by so many seconds show a time again.
+// repeats reports whether a time occurs again when clocks go back by a number of seconds.
 func repeats(at time.Time, seconds int) bool {
 	const clock = "2006-01-02 15:04:05"
 	return at.Add(time.Duration(seconds)*time.Second).Format(clock) == at.Format(clock)
@@ -236,7 +235,7 @@ func readMessage(form url.Values, into client.Message) error {
 	return nil
 }
 
-// changeSchedule changes the times of a schedule, or pauses it, or has it go on.
+// changeSchedule changes, pauses or resumes a schedule.
 func changeSchedule(p *frame.Page) error {
 	id := p.Param("id")
 	var (

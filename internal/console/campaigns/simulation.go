@@ -21,7 +21,7 @@ type previewForm struct {
 	Longest []client.Preview
 }
 
-// previewDraft shows the messages of real lines, and of those with the most text.
+// previewDraft shows the messages of the first rows and of the rows with the longest values.
 func previewDraft(p *frame.Page, v *draftView) error {
 	var form previewForm
 	first, err := p.API.Campaigns.Preview(p.Context(), v.ID, client.PreviewForm{})
@@ -49,7 +49,7 @@ type messagePart struct {
 	Characters int
 }
 
-// parts are the texts of a message, in the order in which people read them.
+// parts returns the texts of a message in reading order.
 func parts(message map[string]any) []messagePart {
 	var all []messagePart
 	rank := []string{"title", "body", "html"}
@@ -72,7 +72,7 @@ func rankOf(order []string, name string) int {
 	return len(order)
 }
 
-// simulationForm is what a start would do.
+// simulationForm is the result of a simulated start.
 type simulationForm struct {
 	client.Simulation
 	Rules     []ruleCount
@@ -84,7 +84,7 @@ type ruleCount struct {
 	Recipients int64
 }
 
-// simulateDraft says what a start would do, as often as it is asked.
+// simulateDraft simulates a start.
 func simulateDraft(p *frame.Page, v *draftView) error {
 	v.Simulated = frame.RFC3339(v.UpdatedAt) // what is changed from now on was perhaps not simulated
 	s, err := p.API.Campaigns.Simulate(p.Context(), v.ID)

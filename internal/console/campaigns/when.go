@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// When is how a draft's time is chosen: start, at or local.
+// When returns the kind of a draft's time: start, at or local.
 func (v *draftView) When() string {
 	switch {
 	case !v.SendAt.IsZero():
@@ -80,8 +80,8 @@ func readWhen(p *frame.Page, v *draftView) (client.CampaignChange, error) {
 	return c, wrong.Problem()
 }
 
-// unusedTimes are times that were typed beside a choice that does not use them: nobody should start a campaign at once who has typed when.
-// What stands in a field because the draft has it is no such time.
+// unusedTimes adds faults for typed times that the chosen kind does not use, so that no user starts a campaign at once who typed a time.
+// A time that the draft already has is no fault.
 func unusedTimes(p *frame.Page, v *draftView, wrong *frame.Faults) {
 	at, local := p.Field("send_at"), p.Field("local_time")
 	if p.Field("when") != "at" && at != "" && !frame.StillShows(at, p.Local(v.SendAt)) {

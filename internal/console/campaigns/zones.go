@@ -99,8 +99,7 @@ func writeZones(to io.Writer, from io.Reader, columns *columnForm) error {
 // oneLine is a text without line breaks.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// openCSV opens a file, its columns called as was chosen, and says what makes the same in a shell: nothing does, where they are called so
-// already.
+// openCSV opens a file with renamed columns, and returns the shell command that renames them; empty if no column is renamed.
 func openCSV(file io.Reader, columns *columnForm) (opened io.Reader, before, body string, err error) {
 	list, err := lists.OpenCSV(file)
 	if err != nil {
@@ -116,5 +115,5 @@ func openCSV(file io.Reader, columns *columnForm) (opened io.Reader, before, bod
 	return list.Renamed(names), list.RenamedBy(listName, names) + " |\n", "@-", nil
 }
 
-// listName is how calls in a shell name the list that the user has.
+// listName is the file name of the user's list in shell commands.
 const listName = "your-list.csv"

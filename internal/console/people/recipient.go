@@ -17,10 +17,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// recipientsView is the search for a recipient, and the list of those of whom something is known.
+// recipientsView is the search for a recipient and the list of recipients with a profile.
 type recipientsView struct{ client.RecipientsPage }
 
-// showRecipients finds a recipient by its id, and lists those of whom something is known.
+// showRecipients opens a recipient by id, and lists recipients with a profile.
 func showRecipients(p *frame.Page) error {
 	if id := p.Query("id"); id != "" {
 		return p.Redirect(p.Link("/recipients/" + frame.PathPart(id)))
@@ -61,15 +61,15 @@ type recipientView struct {
 	Legal        cursorAnswer
 	Next         time.Time // the free times next to the cursor; zero: there is none
 	Previous     time.Time
-	Moving       *client.Push // that a new time is looked for
-	Canceling    *client.Push // of which it is shown what its cancel leaves free
+	Moving       *client.Push // the push to move
+	Canceling    *client.Push // the push to cancel
 	BecomesFree  []client.Span
 
 	p *frame.Page
 }
 
 const (
-	pushesOnAxis   = 500 // at most, the first ones; that there are more is told
+	pushesOnAxis   = 500 // maximum number of pushes; a notice appears when there are more
 	attemptsOnAxis = 500
 )
 
@@ -77,7 +77,7 @@ const (
 func showRecipient(p *frame.Page) error {
 	view, err := readRecipient(p, time.Time{})
 	var invalid *client.Invalid
-	if errors.As(err, &invalid) && p.Query("channel")+p.Query("category") != "" { // the axis is about all then, and the form has what was typed
+	if errors.As(err, &invalid) && p.Query("channel")+p.Query("category") != "" { // the axis then shows all kinds, and the form keeps the input
 		if view, failed := readAxisOf(p, time.Time{}, "", ""); failed == nil {
 			view.Channel, view.Category = p.Query("channel"), p.Query("category")
 			return p.ShowAgain(frame.AtField(err, "category", "kind-category"), "recipient", view.ID, view)
@@ -89,7 +89,7 @@ func showRecipient(p *frame.Page) error {
 	return p.Show("recipient", view.ID, view)
 }
 
-// readRecipient makes all calls for the page of a recipient. A cursor that a form has sent takes the place of that of the URL.
+// readRecipient makes all calls for the page of a recipient. A posted cursor replaces the cursor of the URL.
 func readRecipient(p *frame.Page, cursor time.Time) (*recipientView, error) {
 	return readAxisOf(p, cursor, p.Query("channel"), p.Query("category"))
 }
@@ -160,7 +160,7 @@ func (v *recipientView) readMoving() error {
 	return nil
 }
 
-// readMoments takes the moments from the URL: that of the cursor, and one that is to be seen. What a form has sent is to be seen.
+// readMoments reads the cursor and the visible time from the URL. A posted time is always visible.
 func (v *recipientView) readMoments() {
 	sent := v.Cursor
 	v.Cursor = cmp.Or(sent, cursorOf(v.p, "cursor"))
@@ -190,8 +190,8 @@ func cursorOf(p *frame.Page, name string) time.Time {
 	return at.Truncate(time.Second).UTC()
 }
 
-// readAxis asks for what the axis shows. The zone of a recipient of whom none is known is that of the policy, which the answer
-// tells: if the page is to show that one, it asks again.
+// readAxis reads the content of the axis. A recipient without a zone has the zone of the policy, which is in the answer. If the page shows
+// that zone, readAxis reads again.
 func (v *recipientView) readAxis() error {
 	p := v.p
 	for {

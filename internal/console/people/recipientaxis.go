@@ -87,7 +87,7 @@ func describePush(one client.Push) string {
 	return strings.Join(append(words, "on channel "+one.Channel), " ")
 }
 
-// axisData is what the script of the axis needs to know. Times are seconds since 1970.
+// axisData is the input of the axis script. Times are seconds since 1970.
 type axisData struct {
 	From   int64             `json:"from"`
 	Until  int64             `json:"until"`
@@ -102,7 +102,7 @@ type axisData struct {
 	Other  string            `json:"other"`  // where to ask for what is free without a push
 }
 
-// AxisRule is what a rule blocks.
+// AxisRule lists the times that a rule blocks.
 type AxisRule struct {
 	Name    string      `json:"name"`
 	Quiet   bool        `json:"quiet"`
@@ -187,10 +187,10 @@ type stretch struct {
 	More        int64
 }
 
-// stretchesShown is how many rows the table has at most.
+// stretchesShown is the maximum number of rows of the table.
 const stretchesShown = 500
 
-// Stretches are what is free and what each rule blocks, by time.
+// Stretches returns the free and blocked times, sorted by time.
 func (v *recipientView) Stretches() []stretch {
 	var all []stretch
 	for _, s := range v.Availability.Free {
@@ -209,7 +209,7 @@ func (v *recipientView) Stretches() []stretch {
 	return all[:min(len(all), stretchesShown)]
 }
 
-// MoreStretches is how many rows the table leaves out.
+// MoreStretches returns the number of rows that the table leaves out.
 func (v *recipientView) MoreStretches() int {
 	n := len(v.Availability.Free)
 	for _, r := range v.Availability.Rules {

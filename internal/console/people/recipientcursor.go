@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// cursorAnswer is what the API says of the moment of the cursor.
+// cursorAnswer is the answer of the API about the time at the cursor.
 type cursorAnswer struct {
 	Asked    bool
 	Allowed  bool

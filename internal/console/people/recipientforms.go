@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// submitPush books a push for the recipient, or only says what that would do.
+// submitPush books a push for the recipient, or previews it.
 func submitPush(p *frame.Page) error {
 	id := p.Param("id")
 	if err := p.ZoneOfForm(id); err != nil {

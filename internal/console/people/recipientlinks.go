@@ -39,13 +39,13 @@ func (v *recipientView) AllPushes() string {
 // LastAttempt is the moment of the last attempt that is shown.
 func (v *recipientView) LastAttempt() time.Time { return v.Attempts[len(v.Attempts)-1].StartedAt }
 
-// AttemptsFrom is the address of the axis at that moment, on a shorter scale, if there is one.
+// AttemptsFrom returns the address of the axis at the last shown attempt, on a shorter scale if there is one.
 func (v *recipientView) AttemptsFrom() string {
 	i := slices.IndexFunc(axis.Scales, func(s axis.NamedScale) bool { return s.Scale == v.Scale })
 	return v.Link("", "scale", string(axis.Scales[max(0, i-1)].Scale), "at", frame.RFC3339(v.LastAttempt()), "cursor", "")
 }
 
-// centre is the moment that stays in sight when the scale changes: that of the cursor, if it can be seen.
+// centre returns the time that stays visible when the scale changes: the cursor, if it is visible.
 func (v *recipientView) centre() time.Time {
 	if v.sees(v.Cursor) {
 		return v.Cursor
@@ -77,7 +77,7 @@ func (v *recipientView) Movable(one client.Push) bool {
 	return one.Status == client.PushStatusScheduled && v.p.MayWrite()
 }
 
-// OptOuts says what the recipient does not want.
+// OptOuts lists the channels and categories that the recipient opted out of.
 func (v *recipientView) OptOuts() string {
 	o := v.Known.OptOuts
 	if o.All {

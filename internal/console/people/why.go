@@ -11,20 +11,20 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// nearMiss is how far from the time in question a push or a refusal may be that is taken to be the one that is asked for.
+// nearMiss is the maximum distance of a push or a refusal from the time in question.
 const nearMiss = time.Hour
 
-// maxFilling is how many of the sends that fill a rule are shown with their campaigns: each is read by itself.
+// maxFilling is the maximum number of sends per rule that are shown with their campaigns. Each takes a call.
 const maxFilling = 20
 
-// whyView is the answer to why somebody was not sent something.
+// whyView explains why a person did not get a message.
 type whyView struct {
 	Campaigns []client.Campaign // to choose from, the newest first
 	Asked     bool
 	Untimed   bool // no time was given: the answer is about now
 
 	Who     string   // the id of the person
-	Address string   // by which the person was found; empty: by the id
+	Address string   // the address that found the person; empty if the id did
 	Several []string // the ids of those who have the address that was typed
 	Unknown bool     // no person was found
 
@@ -98,7 +98,7 @@ func showWhy(p *frame.Page) error {
 	case campaign != "":
 		err = a.ofCampaign(p.Context(), campaign)
 	case view.Unknown:
-		view.Sentence = "Nobody found for " + recipient + ": no recipient has this id or address, and no message to this id is stored. Check the spelling."
+		view.Sentence = "No recipient found for " + recipient + ": no recipient has this id or address, and no message to this id is stored. Check the spelling."
 	default:
 		err = a.atTime(p.Context(), at)
 	}

@@ -20,7 +20,7 @@ type answerWhy struct {
 	campaigns map[string]client.Campaign // that were read
 }
 
-// ofCampaign says what became of the person in a campaign.
+// ofCampaign reports the outcome of the person in a campaign.
 func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	c, err := a.campaign(ctx, id)
 	if err != nil {
@@ -62,7 +62,7 @@ func (a *answerWhy) ofCampaign(ctx context.Context, id string) error {
 	return nil
 }
 
-// refused says which rules have refused a recipient of a campaign.
+// refused names the rules that refused a recipient of a campaign.
 func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, name string) error {
 	var found client.RefusalsPage
 	if err := a.api.Get(ctx, "/v1/refusals", url.Values{"recipient": {a.Who}, "campaign": {a.Campaign.ID}, "page_size": {"1"}}, &found); err != nil {
@@ -81,7 +81,7 @@ func (a *answerWhy) refused(ctx context.Context, line client.CampaignRecipient, 
 	return a.fill(ctx, line.SendAt, a.Campaign.Channel, a.Campaign.Category, line.Rules, conflicts)
 }
 
-// atTime says what became of the push, or the try, that is nearest to a time.
+// atTime reports the outcome of the push or refusal nearest to a time.
 func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 	a.At = at
 	var pushes client.PushesPage
@@ -107,7 +107,7 @@ func (a *answerWhy) atTime(ctx context.Context, at time.Time) error {
 		}
 		return a.ofPush(ctx, one, "")
 	}
-	return a.nobodyTried(ctx, at)
+	return a.nothingDue(ctx, at)
 }
 
 // wanted is the send time that was refused.
@@ -135,8 +135,8 @@ func (a *answerWhy) try(ctx context.Context, r client.Refusal) error {
 	return a.fill(ctx, wanted(r), r.Channel, r.Category, r.Rules, conflictsOf(r))
 }
 
-// nobodyTried says whether there would have been a place.
-func (a *answerWhy) nobodyTried(ctx context.Context, at time.Time) error {
+// nothingDue reports whether a message would have been allowed.
+func (a *answerWhy) nothingDue(ctx context.Context, at time.Time) error {
 	when := "that time"
 	if a.Untimed {
 		when = "now"

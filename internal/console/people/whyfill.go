@@ -22,7 +22,7 @@ func (a *answerWhy) fill(ctx context.Context, at time.Time, channel, category st
 		a.violated(ctx, check.Violations)
 		return nil
 	}
-	if len(rules) > 0 { // what was noted does not say which of them each send fills
+	if len(rules) > 0 { // the record does not name the rule of each send
 		a.Rules = []filledRule{{Name: strings.Join(rules, " and "), Filling: a.fillings(ctx, noted), Omitted: int64(max(0, len(noted)-maxFilling))}}
 	}
 	return nil

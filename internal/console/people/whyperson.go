@@ -85,7 +85,7 @@ func optOutWords(o client.OptOuts) string {
 	return strings.Join(all, " and ")
 }
 
-// held says what holds a push that waits: a pause of its campaign or, if it is due, quiet hours.
+// held names the reason why a push waits: a pause of its campaign or, if it is due, quiet hours.
 func (a *answerWhy) held(ctx context.Context, p client.Push) error {
 	if c, err := a.campaign(ctx, p.Campaign); err == nil && c.Phase == client.CampaignPhasePaused {
 		a.Sentence += " Its campaign is paused. No message of it is sent until you resume the campaign."

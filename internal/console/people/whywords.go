@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// ofPush says how a push stands.
+// ofPush reports the state of a push.
 func (a *answerWhy) ofPush(ctx context.Context, p client.Push, of string) error {
 	a.Push, a.At = &p, p.SendAt
 	what := "a message" + of

@@ -24,7 +24,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
     }
   }
 
-  // seconds is how much time so many pixels of the window are.
+  // seconds converts pixels of the window to seconds of the axis.
   seconds(pixels) {
     const unit = this.svg.viewBox.baseVal.width / this.svg.getBoundingClientRect().width;
     return pixels * unit * (this.until - this.from) / (this.right - this.left);
@@ -57,7 +57,7 @@ customElements.define("calendar-bars", class extends HTMLElement {
     return Math.min(Math.max(Math.round((at + ahead) / this.step) * this.step - ahead, this.from), this.until - this.step);
   }
 
-  // ahead is how far the clocks are ahead of UTC at a time.
+  // ahead returns the UTC offset of the zone at a time, in seconds.
   ahead(at) {
     const name = this.clock.formatToParts(at * 1000).find((p) => p.type === "timeZoneName").value;
     const m = /GMT([+-])(\d+)(?::(\d+))?/.exec(name);

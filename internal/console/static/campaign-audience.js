@@ -1,5 +1,5 @@
-// Shows the columns of a list as soon as it is chosen: of the file, only its beginning is sent for that. The file itself goes along
-// to the form that sends the list, so that it is chosen once.
+// Shows the columns of a list when it is chosen, and sends only the beginning of the file for that. The file is kept for the form that
+// uploads the list, so that the user chooses it once.
 const look = document.querySelector("form.look");
 const chosen = look?.querySelector('input[type="file"]');
 const sample = 64 * 1024;

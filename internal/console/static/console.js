@@ -5,11 +5,11 @@ const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const known = document.cookie.split("; ").includes(`sendquota_tz=${zone}`);
 if (zone && !known) {
   document.cookie = `sendquota_tz=${zone}; path=/console; max-age=31536000; samesite=strict`;
-  const drawn = document.querySelector("time, input[name=zone]") && !document.body.hasAttribute("data-said"); // what is said once would be gone
+  const drawn = document.querySelector("time, input[name=zone]") && !document.body.hasAttribute("data-said"); // a notice that is shown once would be lost
   if (document.cookie.includes("sendquota_tz=") && drawn) location.reload();
 }
 
-// How far times are away is told anew while a page stays open; but not in what is read out when it changes.
+// Updates the distances of times while a page is open, except in live regions, which screen readers would read out again.
 setInterval(() => {
   if (document.hidden) return;
   for (const away of document.querySelectorAll("time > .distance")) {
@@ -23,8 +23,8 @@ setInterval(() => {
 const menu = document.querySelector("details.menu");
 if (menu && matchMedia("(max-width: 60rem)").matches) menu.open = false;
 
-// A form is sent once, also with a double click: the answer to the second would say that there is no place any more, or not show the
-// secret of what the first has made. It can be sent again when it is seen again, or when the answer was not waited for.
+// Sends a form once, also on a double click: the answer to the second click would report a full limit, or hide the secret that the first
+// one created. A form can be sent again when it is shown again, or when the user did not wait for the answer.
 const sent = new Map(); // the button that sent a form
 document.addEventListener("submit", (e) => {
   const form = e.target;
@@ -59,8 +59,8 @@ for (const pre of document.querySelectorAll(".calls pre, pre.secret")) {
   pre.before(button);
 }
 
-// A page that follows by itself says so when it does not any more; the last numbers stay. It goes on by itself where it can.
-const silence = 20_000; // in milliseconds: the server says every few seconds that it is there
+// A live page shows a notice when updates stop, and keeps the last numbers. It reconnects if it can.
+const silence = 20_000; // in milliseconds; the server sends a sign of life every few seconds
 const whyNot = { 401: "you are signed out", 404: "what it shows is gone", 429: "too many live pages are open, close some" };
 for (const live of document.querySelectorAll("[hx-sse\\:connect]")) {
   const line = document.createElement("p");
@@ -82,7 +82,7 @@ for (const live of document.querySelectorAll("[hx-sse\\:connect]")) {
   };
   for (const name of ["htmx:sse:after:connection", "htmx:sse:after:message"]) live.addEventListener(name, goesOn);
   for (const name of ["htmx:sse:error", "htmx:response:error", "htmx:error"]) live.addEventListener(name, failed);
-  document.addEventListener("visibilitychange", () => (heard = Date.now())); // what nobody sees does not follow
+  document.addEventListener("visibilitychange", () => (heard = Date.now())); // hidden pages get no updates
   setInterval(() => {
     if (!document.hidden && Date.now() - heard > silence && !line.textContent) say("no update from the server for a while");
   }, 1000);

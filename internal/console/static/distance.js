@@ -1,5 +1,5 @@
-// How far times are away, in the words of the server. Times are seconds since 1970. Now is counted on from when the server drew the page: the
-// clock of the computer that shows it may be wrong.
+// Distances of times from now, in the words of the server. Times are seconds since 1970. Now is counted from the time when the server drew
+// the page, because the clock of the computer can be wrong.
 const loaded = Date.now(), drawn = Number(document.body.dataset.now) || Math.floor(loaded / 1000);
 
 export function distance(t) {

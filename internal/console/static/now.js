@@ -11,13 +11,13 @@ const looks = {
 const height = 180;
 let drawn = [];
 
-// series reads the numbers; without any there is nothing to draw.
+// series returns the numbers to draw; null if there are none.
 function series() {
   const from = document.querySelector("#series");
   return from ? JSON.parse(from.dataset.series) : null;
 }
 
-// The times are those of the zone that the page was asked for, as everywhere on it.
+// Times are shown in the zone of the page.
 const zone = plots?.dataset.zone;
 const clock = zone && new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone });
 const tzDate = (seconds) => uPlot.tzDate(new Date(seconds * 1000), zone);
@@ -25,7 +25,7 @@ const clockTimes = (_, seconds) => seconds.map((s) => clock.format(s * 1000));
 
 const valuesOf = (numbers, names) => [numbers.at, ...names.map((name) => numbers[name])];
 
-// draw makes the plots anew: at first, and when the colours change.
+// draw draws the plots, at first and when the colours change.
 function draw() {
   const numbers = series();
   for (const { plot } of drawn) plot.destroy();

@@ -1,3 +1,3 @@
-// Goes on by itself with a form that takes many steps; without a script a click does each.
+// Submits each step of a long form. Without a script, each step takes a click.
 const form = document.querySelector("#steps");
 if (form) form.submit();

@@ -1,15 +1,15 @@
-// <time-axis> lets people walk along the axis that the server has drawn: its cursor stands at free times only, and says what is in
-// the way at others. Everything that it does can be done without it, by the links and forms of the page. Times are seconds since 1970.
+// <time-axis> moves a cursor along the axis that the server drew. The cursor stops at free times only; at other times, the element shows
+// the rules and sends in the way. The links and forms of the page do the same without a script. Times are seconds since 1970.
 
 import { distance } from "./distance.js";
 
-// Axis is what is known of a stretch of time: what is free, and what each rule blocks.
+// Axis holds the free times of a period and the times that each rule blocks.
 class Axis {
   constructor(known, data) {
     Object.assign(this, { free: known.free, rules: known.rules, from: data.from, until: data.until });
   }
 
-  // at is the number of the first free span that ends after a time.
+  // at returns the index of the first free span that ends after a time.
   at(t) {
     let low = 0, high = this.free.length;
     while (low < high) {
@@ -24,7 +24,7 @@ class Axis {
     return span !== undefined && span[0] <= t;
   }
 
-  // up is the first free time from t on, and down the last one up to t; null: there is none on the axis.
+  // up returns the first free time from t on, and down the last one until t; null if the axis has none.
   up(t) {
     const span = this.free[this.at(t)];
     return span === undefined ? null : Math.max(t, span[0]);
@@ -42,7 +42,7 @@ class Axis {
     return up - t <= t - down ? up : down;
   }
 
-  // next is the beginning of the free span behind that of t, and previous the end of the one before it.
+  // next returns the start of the free span after t, and previous the end of the one before it.
   next(t) {
     const i = this.at(t);
     const span = this.free[this.isFree(t) ? i + 1 : i];
@@ -159,7 +159,7 @@ customElements.define("time-axis", class extends HTMLElement {
     }
   }
 
-  // go moves the cursor to a wanted time, or to a free one that snap finds, and says what was in the way.
+  // go moves the cursor to a wanted time, or to a free one that snap finds, and shows what was in the way.
   go(wanted, snap, reveal = true) {
     const t = Math.min(Math.max(wanted, this.data.from), this.data.until - 1), to = snap(t);
     if (to === null) {
@@ -172,7 +172,7 @@ customElements.define("time-axis", class extends HTMLElement {
     history.replaceState(history.state, "", this.address({ cursor: iso(to) }));
   }
 
-  // reveal has the cursor seen where the drawing is wider than the screen.
+  // reveal scrolls to the cursor if the drawing is wider than the screen.
   reveal() {
     if (this.cursor === null) return;
     const box = this.querySelector(".axis-box"), at = this.x(this.cursor) / this.width * box.scrollWidth, edge = box.clientWidth / 8;
@@ -219,8 +219,8 @@ customElements.define("time-axis", class extends HTMLElement {
     return line;
   }
 
-  // say says of a time that it is free, or which rules and which sends are in the way, to people who see and who hear the page. What
-  // is known while a push is dragged is another axis than that of the page: to is where the push would go then.
+  // say shows whether a time is free, or the rules and sends in the way, also to screen readers. While a push is dragged, known is the axis
+  // without the push, and to is its new time.
   say(wanted, text, known = this.known, to = this.cursor) {
     const place = this.querySelector("[data-why]"), dragged = known !== this.known;
     if (text === undefined && known.isFree(wanted)) {
@@ -265,7 +265,7 @@ customElements.define("time-axis", class extends HTMLElement {
     element.addEventListener("keyup", (e) => { if (e.key === "Enter") this.choose(e); });
   }
 
-  // choose goes to the form, whose time is that of the cursor.
+  // choose moves to the form, which has the time of the cursor.
   choose(e) {
     const field = document.getElementById("f-move_to") ?? document.getElementById("f-send_at");
     if (field === null || this.cursor === null) return;
@@ -284,7 +284,7 @@ customElements.define("time-axis", class extends HTMLElement {
     return to;
   }
 
-  // press begins to move the cursor, or, on a push that waits, to drag that.
+  // press starts to move the cursor or, on a scheduled push, to drag the push.
   press(e) {
     if (e.button !== 0) return;
     e.preventDefault();
@@ -306,8 +306,7 @@ customElements.define("time-axis", class extends HTMLElement {
     if (drag === null) move(e);
   }
 
-  // drag moves a push: while it is dragged, the axis says whether it may stand where it is. Dropped, it is moved after one more
-  // question.
+  // drag moves a push. While it is dragged, the axis shows whether its time is free. When dropped, it is moved after a confirmation.
   drag(id) {
     let known = null, wanted = null;
     const show = () => {

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// capsView is what the tenant may have at a time, with how much of it is used.
+// capsView has the caps of the tenant and their use.
 type capsView struct{ client.Caps }
 
 // showCaps shows what the operator allows, on a day that the URL names: today, if it names none.
@@ -34,7 +34,7 @@ func showCaps(p *frame.Page) error {
 	return p.Show("settingscaps", "Caps", view)
 }
 
-// capWords says how much of a cap is used.
+// capWords describes the use of a cap.
 func capWords(c client.Cap) string {
 	used := frame.Number(c.Used)
 	if !c.Complete {

@@ -16,7 +16,7 @@ func showChannels(p *frame.Page) error {
 	return p.Show("settingschannels", "Channels", report)
 }
 
-// settingsChannelWords says how a channel stands.
+// settingsChannelWords describes the state of a channel.
 func settingsChannelWords(c client.Channel) string {
 	switch c.State {
 	case client.ChannelStateWorking:
@@ -33,7 +33,7 @@ func settingsChannelWords(c client.Channel) string {
 	return "No worker has reported recently. Check that one is running."
 }
 
-// failingWords says whether a channel that fails pauses.
+// failingWords describes a failing channel, which pauses if its provider is down.
 func failingWords(c client.Channel) string {
 	if c.Until.IsZero() {
 		return fmt.Sprintf("The provider fails sometimes: %s of %s attempts in the last five minutes. They are retried.", frame.Number(c.LastFiveMinutes.Failed), frame.Number(c.LastFiveMinutes.Attempts))
@@ -41,7 +41,7 @@ func failingWords(c client.Channel) string {
 	return "The provider is down: too many attempts failed in a row. Sending resumes after the pause."
 }
 
-// rejectingWords says how much of what is sent a channel's provider refuses.
+// rejectingWords describes the share of messages that the provider refuses.
 func rejectingWords(c client.Channel) string {
 	return fmt.Sprintf("The provider refuses messages permanently: %s of %s in the last five minutes. The failed messages name the reason.", frame.Number(c.LastFiveMinutes.Rejected), frame.Number(c.LastFiveMinutes.Attempts))
 }

@@ -107,7 +107,7 @@ func revokeKey(p *frame.Page) error {
 	return p.Done("Key revoked. It stops working within a second.", p.Link("/settings/keys"))
 }
 
-// scopeWords are what a key with a scope may do.
+// scopeWords describes the rights of each scope.
 var scopeWords = map[string]string{
 	push.ScopeWrite:           "send, move, cancel and retry messages",
 	push.ScopeRead:            "see messages and their outcomes",
@@ -128,5 +128,5 @@ var scopeWords = map[string]string{
 	push.ScopeUsersWrite:      "create, change and delete users",
 }
 
-// scopeWordsOf says what a scope allows.
+// scopeWordsOf describes the rights of a scope.
 func scopeWordsOf(scope string) string { return scopeWords[scope] }

@@ -15,10 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// nowEvery is how often the page of now looks anew.
+// nowEvery is the interval between updates of the page.
 const nowEvery = 3 * time.Second
 
-// nowView is how things stand.
+// nowView is the current status.
 type nowView struct {
 	client.Status
 	Channels []client.Channel

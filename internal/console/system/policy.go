@@ -31,7 +31,7 @@ type policyView struct {
 	names            map[string]string // of the keys and users that have stored versions, by their ids
 }
 
-// Who stored a version: a name, if it is known.
+// Who returns the name of the author of a version, or the id if the name is unknown.
 func (v *policyView) Who(by string) string {
 	if by == "sendquota" {
 		return "the operator"
@@ -44,11 +44,11 @@ type categoryRow struct {
 	Name    string
 	Bypass  bool
 	Free    bool // takes no place from others
-	Counts  bool // says of itself that it does, which is so without a word, too
+	Counts  bool // the document sets counts explicitly, although it is the default
 	Reserve string
 }
 
-// shadowTime is how far back the results of shadow rules are shown.
+// shadowTime is the period of the shown results of shadow rules.
 const shadowTime = 7 * 24 * time.Hour
 
 // showPolicy shows the policy in force in an editor, or an older version if the URL names one.
@@ -94,7 +94,7 @@ func readPolicy(p *frame.Page) (*policyView, error) {
 		return nil, err
 	}
 	if len(view.Versions.Versions) > 0 {
-		view.names, err = policyFaultNames(p)
+		view.names, err = authorNames(p)
 	}
 	return view, err
 }
@@ -109,7 +109,7 @@ func readVersions(p *frame.Page, to *client.PolicyVersionsPage, token string) er
 	return p.API.Get(p.Context(), "/v1/policy/versions", query, to)
 }
 
-// findVersion finds a version that can be loaded, and reads on to the page on which it is: the audit log leads to old ones, too.
+// findVersion returns a version that can be loaded. It reads pages until it finds the version, because the audit log links to old ones.
 func findVersion(p *frame.Page, page *client.PolicyVersionsPage, number string) (v pastVersion, found bool, err error) {
 	wanted, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -233,8 +233,8 @@ func deletePolicy(p *frame.Page) error {
 	return p.Done("The default policy is active again.", p.Link("/policy", "operation", made.Operation))
 }
 
-// policyFaultNames are those of keys and of users, by their ids, if this user may see them.
-func policyFaultNames(p *frame.Page) (map[string]string, error) {
+// authorNames returns the names of keys and users by id, as far as this user can see them.
+func authorNames(p *frame.Page) (map[string]string, error) {
 	names := map[string]string{}
 	if p.May(push.ScopeKeysRead) {
 		var keys client.KeysPage

@@ -16,13 +16,13 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// row is what the names of the fields of a row begin with: rules[0].
+// row returns the prefix of the field names of a row, such as "rules[0].".
 func row(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]." }
 
 // maxRows bounds how many rows of a list are read; the API takes fewer.
 const maxRows = 1000
 
-// rowsOf is how many rows of a list a form has.
+// rowsOf returns the number of rows of a list in a form.
 func rowsOf(form url.Values, list string) int {
 	n := 0
 	for n < maxRows && form.Has(row(list, n)+"name") {
@@ -31,7 +31,7 @@ func rowsOf(form url.Values, list string) int {
 	return n
 }
 
-// namesOf are names that stand on a line each: those of categories may have spaces and commas.
+// namesOf splits names at line breaks, because names of categories can have spaces and commas.
 func namesOf(text string) (all []string) {
 	for line := range strings.Lines(text) {
 		if name := strings.TrimSpace(line); name != "" {
@@ -41,7 +41,7 @@ func namesOf(text string) (all []string) {
 	return all
 }
 
-// words are what commas and spaces separate.
+// words splits a text at commas and spaces.
 func words(text string) []string {
 	return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ' ' || c == '\n' || c == '\r' || c == '\t' })
 }

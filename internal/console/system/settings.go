@@ -15,7 +15,7 @@ var settingsPages = []frame.NavItem{
 	{Path: "/settings/sessions", Name: "My sessions", Scope: push.ScopeUsersRead},
 }
 
-// menuOf are those that the user's role can open.
+// menuOf returns the pages that the user's role can open.
 func menuOf(p *frame.Page) []frame.NavItem {
 	var items []frame.NavItem
 	for _, item := range settingsPages {

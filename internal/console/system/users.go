@@ -59,7 +59,7 @@ type role struct {
 	Words string
 }
 
-// roleWords are what users with a role may do.
+// roleWords describes the rights of each role.
 var roleWords = map[user.Role]string{
 	user.Viewer: "can view everything; addresses are hidden",
 	user.Editor: "can also draft campaigns and edit recipients and the policy; cannot send, but a new address also applies to scheduled messages",
@@ -67,7 +67,7 @@ var roleWords = map[user.Role]string{
 	user.Admin:  "can do everything, including API keys and users",
 }
 
-// roles are those that this user may give: no scope is given that the giver has not.
+// roles returns the roles that this user can give: they have no scope that the user lacks.
 func roles(p *frame.Page) []role {
 	var all []role
 	for _, name := range user.Roles {
@@ -85,7 +85,7 @@ type userView struct {
 	See      bool // the sessions may be seen
 }
 
-// Title is what the user is called.
+// Title returns the name of the user, or the e-mail address.
 func (v *userView) Title() string {
 	if v.Name == "" {
 		return v.Email
@@ -124,7 +124,8 @@ func showUser(p *frame.Page) error {
 	return p.Show("settingsuser", view.Title(), view)
 }
 
-// userChange is what the form changes: what it leaves as it was shown may have been changed by somebody else since.
+// userChange returns the changed fields of the form. Fields that still have the shown value are left out, because another user may have
+// changed them since.
 func userChange(p *frame.Page) (c client.UserChange) {
 	if name := p.Field("name"); name != p.Field("was_name") {
 		c.Name = &name

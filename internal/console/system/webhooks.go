@@ -135,7 +135,7 @@ func actOnWebhook(p *frame.Page) error {
 	return p.Redirect(back)
 }
 
-// replayed says how many events that had failed are sent again.
+// replayed describes the number of failed events that are sent again.
 func replayed(n int64) string {
 	switch n {
 	case 0:
@@ -146,5 +146,5 @@ func replayed(n int64) string {
 	return frame.Number(n) + " failed events queued to be sent again."
 }
 
-// replayTime is how far back events that have failed are sent again at once.
+// replayTime is the period of failed events that are sent again together.
 const replayTime = 7 * 24 * time.Hour
