@@ -7,13 +7,12 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/sendquota/sendquota/internal/httpapi/records"
-	"github.com/sendquota/sendquota/internal/store/audit"
-
 	"github.com/sendquota/sendquota/internal/channel"
 	"github.com/sendquota/sendquota/internal/config"
+	"github.com/sendquota/sendquota/internal/httpapi/records"
 	"github.com/sendquota/sendquota/internal/pace"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/audit"
 )
 
 // channels creates the configured channels, or returns an error for each channel that fails.

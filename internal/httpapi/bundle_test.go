@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/accounts"
-
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
@@ -29,6 +27,7 @@ import (
 	"github.com/sendquota/sendquota/internal/redisscript"
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 

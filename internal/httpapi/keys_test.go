@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/accounts"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // opens reports whether a key lists pushes.

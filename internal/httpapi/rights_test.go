@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/store/accounts"
-
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/user"
 )
 

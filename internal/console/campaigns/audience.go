@@ -10,10 +10,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
-
-	"github.com/sendquota/sendquota/client"
 )
 
 // audienceForm is the step of the audience.

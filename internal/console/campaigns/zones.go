@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/console/frame"
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
-
-	"github.com/sendquota/sendquota/client"
 )
 
 // zoneImport keeps the time zones of a file with their recipients, while the file goes by: what is written to it is the file.
