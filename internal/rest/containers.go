@@ -93,6 +93,7 @@ func AnyText() Value[struct{}] {
 	}}
 }
 
+// Anything reads any value of JSON, and only checks it.
 func Anything() Value[struct{}] {
 	return Value[struct{}]{Describe: Described(huma.Schema{}), JSON: func(*struct{}, []byte, string, *FieldErrors) string { return "" }}
 }

@@ -23,6 +23,7 @@ type FieldErrors struct {
 	more int // further errors, which are only counted
 }
 
+// Add adds an error of a field. The value is shown as it is; nil: none.
 func (e *FieldErrors) Add(field, message string, value any) {
 	e.Keep(invalid.FieldError{Field: field, Message: message, Value: value})
 }
@@ -50,6 +51,7 @@ func (e *FieldErrors) AddAll(prefix string, others FieldErrors) {
 	e.more += others.more
 }
 
+// Under returns the location of a field in a value at another location.
 func Under(prefix, field string) string {
 	if prefix == "" || field == "" {
 		return prefix + field

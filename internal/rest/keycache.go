@@ -74,6 +74,7 @@ func (k *keyCache) caller(r *http.Request, address func() string, scope string) 
 	return c, nil
 }
 
+// Denied returns the refusal of a request without a valid key.
 func Denied(detail string) error {
 	return &Refusal{Kind: Unauthorized, Detail: detail, header: http.Header{"Www-Authenticate": {"Bearer"}}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 )
 
+// The usual sizes of pages.
 const (
 	DefaultPageSize = "50"
 	MaxPageSize     = 500

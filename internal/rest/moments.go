@@ -31,6 +31,7 @@ const (
 	countTime = 5 * time.Second
 )
 
+// NewMoments returns a cache of the results of count.
 func NewMoments[T any](now func() time.Time, count func(context.Context, uuid.UUID) (T, error)) *Moments[T] {
 	return &Moments[T]{now: now, count: count, kept: map[uuid.UUID]keptCount[T]{}}
 }

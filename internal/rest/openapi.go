@@ -78,6 +78,7 @@ func NewSpec(a *API, doc Document) *Spec {
 	return &Spec{c.Schemas, c.Headers, c.Responses, c.Parameters, doc.Kinds, doc.Example, map[string][]any{}}
 }
 
+// Schema returns the schema of a value by its type.
 func (s *Spec) Schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
 }
@@ -150,6 +151,7 @@ func (s *Spec) answers(o *Operation) map[string]*huma.Response {
 	return all
 }
 
+// Param returns a parameter of the document.
 func Param(in, name, description, example string, schema huma.Schema) *huma.Param {
 	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// MediaProblem is the media type of problems.
 const MediaProblem = "application/problem+json"
 
 // Share makes a response a component of the document, and returns a reference to it.

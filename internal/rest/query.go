@@ -49,10 +49,12 @@ func (f *Field[T]) readParameter(values url.Values, to *T, bad *FieldErrors) {
 	}
 }
 
+// BadParameter adds an error of a parameter of the query.
 func BadParameter(bad *FieldErrors, name, message, value string) {
 	bad.Add("query."+name, message, Shown(ValidUTF8(value)))
 }
 
+// ValidUTF8 replaces invalid UTF-8 by the replacement character.
 func ValidUTF8(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // parameters documents the table as the parameters of a query.

@@ -41,6 +41,7 @@ func Named[T any](set func(*T, string), least, most int) Value[T] {
 	})
 }
 
+// TextSchema returns the schema of a text of least to most bytes.
 func TextSchema(least, most int) huma.Schema {
 	schema := huma.Schema{Type: huma.TypeString, MaxLength: &most}
 	if least > 0 {

@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
+// TimeExample is a time in examples and errors.
 const TimeExample = "2026-12-01T09:00:00Z"
 
 // Moment reads a time with a zone.
@@ -79,6 +80,7 @@ func StampLike(t, other time.Time, stamped string) string {
 	return Stamp(t)
 }
 
+// LocalExample is a local time in examples.
 const LocalExample = "2026-12-01T09:00:00"
 
 // LocalMoment reads a local time without a zone.

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
+// KeysPath is the path of the API keys.
 const KeysPath = "/v1/keys"
 
 // Keys stores API keys. Another tenant's key is [push.ErrNotFound].

@@ -11,6 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
+// UsersPath is the path of the users.
 const UsersPath = "/v1/users"
 
 // Users keeps the users of the console. Another tenant's user is [push.ErrNotFound]. The caller by must have every scope of the user's

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
+// Path is the path of the campaigns.
 const Path = "/v1/campaigns"
 
 // campaignView is a campaign as the API shows it.

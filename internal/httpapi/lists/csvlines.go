@@ -67,6 +67,7 @@ func (f *LineFile) CheckColumns(bad *rest.FieldErrors) {
 	}
 }
 
+// NoNUL is the error of a text with the character U+0000, which Postgres cannot store.
 const NoNUL = "must not have the character U+0000"
 
 // WrongName returns an error for an invisible character in the name of a column, or "". A joiner between letters belongs to some scripts.
@@ -140,6 +141,7 @@ var (
 // MaxColumns is the largest number of columns of CSV, and of members of a line of NDJSON.
 const MaxColumns = 500
 
+// TooManyColumns returns the error of a header with n columns.
 func TooManyColumns(n int) string {
 	return fmt.Sprintf("must have at most %d columns, has %d", MaxColumns, n)
 }

@@ -30,6 +30,7 @@ const (
 	exportTime = time.Minute
 )
 
+// The media types of lists.
 const (
 	mediaCSV    = "text/csv"
 	MediaNDJSON = "application/x-ndjson"

@@ -26,6 +26,7 @@ func Operations(s *rest.Spec, svc *schedule.Policies) []rest.Operation {
 	return (&policies{svc}).routes(s)
 }
 
+// Path is the path of the policy.
 const Path = "/v1/policy"
 
 // changeParams has the options of a change of the policy.
@@ -116,6 +117,7 @@ func (h *policies) forecast(c *rest.Call, change policy.Change) error {
 	return c.Answer(http.StatusOK, forecastViewOf(f))
 }
 
+// Stale is the problem of a change of another version than the one in force.
 var Stale = rest.NewKind("stale-policy", 412, "Stale policy", "The version in If-Match is no longer in force; detail names the version that is.")
 
 // ProblemOf returns the problem for an error about policies, or nil.

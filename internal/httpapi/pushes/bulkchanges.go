@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
+// BulkPath is the path of the bulk changes.
 const BulkPath = "/v1/bulk-changes"
 
 // bulkChangeView is a bulk change as the API shows it.

@@ -7,6 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
+// The paths of pushes.
 const (
 	submitPath = "/v1/pushes"
 	PushPath   = submitPath + "/{id}"

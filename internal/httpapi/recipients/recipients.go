@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
+// Path is the path of the recipients.
 const Path = "/v1/recipients"
 
 // descriptionView is the description of a recipient.

@@ -29,6 +29,7 @@ func Operations(s *rest.Spec, svc *recurring.Service, checks pushes.FormService)
 	return (&schedules{svc, pushes.NewForms(checks)}).routes(s)
 }
 
+// Path is the path of the schedules.
 const Path = "/v1/schedules"
 
 // scheduleView is a schedule as the API shows it.
@@ -172,6 +173,7 @@ func (h *schedules) listSchedules(c *rest.Call) error {
 var exampleNewSchedule = json.RawMessage(`{"name": "Monday digest", "cron": "0 9 * * MON", "time_zone": "Europe/Berlin", "catch_up": "skip", "paused": false, "until": "2027-06-30T00:00:00Z",
 	"push": {"recipient": "user-42", "channel": "email", "message": {"title": "Your week", "body": "Seven new messages."}, "expires_after": "4h"}}`)
 
+// TooMany is the problem of a tenant with the maximum number of schedules.
 var TooMany = rest.NewKind("too-many-schedules", 409, "Too many schedules", "The tenant has the maximum number of schedules; delete one first.")
 
 // ProblemOf returns the problem for an error about schedules, or nil.

@@ -26,6 +26,7 @@ func Operations(s *rest.Spec, svc *notify.Webhooks) []rest.Operation {
 	return slices.Concat(h.routes(s), h.deliveryRoutes(s))
 }
 
+// Path is the path of the webhooks.
 const Path = "/v1/webhooks"
 
 // webhookView is a webhook as the API shows it.
