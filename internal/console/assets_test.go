@@ -56,7 +56,7 @@ func TestAssets_Paths(t *testing.T) {
 	}
 }
 
-// banned is what our policy of contents forbids, and what gets around it. Scripts may set styles by the CSSOM.
+// banned lists the patterns that our Content-Security-Policy forbids, and ways around it. Scripts may set styles through the CSSOM.
 var banned = map[string]*regexp.Regexp{
 	"an inline style":         regexp.MustCompile(`(?i)<[a-z][^>]*[\s"']style\s*=|\sstyle\s*=\s*["']|setAttribute\(\s*["']style|<style\b`),
 	"an inline handler":       regexp.MustCompile(`(?i)<[a-z][^>]*[\s"']on[a-z]+\s*=|setAttribute\(\s*["']on`),
@@ -104,7 +104,7 @@ func TestPages_Strict(t *testing.T) {
 		}
 	}
 	if seen == 0 {
-		t.Error("no file was looked at")
+		t.Error("no file was checked")
 	}
 }
 

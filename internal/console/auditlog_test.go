@@ -12,8 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestAuditLog_Story: who did what is told, filtered by what the URL says, and exported. What a user of the console does bears the
-// user's id, and what a program does the name of its key.
+// TestAuditLog_Story lists, filters and exports the activity log. The changes of a console user have the user as their author.
 func TestAuditLog_Story(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

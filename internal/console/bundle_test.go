@@ -38,7 +38,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// bundle is a console before a real API on real servers, and a browser without scripts in which an admin has signed in.
+// bundle has a console in front of a real API on real servers, and a browser without scripts with a signed-in admin.
 type bundle struct {
 	t       testing.TB
 	url     string // of the database
@@ -78,7 +78,7 @@ type noMetrics struct{}
 func (noMetrics) Submitted(string, string) {}
 func (noMetrics) CacheAnswered(string)     {}
 
-// longest is how long a request, a transaction and an exchange with Redis may take: more than a busy machine needs.
+// longest is the timeout of a request, a transaction and a Redis command: more than a busy machine needs.
 const longest = time.Minute
 
 func (b *bundle) limiter() *ratelimit.Limiter {
@@ -240,7 +240,7 @@ var (
 	lines = regexp.MustCompile(`\s*\n\s*`)
 )
 
-// text is what a page says, for messages of tests.
+// text returns the text of a page, for messages of tests.
 func (r reply) text() string { return lines.ReplaceAllString(tags.ReplaceAllString(r.Body, ""), "\n") }
 
 // hidden is the value of a hidden field, which is the first of that name.
@@ -253,7 +253,7 @@ func hidden(t testing.TB, page reply, name string) string {
 	return found[1]
 }
 
-// submit books a push so far ahead.
+// submit books a push at a distance from now.
 func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 	b.t.Helper()
 	one, err := b.api.Pushes.Submit(b.t.Context(), "", client.NewPush{Recipient: recipient, Message: client.Message{"title": "Hello"}, SendAt: time.Now().Add(ahead)})
@@ -263,7 +263,7 @@ func (b *bundle) submit(recipient string, ahead time.Duration) client.Push {
 	return one
 }
 
-// startCampaign makes a campaign of an audience in CSV, and has it decided.
+// startCampaign starts a campaign with an audience in CSV and decides its recipients.
 func (b *bundle) startCampaign(name string, at time.Time, audience string) client.Campaign {
 	b.t.Helper()
 	made, err := b.api.Campaigns.Create(b.t.Context(), "", client.NewCampaign{Name: name, SendAt: at, Message: client.Message{"title": "Hi"}})

@@ -30,7 +30,7 @@ func (b *bundle) draft(c client.NewCampaign, audience string) client.Campaign {
 	return made
 }
 
-// many books so many pushes of different recipients for one time.
+// many books a number of pushes of different recipients at one time.
 func (b *bundle) many(n int, channel string, at time.Time) {
 	b.t.Helper()
 	for i := range n {
@@ -41,7 +41,7 @@ func (b *bundle) many(n int, channel string, at time.Time) {
 	}
 }
 
-// countAhead has the store's count say that so many are booked in an hour.
+// countAhead sets the stored count of an hour.
 func (b *bundle) countAhead(hour time.Time, channel string, n int) {
 	b.t.Helper()
 	testenv.Exec(b.t, b.url, `INSERT INTO ahead (tenant_id, hour, channel, category, campaign_id, n) VALUES ($1, $2, $3, '', '00000000-0000-0000-0000-000000000000', $4)`, [16]byte(b.tenant), hour, channel, n)
@@ -87,11 +87,11 @@ func TestCalendar_Ceiling(t *testing.T) {
 	r := b.get("/console/calendar?tz=utc&split=channel&at=" + at.Format("2006-01-02"))
 	r.has(t, 200, "In 1 hour, more is scheduled", "▲5.4k", `over"><title>`+at.Format("2006-01-02")+" 12:00: 5 402</title>", `over"><title>`+at.Format("2006-01-02")+" 12:00: 5 401</title>", "Hours above the ceiling")
 	if n := strings.Count(r.Body, `over"><title>`); n != 2 {
-		t.Errorf("%d cells are marked, want that of the whole and that of the channel", n)
+		t.Errorf("%d cells are marked, want the total and the channel", n)
 	}
 }
 
-// TestCalendar_Zone: a day on which the clocks are moved has 25 hours, or 23, and each of two equal hours has its own pushes.
+// TestCalendar_Zone shows 25 or 23 hours on a day with a clock change. Each of two equal hours has its own pushes.
 func TestCalendar_Zone(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

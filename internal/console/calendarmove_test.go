@@ -69,7 +69,7 @@ func TestMoveCampaign_Faults(t *testing.T) {
 	b.get("/console/calendar/campaigns/"+strings.Repeat("0", 8)+"-0000-4000-8000-000000000000").has(t, 404)
 }
 
-// TestMoveCampaign_Fixed: a campaign that was started cannot be moved, and says why.
+// TestMoveCampaign_Fixed does not move a started campaign, and shows the reason.
 func TestMoveCampaign_Fixed(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestCampaign_Placeholders: for each column, the console says what a message writes for it, and that is something a template takes.
+// TestCampaign_Placeholders shows a placeholder for each column, and a template with these placeholders is valid.
 func TestCampaign_Placeholders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

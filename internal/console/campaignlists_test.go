@@ -46,7 +46,7 @@ func TestCampaign_GuardedList(t *testing.T) {
 		}
 	}
 	if _, err := b.api.Recipients.Get(t.Context(), "a b"); err == nil || !errors.As(err, new(*client.Problem)) {
-		t.Errorf("somebody else has a time zone: %v", err)
+		t.Errorf("another recipient has a time zone: %v", err)
 	}
 }
 

@@ -363,7 +363,7 @@ func TestCampaign_WithoutMessage(t *testing.T) {
 	}
 }
 
-// TestCampaign_WithoutName: a campaign without a name can be chosen and told of, too.
+// TestCampaign_WithoutName shows a campaign without a name in lists, choices and sentences.
 func TestCampaign_WithoutName(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

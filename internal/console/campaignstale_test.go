@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// exchange changes a draft, and gives it another audience, as somebody else does it meanwhile.
+// exchange changes a draft and its audience, like another user would in the meantime.
 func (b *bundle) exchange(at, title, audience string) {
 	b.t.Helper()
 	id := strings.TrimPrefix(at, frame.Root+"/campaigns/")
@@ -23,8 +23,7 @@ func (b *bundle) exchange(at, title, audience string) {
 	}
 }
 
-// TestCampaign_StartIsOfWhatWasSimulated: a draft that somebody else exchanges after the simulation, or while the page of the start is
-// open, is not started, though the number that is typed is the right one.
+// TestCampaign_StartIsOfWhatWasSimulated does not start a draft that another user changed after the simulation, or while the start page was open.
 func TestCampaign_StartIsOfWhatWasSimulated(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -63,7 +62,7 @@ func TestCampaign_StartWithoutSimulation(t *testing.T) {
 	b.post(at+"/start", "recipients", "1", "updated_at", hidden(t, page, "updated_at")).has(t, 412, "or since this page was opened")
 }
 
-// TestCampaign_ChangedInBetween: the forms of a draft do not undo what somebody else has changed since they were filled.
+// TestCampaign_ChangedInBetween does not let a form of a draft undo the change of another user.
 func TestCampaign_ChangedInBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

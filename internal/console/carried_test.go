@@ -82,7 +82,7 @@ func TestCarried_Broken(t *testing.T) {
 	}
 }
 
-// TestCarried_SecureCookie: where browsers come over https, also through a proxy, the cookie is as safe as that of the session.
+// TestCarried_SecureCookie sends the cookie with the attributes of the session cookie if browsers use https, also through a proxy.
 func TestCarried_SecureCookie(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})

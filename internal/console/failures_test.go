@@ -14,8 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestFailures_RetryGroup: a group says what it means, a preview says what a retry of all would do and books nothing, and the retry
-// books each push once.
+// TestFailures_RetryGroup explains a group of failures, previews a retry without booking, and retries each push of the group once.
 func TestFailures_RetryGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -63,7 +62,7 @@ func (b *bundle) failScheduled() {
 	testenv.Exec(b.t, b.url, `UPDATE pushes SET status = 'failed', last_error = 'gone', freed = true WHERE tenant_id = $1 AND status = 'scheduled'`, [16]byte(b.tenant))
 }
 
-// stepFields are those of the form for the next step; nil: there is none.
+// stepFields returns the fields of the form for the next step; nil if there is none.
 func stepFields(page string) (fields []string) {
 	_, form, _ := strings.Cut(page, `id="steps"`)
 	form, _, _ = strings.Cut(form, "</form>")

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// summary is what the top of a page says of a form that was not accepted.
+// summary returns the fault summary at the top of a page.
 func (r reply) summary() string {
 	_, text, _ := strings.Cut(r.Body, `<div class="problem" role="alert" tabindex="-1" autofocus>`)
 	text, _, _ = strings.Cut(text, "</div>")
 	return text
 }
 
-// TestFaults_Summary: a form that is not accepted says so once, in plain words, and leads to its fields, of which each says what is
-// wrong with it; what no field stands for is told above. No fault is told twice, and none is lost.
+// TestFaults_Summary lists the faults of a form once at the top, with links to the fields, and each fault at its field. Faults without a field are
+// listed at the top. No fault is repeated or lost.
 func TestFaults_Summary(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -30,7 +30,7 @@ func (n *neighbours) SignedIn(r *http.Request) (frame.Visitor, bool) {
 	return who, true
 }
 
-// unfinished is the body of a form that does not come: it tells when somebody waits for it.
+// unfinished is the body of a form that never arrives. It reports when it is read.
 type unfinished struct {
 	reading chan<- struct{}
 	end     <-chan struct{}

@@ -16,8 +16,7 @@ var (
 	forms = regexp.MustCompile(`(?s)<form [^>]*method="post".*?</form>`)
 )
 
-// TestLinks_MayBeOpened: no page leads somebody to a page that the role may not open, and none has a form for a viewer that changes
-// anything but the viewer's own sessions.
+// TestLinks_MayBeOpened checks that pages link only to pages that the role can open, and offer a viewer no form that changes something.
 func TestLinks_MayBeOpened(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// slowStore has the lookups of sessions that nobody has take as long as the test wants.
+// slowStore delays lookups of unknown sessions as long as the test wants.
 type slowStore struct {
 	signInStore
 	known   [32]byte
@@ -37,7 +37,7 @@ func (s *slowStore) FindSession(ctx context.Context, hash [32]byte) (user.Sessio
 	return s.signInStore.FindSession(ctx, hash)
 }
 
-// TestSignIn_MadeUpCookies: whoever makes cookies up has their part of the lookups, and keeps nobody else from working.
+// TestSignIn_MadeUpCookies bounds the session lookups of invented cookies, so that other users can work.
 func TestSignIn_MadeUpCookies(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
@@ -99,7 +99,7 @@ func TestOIDC_Silent(t *testing.T) {
 	}
 	b.enter("ada@example.com", goodPassword)
 	if !b.inside() {
-		t.Error("nobody can sign in with a password")
+		t.Error("no user can sign in with a password")
 	}
 	all.Wait()
 	if n := asked.Load(); n == 0 || n > many/2 { // on a busy machine, some come when a question is over

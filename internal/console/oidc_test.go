@@ -123,8 +123,7 @@ func TestOIDC_NotFit(t *testing.T) {
 	refused("You cannot sign in here")
 }
 
-// TestOIDC_Forged: no token counts that another one signed, or that was made for somebody else, some other time, or another
-// sign-in.
+// TestOIDC_Forged rejects a token with another signature, audience, nonce, time or issuer.
 func TestOIDC_Forged(t *testing.T) {
 	t.Parallel()
 	b, p := setupOIDC(t)
@@ -213,7 +212,7 @@ func TestOIDC_OwnBrowser(t *testing.T) {
 	}
 }
 
-// TestOIDC_ProviderFails: the user is told, and a provider that was away at the start is found later.
+// TestOIDC_ProviderFails shows an error while the provider is down, and finds a provider later that was down at the start.
 func TestOIDC_ProviderFails(t *testing.T) {
 	t.Parallel()
 	b, p := setupOIDC(t)

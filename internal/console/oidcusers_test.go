@@ -6,8 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestOIDC_Unverified: an address that the provider has not verified, or of which it says nothing, names no user: neither a new one,
-// nor one who is there, nor another name of a known subject.
+// TestOIDC_Unverified names no user by an address that the provider has not verified, neither a new nor an existing one.
 func TestOIDC_Unverified(t *testing.T) {
 	t.Parallel()
 	b, p := setupOIDC(t)
@@ -42,8 +41,7 @@ func TestOIDC_Unverified(t *testing.T) {
 	}
 }
 
-// TestOIDC_TakeOver: when the provider takes a user over, the password and the sessions of whoever had them end, and do not come back
-// when the provider refuses the user.
+// TestOIDC_TakeOver ends the password and the sessions of a user that the provider takes over, permanently.
 func TestOIDC_TakeOver(t *testing.T) {
 	t.Parallel()
 	b, p := setupOIDC(t)

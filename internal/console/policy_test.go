@@ -27,7 +27,7 @@ func TestPolicy_Story(t *testing.T) {
 	forecast.has(t, 200, "Preview", "scheduled message breaks", "daily: 1", "Publish", "rules[2].name")
 	sum := regexp.MustCompile(`name="forecast_of" value="([0-9a-f]+)"`).FindStringSubmatch(forecast.Body)
 	if sum == nil {
-		t.Fatal("the form does not say which draft was forecast")
+		t.Fatal("the form lacks the forecast draft")
 	}
 	b.post("/console/policy", "if_version", "0", "rules[0].name", "other", "rules[0].limit", "2", "rules[0].window", "24h", "do", "save", "forecast_of", sum[1]).has(t, 200, "All scheduled messages keep within the new limits")
 	saved := b.post("/console/policy", append(draft, "do", "save", "forecast_of", sum[1], "apply", "cancel")...)

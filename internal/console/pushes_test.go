@@ -54,7 +54,7 @@ func TestPage_Roles(t *testing.T) {
 // local is a time as a browser writes it, in UTC.
 func local(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05") }
 
-// TestPush_Submit: a form is first looked at, and then booked once; what is wrong stands at its field, and nothing typed is lost.
+// TestPush_Submit previews a form, then books it once. Faults appear at their fields, and the input is kept.
 func TestPush_Submit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,7 +100,7 @@ func TestPush_Move(t *testing.T) {
 	b.get(path).has(t, 200, "Message for user-1")
 }
 
-// TestPush_Zones: times are shown and read in the zone of the recipient, if it is chosen: its own, or else that of the policy.
+// TestPush_Zones shows and reads times in the recipient's zone if it is chosen: the own zone, or else the zone of the policy.
 func TestPush_Zones(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -175,7 +175,7 @@ func TestPushes_FilterFaults(t *testing.T) {
 	page := b.get("/console/pushes?from=zz&status=bogus&until=yy")
 	page.has(t, 422, `id="fault-from"`, `id="fault-until"`, `id="fault-status"`, `value="zz"`)
 	if strings.Contains(page.Body, one.ID) {
-		t.Error("a list is shown that nobody has asked for")
+		t.Error("a list is shown without a query")
 	}
 	b.get("/console/pushes?from=zz").has(t, 422, `id="fault-from"`)
 	b.get("/console/failures?from=zz&campaign=yy").has(t, 422, `id="fault-from"`, `id="fault-campaign"`)

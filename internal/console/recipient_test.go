@@ -46,8 +46,7 @@ func (b *bundle) bookHour(recipient string, at time.Time) (all []client.Push) {
 // noon is twelve o'clock of the day after tomorrow.
 func noon() time.Time { return time.Now().UTC().Truncate(24 * time.Hour).Add(60 * time.Hour) }
 
-// TestRecipient_Axis: the axis says where there is room, and at the cursor which rule and which sends are in the way; its links lead to
-// the free times next to it.
+// TestRecipient_Axis shows free times, and the rule and sends in the way at the cursor. Its links lead to the neighbouring periods.
 func TestRecipient_Axis(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -72,7 +71,7 @@ func TestRecipient_Axis(t *testing.T) {
 	}
 }
 
-// TestRecipient_Zones: the axis and its forms are in the zone that was chosen, on the day on which its clocks are moved, too.
+// TestRecipient_Zones shows the axis and its forms in the chosen zone, also on the day of a clock change.
 func TestRecipient_Zones(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -103,8 +102,7 @@ func TestRecipient_Zones(t *testing.T) {
 	b.follow(done).has(t, 200, "Scheduled for "+sunday.Format("2006-01-02")+" 02:30:00 Europe/Berlin (+02:00)")
 }
 
-// TestRecipient_Submit: a form that is not accepted keeps what was typed and says why; one that is only checked books nothing; one
-// that is sent twice books once.
+// TestRecipient_Submit keeps the input of a refused form, books nothing on a check, and books a valid form once.
 func TestRecipient_Submit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -138,7 +136,7 @@ func TestRecipient_WrongKind(t *testing.T) {
 	page := b.get("/console/recipients/anna?category=" + long)
 	page.has(t, 422, "This cannot be shown.", `name="category" value="`+long+`" aria-invalid="true"`, `id="fault-kind-category"`, "<time-axis")
 	if n := strings.Count(page.Body, `id="fault-kind-category"`); n != 1 {
-		t.Errorf("the fault is told %d times", n)
+		t.Errorf("the fault is shown %d times", n)
 	}
 }
 
@@ -247,7 +245,7 @@ func TestRecipient_Sent(t *testing.T) {
 	b.get("/console/recipients/user-1?scale=6h").has(t, 200, "mark-sent", "mark-delivered", "Attempts in this period", "delivered", "/console/pushes/"+one.ID)
 }
 
-// TestRecipient_ManyAttempts: what an axis leaves out is told, with the way to see it.
+// TestRecipient_ManyAttempts shows a notice about attempts that the axis leaves out, with a link to them.
 func TestRecipient_ManyAttempts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -266,6 +264,6 @@ func TestRecipient_ManyAttempts(t *testing.T) {
 		t.Errorf("it goes on at %s, %v", rest, err)
 	}
 	if r := b.get(path + frame.RFC3339(from.AddDate(0, 0, 1))); strings.Contains(r.Body, "Only the first") {
-		t.Error("an axis without attempts says that it leaves some out")
+		t.Error("an axis without attempts reports left-out ones")
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// TestRoutes_Pages holds the paths that a browser can open to a list, of which e2e opens every page.
+// TestRoutes_Pages compares the paths of all pages with a list. e2e opens every page of the list.
 func TestRoutes_Pages(t *testing.T) {
 	t.Parallel()
 	router := frame.New(nil, NewSignIn(nil, SignInConfig{}), allScreens(), menu, frame.Config{}).Routes()
@@ -58,7 +58,7 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 		}
 	}
 	if forms < 30 {
-		t.Errorf("%d forms were looked at", forms)
+		t.Errorf("%d forms were checked", forms)
 	}
 
 	b := setup(t)
@@ -80,7 +80,7 @@ func TestRoutes_FormsLeadBack(t *testing.T) {
 	b.follow(b.get(link[1])).has(t, 200, "API keys")
 }
 
-// TestServe_TooLong: a form that is too long is told so in plain words.
+// TestServe_TooLong explains a form that is too long.
 func TestServe_TooLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestSaid_Problems: why a form is refused is told by the clocks of the zone that was chosen, and in words of people.
+// TestSaid_Problems explains refusals in the chosen zone and in words for people.
 func TestSaid_Problems(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -97,7 +97,7 @@ func TestSaid_Forbidden(t *testing.T) {
 	}
 }
 
-// TestSaid_Scopes: the form of a key says of each scope what it allows.
+// TestSaid_Scopes shows the rights of each scope in the form of a key.
 func TestSaid_Scopes(t *testing.T) {
 	t.Parallel()
 	form := setup(t).get("/console/settings/keys")
@@ -135,6 +135,6 @@ func TestTimeFields_Zone(t *testing.T) {
 		}
 	}
 	if fields < 15 {
-		t.Errorf("%d fields were looked at", fields)
+		t.Errorf("%d fields were checked", fields)
 	}
 }

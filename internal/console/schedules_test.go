@@ -48,7 +48,7 @@ func TestSchedules_Members(t *testing.T) {
 	b.follow(made).has(t, 200, "Schedule created", `"id":12345678901234567890`, `"share":0.10`)
 }
 
-// TestSchedules_ChangedInBetween: a form does not undo what somebody else has changed since it was filled.
+// TestSchedules_ChangedInBetween does not let a form undo the change of another user.
 func TestSchedules_ChangedInBetween(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

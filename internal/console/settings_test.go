@@ -57,7 +57,7 @@ func TestSettings_Webhooks(t *testing.T) {
 	b.get(path).has(t, 404)
 }
 
-// TestSettings_Channels: channels are told of in words, and tried with a push like any other.
+// TestSettings_Channels describes the channels and sends a test push through one.
 func TestSettings_Channels(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -67,7 +67,7 @@ func TestSettings_Channels(t *testing.T) {
 	b.post("/console/settings/channels", "channel", "sms", "recipient", "me", "once", "2").has(t, 409, "per-minute")
 }
 
-// TestSettings_Caps: each cap is told of in words, with the people of a day that the URL names.
+// TestSettings_Caps describes each cap, with the recipients of the day in the URL.
 func TestSettings_Caps(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

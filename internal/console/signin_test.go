@@ -19,7 +19,7 @@ import (
 
 const goodPassword = "correct horse battery"
 
-// signInBundle is a console in which nobody has signed in yet.
+// signInBundle is a console without a signed-in user.
 type signInBundle struct {
 	*bundle
 	signIn  *SignIn
@@ -159,8 +159,7 @@ func TestSignIn_SecureCookie(t *testing.T) {
 	}
 }
 
-// TestSignIn_NewToken: what somebody else has put into the browser never becomes a session, and signing in again ends the former
-// one.
+// TestSignIn_NewToken never makes a session of a token that another party put into the browser. A new sign-in ends the previous session.
 func TestSignIn_NewToken(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
@@ -231,7 +230,7 @@ func TestSignIn_SameAnswer(t *testing.T) {
 	}
 }
 
-// TestSignIn_Teams: with users of several teams of one address, the password tells which one is meant, and else the team does.
+// TestSignIn_Teams signs in the user with the matching password if several teams share an address, or else the user of the named team.
 func TestSignIn_Teams(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
@@ -329,7 +328,7 @@ func TestSession_Ends(t *testing.T) {
 	}
 }
 
-// TestSignIn_CrossOrigin: another site can sign nobody in or out.
+// TestSignIn_CrossOrigin rejects sign-ins and sign-outs that another site sends.
 func TestSignIn_CrossOrigin(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})
@@ -349,7 +348,7 @@ func TestSignIn_PostgresDown(t *testing.T) {
 	b.person("eve@x", user.Viewer, goodPassword)
 	b.enter("eve@x", goodPassword)
 	if !b.inside() {
-		t.Fatal("nobody is signed in")
+		t.Fatal("no user is signed in")
 	}
 	b.store.Close()
 	page := b.get(frame.HomePath)

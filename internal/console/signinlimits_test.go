@@ -87,7 +87,7 @@ func TestSignIn_LinkLimit(t *testing.T) {
 	b.get(user.LinkPath+token).has(t, 200)
 }
 
-// TestSignIn_RedisNames: the subjects of limits in Redis are an HMAC by the installation's secret, from which no name can be guessed.
+// TestSignIn_RedisNames stores the subjects of limits in Redis as HMACs with the secret of the installation, so that names cannot be guessed.
 func TestSignIn_RedisNames(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{})

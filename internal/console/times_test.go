@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// clocks is what the clocks of a zone show, as the field of a form has it.
+// clocks returns the local time in a zone as the value of a form field.
 func clocks(t *testing.T, at time.Time, zone string) string {
 	t.Helper()
 	in := frame.LoadZone(zone)
@@ -68,7 +68,7 @@ func TestTimes_FilterAsDrawn(t *testing.T) {
 	// A link from another page has a time to a fraction of a second, which no field can show.
 	b.get("/console/pushes?from="+url.QueryEscape(at.Add(time.Millisecond).Format(time.RFC3339Nano))).has(t, 200, `value="`+clocks(t, at, "America/New_York")+`"`)
 
-	// What the clocks of a page show twice stays by the clocks by which it was typed.
+	// An ambiguous local time keeps the zone of its input.
 	b.inBrowser("Europe/Berlin")
 	kept := 0
 	for _, typed := range []string{"2026-10-25T00:30", "2026-10-25T01:30"} {
@@ -135,7 +135,7 @@ func TestTimes_KeepsExact(t *testing.T) {
 	}
 }
 
-// TestForms_SayTheirZone: no form with a time leaves out in which zone its time stands in it.
+// TestForms_SayTheirZone checks that each form with a time has the zone of its times.
 func TestForms_SayTheirZone(t *testing.T) {
 	t.Parallel()
 	names, err := filepath.Glob("*/templates/*.html")
@@ -158,6 +158,6 @@ func TestForms_SayTheirZone(t *testing.T) {
 		}
 	}
 	if forms < 15 {
-		t.Errorf("%d forms were looked at", forms)
+		t.Errorf("%d forms were checked", forms)
 	}
 }

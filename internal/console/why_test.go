@@ -10,8 +10,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestWhy_Campaign: one sentence for each thing that can become of somebody in a campaign; a refusal names the sends that are in
-// the way and their campaigns, and is made good for by booking the message at the next free time.
+// TestWhy_Campaign has a sentence for each outcome in a campaign. A refusal names the sends in the way.
 func TestWhy_Campaign(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -79,7 +78,7 @@ func TestWhy_Time(t *testing.T) {
 	}
 }
 
-// TestWhy_Rules: where two rules together have refused somebody, and the time has passed, each send that was in the way is told once.
+// TestWhy_Rules lists each send in the way once if two rules together refused a push, also after its time.
 func TestWhy_Rules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -98,7 +97,7 @@ func TestWhy_Rules(t *testing.T) {
 	page.has(t, 200, "because the rules per-minute and per-hour were full", "<h2>per-minute and per-hour</h2>")
 	for _, id := range ids {
 		if n := strings.Count(page.Body, `href="/console/pushes/`+id); n != 1 {
-			t.Errorf("a send that was in the way is told %d times", n)
+			t.Errorf("a send in the way is listed %d times", n)
 		}
 	}
 }

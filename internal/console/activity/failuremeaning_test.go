@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestFailures_Meaning: a reason without words of its own still says what to do.
+// TestFailures_Meaning explains reasons without words of their own, too.
 func TestFailures_Meaning(t *testing.T) {
 	t.Parallel()
 	for want, g := range map[string]client.FailureGroup{

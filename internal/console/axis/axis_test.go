@@ -61,7 +61,7 @@ func TestAxisScale_Window(t *testing.T) {
 	}
 }
 
-// TestTimeAxis_Ticks: each stands where the clocks show what it says, also on the days on which they are moved.
+// TestTimeAxis_Ticks puts ticks at round local times, also on days with a clock change.
 func TestTimeAxis_Ticks(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -37,12 +37,12 @@ func TestCalendarScale_Window(t *testing.T) {
 		}
 		earlier := row.scale.Shift(at, -1, berlin)
 		if _, until := row.scale.Window(earlier, berlin); !until.Equal(from) {
-			t.Errorf("the %s before that of %s ends at %s", row.scale, row.at, frame.RFC3339(until))
+			t.Errorf("the %s before the %s ends at %s", row.scale, row.at, frame.RFC3339(until))
 		}
 	}
 }
 
-// heatOf is a map in which each hour has as many as the hour of UTC says, and those of some weekdays none.
+// heatOf returns a map with the UTC hour as the count of each hour, and no counts on some weekdays.
 func heatOf(scale calendarScale, at string, in *time.Location) *heatMap {
 	day, _ := time.Parse("2006-01-02", at)
 	from, until := scale.Window(day, in)
@@ -130,7 +130,7 @@ func TestHeatStep(t *testing.T) {
 	}
 }
 
-// TestPlanned: the bar of a campaign says when it is sent, by whose clocks it may be.
+// TestPlanned returns the sending period of each kind of campaign.
 func TestPlanned(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 24, 9, 0, 0, 0, time.UTC)
@@ -152,7 +152,7 @@ func TestPlanned(t *testing.T) {
 	}
 }
 
-// TestBars_SVG: drafts are links that can be dragged; the others say why they cannot be.
+// TestBars_SVG draws drafts as links that can be dragged, and the reason on other campaigns.
 func TestBars_SVG(t *testing.T) {
 	t.Parallel()
 	from, until := calendarMonth.Window(time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), frame.LoadZone("Europe/Berlin"))

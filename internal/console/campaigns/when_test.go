@@ -6,7 +6,7 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestCampaign_SkippedTime: a time that the clocks leave out is told.
+// TestCampaign_SkippedTime shows a notice for a local time that a clock change skips.
 func TestCampaign_SkippedTime(t *testing.T) {
 	t.Parallel()
 	v := &draftView{Campaign: client.Campaign{LocalTime: "2027-03-28T02:30:00", TimeZone: "Europe/Berlin"}}

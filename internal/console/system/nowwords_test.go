@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/health"
 )
 
-// TestNow_Words: each state that the API may tell of has its words, and the worst comes first.
+// TestNow_Words has words for each state of the API, and shows the worst state first.
 func TestNow_Words(t *testing.T) {
 	t.Parallel()
 	states := func(field string) []string {
