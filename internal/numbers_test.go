@@ -66,7 +66,7 @@ var numbers = map[string][]string{
 	"docs/architecture/teams.md": {
 		"A chunk is up to {store.chunkLines} recipients of one lane,",
 		"was begun more than {recurring.lateLimit m} minutes ago counts as missed",
-		"a pass takes up to {recurring.portion} schedules of up to {store.mostTurns} tenants,",
+		"a pass takes up to {recurring.portion} schedules of up to {store.tenantsPerPass} tenants,",
 		"are recorded in portions of {recurring.maxRuns} for each schedule.",
 	},
 	"docs/architecture/words.md": {
