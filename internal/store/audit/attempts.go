@@ -4,31 +4,32 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// inTime says of an attempt that it was delivered, and that this was known before it was given up for lost: after a
-// late answer its end stays that of its lease; see finishSQL. It ended its push at once.
+// inTime is the condition that an attempt s was delivered, and that its outcome arrived before its lease expired. Such
+// an attempt ended its push at once. After a late answer, ended_at stays the end of the lease; see finishSQL.
 const inTime = `s.outcome = 'delivered' AND s.ended_at <> s.lease_until`
 
-// decisive says that an attempt ended its push, or is under way: the push was not moved since it began.
+// decisive is the condition that an attempt ended its push or is under way. The push was not moved after the attempt
+// began.
 const decisive = `(p.status IN ('sending', 'failed') AND s.attempt = p.attempts OR p.status = 'sent' AND ` + inTime + `)`
 
-// shownColumns are those of a push p as callers see it, with what an attempt l under way changes.
+// shownColumns selects a push p as callers see it, including the effect of an attempt l under way.
 const shownColumns = `p.id, p.tenant_id, p.recipient_key, p.recipient, p.channel, p.send_at, p.expires_at, p.possibly_delivered,
 				CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END AS status, coalesce(l.attempts, p.attempts) AS attempts,
 				coalesce(l.started_at, p.updated_at) AS updated_at`
 
-// allUnderWay are the rows in live of attempts under way, by the index live_lane.
+// allUnderWay selects the rows in live of attempts under way, by the index live_lane.
 var allUnderWay = `(
 			` + pg.InAllShards(pg.ChannelsSQL) + ` SELECT l.* FROM channels c CROSS JOIN LATERAL (SELECT * FROM live WHERE channel = c.name AND phase = 2 OFFSET 0) l
 		)`
 
-// attemptColumns are those of an attempt. One that is under way stands in live alone.
+// attemptColumns selects an attempt from sends. An attempt under way has a row in live only: underWayColumns selects it.
 const (
 	attemptNames    = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, under_way`
 	attemptColumns  = `push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, handed_at, ended_at, outcome, false AS under_way`
 	underWayColumns = `l.push_id, l.attempts, l.tenant_id, l.recipient_key, coalesce(p.recipient, ''), l.channel, l.started_at, l.next_at, NULL::timestamptz, NULL::timestamptz, NULL::text, true`
 )
 
-// underWayQuery looks at attempts that have not ended.
+// underWayQuery checks attempts that have not ended.
 var underWayQuery = auditQuery{
 	who:   `p.tenant_id, p.recipient, p.id`,
 	at:    `p.send_at`,
@@ -42,14 +43,15 @@ var underWayQuery = auditQuery{
 	},
 }
 
-// attemptQuery holds each attempt to its push. Those that ended before [Kept] pushes may be without one.
+// attemptQuery compares each attempt with its push. The push may be missing if the attempt ended longer ago than
+// pushes are kept.
 var attemptQuery = auditQuery{
 	who:   `s.tenant_id, s.recipient, s.push_id`,
 	at:    `s.filed_at`,
 	from:  `attempts s LEFT JOIN shown p ON p.id = s.push_id`,
-	where: `s.looked`,
+	where: `s.checked`,
 	checks: []auditCheck{
-		// While a recipient is erased, one of the two may have lost the name before the other.
+		// While a recipient is being erased, the push may have lost the name before the attempt, or the attempt before the push.
 		{"orphan", `((s.tenant_id, s.recipient_key, s.channel) IS DISTINCT FROM (p.tenant_id, p.recipient_key, p.channel) OR s.recipient <> p.recipient AND '' NOT IN (s.recipient, p.recipient))
 			AND (p.id IS NOT NULL OR s.ended_at >= now() - @keep_pushes::interval IS NOT FALSE)`,
 			`format('attempt %s belongs to %s', s.attempt, CASE WHEN p.id IS NULL THEN 'no push' ELSE 'a push of another tenant, recipient or channel' END)`},

@@ -10,28 +10,28 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// Finding is a broken guarantee.
+// Finding is a violation of a guarantee.
 type Finding struct {
 	Check     string    `json:"check"` // the name of one of [Checks]
 	Tenant    uuid.UUID `json:"tenant"`
 	Recipient string    `json:"recipient"`
 	Push      uuid.UUID `json:"push"`
-	Detail    string    `json:"detail"` // names no recipient, address or message
+	Detail    string    `json:"detail"` // without recipient, address and message
 }
 
-// auditGrace is how long workers may take before something due counts as forgotten, and how far a clock may have gone
-// back.
+// auditGrace is the delay after which something due counts as forgotten, and the maximum step backwards of a clock.
 const auditGrace = 5 * time.Minute
 
-// longAttempt bounds how long before a window an attempt can have begun that the provider had within it: leases are
-// shorter.
+// longAttempt is longer than any lease. An attempt that reached the provider within a window began at most longAttempt
+// before the window.
 const longAttempt = time.Hour
 
-// forever is how long pushes and attempts are kept that nothing removes: the longest duration there is, 292 years.
+// forever is the retention of pushes and attempts that are never removed: the longest duration, 292 years.
 const forever = time.Duration(math.MaxInt64)
 
-// AuditSince begins a pass over what was to be sent, or was sent, since a time, zero: over everything, and over all that waits or
-// is under way. It changes nothing in Postgres, and leaves no one out, however long that takes. Each chunk has a snapshot of its own.
+// AuditSince begins a pass over everything with a send time since a time (zero: over everything), and over everything
+// that waits or is under way. It changes nothing in Postgres and skips no recipient, however long one takes. Each
+// chunk has its own snapshot.
 func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Time) *AuditPass {
 	return &AuditPass{
 		store: s, plan: booking.AuditPlan{Policy: booking.OrNone(file), Kept: kept},
@@ -42,7 +42,7 @@ func (s *Store) AuditSince(file booking.Terms, kept booking.Kept, since time.Tim
 	}
 }
 
-// Audit carries such a pass to its end, and returns all broken guarantees.
+// Audit runs a pass of [Store.AuditSince] to its end and returns all findings.
 func (s *Store) Audit(ctx context.Context, file booking.Terms, since time.Time) (all []Finding, err error) {
 	p := s.AuditSince(file, booking.Kept{}, since)
 	for err == nil && !p.Over() {

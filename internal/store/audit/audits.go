@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// auditEndedSQL puts a pass that is over on record, with what it found of each tenant, and forgets old ones. If an earlier
-// run of the transaction has done so, there is one record of the two.
+// auditEndedSQL records a finished pass with its findings of each tenant, and deletes old records. A second run of the
+// transaction keeps the one record.
 const auditEndedSQL = `ended AS (
 		INSERT INTO audits (began_at, ended_at, complete) SELECT $5, ended, $6 FROM over
 		ON CONFLICT (began_at) DO UPDATE SET ended_at = EXCLUDED.ended_at
@@ -37,7 +37,7 @@ type tenantFinding struct {
 	booking.AuditFinding
 }
 
-// findings lists what was found of each tenant.
+// findings lists the findings of all tenants.
 func (s *auditState) findings() []tenantFinding {
 	all := []tenantFinding{}
 	for tenant, found := range s.Tenants {
@@ -48,8 +48,8 @@ func (s *auditState) findings() []tenantFinding {
 	return all
 }
 
-// Audits returns up to limit passes of the workers' audit that have ended, those that began before a time, zero: all, the
-// latest first; with what they found of a tenant.
+// Audits returns up to limit finished passes of the workers' audit with the findings of a tenant, the latest first. It
+// returns passes that began before a time; zero: all.
 func (s *Store) Audits(ctx context.Context, tenant uuid.UUID, before time.Time, limit int) (page booking.AuditPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		page = booking.AuditPage{}

@@ -14,32 +14,32 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A chunk of an audit is all that belongs to the recipients in a range of keys, in some time: their pushes, their
-// attempts and their rows in live, read once each in a snapshot of its own. So what is compared with each other is nearly
-// always in one chunk, however small that is. The few rows of other
-// keys or times that they need are read one by one.
+// A chunk of an audit holds the pushes, attempts and rows in live of the recipients in a range of keys, for some stretch of
+// time. One statement reads each row once, in a snapshot of its own. So rows that are compared with each other are nearly
+// always in one chunk, even if it is small. The few further rows that a chunk needs are read one by one.
 
 const (
-	// chunkTime is for how long a chunk may hold its snapshot, and chunkAim for how long it is to hold it.
+	// chunkTime is the maximum duration of a chunk's snapshot. The size of chunks is adjusted so that they take chunkAim.
 	chunkTime, chunkAim = 3 * time.Second, 300 * time.Millisecond
-	// firstStep is how many keys the first chunk of a pass has: a 4096th of all. mostStep is how many one can have: half of them.
+	// firstStep is the number of keys in the first chunk of a pass, a 4096th of all. mostStep is the maximum, half of all.
 	firstStep, mostStep uint64 = 1 << 52, 1 << 63
-	// fewRows are not why a chunk takes long: the next one has more.
+	// fewRows cannot make a chunk slow. After a chunk with at most fewRows, the next one is larger.
 	fewRows = 100
 )
 
-// chunkSettings are for one statement over some ten thousand rows. A plan is made for each chunk, and joins by hashes
-// whatever the statistics say: rows are looked up one by one only where a lateral join leaves no other way. To compile a plan
-// takes longer than a chunk may; behind a pooler, sessions have none of our settings.
+// chunkSettings suits one statement over some ten thousand rows. Postgres plans each chunk, with hash joins regardless
+// of the statistics; only lateral joins look rows up one by one. Compiling a plan (JIT) would take longer than a
+// chunk. Behind a pooler, sessions do not have our other settings.
 const chunkSettings = `SET LOCAL work_mem = '64MB'; SET LOCAL jit = off;
 	SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off`
 
-// begun says of an attempt that it is looked at in this stretch: it began in it, or behind the latest one.
+// begun returns the condition that an attempt belongs to the stretch: it began in the stretch, or after the latest
+// stretch.
 func begun(column string) string {
 	return `(` + column + ` <@ @stretch::tstzmultirange OR @latest::bool AND ` + column + ` >= @until::timestamptz)`
 }
 
-// sql asks everything of a chunk.
+// sql returns the statement that reads and checks a chunk.
 func (p *AuditPass) sql() string {
 	queries := []auditQuery{waitingQuery, underWayQuery, pushQuery, attemptQuery, recordQuery, overlapQuery, requestQuery}
 	if policy := sameForAll(p.plan.Policy); len(policy) > 0 {
@@ -52,21 +52,21 @@ func (p *AuditPass) sql() string {
 	return sql + chunkSum
 }
 
-// chunk is what was read in one snapshot.
+// chunk describes what one snapshot read.
 type chunk struct {
 	rows    int
-	reading time.Duration // without the time that the plan took, which depends on the partitions and not on the chunk
-	open    []time.Time   // hours in which something can still change
+	reading time.Duration // without the planning time, which depends on the partitions and not on the chunk
+	open    []time.Time   // hours whose rows can still change
 }
 
-// aheadSQL finds what is under way, or was due long ago, before its time comes to be looked at.
+// aheadSQL finds attempts under way and overdue pushes with send times after the spans of the pass.
 var aheadSQL = `
 	SELECT l.recipient_key FROM ` + allUnderWay + ` l WHERE l.send_at >= @until
 	UNION
 	SELECT l.recipient_key FROM ` + allForgotten + ` l WHERE l.send_at >= @until
 	LIMIT 1000`
 
-// read reads the next chunk, and moves the walk behind it.
+// read reads the next chunk and moves the walk past it.
 func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.Time)) (c chunk, err error) {
 	err = p.snapshot(ctx, p.patient, func(ctx context.Context, tx pgx.Tx) error {
 		if !w.Begun {
@@ -117,9 +117,9 @@ func (p *AuditPass) read(ctx context.Context, w *walk, found func(Finding, time.
 	return c, err
 }
 
-// readTerms judges what was promised and sent where rules differ from push to push.
+// readTerms checks promises and sends of recipients whose rules differ from push to push.
 func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func(Finding, time.Time)) error {
-	if p.reach == nil { // what a policy of later reaches further is seen by the next pass
+	if p.reach == nil { // a policy that is made later and reaches further counts from the next pass on
 		reach, some, err := p.store.historicReach(ctx, tx, p.plan.Policy)
 		if err != nil || !some {
 			return err
@@ -130,26 +130,26 @@ func (p *AuditPass) readTerms(ctx context.Context, tx pgx.Tx, w walk, found func
 	since := args["since"].(time.Time)
 	args["booked_since"], args["begun_since"] = since.Add(-reach), since.Add(-reach-longAttempt)
 	a := p.store.newTermsAudit(p.plan.Policy, func(f Finding, at time.Time) { found(f, at.Truncate(auditSlice)) })
-	err := a.run(ctx, tx, judgedPromises(`(
+	err := a.run(ctx, tx, promisesSQL(`(
 		SELECT * FROM pushes WHERE `+inKeys+` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND freed = false
 			AND status IN ('scheduled', 'sent')
 	)`, `p.send_at <@ @stretch::tstzmultirange`), args, false)
 	if err != nil {
 		return err
 	}
-	return a.run(ctx, tx, judgedSends(`(
+	return a.run(ctx, tx, sendsSQL(`(
 		SELECT * FROM sends WHERE `+inKeys+` AND started_at >= @begun_since::timestamptz AND started_at < @begun_until::timestamptz AND ended_at IS NOT NULL
 	)`, begun(`p.started_at`)), args, true)
 }
 
-// snapshot reads in a transaction that lasts as long as a chunk may, or any time if patient.
+// snapshot calls read in a transaction that is limited to the time of a chunk, or not limited if patient.
 func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx context.Context, tx pgx.Tx) error) error {
 	limit := chunkTime + 2*p.planning
 	if patient {
 		limit = 0
 	} else {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 10*chunkTime) // for a connection that does not answer
+		ctx, cancel = context.WithTimeout(ctx, 10*chunkTime) // in case the connection does not answer
 		defer cancel()
 	}
 	return pgx.BeginTxFunc(ctx, p.store.db.Pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
@@ -160,7 +160,7 @@ func (p *AuditPass) snapshot(ctx context.Context, patient bool, read func(ctx co
 	})
 }
 
-// args are the arguments of the next chunk.
+// args returns the arguments of the next chunk's statement.
 func (p *AuditPass) args(w walk) pgx.NamedArgs {
 	spans, file, kept := w.stretch(), p.plan.Policy, p.plan.Kept
 	since, until, latest := spans[0].Since, spans[len(spans)-1].Until, w.latest()
@@ -181,7 +181,7 @@ func (p *AuditPass) args(w walk) pgx.NamedArgs {
 // farAhead is later than any attempt.
 var farAhead = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// hours lists when the hours of some stretches begin.
+// hours lists the beginnings of the hours in stretches.
 func hours(spans []stretch) (all []time.Time) {
 	for _, s := range spans {
 		for h := s.Since; h.Before(s.Until); h = h.Add(auditSlice) {
@@ -191,7 +191,7 @@ func hours(spans []stretch) (all []time.Time) {
 	return all
 }
 
-// multirange is a tstzmultirange of some stretches.
+// multirange formats stretches as a tstzmultirange.
 func multirange(spans []stretch) string {
 	ranges := make([]string, len(spans))
 	for i, s := range spans {
@@ -200,7 +200,7 @@ func multirange(spans []stretch) string {
 	return `{` + strings.Join(ranges, `,`) + `}`
 }
 
-// last is the last key of the next chunk.
+// last returns the last key of the next chunk.
 func (p *AuditPass) last(w walk) int64 {
 	last := int64(math.MaxInt64)
 	if left := uint64(math.MaxInt64) - uint64(w.Key); w.Step-1 < left { // both wrap around in the same way
@@ -215,7 +215,7 @@ func (p *AuditPass) last(w walk) int64 {
 	return last
 }
 
-// endsSQL finds the first and the last recipient with something in a range, and a push of the first.
+// endsSQL finds the first and the last recipient with rows in a range of keys.
 const endsSQL = `
 	SELECT min(first), max(last) FROM (
 		SELECT (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM pushes WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
@@ -225,10 +225,10 @@ const endsSQL = `
 		SELECT (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key LIMIT 1), (SELECT recipient_key FROM live WHERE ` + inKeys + ` ORDER BY recipient_key DESC LIMIT 1)
 	) ends (first, last)`
 
-// narrow makes a chunk that took too long smaller: about a quarter of it. It returns false if there is only one recipient in
-// it, and a push of that one.
+// narrow reduces a chunk that took too long to about a quarter. ok is false if the chunk has only one recipient; then
+// of is a push of that recipient.
 func (p *AuditPass) narrow(ctx context.Context, w *walk) (ok bool, of uuid.UUID, err error) {
-	alone := p.worker == uuid.Nil // a worker comes back later; who asked for an audit waits
+	alone := p.worker == uuid.Nil // a worker's audit retries later; the caller of Store.Audit waits
 	err = p.snapshot(ctx, alone, func(ctx context.Context, tx pgx.Tx) error {
 		var first, last *int64
 		args := pgx.NamedArgs{"key": w.Key, "last": p.last(*w)}

@@ -12,25 +12,27 @@ const (
 	itsChunk = ` LEFT JOIN near_live l ON l.recipient_key = p.recipient_key AND l.send_at = p.send_at AND l.push_id = p.id`
 )
 
-// chunkRows are the rows of a chunk:
+// chunkRows defines the rows of a chunk:
 //
 //   - near_live: its rows in live
-//   - own: its pushes that are looked at, and before them those that hold places within a window
-//   - recorded: its attempts that are looked at (fresh), and those before them within a window
-//   - ours: those of own that attempts and rows in live belong to; others: those that are not among own; known: both
-//   - touched: pushes of attempts that are looked at which the pass does not come to otherwise
-//   - elsewhere: attempts of pushes that are looked at which are not among recorded: a push that was moved has earlier ones
-//   - attempts: all attempts, each once; near are those that have all within a window beside them
+//   - own: its pushes with send times in the stretch (checked), and earlier ones that hold places within a window
+//   - recorded: its attempts that began in the stretch (fresh), and earlier ones within a window
+//   - ours: pushes in own that attempts or rows in live belong to; others: such pushes that are not in own; known:
+//     both
+//   - touched: pushes of fresh attempts, with send times that the pass does not cover
+//   - elsewhere: attempts of checked pushes that are missing in recorded, because a push that was moved has earlier
+//     attempts
+//   - attempts: all attempts, each once; near marks those that have all their neighbours within a window beside them
 //
-// Each is looked at in one stretch of time of a pass: what is under way or forgotten, in the latest; an attempt, in that in
-// which it began, or else in that of its push.
+// A pass checks each row in one stretch: a row under way or overdue in the latest one, an attempt in the stretch in
+// which it began, or else in the stretch of its push.
 var chunkRows = `
 	WITH near_live AS MATERIALIZED (
 		SELECT * FROM live WHERE ` + inKeys + ` AND send_at < @until::timestamptz
 		UNION ALL
 		SELECT * FROM live WHERE ` + inKeys + ` AND recipient_key = ANY (@ahead::bigint[]) AND send_at >= @until::timestamptz AND @latest::bool
 	), own AS MATERIALIZED (
-		SELECT ` + ownColumns + `, send_at <@ @stretch::tstzmultirange AS looked
+		SELECT ` + ownColumns + `, send_at <@ @stretch::tstzmultirange AS checked
 		FROM pushes
 		WHERE ` + inKeys + ` AND send_at >= @booked_since::timestamptz AND send_at < @until::timestamptz AND (send_at >= @since::timestamptz OR freed = false)
 	), recorded AS MATERIALIZED (
@@ -51,24 +53,24 @@ var chunkRows = `
 			WHERE ours.id IS NULL AND (n.send_at IS NOT NULL OR n.push_id IN (SELECT push_id FROM recorded WHERE fresh))
 		) n
 		CROSS JOIN LATERAL (
-			SELECT ` + ownColumns + `, false AS looked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
+			SELECT ` + ownColumns + `, false AS checked FROM pushes WHERE id = n.push_id AND send_at = n.send_at
 			UNION ALL
 			SELECT ` + ownColumns + `, false FROM pushes WHERE id = n.push_id AND send_at IS DISTINCT FROM n.send_at
-			LIMIT 1 -- the second one is looked for if there is no first one
+			LIMIT 1 -- the second branch runs only if the first finds no row
 		) p
 	), known AS MATERIALIZED (
 		TABLE ours UNION ALL TABLE others
 	), touched AS MATERIALIZED (
 		SELECT * FROM known
-		WHERE NOT looked AND ` + inKeys + ` AND NOT send_at <@ @spans::tstzmultirange AND id IN (SELECT push_id FROM recorded WHERE fresh)
+		WHERE NOT checked AND ` + inKeys + ` AND NOT send_at <@ @spans::tstzmultirange AND id IN (SELECT push_id FROM recorded WHERE fresh)
 	), own_tenants AS MATERIALIZED (
-		SELECT t.id FROM (SELECT tenant_id FROM own WHERE looked UNION SELECT tenant_id FROM touched) p
+		SELECT t.id FROM (SELECT tenant_id FROM own WHERE checked UNION SELECT tenant_id FROM touched) p
 		CROSS JOIN LATERAL (SELECT id FROM tenants WHERE id = p.tenant_id OFFSET 0) t
 	), elsewhere AS MATERIALIZED (
 		SELECT s.*, false AS fresh
 		FROM (
 			SELECT p.id FROM own p LEFT JOIN (SELECT push_id, count(*) AS rows, max(attempt) AS last FROM recorded GROUP BY push_id) s ON s.push_id = p.id
-			WHERE p.looked AND (NOT @latest::bool OR (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts))
+			WHERE p.checked AND (NOT @latest::bool OR (coalesce(s.rows, 0), coalesce(s.last, 0)) IS DISTINCT FROM (p.attempts, p.attempts))
 			UNION ALL
 			SELECT id FROM touched
 		) p
@@ -83,24 +85,25 @@ var chunkRows = `
 			SELECT * FROM live WHERE recipient_key = p.recipient_key AND send_at = p.send_at AND push_id = p.id OFFSET 0
 		) l ON true
 	), attempts AS MATERIALIZED (
-		SELECT s.*, CASE WHEN p.looked THEN p.send_at ELSE s.started_at END AS filed_at,
-			s.fresh OR (coalesce(p.looked, false) OR s.push_id IN (SELECT id FROM touched)) AND NOT (s.started_at <@ @spans::tstzmultirange OR s.started_at >= @end::timestamptz) AS looked
+		SELECT s.*, CASE WHEN p.checked THEN p.send_at ELSE s.started_at END AS filed_at,
+			s.fresh OR (coalesce(p.checked, false) OR s.push_id IN (SELECT id FROM touched)) AND NOT (s.started_at <@ @spans::tstzmultirange OR s.started_at >= @end::timestamptz) AS checked
 		FROM (
 			SELECT *, true AS near FROM recorded UNION ALL SELECT *, false FROM elsewhere UNION ALL
 			SELECT ` + underWayColumns + `, true, true FROM near_live l LEFT JOIN known p ON p.id = l.push_id WHERE l.phase = 2 AND @latest::bool
 		) s
 		LEFT JOIN known p ON p.id = s.push_id
 	), requests AS MATERIALIZED (
-		SELECT * FROM own WHERE looked AND idempotency_id IS NOT NULL
+		SELECT * FROM own WHERE checked AND idempotency_id IS NOT NULL
 	), keyed AS MATERIALIZED (
 		SELECT k.* FROM (SELECT DISTINCT idempotency_id FROM requests) r
 		CROSS JOIN LATERAL (SELECT * FROM idempotency WHERE idempotency_id = r.idempotency_id OFFSET 0) k
 	)`
 
-// chunkSum tells of each hour of send times, and of none, how many rows were read, and whether something can still change.
+// chunkSum returns, for each hour of send times, the number of rows and whether one can still change; and the number
+// of the other rows.
 var chunkSum = `
 	SELECT NULL, NULL, NULL, NULL, CASE WHEN bool_or(status = 'scheduled' OR updated_at > now() - @settled::interval) THEN 'open' END,
 		` + pg.HourOf(`send_at`) + `, count(*)
-	FROM own WHERE looked GROUP BY 6
+	FROM own WHERE checked GROUP BY 6
 	UNION ALL
 	SELECT NULL, NULL, NULL, NULL, NULL, NULL, (SELECT count(*) FROM recorded WHERE fresh) + (SELECT count(*) FROM near_live WHERE @latest::bool)`

@@ -19,47 +19,53 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// AuditPass is one pass of the audit: over all that is under way or forgotten, and over a time that [Store.AuditSince] is told.
-// One of the workers goes over the hours of send times that are not closed. An hour is closed when all of its pushes ended so
-// long ago that no worker changes them any more, and the audit found nothing there. It is not read again, unless an answer comes
-// later still. How far a pass of the workers has come is in the table audit_pass: another worker goes on with it.
+// AuditPass is one pass of the audit: over everything under way or overdue, and over a range of send times.
+// [Store.AuditSince] sets the range for one caller.
+//
+// The workers share one pass, over the hours of send times that are not closed. An hour is closed when all of its
+// pushes ended long enough ago that no worker changes them, and the audit found no violation in it. It is read again
+// only if an answer arrives later still. The table audit_pass holds the state of the workers' pass, so that another
+// worker can continue it.
 type AuditPass struct {
 	store  *Store
-	worker uuid.UUID // nil: it is none of the workers', and nothing is written down
+	worker uuid.UUID // Nil: the pass of a caller, whose state is not saved
 	plan   booking.AuditPlan
 	state  auditState
-	cuts   []int64 // keys at which chunks begin in any case; for tests
+	cuts   []int64 // forced beginnings of chunks; for tests
 
-	reach    *time.Duration // of all policies that tenants have had; nil: not known yet
-	planning time.Duration  // what it took to plan for a chunk; 0: no chunk was read yet
-	patient  bool           // the next chunk may take any time
+	reach    *time.Duration // longest reach of all policies, past ones included; nil: not read yet
+	planning time.Duration  // planning time of a chunk; 0: no chunk was read yet
+	patient  bool           // the next chunk has no time limit
 }
 
 const (
-	auditLease = time.Minute // a worker that does not go on for so long loses the pass
-	namedFound = 10          // pushes of each check are kept
+	auditLease = time.Minute // after this time without progress, a worker loses the pass
+	namedFound = 10          // number of pushes kept for each check
 
-	mostTenants = 1000                // whose findings are kept
-	auditsKept  = 90 * 24 * time.Hour // from their beginning
+	mostTenants = 1000                // maximum number of tenants with findings of their own
+	auditsKept  = 90 * 24 * time.Hour // retention of records, from the beginning of the pass
 
-	// auditSlice is the time of send times that is closed at once.
+	// auditSlice is the unit of send times that is closed as a whole.
 	auditSlice = time.Hour
-	// settled is how long after a push has ended no worker changes it, or what it is compared with, any more.
+	// settled: if a push ended longer ago, no worker changes it, nor the rows that it is compared with.
 	settled = longAttempt + auditGrace
-	// gone is by how much older an hour beyond [booking.AuditPlan.Back] must be, to be read again, than when it was read last.
-	gone = 4
+	// rereadPart: an hour older than [booking.AuditPlan.Back] is read again when the time since it was last read reaches its
+	// age divided by rereadPart.
+	rereadPart = 4
 )
 
-// ownAuditSQL takes the pass for a worker, unless another one has it, or there is none and the last one is too recent.
+// ownAuditSQL leases the pass to a worker. It returns no row if another worker has the pass, or if none is under way
+// and the last one began too recently.
 const ownAuditSQL = `
 	UPDATE audit_pass SET owner = $1, owned_until = clock_timestamp() + $2::interval
 	WHERE (owner = $1 OR owned_until <= clock_timestamp())
 		AND (state IS NOT NULL OR last IS NULL OR (last->>'Began')::timestamptz + $3::interval <= clock_timestamp())
 	RETURNING state, clock_timestamp()`
 
-// slicesSQL lists the hours to go through: from the first that was ever looked at, those that are not closed. Beyond
-// the time that is always looked at, one is read again when it has grown older by a part of its age. An answer that came
-// late matters to its hour and to all later ones: see lateSQL. A minute is more than its transaction lasts.
+// slicesSQL lists the hours of a new pass: all hours since the first one ever read that are not closed. An hour older
+// than $1 is read again only when the time since it was last read reaches a fraction of its age. An answer that
+// arrived late affects its hour and all later ones: see lateSQL. The transaction that records it lasts less than the
+// minute that is subtracted.
 const slicesSQL = `
 	SELECT s FROM (
 		SELECT s, a.*, max(a.changed_at) OVER (ORDER BY s) AS changed
@@ -70,8 +76,8 @@ const slicesSQL = `
 		OR changed > looked_at - interval '1 minute'
 	ORDER BY s`
 
-// BeginAudit takes the pass of the workers' audit for one of them, or begins one. It returns nil while another worker has
-// it, and when the last one is too recent.
+// BeginAudit leases the pass of the workers' audit to a worker, or begins a new one. It returns nil while another
+// worker has the pass, and if the last one began too recently.
 func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan) (*AuditPass, error) {
 	p := &AuditPass{store: s, worker: worker, plan: plan}
 	own := false
@@ -99,7 +105,7 @@ func (s *Store) BeginAudit(ctx context.Context, worker uuid.UUID, plan booking.A
 // begin plans a new pass.
 func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) error {
 	from, until := now.Add(-p.plan.Back).Truncate(auditSlice), now.Add(p.plan.Ahead)
-	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, gone)
+	rows, _ := c.Query(ctx, slicesSQL, from, until, auditSlice, now, rereadPart)
 	hours, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
 	if err != nil {
 		return err
@@ -121,10 +127,10 @@ func (p *AuditPass) begin(ctx context.Context, c *pgxpool.Conn, now time.Time) e
 	return nil
 }
 
-// Over reports whether all was audited.
+// Over reports whether the pass is complete.
 func (p *AuditPass) Over() bool { return p.state.Walk.over() }
 
-// Share is how much of a pass of [Store.AuditSince] is done.
+// Share returns the finished share of a pass of [Store.AuditSince], from 0 to 1.
 func (p *AuditPass) Share() float64 {
 	if p.Over() {
 		return 1
@@ -132,7 +138,7 @@ func (p *AuditPass) Share() float64 {
 	return float64(uint64(p.state.Walk.Key)-1<<63) / (1 << 64)
 }
 
-// Next audits a chunk, and writes down how far the pass is. It tells found, unless that is nil, of each violation. It
+// Next audits a chunk and saves the state of the pass. It calls found with each violation, unless found is nil. own
 // reports whether the worker still has the pass.
 func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.AuditChunk, own bool, err error) {
 	began, findings := time.Now(), []Finding(nil)
@@ -181,9 +187,10 @@ func (p *AuditPass) Next(ctx context.Context, found func(Finding)) (c booking.Au
 	return c, own, err
 }
 
-// tooLong has the next chunk be smaller. Workers leave out the only recipient of this one; others wait for it.
+// tooLong makes the next chunk smaller. If the chunk has only one recipient, workers skip that recipient; the pass of
+// a caller repeats the chunk without a time limit.
 func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk, open *[]time.Time) error {
-	if !w.Begun { // nobody knows what is ahead: it is looked at when its time comes
+	if !w.Begun { // skip aheadSQL: these rows are checked when a later pass reaches their hours
 		w.Begun = true
 		return nil
 	}
@@ -202,7 +209,7 @@ func (p *AuditPass) tooLong(ctx context.Context, w *walk, c *booking.AuditChunk,
 	return nil
 }
 
-// save writes down how far the pass of a worker is, or that it is over.
+// save saves the state of a worker's pass, or records its end.
 func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
 	if p.worker == uuid.Nil {
 		return true, nil
@@ -230,7 +237,7 @@ func (p *AuditPass) save(ctx context.Context) (own bool, err error) {
 	return own, err
 }
 
-// end closes the hours in which nothing can change any more.
+// end records the end of a pass and closes the hours whose rows can no longer change.
 func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err error) {
 	st := &p.state
 	var hours []time.Time
@@ -248,7 +255,7 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 		WITH over AS (
 			UPDATE audit_pass SET state = NULL, last = jsonb_set($2::jsonb, '{Ended}', to_jsonb(clock_timestamp())), owned_until = '-infinity' WHERE owner = $1
 			RETURNING (last->>'Ended')::timestamptz AS ended
-		), looked AS (
+		), checked AS (
 			INSERT INTO audited (slice, closed, looked_at)
 			SELECT h, c, $5 FROM over, unnest($3::timestamptz[], $4::bool[]) AS n (h, c)
 			ON CONFLICT (slice) DO UPDATE SET closed = EXCLUDED.closed, looked_at = EXCLUDED.looked_at
@@ -259,9 +266,9 @@ func (p *AuditPass) end(ctx context.Context, c *pgxpool.Conn) (own bool, err err
 	return err == nil, err
 }
 
-// RunAudit takes the pass of the workers' audit for one of them, or begins one, and carries it to its end. It reports
-// whether it did: it does not while another worker has the pass, or when the last one is too recent. after is called behind
-// each chunk, without a snapshot; its error ends the run. Another worker, or the next run, goes on from there.
+// RunAudit runs the pass of the workers' audit for a worker, from where it stands to its end. ended is false if
+// another worker has the pass, or if the last one began too recently. RunAudit calls after behind each chunk, outside
+// the snapshot; an error of after ends the run. Another worker, or the next run, continues from there.
 func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.AuditPlan, after func(booking.AuditChunk) error) (ended bool, err error) {
 	p, err := s.BeginAudit(ctx, worker, plan)
 	if err != nil || p == nil {
@@ -282,7 +289,7 @@ func (s *Store) RunAudit(ctx context.Context, worker uuid.UUID, plan booking.Aud
 	return true, nil
 }
 
-// leave lets another worker go on at once.
+// leave releases the pass, so that another worker can continue at once.
 func (p *AuditPass) leave(ctx context.Context) error {
 	return p.store.db.InTx(context.WithoutCancel(ctx), func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `UPDATE audit_pass SET owned_until = '-infinity' WHERE owner = $1`, p.worker)
@@ -290,7 +297,7 @@ func (p *AuditPass) leave(ctx context.Context) error {
 	})
 }
 
-// LastAudit returns what the pass found that ended last, whichever worker ended it; nil: there was none.
+// LastAudit returns the result of the latest finished pass of any worker; nil: there is none.
 func (s *Store) LastAudit(ctx context.Context) (last *booking.AuditResult, err error) {
 	err = s.db.Pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
 	return last, pg.Classify(err)

@@ -4,7 +4,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// allForgotten are the rows in live of pushes that are due for long and still wait, by the index live_lane.
+// allForgotten selects the rows in live of pushes that have been due for longer than the grace period, by the index
+// live_lane.
 var allForgotten = `(
 			` + pg.InAllShards(pg.ChannelsSQL) + `
 			SELECT l.* FROM channels c CROSS JOIN ` + pg.Kinds + ` CROSS JOIN LATERAL (
@@ -12,8 +13,7 @@ var allForgotten = `(
 			) l
 		)`
 
-// waitingQuery finds pushes that are due and forgotten. A push that waits for another attempt of its recipient is not
-// forgotten.
+// waitingQuery finds overdue pushes. A push that waits for another attempt of its recipient is not overdue.
 var waitingQuery = auditQuery{
 	who:  `p.tenant_id, p.recipient, p.id`,
 	at:   `p.send_at`,
@@ -23,20 +23,20 @@ var waitingQuery = auditQuery{
 	checks: []auditCheck{{"overdue", `true`, `format('due since %s, expires at %s, and still scheduled', l.next_at, l.expires_at)`}},
 }
 
-// wantedKey is what push.RecipientKey gives, and keyBytes its bytes, which are compared in a third of the time.
+// wantedKey computes the same key as push.RecipientKey. keyBytes is its bytes, which compare in a third of the time.
 const (
 	keyBytes  = `substr(sha256(uuid_send(p.tenant_id) || convert_to(p.recipient, 'UTF8')), 1, 8)`
 	wantedKey = `('x' || encode(` + keyBytes + `, 'hex'))::bit(64)::bigint`
 )
 
-// lookedPushes are the pushes that are looked at in a chunk.
-const lookedPushes = `(SELECT * FROM own WHERE looked UNION ALL TABLE touched)`
+// checkedPushes selects the pushes that a chunk checks.
+const checkedPushes = `(SELECT * FROM own WHERE checked UNION ALL TABLE touched)`
 
-// pushQuery looks at pushes by themselves.
+// pushQuery checks each push by itself.
 var pushQuery = auditQuery{
 	who:   `p.tenant_id, p.recipient, p.id`,
 	at:    `p.send_at`,
-	from:  lookedPushes + ` p LEFT JOIN own_tenants t ON t.id = p.tenant_id ` + itsChunk,
+	from:  checkedPushes + ` p LEFT JOIN own_tenants t ON t.id = p.tenant_id ` + itsChunk,
 	where: `true`,
 	checks: []auditCheck{
 		{"not-live", `(p.status = 'scheduled') <> (l.push_id IS NOT NULL) OR (l.plan, l.expires_at, l.tenant_id, l.channel) <> (p.plan, p.expires_at, p.tenant_id, p.channel)
@@ -49,18 +49,19 @@ var pushQuery = auditQuery{
 		{"expired-early", `p.status = 'expired' AND p.updated_at < p.expires_at`,
 			`format('it expired at %s, before its expiry, %s', p.updated_at, p.expires_at)`},
 		{"no-reason", `p.status IN ('failed', 'expired') AND p.last_error = ''`,
-			`format('it is %s, and its record does not say why', p.status)`},
+			`format('it is %s, and its record gives no reason', p.status)`},
 		{"times", `p.updated_at < p.created_at OR NOT (isfinite(p.send_at) AND isfinite(p.next_at) AND isfinite(p.expires_at))`,
 			`format('requested_send_at %s, send_at %s, next_at %s, expires_at %s, created_at %s, updated_at %s', p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.created_at, p.updated_at)`},
 		{"unknown-tenant", `t.id IS NULL`, `'there is no such tenant'`},
 		{"recipient-key", `p.recipient <> '' AND int8send(p.recipient_key) <> ` + keyBytes,
-			`format('its recipient_key is %s, and that of its recipient is %s', p.recipient_key, ` + wantedKey + `)`},
+			`format('its recipient_key is %s, and the key of its recipient is %s', p.recipient_key, ` + wantedKey + `)`},
 	},
 }
 
-// recordQuery holds the record of each push to all of its attempts. None has a number above the push's count (see
-// attemptQuery), so that as many as that have no gaps. What began before [Kept] attempts may be gone: the first attempts of a
-// push that was made before then, and all of one that ended before then.
+// recordQuery compares the record of each push with all of its attempts. No attempt has a number above the push's
+// count (see attemptQuery), so if there are as many attempts as the count, their numbers have no gaps. Attempts that
+// began longer ago than attempts are kept may be gone: the first ones of a push that was made before that time, and
+// all attempts of a push that ended before it.
 var recordQuery = auditQuery{
 	who: `tenant_id, recipient, id`,
 	at:  `send_at`,
@@ -71,7 +72,7 @@ var recordQuery = auditQuery{
 				coalesce(s.rows, 0) AS rows, s.first, coalesce(s.delivered, false) AS delivered, coalesce(s.unknown, false) AS unknown,
 				p.created_at < now() - @keep_sends::interval AS made,
 				p.status = 'scheduled' OR p.updated_at < now() - @keep_sends::interval + interval '1 day' AS ended
-			FROM ` + lookedPushes + ` p LEFT JOIN (
+			FROM ` + checkedPushes + ` p LEFT JOIN (
 				SELECT push_id, count(*) AS rows, min(attempt) AS first,
 					bool_or(outcome = 'delivered') IS TRUE AS delivered, bool_or(outcome = 'unknown') IS TRUE AS unknown
 				FROM (TABLE recorded UNION ALL TABLE elsewhere) s GROUP BY push_id
@@ -82,14 +83,14 @@ var recordQuery = auditQuery{
 	checks: []auditCheck{
 		{"attempts", `rows <> attempts AND NOT gone`, `format('it counts %s attempts, and %s are recorded', attempts, rows)`},
 		{"outcome", `(status = 'sent' AND NOT delivered OR status = 'failed' AND rows = 0) AND NOT (gone AND ended)`,
-			`format('it is %s, and none of %s attempts made it so', status, rows)`},
+			`format('it is %s, and none of its %s attempts had that outcome', status, rows)`},
 		{"possibly-delivered", `possibly_delivered AND NOT unknown AND NOT delivered AND NOT gone OR NOT possibly_delivered AND (unknown OR delivered AND status IN ('failed', 'canceled', 'expired'))`,
 			`format('it is %s, possibly_delivered is %s; an attempt of it was delivered: %s, is unknown: %s', status, possibly_delivered, delivered, unknown)`},
 	},
 }
 
-// requestQuery holds the pushes that bear an Idempotency-Key to what that key has made, and that of one key, one with the
-// next: within 30 days it makes each push once, for one tenant, from one request.
+// requestQuery compares pushes that have an Idempotency-Key with the records of the key, and consecutive records of
+// one key with each other. Within 30 days a key makes each push once, for one tenant, from one request.
 var requestQuery = auditQuery{
 	who: `tenant_id, recipient, id`,
 	at:  `send_at`,

@@ -5,20 +5,21 @@ import "strings"
 // auditQuery reads rows of a chunk once, for several checks.
 type auditQuery struct {
 	who    string // the tenant, the recipient and the push of a row
-	at     string // a time in the hour of whose audit a violation is found
-	from   string // all that follows FROM, but for the conditions
-	where  string // which rows are looked at
+	at     string // the time that determines the hour of a violation
+	from   string // the FROM clause
+	where  string // the condition of rows to check
 	checks []auditCheck
 }
 
-// auditCheck is one question to every row. Both expressions may use the named arguments of the audit.
+// auditCheck is one check of every row. Both expressions may use the named arguments of the audit.
 type auditCheck struct {
-	name   string // of one of [Checks]
-	broken string // an expression that is true where the guarantee is broken
-	detail string // an expression for what is wrong, without personal data
+	name   string // the name of one of [Checks]
+	broken string // an expression that is true if the row violates the guarantee
+	detail string // an expression that describes the violation, without personal data
 }
 
-// sql asks for all findings. A row is first tested for all checks at once; the few that fail one are then asked which.
+// sql returns the statement that selects all findings. It tests a row for all checks at once, and separates the checks
+// only for the few rows that fail.
 func (q auditQuery) sql() string {
 	var some, each []string
 	for _, c := range q.checks {

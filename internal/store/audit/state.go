@@ -8,18 +8,18 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// auditState is how far a pass is.
+// auditState is the progress of a pass.
 type auditState struct {
 	booking.AuditResult
 	Walk  walk
-	Since time.Time   // earlier hours are closed although there are violations
-	Open  []time.Time // hours that are not to be closed
+	Since time.Time   // earlier hours are closed in spite of violations
+	Open  []time.Time // hours that stay open
 
-	Tenants map[uuid.UUID]map[string]*booking.AuditFinding // what was found of each, up to a number of them
-	Others  bool                                           // there are more
+	Tenants map[uuid.UUID]map[string]*booking.AuditFinding // findings by tenant and check, of up to mostTenants tenants
+	Others  bool                                           // further tenants have findings
 }
 
-// add counts a violation, for all and for its tenant.
+// add counts a violation, in total and for its tenant.
 func (s *auditState) add(f Finding) {
 	addTo(s.Found, f)
 	switch {
@@ -36,6 +36,7 @@ func (s *auditState) add(f Finding) {
 	addTo(s.Tenants[f.Tenant], f)
 }
 
+// addTo counts a violation in the findings of its check.
 func addTo(found map[string]*booking.AuditFinding, f Finding) {
 	of := found[f.Check]
 	if of == nil {

@@ -12,7 +12,7 @@ type Store struct {
 	terms *terms.Store
 }
 
-// New returns a Store on a connection to Postgres.
+// New returns a Store that uses a connection to Postgres.
 func New(db *pg.DB, terms *terms.Store) *Store {
 	return &Store{db: db, terms: terms}
 }

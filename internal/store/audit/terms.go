@@ -14,51 +14,55 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-// Where tenants have policies of their own, or say something of recipients, the rules differ from push to push. So what was
-// promised and sent there is judged by the same arithmetic that decided it, one recipient after another.
+// If a tenant has its own policy or has described recipients, the rules differ from push to push. Its promises and sends are
+// checked by the same arithmetic that decided them, one recipient after another.
 
-// ownForSome says of a row p that its tenant has had a policy of its own, or has described a recipient; or that the file's
-// rules are not the same for every push.
+// ownForSome is the condition that rules may differ for a row p: its tenant has had its own policy or has described a
+// recipient, or the file's rules are not the same for every push.
 const ownForSome = `(@various::bool OR p.tenant_id IN (SELECT id FROM tenants WHERE policy_version > 0 OR described))`
 
 const (
-	// mostChecked is how many bookings, or sends, of one recipient are checked: the first ones.
+	// mostChecked is the number of bookings, or of sends, of one recipient that are checked: the first ones.
 	mostChecked = 20_000
-	// mostVersions is how many policies of one tenant are known: the latest ones. What was accepted before is not judged.
+	// mostVersions is the number of policies of one tenant that are read: the latest ones. Pushes accepted before them are
+	// not checked.
 	mostVersions = 1000
-	// mostHistories is how many tenants' policies are kept at once.
+	// mostHistories is the maximum number of tenants with cached policies.
 	mostHistories = 100
 )
 
-// personColumns are those of a recipient r, if it was described.
+// personColumns selects the description of a recipient r, if there is one.
 const personColumns = `coalesce(r.time_zone, ''), coalesce(r.limits, '{}'), r.updated_at, coalesce(r.opt_out_all, false), coalesce(r.opt_out_channels, '{}'), coalesce(r.opt_out_categories, '{}')`
 
+// joinPerson joins the description of a recipient.
 const joinPerson = ` LEFT JOIN recipients r ON r.shard = (p.recipient_key & 255) AND r.recipient_key = p.recipient_key AND r.tenant_id = p.tenant_id AND r.recipient = p.recipient`
 
+// oneByOne orders the rows by recipient.
 const oneByOne = ` ORDER BY p.recipient_key, p.tenant_id, p.recipient COLLATE "C"`
 
-// judgedPromises reads what holds places. Each finish of an attempt is a change of plan; without another one, a push was not
-// moved since it was created, and one that waits for its send time was not moved since it was changed.
-func judgedPromises(from, looked string) string {
+// promisesSQL reads pushes that hold places. The plan of a push counts its changes, and each finished attempt is
+// one. Without a further change, the push was not moved since it was created. A push that waits for its send time was
+// not moved since its last change.
+func promisesSQL(from, checked string) string {
 	return `
 	SELECT p.tenant_id, p.recipient_key, p.recipient, p.id, p.channel, p.category, p.send_at, p.send_at,
 		CASE WHEN p.plan - 1 <> p.attempts AND p.attempts = 0 AND p.status = 'scheduled' AND p.next_at = p.send_at THEN p.updated_at ELSE p.created_at END,
 		CASE WHEN p.plan - 1 = p.attempts THEN p.created_at ELSE p.updated_at END,
-		` + looked + `, ` + personColumns + `
+		` + checked + `, ` + personColumns + `
 	FROM ` + from + ` p` + joinPerson + `
 	WHERE ` + ownForSome + oneByOne + `, p.send_at, p.id`
 }
 
-// judgedSends reads the attempts that may have reached the provider.
-func judgedSends(from, looked string) string {
+// sendsSQL reads the attempts that may have reached the provider.
+func sendsSQL(from, checked string) string {
 	return `
 	SELECT p.tenant_id, p.recipient_key, p.recipient, p.push_id, p.channel, p.category, coalesce(p.handed_at, p.ended_at, p.started_at), p.started_at,
-		p.started_at, p.started_at, ` + looked + `, ` + personColumns + `
+		p.started_at, p.started_at, ` + checked + `, ` + personColumns + `
 	FROM ` + from + ` p` + joinPerson + `
 	WHERE p.outcome IS DISTINCT FROM 'refused' AND ` + ownForSome + oneByOne + `, p.started_at, p.push_id, p.attempt`
 }
 
-// termsAudit judges recipients for whom rules of their own hold.
+// termsAudit checks recipients with rules of their own.
 type termsAudit struct {
 	store *Store
 	file  booking.Terms
@@ -70,27 +74,27 @@ func (s *Store) newTermsAudit(file booking.Terms, found func(Finding, time.Time)
 	return &termsAudit{store: s, file: file, known: map[uuid.UUID]booking.History{}, found: found}
 }
 
-// judgedRecipient is what was read of one recipient.
-type judgedRecipient struct {
+// checkedRecipient holds the rows of one recipient.
+type checkedRecipient struct {
 	tenant    uuid.UUID
 	key       int64
 	recipient string
 	person    booking.Person
-	described time.Time // when it was described; zero: it was not
+	described time.Time // of the last description; zero: none
 	rows      []booking.Checked
 }
 
-// run judges all recipients that a statement reads: what was promised to them, or what was sent.
+// run checks all recipients that a statement reads: their sends, or else their promises.
 func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.NamedArgs, sends bool) error {
 	rows, err := tx.Query(ctx, sql, args)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	var of judgedRecipient
+	var of checkedRecipient
 	for rows.Next() {
 		var (
-			next      judgedRecipient
+			next      checkedRecipient
 			row       booking.Checked
 			zoneName  string
 			described *time.Time
@@ -101,7 +105,7 @@ func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 			return err
 		}
 		if next.tenant != of.tenant || next.key != of.key || next.recipient != of.recipient {
-			if err := a.judge(ctx, of, sends); err != nil {
+			if err := a.check(ctx, of, sends); err != nil {
 				return err
 			}
 			if of = next; described != nil {
@@ -118,12 +122,12 @@ func (a *termsAudit) run(ctx context.Context, tx pgx.Tx, sql string, args pgx.Na
 	if err := rows.Err(); err != nil {
 		return err
 	}
-	return a.judge(ctx, of, sends)
+	return a.check(ctx, of, sends)
 }
 
-// judge tells of what was not legal of one recipient. One that was erased is filed under another name, and nobody knows any
-// more what held for it.
-func (a *termsAudit) judge(ctx context.Context, of judgedRecipient, sends bool) error {
+// check reports violations of one recipient. It skips an erased recipient, which has another name and no description
+// any more.
+func (a *termsAudit) check(ctx context.Context, of checkedRecipient, sends bool) error {
 	if len(of.rows) == 0 || push.RecipientKey(of.tenant, of.recipient) != of.key {
 		return nil
 	}
@@ -140,7 +144,7 @@ func (a *termsAudit) judge(ctx context.Context, of judgedRecipient, sends bool) 
 	}
 	for _, b := range find(of.person.Person, of.described, of.rows) {
 		r := b.Violation.Rule
-		f := Finding{check, of.tenant, of.recipient, b.ID, fmt.Sprintf("no place at %s beside %d others (rule %s, limit %d, %d of them reserved)",
+		f := Finding{check, of.tenant, of.recipient, b.ID, fmt.Sprintf("no place at %s beside %d other pushes (rule %s, limit %d, %d of them reserved)",
 			stamp(b.At), len(b.Violation.Conflicts)+b.Violation.Omitted, r.Name, r.Limit, r.Reserved)}
 		if r.Quiet {
 			f.Check, f.Detail = "quiet-hours", fmt.Sprintf("%s lies in quiet hours (%s)", stamp(b.At), r.Name)
@@ -152,8 +156,8 @@ func (a *termsAudit) judge(ctx context.Context, of judgedRecipient, sends bool) 
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// history returns the policies of a tenant. They are only ever added to, so that it does not matter that they are read later
-// than the rest.
+// history returns the policies of a tenant. It may read them later than the snapshot, because policies are only ever
+// added.
 func (a *termsAudit) history(ctx context.Context, tenant uuid.UUID) (h booking.History, err error) {
 	h, ok := a.known[tenant]
 	if ok {
@@ -186,8 +190,8 @@ func (a *termsAudit) history(ctx context.Context, tenant uuid.UUID) (h booking.H
 	return h, err
 }
 
-// historicReach is how far any policy reaches that a tenant has had, or that of the file. It is false if the same rules hold
-// for every push.
+// historicReach returns the longest reach of all policies, present and past, of tenants and of the file. some is false
+// if the same rules apply to every push.
 func (s *Store) historicReach(ctx context.Context, tx pgx.Tx, file booking.Terms) (reach time.Duration, some bool, err error) {
 	file = booking.OrNone(file)
 	err = tx.QueryRow(ctx, `SELECT $1 OR EXISTS (SELECT FROM tenants WHERE policy_version > 0 OR described)`, !file.Plain()).Scan(&some)

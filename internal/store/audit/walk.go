@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// apart is how far two hours are from each other to be read one after the other, and not at once.
+// apart is the smallest gap between two hours that are read one after the other instead of together.
 const apart = 24 * time.Hour
 
-// walk is where a pass is, and how large its chunks are. It goes through all recipients by their keys, once for each
-// stretch of time, the latest first.
+// walk is the position of a pass and the size of its chunks. The walk visits all recipients in the order of their
+// keys, once for each stretch of time, the latest stretch first.
 type walk struct {
-	Spans []stretch // of send times, all that the pass goes through
-	Left  int       // how many of these are not read yet; those of a stretch are read at once
+	Spans []stretch // all send times that the pass covers
+	Left  int       // number of spans that are not read yet; spans of one stretch are read together
 	Begun bool      // Ahead is known
-	Ahead []int64   `json:",omitempty"` // keys of recipients for whom something is under way, or forgotten, before its time
-	Key   int64     // the first of the next chunk
-	Step  uint64    // how many keys that has
+	Ahead []int64   `json:",omitempty"` // keys of recipients with later send times that have attempts under way or overdue pushes
+	Key   int64     // first key of the next chunk
+	Step  uint64    // number of keys in the next chunk
 }
 
-// stretch is a stretch of time.
+// stretch is a range of time. Until is exclusive.
 type stretch struct{ Since, Until time.Time }
 
-// stretch returns the spans that are read at once.
+// stretch returns the spans that are read together next.
 func (w walk) stretch() []stretch {
 	first := w.Left - 1
 	for first > 0 && w.Spans[first].Since.Sub(w.Spans[first-1].Until) < apart {
@@ -34,7 +34,7 @@ func (w walk) stretch() []stretch {
 // latest reports whether the walk is in the latest stretch.
 func (w walk) latest() bool { return w.Left == len(w.Spans) }
 
-// pass moves the walk behind a key.
+// pass moves the walk past a key.
 func (w *walk) pass(last int64) {
 	if w.Key = last + 1; last == math.MaxInt64 {
 		w.Key = math.MinInt64

@@ -10,15 +10,15 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// A recipient's rows follow each other in time. The key leads, since a number sorts fastest; texts are compared byte by byte.
-// The order is total, so that what is close to each other is told of the same rows however few are read at once.
+// The windows sort the rows of a recipient by time. The key comes first, because numbers sort fastest; texts are compared byte
+// by byte. The order is total, so that the findings do not depend on the size of the chunks.
 const (
 	byRecipient = `PARTITION BY recipient_key, tenant_id, recipient COLLATE "C"`
 	byAttempt   = byRecipient + ` ORDER BY started_at, push_id, attempt, under_way`
 )
 
-// sameForAll are the rules that the queries test: those of the file, if they are the same for every push. Others are for
-// [termsAudit].
+// sameForAll returns the rules that the queries test: the rules of the file, if they are the same for every push.
+// [termsAudit] checks all others.
 func sameForAll(file booking.Terms) quota.Policy {
 	if file = booking.OrNone(file); file.Plain() {
 		return file.For(quota.Person{}, quota.Kind{})
@@ -26,8 +26,8 @@ func sameForAll(file booking.Terms) quota.Policy {
 	return nil
 }
 
-// withoutOwn says of a row that its tenant never had a policy of its own, nor described a recipient: the file's rules, which
-// are arguments, hold for it.
+// withoutOwn is the condition that the file's rules, which are arguments, apply to a row: its tenant never had its own
+// policy and never described a recipient.
 const withoutOwn = `tenant_id NOT IN (SELECT id FROM tenants WHERE policy_version > 0 OR described)`
 
 // ruleArgs adds the arguments limit0, window0 and rule0 for the first rule, and so on.
@@ -37,8 +37,8 @@ func ruleArgs(args pgx.NamedArgs, policy quota.Policy) {
 	}
 }
 
-// lags are the columns first0, first1, …: for each rule, the time of the row that is as many rows before as the rule
-// allows in a window.
+// lags returns the columns first0, first1, and so on. For each rule, the column is the time of the row that is as many
+// rows earlier as the rule allows in a window.
 func lags(policy quota.Policy, column string) string {
 	lags := make([]string, len(policy))
 	for i := range policy {
@@ -47,7 +47,7 @@ func lags(policy quota.Policy, column string) string {
 	return strings.Join(lags, ", ")
 }
 
-// windowChecks ask, for each rule, whether a row is too close to that one.
+// windowChecks returns a check for each rule: a row must not be closer than the window to the row of its lag.
 func windowChecks(policy quota.Policy, name, what string) []auditCheck {
 	checks := make([]auditCheck, len(policy))
 	for i := range policy {
@@ -59,7 +59,7 @@ func windowChecks(policy quota.Policy, name, what string) []auditCheck {
 	return checks
 }
 
-// promisedQuery sorts what holds a place in a quota by its promised time, once for all rules.
+// promisedQuery sorts the pushes that hold places in a quota by their promised time, once for all rules.
 func promisedQuery(policy quota.Policy) auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, id`,
@@ -69,13 +69,13 @@ func promisedQuery(policy quota.Policy) auditQuery {
 			FROM own p WHERE freed = false AND status IN ('scheduled', 'sent') AND ` + withoutOwn + `
 			WINDOW w AS (` + byRecipient + ` ORDER BY send_at, id)
 		) p`,
-		where:  `looked`,
+		where:  `checked`,
 		checks: windowChecks(policy, "promised-window", "sends promised"),
 	}
 }
 
-// actualQuery sorts the attempts that may have reached the provider. Each must begin a window after the provider had
-// the one before, or can have had it: what the gate in internal/booking/claim.go makes sure of.
+// actualQuery sorts the attempts that may have reached the provider. Each must begin at least a window after the
+// provider had, or may have had, the earlier one. The gate in internal/booking/claim.go enforces this.
 func actualQuery(policy quota.Policy) auditQuery {
 	return auditQuery{
 		who: `tenant_id, recipient, push_id`,
@@ -90,7 +90,7 @@ func actualQuery(policy quota.Policy) auditQuery {
 	}
 }
 
-// overlapQuery sorts all attempts.
+// overlapQuery sorts all attempts and finds one that began before an earlier one ended.
 var overlapQuery = auditQuery{
 	who: `tenant_id, recipient, push_id`,
 	at:  `started_at`,
