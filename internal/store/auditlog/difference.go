@@ -12,21 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxDifference is how many bytes a difference has, at most.
+// maxDifference is the maximum size of a difference in bytes.
 const maxDifference = 8 << 10
 
-// Difference is what a change has changed, by the names of members. It has no texts of messages, no addresses, no secrets
-// and no attributes: of these it says that they have changed.
+// Difference lists the members that a change has changed, by name. For texts of messages, addresses, secrets and
+// attributes it holds only the fact of the change, not the values.
 type Difference map[string]changed
 
-// changed is what became of one member. From or To is left out where there was, or is, nothing.
+// changed is the change of one member. From is left out if the member had no value, and To if it has none now.
 type changed struct {
 	From    json.RawMessage `json:"from,omitempty"`
 	To      json.RawMessage `json:"to,omitempty"`
-	Changed any             `json:"changed,omitempty"` // true, or the names of its own members
+	Changed any             `json:"changed,omitempty"` // for hidden values: true, or the names of the changed members of an object
 }
 
-// Show adds a member whose values may be seen, if they differ.
+// Show adds a member with its values, if they differ.
 func (d Difference) Show(name string, from, to any) {
 	was, is := TextOf(from), TextOf(to)
 	if !bytes.Equal(was, is) {
@@ -34,14 +34,14 @@ func (d Difference) Show(name string, from, to any) {
 	}
 }
 
-// Hide adds a member whose values may not be seen, if they differ.
+// Hide adds a member without its values, if they differ.
 func (d Difference) Hide(name string, from, to any) {
 	if !bytes.Equal(TextOf(from), TextOf(to)) {
 		d[name] = changed{Changed: true}
 	}
 }
 
-// HideMembers adds an object of which only the names of the members may be seen that differ.
+// HideMembers adds an object with the names of its members that differ, without their values.
 func (d Difference) HideMembers(name string, from, to json.RawMessage) {
 	was, is := membersOf(from), membersOf(to)
 	both := maps.Clone(was)
@@ -57,14 +57,14 @@ func (d Difference) HideMembers(name string, from, to json.RawMessage) {
 	}
 }
 
-// membersOf reads an object; one that is not there has no members.
+// membersOf decodes an object. A missing object has no members.
 func membersOf(object json.RawMessage) map[string]any {
 	members := map[string]any{}
-	_ = json.Unmarshal(object, &members) // it was checked when it was stored
+	_ = json.Unmarshal(object, &members) // valid: it was checked before it was stored
 	return members
 }
 
-// TextOf writes a value in one form, and nothing for an empty one.
+// TextOf encodes a value in its canonical form. It returns nil for an empty value.
 func TextOf(v any) json.RawMessage {
 	if t, ok := v.(time.Time); ok {
 		if t.IsZero() {
@@ -82,7 +82,7 @@ func TextOf(v any) json.RawMessage {
 	return text
 }
 
-// MaybeID is nil for no id.
+// MaybeID returns the id, or nil for the zero id.
 func MaybeID(id uuid.UUID) any {
 	if id == uuid.Nil {
 		return nil
@@ -90,7 +90,7 @@ func MaybeID(id uuid.UUID) any {
 	return id
 }
 
-// TimeOf is the zero time for none.
+// TimeOf returns the time, or the zero time for nil.
 func TimeOf(t *time.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -98,7 +98,7 @@ func TimeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// Text writes the difference. Where it is too long, the longest values are hidden.
+// Text encodes the difference as JSON. It hides the longest values until the text fits maxDifference.
 func (d Difference) Text() []byte {
 	if d == nil {
 		d = Difference{}
@@ -107,7 +107,7 @@ func (d Difference) Text() []byte {
 	for err == nil && len(text) > maxDifference {
 		longest := slices.MaxFunc(slices.Sorted(maps.Keys(d)), func(a, b string) int { return cmp.Compare(d[a].size(), d[b].size()) })
 		if d[longest].Changed == true {
-			return []byte(`{}`) // it has too many members
+			return []byte(`{}`) // too many members: the text is too long without any value
 		}
 		d[longest] = changed{Changed: true}
 		text, err = json.Marshal(d)
@@ -118,6 +118,7 @@ func (d Difference) Text() []byte {
 	return text
 }
 
+// size returns the length of the encoded change.
 func (c changed) size() int {
 	text, _ := json.Marshal(c)
 	return len(text)

@@ -18,34 +18,36 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// The audit log says who did what. Its rows are written by the transactions that make the changes. One that is run again,
-// because its reply was lost, finds that it has nothing to change, and writes none.
+// The transaction of a change also writes the entry of the change. If it runs again because its reply was lost, it finds
+// nothing to change and writes no second entry.
 
-// RecordSQL writes an entry.
+// RecordSQL writes an entry with the arguments of [RecordArgs].
 const RecordSQL = `INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference) VALUES ($1, $2, $3, $4, $5, $6, $7)`
 
-// Record writes, in the transaction of a change, who has made it: the actor of the context.
+// Record writes an entry in the transaction of a change. The actor is the actor of the context.
 func Record(ctx context.Context, tx pg.Execer, tenant uuid.UUID, action push.Action, target string, d Difference) error {
 	_, err := tx.Exec(ctx, RecordSQL, RecordArgs(push.ActorOf(ctx), tenant, action, target, d)...)
 	return err
 }
 
-// QueueRecord is record in a batch.
+// QueueRecord adds the statement of an entry to a batch.
 func QueueRecord(b *pgx.Batch, by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) {
 	b.Queue(RecordSQL, RecordArgs(by, tenant, action, target, d)...)
 }
 
+// RecordArgs returns the arguments of [RecordSQL].
 func RecordArgs(by push.Actor, tenant uuid.UUID, action push.Action, target string, d Difference) []any {
 	return append(ActorArgs(by, tenant), string(action), target, d.Text())
 }
 
-// ActorArgs are the first arguments of an entry.
+// ActorArgs returns the tenant and the actor, the first arguments of [RecordSQL].
 func ActorArgs(by push.Actor, tenant uuid.UUID) []any {
 	return []any{tenant, string(cmp.Or(by.Type, push.ActorSystem)), zeronull.UUID(by.ID), by.Name}
 }
 
-// RecordOnce is changeOnce for a statement that returns one row, if it changes anything, and for what says so in the audit
-// log. One transaction does both; it is not run again if its reply is lost.
+// RecordOnce runs a statement that returns the one row that it changes, and writes the entry of the change, both in
+// one transaction. It returns [push.ErrNotFound] if the statement returns no row. It does not repeat the transaction
+// if its reply is lost.
 func RecordOnce[T any](
 	ctx context.Context, db *pg.DB, tenant uuid.UUID, scan pgx.RowToFunc[T], entry func(ctx context.Context, tx pgx.Tx, row T) error, sql string, args ...any,
 ) (row T, err error) {
@@ -71,14 +73,15 @@ func RecordOnce[T any](
 	return row, err
 }
 
-// AuditLog returns up to limit of a tenant's entries before a position, zero: before none, the newest first. It returns fewer
-// where they are large, or where few fit the filter: then too the list goes on at Next.
+// AuditLog returns up to limit entries of a tenant from before a position, the newest first. The zero position means
+// the newest entry. A page has fewer entries if they are large or if few match the filter; the list continues at Next
+// all the same.
 func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (page push.LogPage, err error) {
 	if f.Until.IsZero() {
-		f.Until = time.Now().Add(pg.ClockGap) // behind what any clock says
+		f.Until = time.Now().Add(pg.ClockGap) // later than any clock
 	}
 	if before.At.IsZero() || before.At.After(f.Until) {
-		before = push.LogPosition{At: f.Until} // no id is as low as the zero one
+		before = push.LogPosition{At: f.Until} // the zero id is before all others
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		r := logRead{c: c, tenant: tenant, f: f, before: before, limit: limit, left: pg.MaxScanned}
@@ -97,7 +100,7 @@ func (s *Store) AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter
 	return page, err
 }
 
-// addNames adds the names of keys and users to entries.
+// addNames sets the names of keys and users in entries.
 func addNames(ctx context.Context, c pg.Reader, tenant uuid.UUID, entries []push.LogEntry) error {
 	names := map[uuid.UUID]string{}
 	target := func(e *push.LogEntry) (id uuid.UUID) {
@@ -135,12 +138,13 @@ type logRead struct {
 	f      push.LogFilter
 	before push.LogPosition
 	limit  int
-	left   int // rows that it may still look at
-	bytes  int // of the page
+	left   int // number of rows that it may still scan
+	bytes  int // size of the page
 	page   push.LogPage
 }
 
-// in reads on in some tables, until the page is full or there is nothing more in them. It reports whether it may read on.
+// in reads from tables until the page is full, the scan limit is reached, or no rows are left. more is true in the
+// last case.
 func (r *logRead) in(ctx context.Context, tables []string) (more bool, err error) {
 	for {
 		sql, args, filtered := r.query(tables)
@@ -163,7 +167,8 @@ func (r *logRead) in(ctx context.Context, tables []string) (more bool, err error
 	}
 }
 
-// query reads the next rows before the position, and whether each fits. Those of a target have an index.
+// query returns the statement for the next rows before the position. Each row reports whether it matches the filter.
+// The filter by target uses an index.
 func (r *logRead) query(tables []string) (sql string, args []any, filtered bool) {
 	args = []any{r.tenant, r.before.At, r.before.ID, r.f.From}
 	arg := func(value any) string {
@@ -189,8 +194,8 @@ func (r *logRead) query(tables []string) (sql string, args []any, filtered bool)
 		pg.In("{audit_log}", "{audit_log}", tables...), strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `), len(args)+1), args, len(fits) > 1
 }
 
-// collect adds the entries that fit to the page, and moves the position. It reports whether the page is full, and then where the
-// next one begins.
+// collect adds the matching entries to the page and moves the position. full reports that the page is full; then it
+// has set where the next page begins.
 func (r *logRead) collect(rows pgx.Rows) (scanned int, full bool, err error) {
 	defer rows.Close()
 	for rows.Next() {

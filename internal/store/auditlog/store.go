@@ -1,4 +1,4 @@
-// Package auditlog writes and reads the audit log: who changed what.
+// Package auditlog writes and reads the audit log, which records the author of each change.
 package auditlog
 
 import (
@@ -10,7 +10,7 @@ type Store struct {
 	db *pg.DB
 }
 
-// New returns a Store on a connection to Postgres.
+// New returns a Store that uses a connection to Postgres.
 func New(db *pg.DB) *Store {
 	return &Store{db: db}
 }
