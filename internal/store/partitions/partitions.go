@@ -17,9 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/failpoint"
 )
 
-// Partitions are made before they are needed, and dropped when all that is in them is kept for long enough.
-
-// ahead is for how long partitions are made. One that lacks all the same is made by whoever needs it.
+// ahead defines how long in advance partitions are made. A transaction that still needs a missing one makes it.
 var ahead = []struct {
 	table pg.Partitioned
 	until time.Duration
@@ -30,17 +28,17 @@ var ahead = []struct {
 	{pg.WeeksOfLog, 5 * 7 * 24 * time.Hour},
 }
 
-// madeAtOnce is how many partitions one transaction makes at most: a slow server, too, makes them in time.
+// madeAtOnce is the maximum number of partitions that one transaction makes, so that a slow server finishes in time.
 const madeAtOnce = 8
 
-// MakePartitions makes the partitions that lack, and says how many.
+// MakePartitions makes the missing partitions and returns their number.
 func (s *Store) MakePartitions(ctx context.Context) (made int, err error) {
 	for _, a := range ahead {
 		for from := time.Duration(0); from <= a.until; from += madeAtOnce * a.table.Step {
 			var n int
 			err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 				return c.QueryRow(ctx, `SELECT make_partitions($1, now() + $2::interval, now() + $3::interval)`,
-					a.table.Parent, from, min(from+madeAtOnce*a.table.Step, a.until)).Scan(&n) // the next one begins with this one's last: a day may end between them
+					a.table.Parent, from, min(from+madeAtOnce*a.table.Step, a.until)).Scan(&n) // the next statement repeats the last time of this one, because a day may end between them
 			})
 			if err != nil {
 				return made, err
@@ -52,8 +50,8 @@ func (s *Store) MakePartitions(ctx context.Context) (made int, err error) {
 	return made, nil
 }
 
-// Partitions calls each for every table with partitions, as this program knows them: with the beginning of the first one, and
-// with the end of the last one of those that follow the present one without a gap.
+// Partitions calls each for every table with known partitions. begin is the beginning of the oldest one. end is the
+// end of the gapless range of partitions from now on.
 func (s *Store) Partitions(each func(table string, begin, end time.Time)) {
 	known := s.db.Layouts.Last.Load()
 	if known == nil {
@@ -71,22 +69,23 @@ func (s *Store) Partitions(each func(table string, begin, end time.Time)) {
 	}
 }
 
-// dropTime bounds each statement that drops a partition. What reads or writes the partition at the same time waits for it,
-// and it waits for what did so before.
+// dropTime bounds each statement that drops a partition. The statement waits for earlier readers and writers of the
+// partition, and blocks later ones.
 const dropTime = 10 * time.Second
 
-// keepLock names the lock of the only worker that drops partitions.
+// keepLock names the advisory lock of the worker that drops partitions; only one does at a time.
 const keepLock = 0x6b656570
 
-// DropPartitions drops the partitions in which everything ended longer ago than it is kept, and than the longest window of any
-// tenant's policy, unless another worker is at that, and says which. One that cannot be dropped now, because it is being read, is dropped by a later call.
+// DropPartitions drops a partition if all of its rows ended longer ago than their retention and than the longest
+// window of any tenant's policy. It returns the names. It does nothing while another worker drops partitions. A
+// partition that is being read now stays until a later call.
 func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped []string, err error) {
 	err = pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
 		var ours bool
 		b := &pgx.Batch{}
 		b.Queue(`begin`)
 		b.Queue(`SELECT pg_try_advisory_xact_lock($1)`, keepLock).QueryRow(func(row pgx.Row) error { return row.Scan(&ours) })
-		b.Queue(`SET LOCAL idle_in_transaction_session_timeout = '1h'`) // behind it, so that the snapshot of that is dropped: detaching would wait for it
+		b.Queue(`SET LOCAL idle_in_transaction_session_timeout = '1h'`) // after the SELECT, to release its snapshot: detaching would wait for it
 		if err := c.SendBatch(ctx, b).Close(); err != nil || !ours {
 			return errors.Join(err, end(ctx, c))
 		}
@@ -100,7 +99,7 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 		for _, k := range []struct {
 			table pg.Partitioned
 			kept  time.Duration
-			still string // a condition on a row that is still needed; it has the time $3
+			still string // the condition of a row that is still needed; $3 is the time before which rows may go
 		}{
 			{pg.WeeksOfPushes, kept.Pushes, `status = 'scheduled' OR updated_at > $3`},
 			{pg.DaysOfSends, kept.Sends, `ended_at IS NULL`},
@@ -124,6 +123,7 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 	return dropped, pg.Classify(err)
 }
 
+// end ends the transaction that holds keepLock.
 func end(ctx context.Context, c *pgxpool.Conn) error {
 	_, err := c.Exec(ctx, `rollback`)
 	return err
@@ -138,16 +138,18 @@ type dropping struct {
 	dropped []string
 }
 
-// onItsWay marks a table that is to be dropped: it may have been detached, and not dropped, when a worker was killed.
-const onItsWay = "sendquota drops this partition"
+// dropMark is the comment on a partition that is being dropped. With it, a later call recognises a partition that a killed
+// worker has detached but not dropped.
+const dropMark = "sendquota drops this partition"
 
-// partition is one of a table, or was one.
+// partition is an attached or detached partition of a table.
 type partition struct {
 	name              string
-	attached, pending bool // pending: detaching it was begun
-	marked            bool
+	attached, pending bool // pending: a concurrent detach was begun and not finished
+	marked            bool // with dropMark
 }
 
+// run drops the partitions whose retention has ended.
 func (d *dropping) run(ctx context.Context) error {
 	partitions, now, err := d.list(ctx)
 	if err != nil {
@@ -156,12 +158,12 @@ func (d *dropping) run(ctx context.Context) error {
 	for _, p := range partitions {
 		begin, err := time.Parse(d.table.Parent+"_20060102", p.name)
 		if err != nil {
-			continue // it was made by hand
+			continue // an operator made it
 		}
 		before := now.Add(-d.kept)
 		switch {
 		case p.pending && !p.marked:
-			continue // an operator detaches it
+			continue // an operator is detaching it
 		case p.attached && !p.pending:
 			needed := d.kept == 0 || begin.Add(d.table.Step).After(before)
 			if !needed {
@@ -184,14 +186,15 @@ func (d *dropping) run(ctx context.Context) error {
 	return nil
 }
 
-// list reads the partitions of the table, and those that were, with the time.
+// list reads the partitions of the table, including marked ones that are already detached, and the current time of
+// Postgres.
 func (d *dropping) list(ctx context.Context) (all []partition, now time.Time, err error) {
 	rows, _ := d.store.db.Pool.Query(ctx, `
 		SELECT c.relname, i.inhrelid IS NOT NULL, coalesce(i.inhdetachpending, false), coalesce(obj_description(c.oid, 'pg_class'), '') = $2, clock_timestamp()
 		FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid
 		WHERE c.relkind = 'r' AND (i.inhparent = to_regclass($1)
 			OR i.inhrelid IS NULL AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema()) AND starts_with(c.relname, $1 || '_') AND obj_description(c.oid, 'pg_class') = $2)
-		ORDER BY 3 DESC, 1`, d.table.Parent, onItsWay)
+		ORDER BY 3 DESC, 1`, d.table.Parent, dropMark)
 	var p partition
 	_, err = pgx.ForEachRow(rows, []any{&p.name, &p.attached, &p.pending, &p.marked, &now}, func() error {
 		all = append(all, p)
@@ -200,10 +203,10 @@ func (d *dropping) list(ctx context.Context) (all []partition, now time.Time, er
 	return all, now, err
 }
 
-// pages are how many pages are read in one statement, which holds a snapshot.
+// pages is the number of pages that one statement reads. A longer statement would hold its snapshot for longer.
 const pages = 1 << 14
 
-// needed reports whether a row of a partition is still needed.
+// needed reports whether a partition has a row that is still needed.
 func (d *dropping) needed(ctx context.Context, name string, before time.Time) (needed bool, err error) {
 	table := pgx.Identifier{name}.Sanitize()
 	sql := fmt.Sprintf(`
@@ -219,11 +222,12 @@ func (d *dropping) needed(ctx context.Context, name string, before time.Time) (n
 	return needed, err
 }
 
-// drop marks a partition, detaches it while others use the table, and drops it. Each step may be the last one of a worker.
+// drop marks a partition, detaches it concurrently, and drops it. A later call continues if the worker stops after any
+// step.
 func (d *dropping) drop(ctx context.Context, p partition) error {
 	table, part := pgx.Identifier{d.table.Parent}.Sanitize(), pgx.Identifier{p.name}.Sanitize()
 	if !p.marked {
-		if err := d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS '%s'`, part, onItsWay)); err != nil {
+		if err := d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS '%s'`, part, dropMark)); err != nil {
 			return d.explain(ctx, err)
 		}
 		failpoint.Hit(failpoint.PartitionMarked)
@@ -245,7 +249,7 @@ func (d *dropping) drop(ctx context.Context, p partition) error {
 	return nil
 }
 
-// unmark takes the mark from a partition that was to be dropped, and is to be kept for longer now.
+// unmark removes the mark from a partition whose retention was extended.
 func (d *dropping) unmark(ctx context.Context, p partition) error {
 	if !p.marked {
 		return nil
@@ -253,6 +257,7 @@ func (d *dropping) unmark(ctx context.Context, p partition) error {
 	return d.explain(ctx, d.exec(ctx, fmt.Sprintf(`COMMENT ON TABLE %s IS NULL`, pgx.Identifier{p.name}.Sanitize())))
 }
 
+// exec runs a statement with a timeout.
 func (d *dropping) exec(ctx context.Context, sql string) error {
 	ctx, cancel := context.WithTimeout(ctx, dropTime)
 	defer cancel()
@@ -260,11 +265,11 @@ func (d *dropping) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-// explain says what the operator can do about a role that may not drop what it does not own.
+// explain adds the fix to an error of a role that does not own the partitions.
 func (d *dropping) explain(ctx context.Context, err error) error {
 	var role, owner string
 	if !pg.HasCode(err, pg.MayNot) || d.store.db.Pool.QueryRow(ctx, `SELECT quote_ident(current_user), quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = to_regclass($1)`, d.table.Parent).Scan(&role, &owner) != nil {
 		return err
 	}
-	return fmt.Errorf("the role %[1]s may not drop old partitions, which belong to %[2]s; for that run, as %[2]s: GRANT %[2]s TO %[1]s: %[3]w", role, owner, err)
+	return fmt.Errorf("the role %[1]s may not drop old partitions of %[2]s; run, as %[2]s: GRANT %[2]s TO %[1]s: %[3]w", role, owner, err)
 }

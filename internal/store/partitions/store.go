@@ -1,4 +1,4 @@
-// Package partitions makes the partitions of tables before they are needed, and drops those that are older than they are kept.
+// Package partitions makes the partitions of tables in advance and drops those whose retention has ended.
 package partitions
 
 import (
@@ -12,7 +12,7 @@ type Store struct {
 	terms *terms.Store
 }
 
-// New returns a Store on a connection to Postgres.
+// New returns a Store that uses a connection to Postgres.
 func New(db *pg.DB, terms *terms.Store) *Store {
 	return &Store{db: db, terms: terms}
 }
