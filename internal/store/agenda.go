@@ -12,24 +12,24 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Work is what one of a worker's loops does.
+// Work names the work of one of a worker's loops.
 type Work string
 
-// The work that [Store.Agenda] knows.
+// The kinds of work that [Store.Agenda] reports.
 const (
-	RunCampaigns   Work = "campaigns"
-	RunBulkChanges Work = "bulk changes"
-	RunOperations  Work = "operations"
-	RunSchedules   Work = "schedules"
-	SendEvents     Work = "events"
-	FoldStats      Work = "stats"
-	PushesDue      Work = "due"
-	AttemptsLost   Work = "lost"
+	RunCampaigns   Work = "campaigns"    // campaigns with a step to do
+	RunBulkChanges Work = "bulk changes" // bulk changes with a step to do
+	RunOperations  Work = "operations"   // policy operations with a step to do
+	RunSchedules   Work = "schedules"    // schedules due within a second, or runs without an outcome
+	SendEvents     Work = "events"       // events due for webhooks
+	FoldStats      Work = "stats"        // increments that are not added to the stats yet
+	PushesDue      Work = "due"          // pushes due
+	AttemptsLost   Work = "lost"         // attempts with expired leases
 )
 
-// agendaSQL lists the work that there is. Of each it asks for the first row that its loop would find: of schedules, those that
-// are due within a second, for their loop waits for the moment itself; of pushes that are due any, for when they expire is the
-// loop's to know.
+// agendaSQL lists the kinds of work that exist. For each kind it searches the first row that the loop would find.
+// Schedules count from a second before they are due, because their loop waits for the exact moment. Pushes count when
+// they are due; their loop knows when they expire.
 const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (first, last) AS (SELECT * FROM unnest($1::bigint[], $2::bigint[]))
 	SELECT name FROM (VALUES
 		('` + string(RunCampaigns) + `', EXISTS (SELECT FROM campaigns WHERE status IN ` + campaigns.OpenCampaigns + ` AND lease_until IS NULL)
@@ -49,8 +49,8 @@ const agendaSQL = pg.ChannelsSQL + `, ` + webhooks.OpenWebhooksSQL + `, lanes (f
 				AND (recipient_key & 255) BETWEEN l.first AND l.last ORDER BY next_at LIMIT 1) lost))
 	) AS work (name, waits) WHERE waits`
 
-// Agenda lists the work that waits for a worker: for any, and for the owner of some lanes. It asks for all of it at once, so that
-// its loops do not ask while there is none.
+// Agenda lists the kinds of work that wait for any worker, or for the owner of lanes. One statement checks all kinds,
+// so that idle loops need no query of their own.
 func (s *Store) Agenda(ctx context.Context, lanes []push.Lane) ([]Work, error) {
 	firsts, lasts := pg.RangesOf(lanes)
 	return pg.Collect(ctx, s.db, pgx.RowTo[Work], pg.InAllShards(agendaSQL), firsts, lasts)

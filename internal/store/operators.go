@@ -12,18 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 )
 
-// TenantWaiting is what waits of a tenant.
+// TenantWaiting counts the waiting work of a tenant.
 type TenantWaiting struct {
 	Tenant    uuid.UUID
 	Name      string
 	Waiting   int        // pushes, due or not
-	UnderWay  int        // attempts
-	Due       int        // of the waiting pushes
-	PutOff    int        // of the waiting pushes, by a rule
-	OldestDue *time.Time // nil: none is due
+	UnderWay  int        // attempts under way
+	Due       int        // waiting pushes that are due
+	PutOff    int        // waiting pushes that a rule has put off
+	OldestDue *time.Time // nil: no push is due
 }
 
-// WaitingByTenant counts what waits of a tenant, or of each for [uuid.Nil], by name. It reads all of these pushes.
+// WaitingByTenant counts the waiting work of a tenant, or of all tenants for [uuid.Nil], in the order of their names.
+// It reads all waiting pushes.
 func (s *Store) WaitingByTenant(ctx context.Context, tenant uuid.UUID) ([]TenantWaiting, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantWaiting], `
 		SELECT t.id, t.name, count(l.push_id) FILTER (WHERE l.token IS NULL), count(l.token), count(*) FILTER (WHERE d.due),
@@ -40,7 +41,8 @@ func (s *Store) PushOwner(ctx context.Context, id uuid.UUID) (tenant uuid.UUID, 
 	return tenant, name, pg.Classify(err)
 }
 
-// EachTenant calls work for a tenant, or for each for [uuid.Nil], by name.
+// EachTenant calls work for a tenant, or for all tenants for [uuid.Nil], in the order of their names. It stops at the
+// first error.
 func (s *Store) EachTenant(ctx context.Context, tenant uuid.UUID, work func(t accounts.TenantInfo) error) error {
 	all, err := s.Tenants(ctx)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// OtherTenants returns the number of tenants in a database that have another name. It reads on one connection, and changes
-// neither the database nor the role. A database without tables has no tenants.
+// OtherTenants returns the number of tenants in a database with other names than name. It uses one connection and
+// changes neither the database nor the role. A database without tables has no tenants.
 func OtherTenants(ctx context.Context, databaseURL, name string) (others int, err error) {
 	pc, err := pg.ParseURL(databaseURL)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/webhooks"
 )
 
-// Config bounds a [Store].
+// Config configures a [Store].
 type Config = pg.Config
 
 // The subjects of a [Store], under names that do not collide when they are embedded.
@@ -43,8 +43,8 @@ type (
 	webhooksStore   = webhooks.Store
 )
 
-// Store is all subjects on one connection to Postgres: programs open it, and hand on the parts that a package needs. It is
-// safe for concurrent use.
+// Store combines all subjects on one connection to Postgres. Programs open it and pass each package the parts that it
+// needs. It is safe for concurrent use.
 type Store struct {
 	*db
 	*accountsStore
@@ -64,7 +64,7 @@ type Store struct {
 	*webhooksStore
 }
 
-// Open connects to Postgres. It succeeds while Postgres is down: connections are made as they are needed.
+// Open connects to Postgres. It succeeds while Postgres is down, because connections are made when they are needed.
 func Open(ctx context.Context, databaseURL string, cfg Config) (*Store, error) {
 	db, err := pg.Open(ctx, databaseURL, cfg)
 	if err != nil {

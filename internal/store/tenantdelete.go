@@ -14,21 +14,21 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// A deletion of a tenant begins with one transaction that ends all its keys, sessions, webhooks, schedules and campaigns, and marks the
-// tenant: from then on, every transaction that books or claims finds the mark. All else is removed in small transactions, in any order:
-// one that broke off is begun again, and goes on with what is left. The row of the tenant goes last.
+// The deletion of a tenant begins with one transaction that ends its keys, sessions, webhooks, schedules and campaigns and
+// marks the tenant. From then on, every transaction that books or claims finds the mark. Small transactions delete all other
+// rows, in any order. An interrupted deletion continues with the remaining rows. The row of the tenant goes last.
 
-// DeletionRest is the time after the first step of a deletion before its last one: programs remember keys for a second, and requests
-// that were under way have ended by then.
+// DeletionRest is the minimum time between the first and the last step of a deletion. Programs cache keys for a
+// second, and earlier requests have ended by then.
 const DeletionRest = time.Minute
 
-// deletedAtOnce is how many rows one transaction deletes, and sweptPages how many pages of a table one looks through.
+// deletedAtOnce is the number of rows that one transaction deletes, and sweptPages the number of pages that one scans.
 const (
 	deletedAtOnce = 2000
 	sweptPages    = 2000
 )
 
-// beginDeletionSQL are the statements of the first step. $1 is the tenant.
+// beginDeletionSQL lists the statements of the first step. $1 is the tenant.
 var beginDeletionSQL = []string{
 	`UPDATE tenants SET deleting_at = clock_timestamp() WHERE id = $1 AND deleting_at IS NULL`,
 	`UPDATE api_keys SET revoked_at = clock_timestamp() WHERE tenant_id = $1 AND revoked_at IS NULL`,
@@ -41,8 +41,9 @@ var beginDeletionSQL = []string{
 	`UPDATE bulk_changes SET status = 'canceled', ended_at = clock_timestamp() WHERE tenant_id = $1 AND ended_at IS NULL`,
 }
 
-// BeginDeletion is the first step of the deletion of the tenant of that name: from then on nothing is accepted or sent for it, but
-// attempts under way. It may be done before. It returns the id of the tenant, or [push.ErrNotFound].
+// BeginDeletion runs the first step of the deletion of the tenant with a name. From then on nothing is accepted for
+// the tenant, and nothing is sent except by attempts under way. It may be called again. It returns the id of the
+// tenant, or [push.ErrNotFound].
 func (s *Store) BeginDeletion(ctx context.Context, name string) (tenant uuid.UUID, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -60,7 +61,7 @@ func (s *Store) BeginDeletion(ctx context.Context, name string) (tenant uuid.UUI
 	return tenant, err
 }
 
-// deleteWaitingSQL deletes pushes that wait, with their rows in live, which it locks first.
+// deleteWaitingSQL deletes waiting pushes and their rows in live, which it locks first.
 const deleteWaitingSQL = `
 	WITH next AS MATERIALIZED (
 		SELECT recipient_key, send_at, push_id, shard FROM live WHERE tenant_id = $1 AND token IS NULL LIMIT $2 FOR UPDATE SKIP LOCKED
@@ -71,11 +72,11 @@ const deleteWaitingSQL = `
 		DELETE FROM pushes p USING waiting w WHERE p.id = w.push_id AND p.send_at = w.send_at AND p.shard = w.shard RETURNING p.recipient_key
 	)` + goneCrowdsSQL
 
-// goneCrowdsSQL deletes what is kept about the recipients of pushes that are gone.
+// goneCrowdsSQL deletes the rows in crowds of the recipients of deleted pushes.
 const goneCrowdsSQL = `, uncrowded AS (DELETE FROM crowds c USING gone WHERE c.recipient_key = gone.recipient_key) SELECT FROM gone`
 
-// tenantRows are the rows of a tenant, $1, in each table, but for those that wait: the rows that refer to others come first. The names
-// in braces are tables with partitions.
+// tenantRows lists the tables with rows of a tenant, $1, and the conditions of these rows. It leaves out waiting
+// pushes. Tables that refer to others come first. A name in braces is a table with partitions.
 var tenantRows = []struct{ table, where string }{
 	{"{pushes}", `tenant_id = $1 AND NOT EXISTS (SELECT FROM live l WHERE l.recipient_key = d.recipient_key AND l.send_at = d.send_at AND l.push_id = d.id)`},
 	{"{sends}", `tenant_id = $1 AND outcome || '' <> ''`},
@@ -104,16 +105,17 @@ var tenantRows = []struct{ table, where string }{
 	{"api_keys", `tenant_id = $1`},
 }
 
-// sweptTables have rows of a tenant that no index finds. They are looked through once, when all else is gone.
+// sweptTables lists tables with rows of a tenant that no index finds. They are scanned once, after all other rows are
+// deleted.
 var sweptTables = []string{"{idempotency}", "stat_deltas", "campaign_recipients", "webhook_deliveries"}
 
-// deleteTenantRows deletes rows of a tenant whose deletion has begun, until none is left but those of attempts under way. It calls deleted
-// with the rows of each transaction.
+// deleteTenantRows deletes rows of a tenant until only rows of attempts under way are left. The deletion must have
+// begun. It calls deleted with the number of rows of each transaction.
 func (s *Store) deleteTenantRows(ctx context.Context, tenant uuid.UUID, deleted func(rows int64)) error {
 	if err := s.deletePortions(ctx, tenant, deleteWaitingSQL, deleted); err != nil {
 		return err
 	}
-	// A key names the one that replaced it.
+	// A key refers to its successor, so these references go first.
 	if err := s.deletePortions(ctx, tenant, `UPDATE api_keys SET successor = NULL WHERE id = ANY (ARRAY(SELECT id FROM api_keys WHERE tenant_id = $1 AND successor IS NOT NULL LIMIT $2))`, func(int64) {}); err != nil {
 		return err
 	}
@@ -135,7 +137,7 @@ func (s *Store) deleteTenantRows(ctx context.Context, tenant uuid.UUID, deleted 
 	return nil
 }
 
-// deletePortions runs a statement until it changes nothing more.
+// deletePortions repeats a statement until it changes no row.
 func (s *Store) deletePortions(ctx context.Context, tenant uuid.UUID, sql string, deleted func(rows int64)) error {
 	for {
 		n, err := s.deleteSome(ctx, sql, tenant, deletedAtOnce)
@@ -146,7 +148,8 @@ func (s *Store) deletePortions(ctx context.Context, tenant uuid.UUID, sql string
 	}
 }
 
-// deleteSome runs a statement. The partition that it names may be dropped meanwhile.
+// deleteSome runs a statement and returns the number of rows. It ignores that the partition in the statement was
+// dropped meanwhile.
 func (s *Store) deleteSome(ctx context.Context, sql string, args ...any) (n int64, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		tag, err := c.Exec(ctx, sql, args...)
@@ -159,7 +162,7 @@ func (s *Store) deleteSome(ctx context.Context, sql string, args ...any) (n int6
 	return n, err
 }
 
-// tables lists the partitions of a table whose name is in braces, and otherwise the table.
+// tables lists the partitions of a table with a name in braces, or else only the table.
 func (s *Store) tables(ctx context.Context, table string) ([]string, error) {
 	parent, divided := strings.CutPrefix(strings.TrimSuffix(table, "}"), "{")
 	if !divided {
@@ -168,7 +171,7 @@ func (s *Store) tables(ctx context.Context, table string) ([]string, error) {
 	return pg.Collect(ctx, s.db, pgx.RowTo[string], `SELECT inhrelid::regclass::text FROM pg_inherits WHERE inhparent = to_regclass($1) ORDER BY 1`, parent)
 }
 
-// sweepTenant looks for rows of a tenant that no index finds, and deletes them.
+// sweepTenant scans for rows of a tenant that no index finds, and deletes them.
 func (s *Store) sweepTenant(ctx context.Context, tenant uuid.UUID, deleted func(rows int64)) error {
 	for _, name := range sweptTables {
 		tables, err := s.tables(ctx, name)
@@ -193,16 +196,16 @@ func (s *Store) sweepTenant(ctx context.Context, tenant uuid.UUID, deleted func(
 	return nil
 }
 
-// DeletionLeft is what keeps a deletion from its end.
+// DeletionLeft reports the progress of a deletion.
 type DeletionLeft struct {
-	UnderWay int           // attempts
-	Rest     time.Duration // of [DeletionRest]
-	Ended    bool          // nothing: the tenant is gone
+	UnderWay int           // number of attempts under way
+	Rest     time.Duration // remaining part of [DeletionRest]
+	Ended    bool          // the tenant is deleted
 }
 
-// ContinueDeletion deletes what can be deleted of a tenant whose deletion has begun, and at last the tenant, if no attempt is under way and
-// the first step is [DeletionRest] ago. Otherwise it returns what is in the way, and is to be called again. It calls deleted with the
-// number of rows of each transaction.
+// ContinueDeletion deletes the rows of a tenant after [Store.BeginDeletion]. It deletes the tenant itself if no
+// attempt is under way and [DeletionRest] has passed. Otherwise it returns what is left, and the caller calls it again
+// later. It calls deleted with the number of rows of each transaction.
 func (s *Store) ContinueDeletion(ctx context.Context, tenant uuid.UUID, deleted func(rows int64)) (left DeletionLeft, err error) {
 	if err := s.deleteTenantRows(ctx, tenant, deleted); err != nil {
 		return left, err
@@ -219,7 +222,7 @@ func (s *Store) ContinueDeletion(ctx context.Context, tenant uuid.UUID, deleted 
 		return left, err
 	}
 	n, err := s.deleteSome(ctx, `DELETE FROM tenants WHERE id = $1 AND deleting_at IS NOT NULL`, tenant)
-	if pg.HasCode(err, pg.ForeignKeyViolation) { // a request that was under way has added something
+	if pg.HasCode(err, pg.ForeignKeyViolation) { // an earlier request has added rows meanwhile
 		return left, nil
 	}
 	return DeletionLeft{Ended: n > 0}, err

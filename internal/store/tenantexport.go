@@ -12,15 +12,15 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// exportedColumnsSQL lists the columns of a table, $1, that an export has: no secrets, hashes and tokens, and nothing that only programs
-// can read.
+// exportedColumnsSQL lists the exported columns of a table, $1. It leaves out secrets, hashes, tokens, and columns
+// that only programs can read.
 const exportedColumnsSQL = `
 	SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
 	WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND atttypid <> 'bytea'::regtype
 		AND attname NOT IN ('secret', 'old_secret', 'old_secret_until', 'password_hash', 'token', 'worker', 'lease_until', 'recipient_key', 'shard')`
 
-// ExportTenant calls line with each row of a tenant in each table, as a JSON object without secrets, and with the name of the table. Each
-// table, or partition, is read as it is at one moment.
+// ExportTenant calls line for each row of a tenant, with the name of the table and the row as a JSON object without
+// secrets. It reads each table, or partition, in one snapshot.
 func (s *Store) ExportTenant(ctx context.Context, tenant uuid.UUID, line func(table string, object []byte) error) error {
 	err := s.exportTable(ctx, "tenants", "tenants", `id = $1`, tenant, line)
 	for _, of := range tenantRows {
@@ -29,7 +29,7 @@ func (s *Store) ExportTenant(ctx context.Context, tenant uuid.UUID, line func(ta
 		}
 		where := of.where
 		switch of.table {
-		case "recounts", "ahead": // what is counted from pushes
+		case "recounts", "ahead": // derived from pushes
 			continue
 		case "{pushes}":
 			where = `tenant_id = $1`
@@ -47,6 +47,7 @@ func (s *Store) ExportTenant(ctx context.Context, tenant uuid.UUID, line func(ta
 	return err
 }
 
+// exportTable exports a table or a partition under a name.
 func (s *Store) exportTable(ctx context.Context, name, table, where string, tenant uuid.UUID, line func(table string, object []byte) error) error {
 	columns, err := pg.Collect(ctx, s.db, pgx.RowTo[*string], exportedColumnsSQL, table)
 	if err != nil || columns[0] == nil { // the partition was dropped

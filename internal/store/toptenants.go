@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TenantLoad is how busy a tenant keeps the installation.
+// TenantLoad is the load that a tenant puts on the installation.
 type TenantLoad struct {
 	ID        uuid.UUID
 	Name      string
-	Due       int64 // pushes that are due and wait; at most 100,000 are counted
-	Accepted  int64 // submitted in this hour of UTC and the last one
-	Refused   int64 // in these hours, by limits and caps
-	Ended     int64 // sent, failed or expired in these hours
-	Campaigns int64 // that go on
+	Due       int64 // waiting pushes that are due; counted up to 100,000
+	Accepted  int64 // pushes submitted in the current hour of UTC and the previous one
+	Refused   int64 // pushes refused by limits and caps in these hours
+	Ended     int64 // pushes sent, failed or expired in these hours
+	Campaigns int64 // campaigns that have started and not ended
 }
 
-// TopTenants returns the tenants with the most pushes that wait, are submitted, or end, the busiest first. It reads what workers have
-// counted, and looks at each tenant once.
+// TopTenants returns up to limit tenants with the most due, accepted, refused and ended pushes, the busiest first. It
+// reads the counts that workers maintain, once for each tenant.
 func (s *Store) TopTenants(ctx context.Context, limit int) ([]TenantLoad, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantLoad], `
 		SELECT id, name, due, accepted, refused, ended, campaigns
