@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
 	"github.com/sendquota/sendquota/internal/store/accounts"
 
 	"github.com/google/uuid"
@@ -57,12 +59,12 @@ var tenantRowsSQL = []string{
 func (b *bundle) rowsOf(t *testing.T, tenant uuid.UUID) map[string]int {
 	t.Helper()
 	counts := map[string]int{
-		"sessions":           ask[int](t, b.db, `SELECT count(*) FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.tenant_id = $1`, tenant),
-		"bulk_change_pushes": ask[int](t, b.db, `SELECT count(*) FROM bulk_change_pushes p JOIN bulk_changes b ON b.id = p.change_id WHERE b.tenant_id = $1`, tenant),
+		"sessions":           storetest.Ask[int](t, b.DB, `SELECT count(*) FROM sessions s JOIN users u ON u.id = s.user_id WHERE u.tenant_id = $1`, tenant),
+		"bulk_change_pushes": storetest.Ask[int](t, b.DB, `SELECT count(*) FROM bulk_change_pushes p JOIN bulk_changes b ON b.id = p.change_id WHERE b.tenant_id = $1`, tenant),
 	}
-	for _, table := range ask[[]string](t, b.db, `SELECT array_agg(c.relname::text ORDER BY 1) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+	for _, table := range storetest.Ask[[]string](t, b.DB, `SELECT array_agg(c.relname::text ORDER BY 1) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 		WHERE a.attname = 'tenant_id' AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relnamespace = 'public'::regnamespace`) {
-		counts[table] = ask[int](t, b.db, `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, tenant)
+		counts[table] = storetest.Ask[int](t, b.DB, `SELECT count(*) FROM `+table+` WHERE tenant_id = $1`, tenant)
 	}
 	return counts
 }
@@ -72,49 +74,49 @@ func TestDeletion(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	other := uuid.New()
-	b.exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
-	under := b.claimed(t, b.booked(t, "under way", 0))
+	b.Exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
+	under := b.Claimed(t, b.Booked(t, "under way", 0))
 	for _, recipient := range []string{"waiting", "later"} {
-		b.booked(t, recipient, time.Hour)
+		b.Booked(t, recipient, time.Hour)
 	}
-	b.finish(t, b.claimed(t, b.booked(t, "sent", 0)), sent)
-	book(t, b.Store, nil, draft(other, "waiting", time.Hour))
+	b.MustFinish(t, b.Claimed(t, b.Booked(t, "sent", 0)), storetest.Sent)
+	storetest.MustBook(t, b.Store, nil, storetest.Draft(other, "waiting", time.Hour))
 	for _, sql := range tenantRowsSQL {
-		b.exec(t, sql, b.tenant)
-		b.exec(t, sql, other)
+		b.Exec(t, sql, b.TenantID)
+		b.Exec(t, sql, other)
 	}
-	for table, n := range b.rowsOf(t, b.tenant) {
+	for table, n := range b.rowsOf(t, b.TenantID) {
 		if n == 0 {
 			t.Fatalf("the test gives the tenant no row in %s", table)
 		}
 	}
 	before := b.rowsOf(t, other)
 	for range 2 { // it may be begun again
-		if id, err := b.BeginDeletion(t.Context(), b.tenant.String()); err != nil || id != b.tenant {
+		if id, err := b.BeginDeletion(t.Context(), b.TenantID.String()); err != nil || id != b.TenantID {
 			t.Fatal(id, err)
 		}
 	}
 
 	ctx, interrupt := context.WithCancel(t.Context())
-	if _, err := b.ContinueDeletion(ctx, b.tenant, func(int64) { interrupt() }); err == nil {
+	if _, err := b.ContinueDeletion(ctx, b.TenantID, func(int64) { interrupt() }); err == nil {
 		t.Error("a deletion that was interrupted says that it has ended")
 	}
 	goOn := func() store.DeletionLeft {
-		left, err := b.ContinueDeletion(t.Context(), b.tenant, func(int64) {})
+		left, err := b.ContinueDeletion(t.Context(), b.TenantID, func(int64) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return left
 	}
-	b.exec(t, `UPDATE tenants SET deleting_at = deleting_at - interval '1 hour' WHERE id = $1`, b.tenant)
+	b.Exec(t, `UPDATE tenants SET deleting_at = deleting_at - interval '1 hour' WHERE id = $1`, b.TenantID)
 	if left := goOn(); left.Ended || left.UnderWay != 1 {
 		t.Errorf("beside an attempt: %+v", left)
 	}
-	b.finish(t, under, sent)
+	b.MustFinish(t, under, storetest.Sent)
 	if left := goOn(); !left.Ended {
 		t.Errorf("%+v", left)
 	}
-	for table, n := range b.rowsOf(t, b.tenant) {
+	for table, n := range b.rowsOf(t, b.TenantID) {
 		if n != 0 {
 			t.Errorf("%d rows are left in %s", n, table)
 		}
@@ -133,22 +135,22 @@ func TestDeletion(t *testing.T) {
 func TestDeletion_Begun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	name := b.tenant.String()
-	_, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes})
+	name := b.TenantID.String()
+	_, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
-	due := b.booked(t, "anna", 0)
+	due := b.Booked(t, "anna", 0)
 	if _, err := b.BeginDeletion(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
-	if c := b.claim(t, "anna", nil); c.Outcome != booking.Unwanted || c.Push.ID != due.ID {
+	if c := b.MustClaim(t, "anna", nil); c.Outcome != booking.Unwanted || c.Push.ID != due.ID {
 		t.Errorf("a push is claimed: %+v", c)
 	}
 	for _, recipients := range [][]string{{"anna"}, {"bea", "cy"}} {
 		var drafts []booking.Draft
 		for _, r := range recipients {
-			drafts = append(drafts, draft(b.tenant, r, time.Hour))
+			drafts = append(drafts, storetest.Draft(b.TenantID, r, time.Hour))
 		}
 		made, err := b.Book(t.Context(), booking.Order{Drafts: drafts})
 		if err != nil || slices.ContainsFunc(made, func(d booking.Decision) bool { return d.Outcome != booking.OptedOut }) {
@@ -164,7 +166,7 @@ func TestDeletion_Begun(t *testing.T) {
 	if _, _, err := b.CreateTenant(t.Context(), name); !errors.Is(err, accounts.ErrDeleting) {
 		t.Errorf("the tenant is made again: %v", err)
 	}
-	if left, err := b.ContinueDeletion(t.Context(), b.tenant, func(int64) {}); left.Ended || left.Rest <= 0 || err != nil {
+	if left, err := b.ContinueDeletion(t.Context(), b.TenantID, func(int64) {}); left.Ended || left.Rest <= 0 || err != nil {
 		t.Errorf("the deletion ended at once: %+v, %v", left, err)
 	}
 }
@@ -174,22 +176,22 @@ func TestRenameTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	to := uuid.NewString()
-	if err := b.RenameTenant(t.Context(), b.tenant, to); err != nil {
+	if err := b.RenameTenant(t.Context(), b.TenantID, to); err != nil {
 		t.Fatal(err)
 	}
-	if id, err := b.Tenant(t.Context(), to); err != nil || id != b.tenant {
+	if id, err := b.Tenant(t.Context(), to); err != nil || id != b.TenantID {
 		t.Errorf("%s, %v", id, err)
 	}
-	if _, _, err := b.CreateTenant(t.Context(), b.tenant.String()); err != nil {
+	if _, _, err := b.CreateTenant(t.Context(), b.TenantID.String()); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.RenameTenant(t.Context(), b.tenant, b.tenant.String()); !errors.Is(err, accounts.ErrNameTaken) {
+	if err := b.RenameTenant(t.Context(), b.TenantID, b.TenantID.String()); !errors.Is(err, accounts.ErrNameTaken) {
 		t.Errorf("%v", err)
 	}
 	if err := b.RenameTenant(t.Context(), uuid.New(), "x"); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("%v", err)
 	}
-	if n := ask[int](t, b.db, `SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.rename'`, b.tenant); n != 1 {
+	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM audit_log WHERE tenant_id = $1 AND action = 'tenant.rename'`, b.TenantID); n != 1 {
 		t.Errorf("%d entries", n)
 	}
 }

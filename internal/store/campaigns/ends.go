@@ -6,9 +6,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/records"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -19,7 +17,7 @@ func (s *Store) fillEnds(ctx context.Context, c pg.Batcher, p *push.Campaign) er
 	if p.Progress.Scheduled == 0 || p.Status.Over() {
 		return nil
 	}
-	n, err := campaignStat(ctx, c, p.Tenant, p.ID)
+	n, err := records.CampaignStat(ctx, c, p.Tenant, p.ID)
 	if err != nil {
 		return err
 	}
@@ -42,22 +40,3 @@ const campaignBegunSQL = `
 
 // ended returns how many recipients of a campaign have ended.
 func ended(p *push.CampaignProgress) int64 { return p.Audience - p.Pending - p.Scheduled }
-
-// campaignStat returns a campaign's counts of all time, as of the statement: pushes accepted, deferred, refused, sent,
-// failed, expired and canceled.
-func campaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
-	b := &pgx.Batch{}
-	b.Queue(`
-		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
-			SELECT accepted, deferred, refused, sent, failed, expired, canceled FROM stats
-			WHERE tenant_id = $1 AND step = '`+records.StepEver+`' AND of = '`+string(push.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
-			UNION ALL
-			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
-				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
-			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
-		) all_time`, tenant, campaign).QueryRow(func(row pgx.Row) error {
-		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
-			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
-	})
-	return s, c.SendBatch(ctx, b).Close()
-}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
 )
@@ -85,4 +86,23 @@ func collectAhead(rows pgx.Rows, split bool) (counts []push.AheadCount, err erro
 		return nil
 	})
 	return counts, err
+}
+
+// CampaignStat returns a campaign's counts of all time, as of the statement: pushes accepted, deferred, refused, sent,
+// failed, expired and canceled.
+func CampaignStat(ctx context.Context, c pg.Batcher, tenant, campaign uuid.UUID) (s push.Stat, err error) {
+	b := &pgx.Batch{}
+	b.Queue(`
+		SELECT sum(accepted)::bigint, sum(deferred)::bigint, sum(refused)::bigint, sum(sent)::bigint, sum(failed)::bigint, sum(expired)::bigint, sum(canceled)::bigint FROM (
+			SELECT accepted, deferred, refused, sent, failed, expired, canceled FROM stats
+			WHERE tenant_id = $1 AND step = '`+StepEver+`' AND of = '`+string(push.ByCampaign)+`' AND at = 'epoch' AND key = $2::uuid::text
+			UNION ALL
+			SELECT sum(n) FILTER (WHERE what = 'accepted'), sum(deferred), sum(n) FILTER (WHERE what = 'refused'), sum(n) FILTER (WHERE what = 'sent'),
+				sum(n) FILTER (WHERE what = 'failed'), sum(n) FILTER (WHERE what = 'expired'), sum(n) FILTER (WHERE what = 'canceled')
+			FROM stat_deltas WHERE tenant_id = $1 AND campaign_id = $2
+		) all_time`, tenant, campaign).QueryRow(func(row pgx.Row) error {
+		return row.Scan((*zeronull.Int8)(&s.Accepted), (*zeronull.Int8)(&s.Deferred), (*zeronull.Int8)(&s.Refused), (*zeronull.Int8)(&s.Sent),
+			(*zeronull.Int8)(&s.Failed), (*zeronull.Int8)(&s.Expired), (*zeronull.Int8)(&s.Canceled))
+	})
+	return s, c.SendBatch(ctx, b).Close()
 }

@@ -1,0 +1,18 @@
+package attempts_test
+
+import (
+	"testing"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// bundle is a [storetest.Bundle] with what only the tests of this package do with it.
+type bundle struct{ *storetest.Bundle }
+
+func setup(t testing.TB) *bundle { return &bundle{storetest.Setup(t)} }
+
+func setupAlone(t testing.TB) *bundle { return &bundle{storetest.SetupAlone(t)} }
+
+func setupNew(t testing.TB) *bundle { return &bundle{storetest.SetupNew(t)} }

@@ -1,0 +1,11 @@
+package audit
+
+import "github.com/sendquota/sendquota/internal/booking"
+
+// CutAt makes chunks begin at these keys, in ascending order, and end where the next one begins.
+func (p *AuditPass) CutAt(keys []int64) {
+	p.cuts, p.state.Walk.Step = keys, mostStep
+}
+
+// Result returns what was found so far.
+func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }

@@ -1,0 +1,154 @@
+package audit_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
+	"github.com/sendquota/sendquota/internal/store/audit"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// TestAuditPass_Snapshots: between two chunks of an audit there is no snapshot that keeps vacuum from anything, however large
+// the table is.
+func TestAuditPass_Snapshots(t *testing.T) {
+	t.Parallel()
+	const recipients, pushes = 100, 3_000
+	b := setupAlone(t)
+	b.Exec(t, `
+		INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, created_at, updated_at)
+		SELECT gen_random_uuid(), $1, ('x' || encode(substr(sha256(uuid_send($1) || convert_to('r' || i, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint, 'r' || i,
+			'log', '{}', at, at, at, at + interval '1 day', 'scheduled', now(), now()
+		FROM generate_series(1, $2::int) i, LATERAL (SELECT date_trunc('second', now()) + i * interval '1 second' AS at) p`, b.TenantID, pushes)
+	p := b.beginAudit(t, storetest.PerMinute, recipients)
+	seen := map[string]bool{}
+	ctx, stop := context.WithCancel(t.Context())
+	watched := make(chan error, 1)
+	watch := testenv.Connect(t, b.URL)
+	go func() { // what holds a snapshot while chunks are read, by the transaction that holds it
+		for ctx.Err() == nil {
+			rows, _ := watch.Query(ctx, `SELECT xact_start::text FROM pg_stat_activity
+				WHERE datname = current_database() AND application_name = 'sendquota' AND backend_xmin IS NOT NULL`)
+			for rows.Next() {
+				var began string
+				if err := rows.Scan(&began); err == nil {
+					seen[began] = true
+				}
+			}
+			rows.Close()
+			time.Sleep(time.Millisecond)
+		}
+		watched <- nil
+	}()
+	read := 0
+	for !p.Over() {
+		c, own, err := p.Next(t.Context(), nil)
+		if err != nil || !own || c.Rows > 2*recipients {
+			t.Fatal(c, own, err)
+		}
+		read += c.Rows
+		if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM pg_stat_activity
+			WHERE datname = current_database() AND application_name = 'sendquota' AND (backend_xmin IS NOT NULL OR xact_start IS NOT NULL)`); n > 0 {
+			t.Fatalf("%d transactions are open between two chunks", n)
+		}
+	}
+	stop()
+	<-watched
+	if read != 2*pushes { // in live, and in pushes
+		t.Errorf("it read %d rows", read)
+	}
+	if len(seen) < 10 {
+		t.Errorf("it held %d snapshots, for %d chunks", len(seen), pushes/recipients)
+	}
+}
+
+// TestAuditPass_TooLong: a chunk that takes too long is given up, and smaller ones come instead, until a recipient who takes
+// too long even alone is left out. All else is audited, and the hours of who was left out are read again. [store.Store.AuditSince]
+// leaves no one out.
+func TestAuditPass_TooLong(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	other := uuid.New()
+	b.Exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
+	// The bad one has the first key, and the others are far behind it.
+	named := func(tenant uuid.UUID, name string, from, until int64) string {
+		for i := 0; ; i++ {
+			if n := fmt.Sprint(name, i); push.RecipientKey(tenant, n) >= from && push.RecipientKey(tenant, n) < until {
+				return n
+			}
+		}
+	}
+	bad := b.sentAgo(t, named(b.TenantID, "bad ", math.MinInt64, math.MinInt64/8*7), 10*time.Hour)
+	var keys []int64
+	for _, from := range []int64{math.MinInt64 / 4 * 3, math.MinInt64 / 8 * 5, math.MinInt64 / 2, math.MinInt64 / 4} {
+		name := named(other, "good ", from, from-math.MinInt64/8)
+		keys = append(keys, push.RecipientKey(other, name))
+		p := b.sentAgo(t, name, 10*time.Hour)
+		b.Exec(t, `UPDATE pushes SET tenant_id = $1, recipient_key = $2, attempts = 2 WHERE id = $3`, other, push.RecipientKey(other, name), p.ID)
+		b.Exec(t, `UPDATE sends SET tenant_id = $1, recipient_key = $2 WHERE push_id = $3`, other, push.RecipientKey(other, name), p.ID)
+	}
+	// To look up the tenant of the bad push takes a minute.
+	b.Exec(t, `ALTER TABLE tenants RENAME TO tenants_kept`)
+	b.Exec(t, `CREATE FUNCTION slow(tenant uuid) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+		IF EXISTS (SELECT FROM pushes p WHERE p.tenant_id = tenant AND p.recipient LIKE 'bad %') THEN PERFORM pg_sleep(60); END IF; RETURN true; END $$`)
+	b.Exec(t, `CREATE VIEW tenants AS SELECT * FROM tenants_kept WHERE slow(id)`)
+
+	first := push.RecipientKey(b.TenantID, bad.Recipient)
+	want := 1 // the one that leaves it out
+	for last := keys[len(keys)-1]; last > first; want++ {
+		quarter, next := first+(last-first)/4, first
+		for _, k := range keys {
+			if k <= quarter {
+				next = k
+			}
+		}
+		last = next
+	}
+	var (
+		p       *audit.AuditPass
+		tooLong int
+		skipped uuid.UUID
+	)
+	for try := 1; try == 1 || tooLong > want && try <= 5; try++ { // on a busy machine, others may take too long, too
+		b.forgetAudits(t)
+		p = b.beginPlan(t, booking.AuditPlan{Policy: storetest.PerMinute, Back: 24 * time.Hour, Ahead: time.Hour}, 1000)
+		tooLong, skipped = 0, uuid.Nil
+		for !p.Over() {
+			c, own, err := p.Next(t.Context(), nil)
+			if err != nil || !own {
+				t.Fatal(c, own, err)
+			}
+			if c.TooLong {
+				tooLong++
+			}
+			if c.Skipped != uuid.Nil {
+				skipped = c.Skipped
+			}
+		}
+	}
+	if found := p.Result().Found["attempts"]; skipped != bad.ID || tooLong != want || found == nil || found.Violations != len(keys) {
+		t.Errorf("%d chunks took too long, want %d; %s was left out, want %s; found %+v", tooLong, want, skipped, bad.ID, p.Result().Found)
+	}
+	if closed := storetest.Ask[bool](t, b.DB, `SELECT closed FROM audited WHERE slice = date_trunc('hour', (SELECT send_at FROM pushes WHERE id = $1))`, bad.ID); closed {
+		t.Error("the hour of what was left out is closed")
+	}
+
+	// An audit of its own waits for that one.
+	b.Exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, bad.ID)
+	b.Exec(t, `CREATE OR REPLACE FUNCTION slow(tenant uuid) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
+		IF EXISTS (SELECT FROM pushes p WHERE p.tenant_id = tenant AND p.recipient LIKE 'bad %') THEN PERFORM pg_sleep(5); END IF; RETURN true; END $$`)
+	p = b.AuditSince(storetest.PerMinute, booking.Kept{}, time.Time{})
+	p.CutAt([]int64{first, first + 1})
+	if found := storetest.FinishAudit(t, p); len(found) != 2*len(keys)+2 { // by two checks each
+		t.Errorf("it found %+v", found)
+	}
+}

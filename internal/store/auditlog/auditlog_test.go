@@ -1,0 +1,160 @@
+package auditlog_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// acting returns a context in which a user acts, and that user.
+func acting(ctx context.Context) (context.Context, push.Actor) {
+	user := push.Actor{Type: push.ActorUser, ID: uuid.New()}
+	return push.WithActor(ctx, user), user
+}
+
+// TestAuditLog_CommitUnknown: a change whose commit is run again, because its reply was lost, has one entry.
+func TestAuditLog_CommitUnknown(t *testing.T) {
+	t.Parallel()
+	b, w := setupProxy(t)
+	ctx, user := acting(t.Context())
+	key, _, err := b.CreateKey(ctx, push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	canceled, moved := b.Booked(t, "anna", time.Hour), b.Booked(t, "bert", time.Hour)
+	change := moved
+	change.SendAt, change.RequestedSendAt = moved.SendAt.Add(time.Hour), moved.SendAt.Add(time.Hour)
+	who := quota.Recipient{Tenant: b.TenantID, ID: "carl"}
+	lost := 0
+	for _, step := range []struct {
+		action push.Action
+		lose   string
+		do     func() error
+	}{
+		{push.ActPushCancel, "", func() error { _, err := b.Cancel(ctx, b.TenantID, canceled.ID); return err }},
+		{push.ActPushMove, "COMMIT", func() error {
+			_, err := b.Reschedule(ctx, booking.Order{Drafts: []booking.Draft{{Push: change}}, Policy: storetest.ThreeRules, Now: time.Now()})
+			return err
+		}},
+		{push.ActRecipientPut, "COMMIT", func() error {
+			_, err := b.Describe(ctx, b.TenantID, []booking.Description{{Recipient: who.ID, TimeZone: "Asia/Tokyo", Log: true}})
+			return err
+		}},
+		{push.ActKeyRotate, "COMMIT", func() error {
+			_, _, err := b.RotateKey(ctx, &push.Caller{Tenant: b.TenantID, Scopes: push.Scopes}, key.ID, time.Hour, 0)
+			return err
+		}},
+		{push.ActWebhookCreate, "COMMIT", func() error {
+			_, err := b.CreateWebhook(ctx, push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: []push.Event{push.EventTest}}, "s", 5)
+			return err
+		}},
+		{push.ActTenantCap, "COMMIT", func() error {
+			_, err := b.CapTenant(ctx, storetest.Ask[string](t, b.Watch, `SELECT name FROM tenants WHERE id = $1`, b.TenantID), func(c *push.OwnCaps) { c.PendingPushes = new(7) })
+			return err
+		}},
+		{push.ActRecipientErase, "COMMIT", func() error { _, err := b.Erase(ctx, who); return err }},
+	} {
+		if step.lose != "" {
+			w.LoseNext(step.lose)
+			lost++
+		}
+		if err := step.do(); err != nil {
+			t.Errorf("%s: %v", step.action, err)
+		}
+		w.WantLost(t, lost)
+		found := b.Entries(t, push.LogFilter{Action: step.action})
+		if len(found) != 1 || found[0].Actor != user {
+			t.Errorf("%s: %+v", step.action, found)
+		}
+	}
+}
+
+// TestAuditLog_Tool: what the operator's tool does, in no tenant's name, is in the log of the tenant concerned.
+func TestAuditLog_Tool(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	key, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, _, err := b.RotateKey(t.Context(), nil, key.ID, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to do
+		if _, err := b.RevokeKey(t.Context(), nil, next.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var actions []push.Action
+	for _, e := range b.Entries(t, push.LogFilter{ActorType: push.ActorSystem}) {
+		actions = append(actions, e.Action)
+	}
+	if want := []push.Action{push.ActKeyRevoke, push.ActKeyRotate, push.ActKeyCreate}; !slices.Equal(actions, want) {
+		t.Errorf("%v, want %v", actions, want)
+	}
+}
+
+// TestAuditLog_NoPartition: whoever makes partitions ahead was away for long. A change is made all the same.
+func TestAuditLog_NoPartition(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	key, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := b.Booked(t, "anna", time.Hour)
+	for name, change := range map[string]func() error{
+		"once": func() error {
+			_, err := b.RevokeKey(t.Context(), &push.Caller{Tenant: b.TenantID, Scopes: push.Scopes}, key.ID)
+			return err
+		},
+		"cancel": func() error { _, err := b.Cancel(t.Context(), b.TenantID, p.ID); return err },
+	} {
+		b.Exec(t, `DROP TABLE `+storetest.WeekOf("audit_log", 0))
+		if err := change(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if found := b.Entries(t, push.LogFilter{}); len(found) != 1 {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+// TestDropPartitions_AuditLog: the audit log is dropped by week when it is kept no longer, and never where it is kept for ever.
+func TestDropPartitions_AuditLog(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	b.Exec(t, `SELECT make_partitions('audit_log', now() - interval '500 days', now())`)
+	forever, err := b.DropPartitions(t.Context(), booking.Kept{})
+	if err != nil || slices.Contains(forever, storetest.WeekOf("audit_log", 450*storetest.Day)) {
+		t.Errorf("%v, %v", forever, err)
+	}
+	dropped, err := b.DropPartitions(t.Context(), booking.Kept{Log: 400 * storetest.Day})
+	if err != nil || !slices.Contains(dropped, storetest.WeekOf("audit_log", 407*storetest.Day)) || slices.Contains(dropped, storetest.WeekOf("audit_log", 399*storetest.Day)) {
+		t.Errorf("%v, %v", dropped, err)
+	}
+}
+
+// TestErase_OnlyInLog: a recipient of whom only the audit log knows is gone from there, too.
+func TestErase_OnlyInLog(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	b.Exec(t, `INSERT INTO audit_log (tenant_id, actor, action, target, difference) VALUES ($1, 'system', 'recipient.put', 'anna', '{"time_zone": {"to": "Asia/Tokyo"}}')`, b.TenantID)
+	e, err := b.Erase(t.Context(), quota.Recipient{Tenant: b.TenantID, ID: "anna"})
+	if err != nil || e.Rows != 0 || e.Pushes != 0 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if left := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM audit_log WHERE target = 'anna' OR difference <> '{}'`); left != 0 {
+		t.Errorf("%d entries name the recipient", left)
+	}
+}

@@ -1,0 +1,26 @@
+package policies_test
+
+import (
+	"testing"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+)
+
+func TestMain(m *testing.M) { storetest.Main(m) }
+
+// bundle is a [storetest.Bundle] with what only the tests of this package do with it.
+type bundle struct{ *storetest.Bundle }
+
+func setup(t testing.TB) *bundle { return &bundle{storetest.Setup(t)} }
+
+func setupAlone(t testing.TB) *bundle { return &bundle{storetest.SetupAlone(t)} }
+
+func setupProxy(t *testing.T) (*bundle, *storetest.Lossy) {
+	b, proxy := storetest.SetupProxy(t)
+	return &bundle{b}, proxy
+}
+
+func throughProxy(t *testing.T, b *bundle) (*bundle, *storetest.Lossy) {
+	through, proxy := storetest.ThroughProxy(t, b.Bundle)
+	return &bundle{through}, proxy
+}

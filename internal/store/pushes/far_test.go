@@ -1,0 +1,75 @@
+package pushes_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// TestBook_FarFreeTime: a push that may be moved is moved to the next free time, also if that is weeks away: alone, in a batch, and in
+// a campaign.
+func TestBook_FarFreeTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	daily := quota.Policy{{Name: "per-day", Limit: 1, Window: 24 * time.Hour}}
+	const days = 20
+	for _, who := range []string{"anna", "bert", "carl", "dora"} {
+		for day := range days {
+			b.Booked(t, who, time.Hour+time.Duration(day)*24*time.Hour)
+		}
+	}
+	free := storetest.Began.Add(time.Hour + days*24*time.Hour)
+	deferred := func(who string) booking.Draft {
+		d := storetest.Draft(b.TenantID, who, time.Hour)
+		d.Latest = storetest.Began.Add(100 * 24 * time.Hour)
+		return d
+	}
+	want := func(d booking.Decision, at time.Time) {
+		t.Helper()
+		if d.Outcome != booking.Booked || !d.Push.SendAt.Equal(at) {
+			t.Errorf("outcome %d at %s, want it booked at %s", d.Outcome, d.Push.SendAt, at)
+		}
+	}
+	for name, drafts := range map[string][]booking.Draft{"alone": {deferred("anna")}, "in a batch": {deferred("bert"), deferred("bert"), deferred("carl")}} {
+		t.Run(name, func(t *testing.T) {
+			made, err := b.Book(t.Context(), booking.Order{Drafts: drafts, Policy: daily, Now: storetest.Began})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(made[0], free)
+			if len(made) > 1 {
+				want(made[1], free.Add(24*time.Hour))
+				want(made[2], free)
+			}
+		})
+	}
+	c := b.MustCampaign(t, "dora", "emil")
+	o := storetest.ChunkOf(c, daily)
+	o.Plan = func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+		d := deferred(line.Recipient)
+		d.Push.Campaign = c.ID
+		return d, nil
+	}
+	decided := map[string]booking.Decision{}
+	for _, o.Shards = range b.CampaignLanes() {
+		o.After = campaigns.BeforeShards(o.Shards)
+		done, err := b.BookCampaignChunk(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range done.Decided {
+			decided[d.Line.Recipient] = d.Decision
+		}
+	}
+	want(decided["dora"], free)
+	want(decided["emil"], storetest.Began.Add(time.Hour))
+	b.MustAudit(t, daily)
+}

@@ -1,0 +1,134 @@
+package records_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/testenv"
+)
+
+// counts adds outcomes of a tenant through sms, as a worker sees them.
+func (b *bundle) counts(t *testing.T, worker, tenant uuid.UUID, attempts, rejected int) {
+	t.Helper()
+	testenv.Check(t, b.CountOutcomes(t.Context(), worker, []push.ChannelOutcomes{{Tenant: tenant, Channel: "sms", Attempts: attempts, Rejected: rejected}}))
+}
+
+// TestChannelHealth_Rejecting: a channel is rejecting for a tenant if more than a fifth of its outcomes over all workers were
+// refused permanently, for five minutes; the state of a channel that is down is worse.
+func TestChannelHealth_Rejecting(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	workers, other := []uuid.UUID{uuid.New(), uuid.New()}, uuid.New()
+	wants := func(state push.ChannelState, attempts, rejected int) {
+		t.Helper()
+		h := b.health(t, b.TenantID).Of("sms")
+		if h.State != state || h.Recent.Attempts != attempts || h.Recent.Rejected != rejected {
+			t.Errorf("%+v, want %s after %d of %d", h, state, rejected, attempts)
+		}
+		if h := b.health(t, uuid.New()).Of("sms"); h.State == push.ChannelRejecting || h.Recent.Attempts != 0 {
+			t.Errorf("another tenant's: %+v", h)
+		}
+	}
+	sees := func(state push.ChannelState) {
+		t.Helper()
+		testenv.Check(t, b.SeeChannels(t.Context(), workers[0], []push.ChannelView{{Channel: "sms", State: state}}))
+	}
+	sees(push.ChannelWorking)
+	b.counts(t, workers[0], b.TenantID, 10, 10)
+	b.counts(t, workers[0], b.TenantID, 9, 0)
+	b.counts(t, workers[0], other, 100, 0)
+	wants(push.ChannelWorking, 19, 10) // too few
+	b.counts(t, workers[1], b.TenantID, 1, 0)
+	wants(push.ChannelRejecting, 20, 10)
+	b.counts(t, workers[1], b.TenantID, 30, 0)
+	wants(push.ChannelWorking, 50, 10) // a fifth is not more than a fifth
+	b.counts(t, workers[1], b.TenantID, 310, 310)
+	wants(push.ChannelRejecting, 360, 320)
+	sees(push.ChannelPaused)
+	wants(push.ChannelRejecting, 360, 320)
+	sees(push.ChannelFailing)
+	wants(push.ChannelFailing, 360, 320)
+
+	rates, err := b.ChannelRates(t.Context())
+	if diff := cmp.Diff(map[string]push.ChannelRates{"sms": {Attempts: 460, Rejected: 320, Tenants: 1}}, rates); err != nil || diff != "" {
+		t.Errorf("%v: %s", err, diff)
+	}
+
+	sees(push.ChannelWorking)
+	more := []push.ChannelOutcomes{{Tenant: b.TenantID, Channel: "sms", Attempts: 90, Failed: 90}}
+	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
+	wants(push.ChannelRejecting, 450, 320) // a fifth is not more than a fifth
+	more[0].Attempts, more[0].Failed = 1, 1
+	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
+	wants(push.ChannelFailing, 451, 320)
+	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
+	wants(push.ChannelWorking, 0, 0)
+	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
+	b.counts(t, workers[0], b.TenantID, 1, 0)
+	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM channel_outcomes`); n != 1 {
+		t.Errorf("%d rows are kept", n)
+	}
+}
+
+// TestTellUnhealthy: a tenant's webhooks are told once that a channel is unhealthy for it, also by several workers at a time, and
+// again after it was healthy for five minutes; other tenants, and webhooks that want other events, are not told.
+func TestTellUnhealthy(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	worker := uuid.New()
+	b.Hook(t, push.EventChannelUnhealthy)
+	b.Hook(t, push.EventSent)
+	told := func() (all []string) {
+		t.Helper()
+		for range 3 {
+			unhealthy, err := b.TellUnhealthy(t.Context())
+			testenv.Check(t, err)
+			for _, u := range unhealthy {
+				all = append(all, u.Channel+" "+string(u.State)+" "+map[bool]string{true: "mine", false: "another's"}[u.Tenant == b.TenantID])
+			}
+		}
+		return all
+	}
+	wants := func(want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, told()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	b.counts(t, worker, b.TenantID, 19, 19)
+	wants()
+	b.counts(t, worker, b.TenantID, 341, 341)
+	wants("sms rejecting mine")
+	payload := storetest.Ask[string](t, b.DB, `SELECT payload::text FROM webhook_deliveries`) // one row
+	var event struct {
+		Type string
+		Data map[string]any
+	}
+	testenv.Check(t, json.Unmarshal([]byte(payload), &event))
+	if diff := cmp.Diff(map[string]any{"channel": "sms", "state": "rejecting", "attempts": 360.0, "rejected": 360.0, "failed": 0.0, "window_seconds": 300.0}, event.Data); event.Type != "channel.unhealthy" || diff != "" {
+		t.Errorf("%s: %s", payload, diff)
+	}
+
+	// It is healthy for four minutes, and then for five.
+	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
+	b.Exec(t, `UPDATE unhealthy_channels SET seen_at = seen_at - interval '4 minutes'`)
+	b.counts(t, worker, b.TenantID, 20, 20)
+	wants()
+	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
+	b.Exec(t, `UPDATE unhealthy_channels SET seen_at = seen_at - interval '5 minutes'`)
+	b.counts(t, worker, b.TenantID, 20, 20)
+	wants("sms rejecting mine")
+
+	// A channel that is down is unhealthy for those that use it, and a tenant that is held is told alone.
+	b.counts(t, worker, uuid.New(), 1, 0)
+	testenv.Check(t, b.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "sms", Tenant: b.TenantID, State: push.ChannelFailing}}))
+	wants()
+	testenv.Check(t, b.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "sms", State: push.ChannelFailing}, {Channel: "log", State: push.ChannelFailing}}))
+	wants("sms failing another's")
+}

@@ -1,0 +1,145 @@
+package records_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/storetest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
+)
+
+// health reads how the channels are, for a tenant.
+func (b *bundle) health(t *testing.T, tenant uuid.UUID) *push.ChannelReport {
+	t.Helper()
+	r, err := b.ChannelHealth(t.Context(), tenant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &r
+}
+
+// TestChannelHealth_WorstOfWorkers: of what the workers see the worst counts, until they leave or are not heard of.
+func TestChannelHealth_WorstOfWorkers(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	workers := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
+	sees := func(worker int, log, sms push.ChannelState, held time.Duration) {
+		t.Helper()
+		if err := b.SeeChannels(t.Context(), workers[worker], []push.ChannelView{{Channel: "log", State: log}, {Channel: "sms", State: sms, Held: held}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants := func(log, sms push.ChannelState, held bool) {
+		t.Helper()
+		r := b.health(t, b.TenantID)
+		if r.Of("log").State != log || r.Of("sms").State != sms || r.Of("sms").Until.IsZero() == held || r.Of("sms").AsOf.IsZero() != (sms == "") || !r.Complete {
+			t.Errorf("log %+v, sms %+v; want %s and %s", r.Of("log"), r.Of("sms"), log, sms)
+		}
+	}
+	wants("", "", false)
+	sees(0, push.ChannelWorking, push.ChannelFailing, time.Minute)
+	sees(1, push.ChannelTrying, push.ChannelPaused, time.Hour)
+	sees(2, push.ChannelWorking, push.ChannelWorking, 0)
+	wants(push.ChannelTrying, push.ChannelFailing, true)
+	if until := b.health(t, b.TenantID).Of("sms").Until; time.Until(until) > time.Minute {
+		t.Errorf("failing until %s", until)
+	}
+	sees(0, push.ChannelWorking, push.ChannelTrying, 0) // what it saw before is gone
+	wants(push.ChannelTrying, push.ChannelPaused, true)
+	if err := b.LeaveChannels(t.Context(), workers[1]); err != nil {
+		t.Fatal(err)
+	}
+	wants(push.ChannelWorking, push.ChannelTrying, false)
+
+	// A worker that is gone without a word is not believed for long, and forgotten.
+	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '31 seconds' WHERE worker = $1`, [16]byte(workers[0]))
+	wants(push.ChannelWorking, push.ChannelWorking, false)
+	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '30 seconds' WHERE worker = $1`, [16]byte(workers[0]))
+	sees(2, push.ChannelWorking, push.ChannelWorking, 0)
+	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM channel_views`); n != 2 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+// TestChannelHealth_HeldTenant: a tenant that a worker holds sees that, and another tenant does not; when the worker holds it
+// no longer, that is forgotten.
+func TestChannelHealth_HeldTenant(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	worker := uuid.New()
+	channel := push.ChannelView{Channel: "sms", State: push.ChannelWorking}
+	for _, row := range []struct {
+		views      []push.ChannelView
+		own, other push.ChannelState
+	}{
+		{[]push.ChannelView{channel, {Channel: "sms", Tenant: b.TenantID, State: push.ChannelPaused, Held: time.Hour}}, push.ChannelPaused, push.ChannelWorking},
+		{[]push.ChannelView{channel}, push.ChannelWorking, push.ChannelWorking},
+	} {
+		if err := b.SeeChannels(t.Context(), worker, row.views); err != nil {
+			t.Fatal(err)
+		}
+		own, other := b.health(t, b.TenantID).Of("sms"), b.health(t, uuid.New()).Of("sms")
+		if own.State != row.own || own.Until.IsZero() != (row.own == push.ChannelWorking) || other.State != row.other || !other.Until.IsZero() {
+			t.Errorf("%v: %+v, of another tenant %+v", row.views, own, other)
+		}
+	}
+}
+
+// TestChannelHealth_OwnCounts: a tenant sees what waits and was tried of its own, and nothing of others.
+func TestChannelHealth_OwnCounts(t *testing.T) {
+	t.Parallel()
+	b := setupAlone(t)
+	other, _, err := b.CreateTenant(t.Context(), "other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Forge(t, 3, "log", false, 10*time.Second)
+	b.Forge(t, 2, "sms", true, time.Minute)
+	b.Forge(t, 4, "push", false, -time.Hour)                                                                                                       // not due
+	b.Exec(t, `UPDATE live SET next_at = 'infinity' WHERE channel = 'log' AND push_id = (SELECT push_id FROM live WHERE channel = 'log' LIMIT 1)`) // parked
+	b.Booked(t, "anna", -time.Second)
+	b.MustClaim(t, "anna", nil) // it is being sent
+	for _, a := range []struct {
+		tenant  uuid.UUID
+		outcome push.Outcome
+		began   time.Duration
+	}{{b.TenantID, push.Delivered, time.Second}, {b.TenantID, push.Delivered, 50 * time.Second}, {b.TenantID, push.Unknown, 2 * time.Second}, {b.TenantID, push.Refused, 61 * time.Second}, {other, push.Refused, time.Second}} {
+		b.Attempted(t, a.tenant, "bert", a.outcome, a.began, 0)
+	}
+	r := b.health(t, b.TenantID)
+	if diff := cmp.Diff(map[push.Outcome]int{push.Delivered: 2, push.Unknown: 1}, r.Of("log").Attempts); diff != "" {
+		t.Error(diff)
+	}
+	if r.Of("log").Waiting != 2 || r.Of("sms").Waiting != 2 || r.Of("push").Waiting != 0 || !r.Complete {
+		t.Errorf("log %+v, sms %+v, push %+v", r.Of("log"), r.Of("sms"), r.Of("push"))
+	}
+	others := b.health(t, other)
+	if diff := cmp.Diff(map[string]*push.ChannelHealth{"log": {Attempts: map[push.Outcome]int{push.Refused: 1}}}, others.Channels); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// BenchmarkChannelHealth counts a backlog and attempts of the last minute, more of either than are counted, beside a million
+// pushes ahead.
+func BenchmarkChannelHealth(b *testing.B) {
+	s := setupNew(b)
+	s.Exec(b, `
+		INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
+		SELECT i, at, at, at + interval '1 day', 0, 0, false, gen_random_uuid(), $1, 'log', i & 255
+		FROM generate_series(1, 1150000) i, LATERAL (SELECT date_trunc('second', now()) + (i - 150000) * interval '1 second' AS at) a`, s.TenantID)
+	s.Exec(b, `ANALYZE live`)
+	s.Exec(b, `
+		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
+		SELECT gen_random_uuid(), 1, $1, i, i::text, 'log', clock_timestamp(), clock_timestamp(), clock_timestamp(), 'delivered' FROM generate_series(1, 150000) i`, s.TenantID)
+	s.Exec(b, `ANALYZE sends`)
+	for b.Loop() {
+		r, err := s.ChannelHealth(b.Context(), s.TenantID)
+		if err != nil || r.Complete || r.Of("log").Waiting != 100_000 || r.Of("log").Attempts[push.Delivered] != 100_000 {
+			b.Fatalf("%+v, %v", r.Of("log"), err)
+		}
+	}
+}

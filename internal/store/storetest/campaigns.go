@@ -1,0 +1,81 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+
+	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
+)
+
+// MustCampaign puts a campaign with an audience into the tables: starting, for an hour from when the tests began.
+func (b *Bundle) MustCampaign(t testing.TB, recipients ...string) push.Campaign {
+	t.Helper()
+	c := push.Campaign{
+		ID: uuid.New(), Tenant: b.TenantID, Name: "sale", Channel: "log", SendAt: Began.Add(time.Hour), OnConflict: "reject", Message: json.RawMessage(`{"title":"hello"}`),
+		Status: push.CampaignStarting, Audience: uuid.New(), Size: int64(len(recipients)), StartedAt: Began,
+	}
+	b.Exec(t, `INSERT INTO campaigns (id, tenant_id, name, channel, send_at, message, status, audience_id, audience, started_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+		c.ID, c.Tenant, c.Name, c.Channel, c.SendAt, c.Message, string(c.Status), c.Audience, c.Size, c.StartedAt)
+	for i, r := range recipients {
+		key := push.RecipientKey(b.TenantID, r)
+		b.Exec(t, `INSERT INTO campaign_recipients (shard, audience_id, recipient_key, recipient, tenant_id, campaign_id, line) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			push.Shard(key), c.Audience, key, r, c.Tenant, c.ID, i+2)
+	}
+	return c
+}
+
+// People are the ids of so many recipients.
+func People(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprint("user-", i)
+	}
+	return all
+}
+
+// ChunkOf asks for chunks of a campaign whose lines are invalid if their recipient begins with "bad".
+func ChunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
+	return campaigns.CampaignChunk{Campaign: c, File: policy, Now: Began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
+			return booking.Draft{}, errors.New("is bad")
+		}
+		d := Draft(c.Tenant, line.Recipient, c.SendAt.Sub(Began))
+		d.Push.Campaign = c.ID
+		d.Push.ID = push.CampaignPushID(c.ID, c.StartedAt, c.SendAt, push.RecipientKey(c.Tenant, line.Recipient), line.Recipient)
+		if c.OnConflict == "defer" {
+			d.Latest = c.SendAt.Add(time.Hour)
+		}
+		return d, nil
+	}}
+}
+
+// BookAll books all of a campaign, and returns what was decided.
+func (b *Bundle) BookAll(t testing.TB, o campaigns.CampaignChunk, chunk func(campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)) map[string]string {
+	t.Helper()
+	outcomes := map[string]string{}
+	for _, lane := range b.CampaignLanes() {
+		o.Shards, o.After = lane, campaigns.BeforeShards(lane)
+		for more := true; more; {
+			done, err := chunk(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range done.Decided {
+				outcome, reason, rules := done.Decided[i].Outcome()
+				outcomes[done.Decided[i].Line.Recipient] = fmt.Sprintf("%s %s %v", outcome, reason, rules)
+			}
+			o.After, more = done.Next, done.More
+		}
+	}
+	return outcomes
+}
