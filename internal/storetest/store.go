@@ -1,3 +1,4 @@
+// Package storetest is the harness of the tests of the store: databases that tests share, and what they forge, hold up and read there.
 package storetest
 
 import (
