@@ -15,8 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// Bundle is a store with a tenant, and connections through which the test looks at, holds up and forges what the store
-// works on.
+// Bundle is a store with a tenant, and connections that a test uses to read, lock and forge rows of the store.
 type Bundle struct {
 	*store.Store
 	URL      string
@@ -26,14 +25,14 @@ type Bundle struct {
 	TenantID uuid.UUID
 }
 
-// Setup is a tenant beside those of other tests, for what a test asks of its own tenant alone.
+// Setup returns a new tenant in the shared database, for tests of a single tenant's data.
 func Setup(t testing.TB) *Bundle {
 	t.Helper()
 	return setupAt(t, sharedDesks.take(t))
 }
 
-// SetupAlone is a tenant in a database of its own, for what is about all tenants: audits, lanes, partitions, what is due or
-// lost, and what is counted or locked in whole tables.
+// SetupAlone returns a tenant in a database of its own, for tests that concern all tenants: audits, lanes, partitions,
+// due or lost pushes, and counts or locks of whole tables.
 func SetupAlone(t testing.TB) *Bundle {
 	t.Helper()
 	b := setupAt(t, ownDesks.take(t))
@@ -41,8 +40,8 @@ func SetupAlone(t testing.TB) *Bundle {
 	return b
 }
 
-// SetupNew is setupAlone in a database that no other test had before, for what Postgres itself has counted in it, and for connections that
-// are cut.
+// SetupNew is SetupAlone in a database that no other test has used, for tests that read Postgres' statistics or cut
+// connections.
 func SetupNew(t testing.TB) *Bundle {
 	t.Helper()
 	d := ownDesks.open(t)
@@ -71,7 +70,7 @@ func (b *Bundle) Exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
-// ForgeMany is exec for a statement that forges very many rows: it does without triggers, and fills what these would fill.
+// ForgeMany runs a statement that forges very many rows, without triggers: the statement writes what they would write.
 func (b *Bundle) ForgeMany(t testing.TB, sql string, args ...any) {
 	t.Helper()
 	b.Exec(t, `SET session_replication_role = replica`)
@@ -88,13 +87,13 @@ func Ask[T any](t testing.TB, db *pgx.Conn, sql string, args ...any) T {
 	return v
 }
 
-// Eventually waits for a fact.
+// Eventually waits until fact returns true.
 func Eventually(t testing.TB, what string, fact func() bool) {
 	t.Helper()
 	testenv.Until(t, time.Millisecond, what, fact)
 }
 
-// Waiting waits until so many of the store's connections wait for a lock that the test has, or for each other behind it.
+// Waiting waits until n of the store's connections wait for a lock that the test holds, or for each other behind it.
 func (b *Bundle) Waiting(t testing.TB, n int) {
 	t.Helper()
 	Eventually(t, "the store waits for a lock", func() bool {
@@ -106,7 +105,7 @@ func (b *Bundle) Waiting(t testing.TB, n int) {
 	})
 }
 
-// Booked books a push that must find a place.
+// Booked books a push, which must succeed.
 func (b *Bundle) Booked(t testing.TB, recipient string, in time.Duration) push.Push {
 	t.Helper()
 	v := MustBook(t, b.Store, nil, Draft(b.TenantID, recipient, in))
@@ -135,7 +134,7 @@ func (b *Bundle) MustClaim(t testing.TB, recipient string, policy quota.Policy) 
 	return c
 }
 
-// Claimed claims what must be there to be sent.
+// Claimed claims a push that must be due.
 func (b *Bundle) Claimed(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
 	c := b.MustClaim(t, p.Recipient, nil)
@@ -145,7 +144,7 @@ func (b *Bundle) Claimed(t testing.TB, p push.Push) booking.Claim {
 	return c
 }
 
-// The usual ends of an attempt.
+// The usual results of an attempt.
 var (
 	Sent      = booking.Finish{Outcome: push.Delivered, Resolution: push.Resolution{Status: push.Sent}}
 	TryAgain  = booking.Finish{Outcome: push.Refused, Error: "busy", Resolution: push.Resolution{Status: push.Scheduled, Reason: "busy"}}
@@ -153,7 +152,7 @@ var (
 	LostTrack = booking.Finish{Outcome: push.Unknown, Error: "reset", Resolution: push.Resolution{Status: push.Scheduled, Reason: "reset"}}
 )
 
-// MustFinish ends a claimed attempt in one of these ways.
+// MustFinish ends a claimed attempt with one of these results.
 func (b *Bundle) MustFinish(t testing.TB, c booking.Claim, f booking.Finish) (more bool) {
 	t.Helper()
 	f.Attempt = c.Attempted()
@@ -171,7 +170,8 @@ func (b *Bundle) WantStatus(t testing.TB, p push.Push, want push.Status) {
 	}
 }
 
-// MustAudit wants no promise broken: none at all, or none of the tenant where others have theirs.
+// MustAudit fails if a promise is broken: any promise in a database of one's own, or one to the tenant in the shared
+// database.
 func (b *Bundle) MustAudit(t testing.TB, policy quota.Policy) {
 	t.Helper()
 	findings, err := b.Audit(t.Context(), policy, time.Now().Add(-48*time.Hour))
@@ -185,7 +185,7 @@ func (b *Bundle) MustAudit(t testing.TB, policy quota.Policy) {
 	}
 }
 
-// Configure sets Postgres up for a new store on the same database.
+// Configure changes a setting of Postgres, and opens a new store on the same database.
 func (b *Bundle) Configure(t testing.TB, setting string) {
 	t.Helper()
 	name := Ask[string](t, b.DB, `SELECT current_database()`)

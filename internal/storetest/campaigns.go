@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// MustCampaign puts a campaign with an audience into the tables: starting, for an hour from when the tests began.
+// MustCampaign inserts a starting campaign with an audience, for an hour after the start of the tests.
 func (b *Bundle) MustCampaign(t testing.TB, recipients ...string) push.Campaign {
 	t.Helper()
 	c := push.Campaign{
@@ -34,7 +34,7 @@ func (b *Bundle) MustCampaign(t testing.TB, recipients ...string) push.Campaign 
 	return c
 }
 
-// People are the ids of so many recipients.
+// People returns the ids of n recipients.
 func People(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -43,7 +43,7 @@ func People(n int) []string {
 	return all
 }
 
-// ChunkOf asks for chunks of a campaign whose lines are invalid if their recipient begins with "bad".
+// ChunkOf returns an order for chunks of a campaign. Lines of recipients that begin with "bad" are invalid.
 func ChunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
 	return campaigns.CampaignChunk{Campaign: c, File: policy, Now: Began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
@@ -59,7 +59,7 @@ func ChunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
 	}}
 }
 
-// BookAll books all of a campaign, and returns what was decided.
+// BookAll books all of a campaign, and returns the decisions.
 func (b *Bundle) BookAll(t testing.TB, o campaigns.CampaignChunk, chunk func(campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)) map[string]string {
 	t.Helper()
 	outcomes := map[string]string{}

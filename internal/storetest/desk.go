@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// desk is what a test works at: a store and two plain connections. The next test finds it as it was, since to make another one takes
-// longer than most tests.
+// desk is a store and two plain connections that one test uses at a time. It is cleared for the next test, because
+// opening another one takes longer than most tests.
 type desk struct {
 	url   string
 	store *store.Store
@@ -28,7 +28,7 @@ type desk struct {
 	leave chan struct{}
 }
 
-// desks are those that no test works at, in the shared database or each in one of its own.
+// desks holds the idle desks, in the shared database or each in a database of its own.
 type desks struct {
 	own  bool
 	mu   sync.Mutex
@@ -65,7 +65,7 @@ func (s *desks) take(t testing.TB) *desk {
 	return d
 }
 
-// open makes a desk, which goes when it is left.
+// open makes a desk, which is closed when it is left.
 func (s *desks) open(t testing.TB) *desk {
 	t.Helper()
 	made, failed := make(chan *desk, 1), make(chan error, 1)
@@ -112,7 +112,7 @@ func (s *desks) close() error {
 	return s.made.Wait()
 }
 
-// clear makes a desk as it was, unless a test has changed more than rows or left something under way.
+// clear resets a desk. It returns an error if a test has changed more than rows, or left something under way.
 func (d *desk) clear(ctx context.Context) error {
 	for _, c := range []*pgx.Conn{d.db, d.watch} {
 		if c.IsClosed() || c.PgConn().TxStatus() != 'I' {
@@ -152,13 +152,13 @@ func (d *desk) clear(ctx context.Context) error {
 	return err
 }
 
-// partitions are those that there are.
+// partitions returns the names of all partitions.
 func (d *desk) partitions(ctx context.Context) ([]string, error) {
 	rows, _ := d.db.Query(ctx, `SELECT inhrelid::regclass::text FROM pg_inherits JOIN pg_class p ON p.oid = inhparent AND p.relkind = 'p'`)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// shapeSQL tells all of a database but the rows that clearSQL deletes: a change of a row has a later transaction.
+// shapeSQL describes all of a database but the rows that clearSQL deletes: a changed row has a later transaction.
 const shapeSQL = `SELECT concat_ws(' ',
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_class WHERE relpersistence <> 't'),
 	(SELECT concat(count(*), '/', max(xmin::text::bigint)) FROM pg_attribute WHERE attrelid > 16383),
@@ -172,7 +172,8 @@ const shapeSQL = `SELECT concat_ws(' ',
 	(SELECT count(*) FROM lanes), (SELECT count(*) FROM audit_pass),
 	(SELECT count(*) FROM pg_db_role_setting JOIN pg_database d ON d.oid = setdatabase AND datname = current_database()))`
 
-// clearSQL empties the tables that have had rows. It fails where something is under way, and after a test that wrote very much.
+// clearSQL empties the tables with rows. It fails if something is under way, and after a test that wrote very many
+// rows.
 const clearSQL = `DO $$ DECLARE
 		part text;
 		n int;
@@ -195,8 +196,8 @@ const clearSQL = `DO $$ DECLARE
 		UPDATE audit_pass SET owner = DEFAULT, owned_until = DEFAULT, state = DEFAULT, last = DEFAULT;
 	END $$`
 
-// rest makes a store forget which tenants were at work, and which partitions there are. It fails if the store is closed, or
-// uses a connection.
+// rest makes a store forget the active tenants and the known partitions. It fails if the store is closed, or uses a
+// connection.
 func rest(ctx context.Context, st *store.Store) error {
 	if st.Pool.Stat().AcquiredConns()+st.ReadPool.Stat().AcquiredConns() > 0 {
 		return errors.New("a connection is in use")

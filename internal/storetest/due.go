@@ -26,7 +26,7 @@ func EveryDue(most int) booking.DueOrder {
 	return booking.DueOrder{Lane: push.Lanes(1)[0], Channels: []booking.DueChannel{{Name: "log", Most: most}}, Most: most}
 }
 
-// WantDue asks for what is due, and wants so many.
+// WantDue returns the due pushes of an order, and fails unless their number is want.
 func (b *Bundle) WantDue(t testing.TB, o booking.DueOrder, want int) []booking.Due {
 	t.Helper()
 	due, now, err := b.Due(t.Context(), o)
@@ -36,7 +36,7 @@ func (b *Bundle) WantDue(t testing.TB, o booking.DueOrder, want int) []booking.D
 	return due
 }
 
-// Forge stores pushes of as many recipients, due so long ago or ahead, as a large batch would be.
+// Forge stores pushes of n recipients, due some time ago or ahead (negative), as a large batch would.
 func (b *Bundle) Forge(t testing.TB, n int, channel string, bulk bool, ago time.Duration) {
 	t.Helper()
 	b.ForgeMany(t, `WITH p AS (

@@ -14,12 +14,12 @@ const Day = 24 * time.Hour
 
 var Kept = booking.Kept{Pushes: 90 * Day, Sends: 100 * Day}
 
-// WeekOf and dayOf are the names of the partitions that have what was so long ago.
+// WeekOf returns the name of a table's weekly partition with the rows of some time ago.
 func WeekOf(table string, ago time.Duration) string {
 	return table + time.Now().UTC().Add(-ago).Truncate(7*Day).Format("_20060102")
 }
 
-// Parts makes the partitions for what was so long ago, and has the store see them.
+// Parts makes the partitions for some times ago, and reloads the store's layout.
 func (b *Bundle) Parts(t testing.TB, ago ...time.Duration) {
 	t.Helper()
 	for _, ago := range ago {
@@ -28,21 +28,21 @@ func (b *Bundle) Parts(t testing.TB, ago ...time.Duration) {
 	b.Layouts.Forget()
 }
 
-// Old makes the partitions of some of what was long ago.
+// Old makes some of the old partitions.
 func (b *Bundle) Old(t testing.TB) {
 	t.Helper()
 	b.Parts(t, 97*Day, 99*Day, 104*Day, 150*Day)
 	b.Exec(t, `SELECT make_partitions('idempotency', now() - interval '70 days', now() - interval '10 days')`)
 }
 
-// MustPartitions are those that there are.
+// MustPartitions returns the names of all partitions of pushes, sends and idempotency keys.
 func (b *Bundle) MustPartitions(t testing.TB) []string {
 	t.Helper()
 	return strings.Fields(Ask[string](t, b.Watch, `SELECT coalesce(string_agg(relname, ' ' ORDER BY relname), '') FROM pg_class
 		WHERE relkind = 'r' AND relname ~ '^(pushes|sends|idempotency)_\d{8}$'`))
 }
 
-// Monday is when a week begins, some weeks after this one.
+// Monday returns the beginning of a week, a number of weeks after this one.
 func Monday(weeks int) time.Time {
 	return Began.Truncate(Week).Add(time.Duration(weeks) * Week) // the zero time is a Monday
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv/faultproxy"
 )
 
-// Lossy is a way to Postgres that can lose replies.
+// Lossy is a proxy to Postgres that can lose replies.
 type Lossy struct {
 	*faultproxy.Proxy
 	URL  string
@@ -35,13 +35,13 @@ func newProxy(t testing.TB, database string) *Lossy {
 	return &Lossy{Proxy: w, URL: u.String()}
 }
 
-// LoseNext loses the next reply with such a command tag.
+// LoseNext loses the next reply with a command tag.
 func (w *Lossy) LoseNext(tag string) {
 	w.lost += w.Lost()
 	w.Lose(1, tag+"\x00")
 }
 
-// WantLost wants so many replies to have been lost by now.
+// WantLost fails unless n replies have been lost by now.
 func (w *Lossy) WantLost(t *testing.T, n int) {
 	t.Helper()
 	if got := w.lost + w.Lost(); got != n {
@@ -49,7 +49,7 @@ func (w *Lossy) WantLost(t *testing.T, n int) {
 	}
 }
 
-// SetupProxy is a bundle whose store talks to Postgres through a proxy.
+// SetupProxy returns a bundle with a store that talks to Postgres through a proxy.
 func SetupProxy(t *testing.T) (*Bundle, *Lossy) {
 	t.Helper()
 	return ThroughProxy(t, Setup(t))

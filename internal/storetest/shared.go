@@ -18,7 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// Gathering is a store that tells the sizes of its groups.
+// Gathering is a bundle with a store that records the sizes of its groups.
 type Gathering struct {
 	*Bundle
 	Mu    sync.Mutex
@@ -35,8 +35,8 @@ func Gather(t *testing.T, b *Bundle) *Gathering {
 	return g
 }
 
-// Together makes calls while the store's worker of that kind is held up by a lock that the test has, so that they end
-// up in one group, and reports whether they did.
+// Together makes calls while the test blocks the store's worker of that kind with a lock, so that they share a group.
+// It reports whether they did.
 func (g *Gathering) Together(t *testing.T, lock string, args []any, holdUp, calls []func()) bool {
 	t.Helper()
 	g.Exec(t, `BEGIN`)
@@ -59,7 +59,7 @@ func (g *Gathering) Together(t *testing.T, lock string, args []any, holdUp, call
 	return len(g.Sizes) > 0 && g.Sizes[0] == len(calls)
 }
 
-// PerMinute is the policy under which the audited databases were filled.
+// PerMinute is the policy of the audited databases.
 var PerMinute = quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}, {Name: "hour", Limit: 3, Window: time.Hour}}
 
 func (b *Bundle) MustCancel(t testing.TB, p push.Push) {
@@ -69,7 +69,7 @@ func (b *Bundle) MustCancel(t testing.TB, p push.Push) {
 	}
 }
 
-// Entries are those of the tenant's audit log, the latest first.
+// Entries returns the entries of the tenant's audit log, the latest first.
 func (b *Bundle) Entries(t *testing.T, f push.LogFilter) []push.LogEntry {
 	t.Helper()
 	page, err := b.AuditLog(t.Context(), b.TenantID, f, push.LogPosition{}, 100)
@@ -79,7 +79,7 @@ func (b *Bundle) Entries(t *testing.T, f push.LogFilter) []push.LogEntry {
 	return page.Entries
 }
 
-// FinishAudit carries a pass to its end, and returns what it finds.
+// FinishAudit runs a pass to its end, and returns its findings.
 func FinishAudit(t testing.TB, p *audit.AuditPass) (all []audit.Finding) {
 	t.Helper()
 	for !p.Over() {
@@ -91,7 +91,7 @@ func FinishAudit(t testing.TB, p *audit.AuditPass) (all []audit.Finding) {
 	return all
 }
 
-// Adopt gives the tenant a policy of its own, from so long ago on; an empty document: that of the file again.
+// Adopt gives the tenant a policy of its own, since some time ago; an empty document returns to the file's policy.
 func (b *Bundle) Adopt(t testing.TB, ago time.Duration, document string) {
 	t.Helper()
 	b.Exec(t, `WITH v AS (UPDATE tenants SET policy_version = policy_version + 1 WHERE id = $1 RETURNING policy_version)
@@ -99,7 +99,7 @@ func (b *Bundle) Adopt(t testing.TB, ago time.Duration, document string) {
 		b.TenantID, ago, document)
 }
 
-// MustDescribe says something of a recipient.
+// MustDescribe sets columns of a recipient's description.
 func (b *Bundle) MustDescribe(t testing.TB, recipient, columns string, values ...any) {
 	t.Helper()
 	b.Exec(t, `UPDATE tenants SET described = true WHERE id = $1`, b.TenantID)
@@ -108,7 +108,7 @@ func (b *Bundle) MustDescribe(t testing.TB, recipient, columns string, values ..
 	b.Exec(t, `UPDATE recipients SET `+columns+` WHERE recipient_key = $1`, append([]any{key}, values...)...)
 }
 
-// Fill gives a recipient n bookings, one every so often from a time on.
+// Fill gives a recipient n bookings at a regular interval from a time on.
 func (b *Bundle) Fill(t testing.TB, recipient string, n int, from time.Time, every time.Duration) {
 	t.Helper()
 	b.Exec(t, `INSERT INTO pushes (id, tenant_id, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at)
@@ -117,7 +117,7 @@ func (b *Bundle) Fill(t testing.TB, recipient string, n int, from time.Time, eve
 		b.TenantID, push.RecipientKey(b.TenantID, recipient), recipient, n, from, every)
 }
 
-// MustDue reports whether pushes of the recipient key are left.
+// MustDue reports whether a push of the recipient key is due. It retries while the store is unavailable.
 func (b *Bundle) MustDue(t *testing.T, key int64) bool {
 	for {
 		due, _, err := b.Due(t.Context(), EveryDue(1000))
@@ -136,7 +136,7 @@ func (b *Bundle) MustDue(t *testing.T, key int64) bool {
 	}
 }
 
-// Attempted forges an attempt that began and ended so long ago: in a transaction, from when that began.
+// Attempted forges an attempt with its beginning and its end some time ago, relative to the transaction's start.
 func (b *Bundle) Attempted(t testing.TB, tenant uuid.UUID, recipient string, outcome push.Outcome, began, ended time.Duration) (endedAt time.Time) {
 	t.Helper()
 	return Ask[time.Time](t, b.DB, `
@@ -145,7 +145,7 @@ func (b *Bundle) Attempted(t testing.TB, tenant uuid.UUID, recipient string, out
 		RETURNING ended_at`, uuid.New(), tenant, push.RecipientKey(tenant, recipient), recipient, began, ended, string(outcome))
 }
 
-// SentThrough forges a send that ended so long ago.
+// SentThrough forges a send that ended some time ago.
 func (b *Bundle) SentThrough(t testing.TB, recipient, channel, category string, ago time.Duration) (ended time.Time) {
 	t.Helper()
 	return Ask[time.Time](t, b.DB, `
@@ -154,14 +154,14 @@ func (b *Bundle) SentThrough(t testing.TB, recipient, channel, category string, 
 		RETURNING ended_at`, uuid.New(), b.TenantID, push.RecipientKey(b.TenantID, recipient), recipient, channel, category, ago)
 }
 
-// QuietNow is a document with quiet hours that began an hour ago or more, and when they end: in an hour or more.
+// QuietNow returns a document with quiet hours that began an hour ago or more, and their end, in an hour or more.
 func QuietNow(zone string, of *time.Location) (document string, until time.Time) {
 	until = time.Now().In(of).Add(2 * time.Hour).Truncate(time.Hour)
 	from := until.Add(-4 * time.Hour)
 	return fmt.Sprintf(`{"quiet_hours": [{"name": "now", "from": %q, "until": %q, "zone": %q}]}`, from.Format("15:04"), until.Format("15:04"), zone), until
 }
 
-// MustKeyed is a draft under an Idempotency-Key, the only one of its request.
+// MustKeyed returns a draft under an Idempotency-Key, the only one of its request.
 func MustKeyed(tenant uuid.UUID, recipient, key, request string, in time.Duration) booking.Draft {
 	d := Draft(tenant, recipient, in)
 	d.Push.RequestMember = uuid.NewSHA1(tenant, []byte(key))
@@ -170,7 +170,7 @@ func MustKeyed(tenant uuid.UUID, recipient, key, request string, in time.Duratio
 	return d
 }
 
-// ListAll reads a list to its end, and says how many pages it had.
+// ListAll reads a list to its end, and returns the pushes and the number of pages.
 func (b *Bundle) ListAll(t *testing.T, f push.Filter, limit int) (all []push.Push, pages int) {
 	t.Helper()
 	for after := (&push.Position{}); after != nil; pages++ {
@@ -191,7 +191,7 @@ func Outcomes(decisions []booking.Decision) map[booking.Outcome]int {
 	return n
 }
 
-// NoSends is a policy under which nothing is sent.
+// NoSends returns a policy that allows no sends.
 func NoSends() *policy.Document {
 	return &policy.Document{Rules: []policy.Rule{{Name: "never", Limit: new(0), Window: "1m"}}}
 }
@@ -205,15 +205,15 @@ func (b *Bundle) Move(st *store.Store, p push.Push, to time.Time) error {
 	return err
 }
 
-// RowsRead says how many rows a new store reads for some work, in tables or from indexes. Where each shard is a lane, a look for
-// each of them passes by what is due in all.
+// RowsRead returns the number of rows that a new store reads for some work, in tables or from indexes. The store has
+// four lanes: if each shard is a lane, a statement for every lane reads past the due pushes of all.
 func (b *Bundle) RowsRead(t testing.TB, cfg pg.Config, work func()) int {
 	t.Helper()
 	cfg.Lanes = 4
 	return b.Counted(t, cfg, `SELECT coalesce(sum(idx_tup_read), 0) + (SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_user_tables) FROM pg_stat_user_indexes`, work)
 }
 
-// Counted returns what Postgres' statistics have counted for the work of a new store.
+// Counted returns the growth of a number in Postgres' statistics by the work of a new store.
 func (b *Bundle) Counted(t testing.TB, cfg pg.Config, read string, work func()) int {
 	t.Helper()
 	closed := func() { // its connections report what they did before they are gone
@@ -234,7 +234,7 @@ func (b *Bundle) Counted(t testing.TB, cfg pg.Config, read string, work func()) 
 	return Ask[int](t, b.Watch, read)
 }
 
-// Say stores what a tenant says of one recipient.
+// Say stores a tenant's description of one recipient.
 func (b *Bundle) Say(t testing.TB, d booking.Description) booking.Described {
 	t.Helper()
 	all, err := b.Describe(t.Context(), b.TenantID, []booking.Description{d})
@@ -244,15 +244,15 @@ func (b *Bundle) Say(t testing.TB, d booking.Description) booking.Described {
 	return all[0]
 }
 
-// RetryOf is a retry of a push, by somebody who has seen that the latest one before it has ended.
+// RetryOf returns a retry of a push. Its caller has seen that the latest retry has ended.
 func RetryOf(first push.Push, latest uuid.UUID, in time.Duration) booking.Draft {
 	d := Draft(first.Tenant, first.Recipient, in)
 	d.Push.Retry, d.Retried = push.RetryLinks{Of: first.ID, First: first.ID, Doubt: true}, &latest
 	return d
 }
 
-// InStatus brings a new push of the recipient into a state by the store's own means. A push that is scheduled has an
-// attempt of unknown outcome behind it.
+// InStatus brings a new push of the recipient into a state by the store's own methods. A scheduled push has an attempt
+// of unknown outcome behind it.
 func (b *Bundle) InStatus(t testing.TB, recipient string, status push.Status) push.Push {
 	t.Helper()
 	d := Draft(b.TenantID, recipient, 0)

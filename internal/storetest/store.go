@@ -1,4 +1,5 @@
-// Package storetest is the harness of the tests of the store: databases that tests share, and what they forge, hold up and read there.
+// Package storetest is the harness of the store's tests: shared databases, and helpers to forge, lock and read their
+// rows.
 package storetest
 
 import (
@@ -36,8 +37,8 @@ var ThreeRules = quota.Policy{
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
 
-// OpenURL opens a store. Where the test does not say otherwise, transactions and reads have the time that they take on a busy
-// machine.
+// OpenURL opens a store. Transactions and reads have timeouts that suffice on a busy machine, unless the test sets
+// others.
 func OpenURL(t testenv.T, url string, cfg pg.Config) *store.Store {
 	t.Helper()
 	cfg.Lanes = cmp.Or(cfg.Lanes, *Lanes)
@@ -51,11 +52,11 @@ func OpenURL(t testenv.T, url string, cfg pg.Config) *store.Store {
 	return st
 }
 
-// Began is when these tests began. Drafts count from then, not from now: what is to conflict by seconds must not depend
-// on when a second ends.
+// Began is the start of these tests. Drafts count from it, not from now, so that pushes that conflict by seconds do not
+// depend on the end of a second.
 var Began = time.Now().UTC().Truncate(time.Second)
 
-// Draft is a push for a recipient, so long from when the tests began.
+// Draft returns a push for a recipient, a duration after the start of the tests.
 func Draft(tenant uuid.UUID, recipient string, in time.Duration) booking.Draft {
 	at := Began.Add(in)
 	return booking.Draft{Push: push.Push{

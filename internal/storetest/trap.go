@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// Overtake is a booking that commits while another one of the same recipient waits for the lock: it has the lock and an
-// uncommitted row when the other begins.
+// Overtake commits a booking while another one of the same recipient waits for the lock: it has the lock and an
+// uncommitted row when the other one begins.
 func (b *Bundle) Overtake(t *testing.T, at time.Time, other func()) {
 	t.Helper()
 	key := push.RecipientKey(b.TenantID, "anna")
@@ -34,8 +34,8 @@ func (b *Bundle) Overtake(t *testing.T, at time.Time, other func()) {
 	<-done
 }
 
-// InOneStatement is what the store must not do: it takes the lock and looks at the neighbours in one statement. The
-// statement's snapshot is older than its wait for the lock.
+// InOneStatement is a deliberately wrong booking: it takes the lock and reads the neighbours in one statement, with a
+// snapshot that is older than its wait for the lock.
 func InOneStatement(ctx context.Context, db *pgx.Conn, d booking.Draft) (booked bool, err error) {
 	p := d.Push
 	tag, err := db.Exec(ctx, `
