@@ -69,7 +69,8 @@ func (b *bundle) rowsOf(t *testing.T, tenant uuid.UUID) map[string]int {
 	return counts
 }
 
-// TestDeletion: everything of the tenant goes, also if the deletion breaks off and is begun again, and nothing of another one.
+// TestDeletion checks that all rows of the tenant are deleted, even if the deletion is interrupted and restarted, and
+// that no row of another tenant is.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -91,7 +92,7 @@ func TestDeletion(t *testing.T) {
 		}
 	}
 	before := b.rowsOf(t, other)
-	for range 2 { // it may be begun again
+	for range 2 { // it may be begun twice
 		if id, err := b.BeginDeletion(t.Context(), b.TenantID.String()); err != nil || id != b.TenantID {
 			t.Fatal(id, err)
 		}
@@ -99,7 +100,7 @@ func TestDeletion(t *testing.T) {
 
 	ctx, interrupt := context.WithCancel(t.Context())
 	if _, err := b.ContinueDeletion(ctx, b.TenantID, func(int64) { interrupt() }); err == nil {
-		t.Error("a deletion that was interrupted says that it has ended")
+		t.Error("an interrupted deletion returned no error")
 	}
 	goOn := func() store.DeletionLeft {
 		left, err := b.ContinueDeletion(t.Context(), b.TenantID, func(int64) {})
@@ -131,7 +132,8 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestDeletion_Begun: from the first step on nothing is accepted or sent for the tenant, also by processes that knew it before.
+// TestDeletion_Begun checks that from the first step on nothing is accepted or sent for the tenant, even by processes
+// that knew it before.
 func TestDeletion_Begun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -171,7 +173,7 @@ func TestDeletion_Begun(t *testing.T) {
 	}
 }
 
-// TestRenameTenant: the new name finds the tenant, and one that is taken changes nothing.
+// TestRenameTenant checks that the new name finds the tenant, and that a name that is taken changes nothing.
 func TestRenameTenant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

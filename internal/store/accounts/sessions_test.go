@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// begin signs a user in, with a token of this number.
+// begin signs a user in with the token that a number stands for.
 func (b *bundle) begin(t testing.TB, u user.User, n byte) user.Session {
 	t.Helper()
 	v, err := b.BeginSession(t.Context(), b.TenantID, user.NewSession{Hash: [32]byte{n}, User: u.ID, ExpiresAt: time.Now().Add(time.Hour), Address: "192.0.2.1", UserAgent: "Firefox"})
@@ -24,7 +24,7 @@ func (b *bundle) begin(t testing.TB, u user.User, n byte) user.Session {
 	return v
 }
 
-// goesOn reports whether there is a session with a token of this number.
+// goesOn reports whether the token that a number stands for has a session.
 func (b *bundle) goesOn(t testing.TB, n byte) bool {
 	t.Helper()
 	_, _, _, err := b.FindSession(t.Context(), [32]byte{n})
@@ -50,7 +50,7 @@ func TestSessions_Life(t *testing.T) {
 	if err != nil || got.ID != v.ID || string(data) != "data" || u.Email != "ada@x" || u.LastSignInAt == nil || got.ExpiresAt.Before(v.ExpiresAt.Add(time.Minute)) {
 		t.Errorf("%+v, %+v, %q, %v", got, u, data, err)
 	}
-	// The caps are those of the tenant, as they are now.
+	// The session has the tenant's current caps.
 	one := 1
 	if _, err := b.CapTenant(ctx, ada.TenantName, func(own *push.OwnCaps) { own.PendingPushes = &one }); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestSessions_Life(t *testing.T) {
 	if _, u, _, err := b.FindSession(ctx, [32]byte{1}); err != nil || u.Caller().Caps.PendingPushes == nil || *u.Caller().Caps.PendingPushes != 1 || u.Caller().Caps.RecipientsPerDay != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
-	// So is the user.
+	// It has the current user, too.
 	b.newUser(t, "bea@x", user.Admin)
 	viewer := user.Viewer
 	if _, err := b.ChangeUser(ctx, nil, b.TenantID, ada.ID, user.Change{Role: &viewer}); err != nil {
@@ -70,13 +70,14 @@ func TestSessions_Life(t *testing.T) {
 	if err := b.DropSession(ctx, [32]byte{1}); err != nil || b.goesOn(t, 1) {
 		t.Errorf("it goes on: %v", err)
 	}
-	// One that has ended is not begun again by what was under way.
+	// A request under way does not restart a session that has ended.
 	if err := b.SaveSession(ctx, b.TenantID, [32]byte{1}, []byte("more"), time.Now().Add(time.Hour)); err != nil || b.goesOn(t, 1) {
 		t.Errorf("it goes on: %v", err)
 	}
 }
 
-// TestSessions_End with their time, by name, all of a user, with the user, and with the password.
+// TestSessions_End checks that a session ends with its time, by name, with all sessions of a user, with the user, and
+// with the password.
 func TestSessions_End(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -112,7 +113,7 @@ func TestSessions_End(t *testing.T) {
 	if _, err := b.BeginSession(ctx, b.TenantID, user.NewSession{Hash: [32]byte{7}, User: bea.ID, ExpiresAt: time.Now().Add(time.Hour)}); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("disabled: %v", err)
 	}
-	// What has expired of others is forgotten when somebody signs in.
+	// A sign-in removes the expired sessions of other users.
 	b.begin(t, ada, 8)
 	carl, _ := b.newUser(t, "carl@x", user.Viewer)
 	b.begin(t, carl, 9)
@@ -124,7 +125,7 @@ func TestSessions_End(t *testing.T) {
 	}
 }
 
-// TestBeginSession_Most: the session that was not seen for longest makes room.
+// TestBeginSession_Most checks that a session beyond the maximum replaces the one that was idle for longest.
 func TestBeginSession_Most(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -137,7 +138,7 @@ func TestBeginSession_Most(t *testing.T) {
 	}
 }
 
-// TestBeginSession_Disabled: whoever is disabled while signing in has no session afterwards.
+// TestBeginSession_Disabled checks that a user who is disabled during the sign-in gets no session.
 func TestBeginSession_Disabled(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -162,7 +163,7 @@ func TestBeginSession_Disabled(t *testing.T) {
 	}
 }
 
-// TestBeginSession_OldPassword: who was asked for a password that was right then, and has another one by now, is not signed in.
+// TestBeginSession_OldPassword checks that a password that was replaced during the sign-in opens no session.
 func TestBeginSession_OldPassword(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -181,12 +182,12 @@ func TestBeginSession_OldPassword(t *testing.T) {
 	if err := begin(2, "$new"); err != nil {
 		t.Error(err)
 	}
-	if err := begin(3, ""); err != nil { // of a provider
+	if err := begin(3, ""); err != nil { // signed in by a provider
 		t.Error(err)
 	}
 }
 
-// TestChangeUser_LinkOfARole: a link that was made for one role opens no other one.
+// TestChangeUser_LinkOfARole checks that a link that was made for one role opens no other role.
 func TestChangeUser_LinkOfARole(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

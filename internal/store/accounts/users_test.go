@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// newUser makes a user, and returns the hash of its link.
+// newUser creates a user and returns the hash of its link.
 func (b *bundle) newUser(t testing.TB, email string, role user.Role) (user.User, [32]byte) {
 	t.Helper()
 	_, link := user.NewLink()
@@ -42,7 +42,7 @@ func TestUsers_Life(t *testing.T) {
 	if _, err := b.CreateUser(ctx, user.New{Tenant: b.TenantID, Email: "ada@x", Role: user.Viewer}); !errors.Is(err, user.ErrEmailTaken) {
 		t.Errorf("%v", err)
 	}
-	// Nobody but the link's owner gets in with it, once.
+	// Only the owner of the link gets in with it, and only once.
 	if u, err := b.UserByLink(ctx, link); err != nil || u.ID != ada.ID {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -59,7 +59,7 @@ func TestUsers_Life(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 
-	// A change changes what it names.
+	// A change writes only the fields that it names.
 	name, role := "Ada", user.Sender
 	bea, _ := b.newUser(t, "bea@x", user.Admin)
 	got, err := b.ChangeUser(ctx, nil, b.TenantID, bea.ID, user.Change{Name: &name})
@@ -88,7 +88,7 @@ func TestUsers_Life(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestUsers_Links end with time, with another one, and when the user is disabled.
+// TestUsers_Links checks that a link ends with its time, with the next link, and when the user is disabled.
 func TestUsers_Links(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -119,13 +119,13 @@ func TestUsers_Links(t *testing.T) {
 	if _, err := b.LinkUser(ctx, nil, b.TenantID, ada.ID, next); !errors.Is(err, user.ErrDisabled) {
 		t.Errorf("%v", err)
 	}
-	// Enabled again, the old link stays over.
+	// The old link stays invalid after the user is enabled again.
 	if u, err := b.ChangeUser(ctx, nil, b.TenantID, ada.ID, user.Change{Disabled: new(false)}); err != nil || u.DisabledAt != nil || u.LinkEndsAt != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
 }
 
-// TestSetPassword_Concurrent: of many who use a link, one does.
+// TestSetPassword_Concurrent checks that of many concurrent uses of a link one succeeds.
 func TestSetPassword_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -154,7 +154,7 @@ func TestSetPassword_Concurrent(t *testing.T) {
 	}
 }
 
-// TestUsers_LastAdmin stays, whatever is asked at the same moment.
+// TestUsers_LastAdmin checks that concurrent changes never remove the last admin.
 func TestUsers_LastAdmin(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -204,7 +204,7 @@ func TestUsers_LastAdmin(t *testing.T) {
 	}
 }
 
-// TestUsers_LastAdminOfTwo: two admins who are removed at the very same moment are not both removed.
+// TestUsers_LastAdminOfTwo checks that two concurrent changes do not remove both admins.
 func TestUsers_LastAdminOfTwo(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -257,7 +257,8 @@ func TestCreateUser_Most(t *testing.T) {
 	}
 }
 
-// TestCredentials_SeveralTenants: the same email may belong to users of several tenants. The password that was set last is the first.
+// TestCredentials_SeveralTenants checks that users of several tenants may share an email. The password that was set
+// last comes first.
 func TestCredentials_SeveralTenants(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -298,7 +299,7 @@ func TestCredentials_SeveralTenants(t *testing.T) {
 		t.Fatal(err)
 	}
 	credentials("", ada.ID)
-	// Another tenant's user is nobody.
+	// A user of another tenant is not found.
 	_, link := user.NewLink()
 	for _, err := range []error{
 		second(b.User(ctx, b.TenantID, theirs.ID)), second(b.ChangeUser(ctx, nil, b.TenantID, theirs.ID, user.Change{})), second(b.LinkUser(ctx, nil, b.TenantID, theirs.ID, link)),
@@ -333,7 +334,7 @@ func TestUserPage(t *testing.T) {
 	}
 }
 
-// TestExternalUser follows the provider: role, name and email, and the subject counts.
+// TestExternalUser checks that a user follows the provider's role, name and email, and is identified by the subject.
 func TestExternalUser(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -347,7 +348,7 @@ func TestExternalUser(t *testing.T) {
 	if u, err := b.ExternalUser(ctx, e); err != nil || u.ID != ada.ID || u.Role != user.Viewer || u.Email != "ada@new" || u.Name != "Ada L" {
 		t.Errorf("%+v, %v", u, err)
 	}
-	e.Email = "ada@newer" // with which the user signs in, if there is a password
+	e.Email = "ada@newer" // a user with a password signs in with this email
 	if _, err := b.ExternalUser(ctx, e); err != nil {
 		t.Error(err)
 	}
@@ -358,7 +359,7 @@ func TestExternalUser(t *testing.T) {
 	if log := storetest.Ask[string](t, b.DB, `SELECT string_agg(action, ' ' ORDER BY created_at) FROM audit_log`); log != "user.create user.change user.change user.change" {
 		t.Errorf("the audit log has %s", log)
 	}
-	// A user who is there already is taken over with a verified address only.
+	// Only a verified address takes over an existing user.
 	bea, link := b.newUser(t, "bea@x", user.Editor)
 	e2 := user.External{Tenant: b.TenantID, Issuer: "https://id", Subject: "s2", Email: "bea@x", Role: user.Sender, Most: 3}
 	if _, err := b.ExternalUser(ctx, e2); !errors.Is(err, user.ErrUnverified) {
@@ -371,11 +372,12 @@ func TestExternalUser(t *testing.T) {
 	if d := storetest.Ask[string](t, b.DB, `SELECT difference::text FROM audit_log ORDER BY created_at DESC LIMIT 1`); !strings.Contains(d, `"external": {"to": true`) {
 		t.Errorf("the audit log does not tell that the provider vouches for the user: %s", d)
 	}
-	// A link that was made for a lesser role does not open a mightier one.
+	// A link that was made for a lower role does not open a higher one.
 	if _, err := b.UserByLink(ctx, link); !errors.Is(err, push.ErrNotFound) {
 		t.Errorf("the link for an editor opens a sender: %v", err)
 	}
-	// One who belongs to another subject is not, verified or not; and a known one keeps the email if another has the new one.
+	// A user of another subject is not taken over, verified or not. A known user keeps the email if another user has
+	// the new one.
 	if _, err := b.ExternalUser(ctx, user.External{Tenant: b.TenantID, Issuer: "https://id", Subject: "s3", Email: "bea@x", EmailVerified: true, Role: user.Admin}); !errors.Is(err, user.ErrEmailTaken) {
 		t.Errorf("%v", err)
 	}
@@ -395,7 +397,7 @@ func TestExternalUser(t *testing.T) {
 	}
 }
 
-// TestUsers_CommitUnknown: what was committed although the reply was lost is done once, and is no error.
+// TestUsers_CommitUnknown checks that a change whose commit lost its reply is made once and returns no error.
 func TestUsers_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := throughProxy(t, setupAlone(t))

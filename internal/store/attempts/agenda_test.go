@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// wantWork compares the work of the owner of lanes, but for what is to be added up.
+// wantWork compares the work of the owner of lanes, after all statistics were added up.
 func (b *bundle) wantWork(t *testing.T, when string, lanes []push.Lane, want ...store.Work) {
 	t.Helper()
 	for more := true; more; {
@@ -34,8 +34,8 @@ func (b *bundle) wantWork(t *testing.T, when string, lanes []push.Lane, want ...
 	}
 }
 
-// TestAgenda_Pushes: a push that is due, and an attempt whose lease has run out, are work for the owner of the lane, and an event is
-// for any worker; so is what is to be added up.
+// TestAgenda_Pushes checks that due pushes and attempts with an expired lease are work for the owner of the lane.
+// Events and statistics to be added up are work for any worker.
 func TestAgenda_Pushes(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -76,7 +76,8 @@ func TestAgenda_Pushes(t *testing.T) {
 	b.WantStatus(t, p, push.Sent)
 }
 
-// TestAgenda_Leased: a campaign, a bulk change and an operation are work until a worker has them, and when its lease has run out.
+// TestAgenda_Leased checks that a campaign, a bulk change and an operation are work until a worker leases them, and
+// again when its lease expires.
 func TestAgenda_Leased(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -122,7 +123,8 @@ func TestAgenda_Leased(t *testing.T) {
 	b.wantWork(t, "all have ended", nil)
 }
 
-// TestAgenda_Schedules: a schedule is work a second before an occurrence, and while one that was begun has no outcome.
+// TestAgenda_Schedules checks that a schedule is work from a second before an occurrence, and while an occurrence that
+// was begun has no outcome.
 func TestAgenda_Schedules(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// moments counts what becomes due within a time, by the tenth of a second, rounded up.
+// moments counts the times within a span, by the tenth of a second, rounded up.
 func moments(due []time.Time, from, until time.Time) []push.Moment {
 	n := map[time.Time]int{}
 	for _, at := range due {
@@ -32,7 +32,7 @@ func moments(due []time.Time, from, until time.Time) []push.Moment {
 	return all
 }
 
-// plan moves the scheduled pushes to times from the clock on, some of them whole tenths of a second, and returns them.
+// plan moves the scheduled pushes to times after now, some of them whole tenths of a second, and returns these times.
 func (b *bundle) plan(t testing.TB, where string, from, to time.Duration) (at []time.Time) {
 	t.Helper()
 	where = `status = 'scheduled' AND EXISTS (SELECT FROM live WHERE push_id = id AND token IS NULL) AND ` + where
@@ -50,7 +50,8 @@ func (b *bundle) plan(t testing.TB, where string, from, to time.Duration) (at []
 	return at
 }
 
-// TestAhead_Moments compares with a count in Go: pushes that wait, in the lane, for configured channels, of both kinds.
+// TestAhead_Moments compares Ahead with a count in Go of the waiting pushes of a lane, for configured channels and of
+// both kinds.
 func TestAhead_Moments(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -86,8 +87,8 @@ func TestAhead_Moments(t *testing.T) {
 	}
 }
 
-// TestAhead_Oldest: what is due already is not counted. The longest due push of the lane is told of each configured
-// channel.
+// TestAhead_Oldest checks that Ahead does not count pushes that are due already, and that it returns the send time of
+// the oldest due push in the lane for each configured channel.
 func TestAhead_Oldest(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -111,8 +112,8 @@ func TestAhead_Oldest(t *testing.T) {
 	}
 }
 
-// TestAhead_CountedOnce: calls that go on where the last one ended count each push once, wherever they end, if none of
-// them comes too late.
+// TestAhead_CountedOnce checks that calls that each begin where the last one ended count every push once, wherever they
+// end, if none of them comes too late.
 func TestAhead_CountedOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -136,8 +137,8 @@ func TestAhead_CountedOnce(t *testing.T) {
 	}
 }
 
-// TestAhead_AllLanes: what is asked for several lanes in one call, each counted until a time of its own, is what is asked for
-// each alone.
+// TestAhead_AllLanes checks that one call for several lanes, each with its own end of the last count, returns the same
+// as a call for each lane.
 func TestAhead_AllLanes(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -148,7 +149,7 @@ func TestAhead_AllLanes(t *testing.T) {
 	var counted []push.CountedLane
 	for i, lane := range push.Lanes(8) {
 		if i == 3 {
-			continue // another worker's
+			continue // belongs to another worker
 		}
 		l := push.CountedLane{Lane: lane}
 		if i > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// claimOrders ask for the pushes of recipients, with a lease of a minute.
+// claimOrders returns claim orders for recipients, with a lease of a minute.
 func (b *bundle) claimOrders(policy quota.Policy, recipients ...string) (orders []booking.ClaimOrder) {
 	for _, r := range recipients {
 		orders = append(orders, booking.ClaimOrder{RecipientKey: push.RecipientKey(b.TenantID, r), Policy: policy, Lease: time.Minute})
@@ -25,7 +25,7 @@ func (b *bundle) claimOrders(policy quota.Policy, recipients ...string) (orders 
 	return orders
 }
 
-// TestClaimAll: each recipient gets what a claim for it alone would, in the order of the recipients.
+// TestClaimAll checks that each recipient gets the result of a claim of its own, in the order of the recipients.
 func TestClaimAll(t *testing.T) {
 	t.Parallel()
 	g := storetest.Gather(t, setup(t).Bundle)
@@ -52,7 +52,7 @@ func TestClaimAll(t *testing.T) {
 		t.Errorf("claimed %+v and %+v", claims[0], claims[2])
 	}
 	if len(g.Sizes) != 1 || g.Sizes[0] != 7 {
-		t.Errorf("told of groups of %v", g.Sizes)
+		t.Errorf("groups of %v, want one of 7", g.Sizes)
 	}
 	g.MustFinish(t, claims[0], storetest.Sent)
 	g.MustFinish(t, claims[2], storetest.TryAgain)
@@ -60,7 +60,8 @@ func TestClaimAll(t *testing.T) {
 	g.WantStatus(t, anna, push.Scheduled)
 }
 
-// TestClaimAll_Nothing: without orders nothing is done, and nothing is claimed for a caller that has gone.
+// TestClaimAll_Nothing checks that a call without orders does nothing, and that a call with a canceled context claims
+// nothing.
 func TestClaimAll_Nothing(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,8 +77,8 @@ func TestClaimAll_Nothing(t *testing.T) {
 	b.WantStatus(t, p, push.Scheduled)
 }
 
-// TestClaimAll_CallerStops: a claim that has begun is answered, although its caller is told to stop. Nobody else knows
-// of it.
+// TestClaimAll_CallerStops checks that a claim that has begun is returned although the context of its caller is
+// canceled: no other worker knows of the claim.
 func TestClaimAll_CallerStops(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -102,8 +103,8 @@ func TestClaimAll_CallerStops(t *testing.T) {
 	}
 }
 
-// TestClaimAll_Locked: where another transaction has a recipient's lock, the claim is to be made again. The others are
-// made at once.
+// TestClaimAll_Locked checks that a claim for a recipient that another transaction has locked is to be repeated. The
+// other claims are made at once.
 func TestClaimAll_Locked(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -121,8 +122,8 @@ func TestClaimAll_Locked(t *testing.T) {
 	}
 }
 
-// TestClaimAll_SameRecipients: of workers that claim for the same recipients at once, in whatever order, one gets each
-// push, and none of them waits for another.
+// TestClaimAll_SameRecipients checks that of workers that claim for the same recipients at once, in any order, one gets
+// each push, and that no worker waits for another.
 func TestClaimAll_SameRecipients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// inOrder compares two pushes as Due sorts them.
+// inOrder compares two pushes by the order of Due.
 func inOrder(a, b booking.Due) int {
 	if a.Bulk != b.Bulk {
 		if b.Bulk {
@@ -27,7 +27,8 @@ func inOrder(a, b booking.Due) int {
 	return cmp.Or(a.At.Compare(b.At), cmp.Compare(push.Shard(a.RecipientKey), push.Shard(b.RecipientKey)), cmp.Compare(a.RecipientKey, b.RecipientKey))
 }
 
-// TestDue_PromptBeforeBulk: one push of a tenant comes before the thousands that have been due for longer and are bulk.
+// TestDue_PromptBeforeBulk checks that the single prompt push of a tenant comes before thousands of bulk pushes that
+// have been due for longer.
 func TestDue_PromptBeforeBulk(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -49,8 +50,8 @@ func TestDue_PromptBeforeBulk(t *testing.T) {
 	}
 }
 
-// TestDue_Lanes: each push that is due is due in one lane, its own. Those that are not due, or do not wait, or are for
-// another channel, are in none.
+// TestDue_Lanes checks that each due push is due in its own lane only. Pushes that are not due, do not wait, or are for
+// another channel are in no lane.
 func TestDue_Lanes(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -85,8 +86,7 @@ func TestDue_Lanes(t *testing.T) {
 	}
 }
 
-// TestDue_Behind: pushes are read portion by portion, each behind the one before, although they are due at the same time,
-// first those that are not bulk.
+// TestDue_Behind checks that pushes with the same time are read page by page, the prompt ones first.
 func TestDue_Behind(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -106,7 +106,8 @@ func TestDue_Behind(t *testing.T) {
 	}
 }
 
-// TestDue_From: what has been due for longer is left out, of either kind, and also behind a row.
+// TestDue_From checks that pushes that have been due for longer are left out, of either kind, on the first page and on
+// later ones.
 func TestDue_From(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -117,7 +118,7 @@ func TestDue_From(t *testing.T) {
 	b.Exec(t, `UPDATE pushes SET next_at = $1 WHERE next_at > $2`, storetest.Began.Add(-time.Minute), storetest.Began.Add(-30*time.Minute))
 	o := storetest.EveryDue(100)
 	all := b.WantDue(t, o, 60)
-	o.From = all[10].At // of those that are due for a minute
+	o.From = all[10].At // the pushes that have been due for a minute
 	recent := b.WantDue(t, o, 40)
 	if !slices.Equal(recent, append(slices.Clone(all[10:30]), all[40:]...)) {
 		t.Errorf("from %s: %+v", o.From, recent)
@@ -136,7 +137,7 @@ func TestDue_From(t *testing.T) {
 	b.WantDue(t, o, 0)
 }
 
-// TestDue_Most: each channel gives as many of each kind as it may, and all together no more than is asked for.
+// TestDue_Most checks the maximum of each channel, which holds for either kind, and the maximum of all pushes together.
 func TestDue_Most(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -164,7 +165,7 @@ func TestDue_Most(t *testing.T) {
 	b.WantDue(t, o, 0)
 }
 
-// TestDue_Without: recipients are left out, and others come in their place.
+// TestDue_Without checks that other pushes replace those of excluded recipients.
 func TestDue_Without(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -181,7 +182,7 @@ func TestDue_Without(t *testing.T) {
 	b.WantDue(t, o, 0)
 }
 
-// TestDue_Clock: the time that comes with the answer is Postgres', and not before what is due.
+// TestDue_Clock checks that the time in the answer is Postgres' time, and not before any due push.
 func TestDue_Clock(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -195,7 +196,7 @@ func TestDue_Clock(t *testing.T) {
 	}
 }
 
-// TestDue_NotBeforeItsTime: a push that will be due in a moment is not due until then.
+// TestDue_NotBeforeItsTime checks that a push is not due a moment before its time.
 func TestDue_NotBeforeItsTime(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -210,7 +211,7 @@ func TestDue_NotBeforeItsTime(t *testing.T) {
 	})
 }
 
-// TestDue_Locked: what is due is read while others change it.
+// TestDue_Locked checks that due pushes are read while other transactions change them.
 func TestDue_Locked(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -222,8 +223,8 @@ func TestDue_Locked(t *testing.T) {
 	b.WantDue(t, storetest.EveryDue(10), 0)
 }
 
-// TestBacklog: all that is due is counted, for whatever channel and of either kind. Overdue looks at channels that can
-// be sent through.
+// TestBacklog checks that Backlog counts all due pushes, for any channel and of either kind, and that Overdue counts
+// only pushes for channels that this program sends through.
 func TestBacklog(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -250,12 +251,13 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestBacklog_Large: a large backlog is not counted to its end, and its oldest push is known all the same.
+// TestBacklog_Large checks that a large backlog is counted up to a limit, and that its oldest push is found all the
+// same.
 func TestBacklog_Large(t *testing.T) {
 	t.Parallel()
 	const counted = 100_000
 	b := setupNew(t)
-	for channel, n := range map[string]int{"fax": counted / 10, "log": counted + 5} { // the pushes themselves are not looked at
+	for channel, n := range map[string]int{"fax": counted / 10, "log": counted + 5} { // Backlog does not read the pushes themselves
 		b.ForgeMany(t, `INSERT INTO live (recipient_key, send_at, next_at, expires_at, plan, phase, bulk, push_id, tenant_id, channel, shard)
 			SELECT i, at, at, at + interval '1 day', 0, ($1 = 'log')::int, $1 = 'log', gen_random_uuid(), $2, $1, i & 255
 			FROM generate_series(1, $3) i, LATERAL (SELECT now() - interval '1 minute' AS at) a`, channel, b.TenantID, n)
@@ -271,7 +273,7 @@ func TestBacklog_Large(t *testing.T) {
 	}
 }
 
-// TestBook_Bulk: that a push is bulk is stored with it.
+// TestBook_Bulk checks that a push is stored as bulk.
 func TestBook_Bulk(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

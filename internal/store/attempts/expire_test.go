@@ -14,7 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestExpire: expired pushes that wait are ended, and no others.
+// TestExpire checks that waiting pushes end when they expire, and that no others do.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -48,15 +48,15 @@ func TestExpire(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 
-	// The one under way comes back, and then its time is over, too.
+	// The push under way returns to waiting, and then it has expired, too.
 	b.MustFinish(t, c, storetest.TryAgain)
 	if ended, err := b.Expire(t.Context(), push.Lanes(1), 10); err != nil || len(ended) != 1 || ended[0].ID != busy.ID {
 		t.Errorf("%+v, %v", ended, err)
 	}
 }
 
-// TestExpire_Concurrent: an expirer skips pushes that another one has locked. A claim that waits for such a push looks
-// again.
+// TestExpire_Concurrent checks that an expirer skips pushes that another one has locked. A claim that waits for such a
+// push reads it again.
 func TestExpire_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -77,7 +77,8 @@ func TestExpire_Concurrent(t *testing.T) {
 	}
 }
 
-// TestExpire_ManyAtOnce: expirers that look at the same lanes end each push once, although rows change under them.
+// TestExpire_ManyAtOnce checks that concurrent expirers of the same lanes end each push once, although rows change
+// under them.
 func TestExpire_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -119,7 +120,8 @@ func TestExpire_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestNextExpiry: the first expiry is found among what waits in the lanes and became due after a time.
+// TestNextExpiry checks that the first expiry is found among the waiting pushes of the lanes that became due after a
+// time.
 func TestNextExpiry(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -128,7 +130,7 @@ func TestNextExpiry(t *testing.T) {
 		d.Push.TTL = ttl
 		return storetest.MustBook(t, b.Store, nil, d).Push
 	}
-	for shards := map[int]bool{}; len(shards) < 3; { // each in a shard of its own
+	for shards := map[int]bool{}; len(shards) < 3; { // each recipient in a shard of its own
 		b.TenantID = uuid.New()
 		clear(shards)
 		for _, recipient := range []string{"anna", "bert", "carl"} {

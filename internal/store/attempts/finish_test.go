@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// record is what a test looks at of a push and its last attempt.
+// record holds the compared fields of a push and its last attempt.
 type record struct {
 	Status            push.Status
 	LastError         string
@@ -29,7 +29,8 @@ func (b *bundle) record(t testing.TB, p push.Push) record {
 	return record{p.Status, p.LastError, p.PossiblyDelivered, s.Outcome, s.Error, s.ProviderMessageID}
 }
 
-// TestFinish_Records: each end of an attempt is recorded, and a second finish of the same attempt changes nothing.
+// TestFinish_Records checks that each result of an attempt is recorded, and that a second finish of the same attempt
+// changes nothing.
 func TestFinish_Records(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -75,7 +76,7 @@ func TestFinish_Records(t *testing.T) {
 	}
 }
 
-// TestFinish_RetryDelay: the next attempt begins a delay after the end of the last one, by Postgres' clock.
+// TestFinish_RetryDelay checks that the next attempt begins a delay after the end of the last one, by Postgres' clock.
 func TestFinish_RetryDelay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -93,7 +94,8 @@ func TestFinish_RetryDelay(t *testing.T) {
 	}
 }
 
-// TestFinish_PossiblyDeliveredStays: a push stays possibly delivered after an attempt with an unknown outcome.
+// TestFinish_PossiblyDeliveredStays checks that a push stays possibly delivered after an attempt with an unknown
+// outcome.
 func TestFinish_PossiblyDeliveredStays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -106,7 +108,7 @@ func TestFinish_PossiblyDeliveredStays(t *testing.T) {
 	}
 }
 
-// reaped is a push whose first attempt was given up for lost.
+// reaped books a push and reaps its first attempt.
 func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (push.Push, booking.Claim) {
 	t.Helper()
 	p := b.Booked(t, recipient, 0)
@@ -122,7 +124,7 @@ func (b *bundle) reaped(t *testing.T, recipient string, status push.Status) (pus
 	return b.MustRead(t, p), c
 }
 
-// TestFinish_Reaped: a reaped attempt ends with its lease, and its outcome is unknown.
+// TestFinish_Reaped checks that a reaped attempt ends with its lease, and that its outcome is unknown.
 func TestFinish_Reaped(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -136,7 +138,7 @@ func TestFinish_Reaped(t *testing.T) {
 	}
 }
 
-// TestFinish_Late: of finishes that come after the reaper's, only a delivered one ends a push that waits.
+// TestFinish_Late checks that of the finishes that come after the reaper's, only a delivered one ends a waiting push.
 func TestFinish_Late(t *testing.T) {
 	t.Parallel()
 	lost := record{Status: push.Scheduled, LastError: "lost", PossiblyDelivered: true, Outcome: push.Unknown, Error: "lost"}
@@ -172,8 +174,8 @@ func TestFinish_Late(t *testing.T) {
 	}
 }
 
-// TestFinish_LateBesideNextAttempt: a late finish does not touch the attempt under way. If that one fails, a late
-// delivery still ends the push.
+// TestFinish_LateBesideNextAttempt checks that a late finish does not touch the attempt under way. If that attempt
+// fails, a late delivery still ends the push.
 func TestFinish_LateBesideNextAttempt(t *testing.T) {
 	t.Parallel()
 	for name, late := range map[string]booking.Finish{"refused": storetest.TryAgain, "unknown": storetest.LostTrack, "delivered": storetest.Sent} {
@@ -202,8 +204,8 @@ func TestFinish_LateBesideNextAttempt(t *testing.T) {
 	}
 }
 
-// TestFinish_ReaperAndWorker: the reaper and the worker finish the same attempt in one transaction, in either order. A
-// delivered push is not sent again.
+// TestFinish_ReaperAndWorker checks that a push that was delivered is not sent again if the reaper and the worker
+// finish the same attempt in one transaction, in either order.
 func TestFinish_ReaperAndWorker(t *testing.T) {
 	t.Parallel()
 	g := storetest.Gather(t, setup(t).Bundle)

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// change puts another policy of the tenant in force; nil: the file's.
+// change sets the tenant's policy; nil returns to the file's.
 func (b *bundle) change(t testing.TB, document *policy.Document) *policy.Operation {
 	t.Helper()
 	_, op, err := b.ChangePolicy(t.Context(), b.TenantID, policy.Change{Document: document, By: "key", Apply: policy.NewOnly})
@@ -27,7 +27,7 @@ func (b *bundle) change(t testing.TB, document *policy.Document) *policy.Operati
 	return op
 }
 
-// recheck does what a worker does after a change of the policy, and returns the keys of the recipients that are due again.
+// recheck does a worker's part of a policy change, and returns the keys of the recipients that are due again.
 func (b *bundle) recheck(t testing.TB) (keys []int64) {
 	t.Helper()
 	op, err := b.TakeOperation(t.Context(), uuid.New(), nil)
@@ -48,8 +48,8 @@ func (b *bundle) recheck(t testing.TB) (keys []int64) {
 	return keys
 }
 
-// TestChangePolicy_PutOff: a push that fell due under a policy that was wrong for some seconds is due again when the policy goes
-// back, and says which rule held it, since when and until when.
+// TestChangePolicy_PutOff checks that a push that fell due under a wrong policy is due again when the policy is
+// reverted. The push keeps the name of the rule that held it, and when that began and ended.
 func TestChangePolicy_PutOff(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -93,8 +93,8 @@ func TestChangePolicy_PutOff(t *testing.T) {
 	}
 }
 
-// TestRecheckFile: a worker that starts makes due again what the operator's file put off, as it may be another file, and leaves tenants
-// with a policy of their own.
+// TestRecheckFile checks that a worker that starts rechecks the pushes that the operator's file put off, because the
+// file may have changed. Tenants with a policy of their own are left alone.
 func TestRecheckFile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -109,7 +109,7 @@ func TestRecheckFile(t *testing.T) {
 			b.recheck(t)
 			b.Exec(t, `UPDATE live SET put_off_at = clock_timestamp()`)
 		}
-		for range 2 { // as several workers do
+		for range 2 { // as several workers would
 			if err := b.RecheckFile(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -128,8 +128,8 @@ func TestRecheckFile(t *testing.T) {
 	b.Claimed(t, p)
 }
 
-// TestChangePolicy_PutOffMany: all are due again, in steps. What the new policy puts off stays so, and what waits for a retry is not
-// tried earlier.
+// TestChangePolicy_PutOffMany checks that all pushes are due again, in steps. Pushes that the new policy puts off stay
+// put off, and a push that waits for a retry is not tried earlier.
 func TestChangePolicy_PutOffMany(t *testing.T) {
 	t.Parallel()
 	for _, lanes := range []int{8, 256} {
@@ -167,7 +167,8 @@ func TestChangePolicy_PutOffMany(t *testing.T) {
 	}
 }
 
-// TestDescribe_PutOff: so it is when a recipient gets other limits; a change of other members leaves what is put off.
+// TestDescribe_PutOff checks the same when a recipient gets other limits. A change of other members leaves pushes put
+// off.
 func TestDescribe_PutOff(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -10,14 +10,14 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestFinish_TwoPrograms: two programs finish attempts of one push at the same time, in either order, and one of the
-// attempts was delivered. The push is not sent again.
+// TestFinish_TwoPrograms checks that a push is not sent again if two programs finish two attempts at the same time, in
+// either order, and one of the attempts was delivered.
 func TestFinish_TwoPrograms(t *testing.T) {
 	t.Parallel()
 	lost := booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: push.Scheduled, Reason: "lost"}}
 	for _, row := range []struct {
 		name    string
-		retried bool // the answer is about the first attempt, and a second one is under way
+		retried bool // the finish is of the first attempt, and a second one is under way
 		other   booking.Finish
 	}{
 		{"beside the reaper", false, lost},
@@ -50,7 +50,7 @@ func TestFinish_TwoPrograms(t *testing.T) {
 	}
 }
 
-// inOrder starts calls that want to change a push, in this order, and lets them go on together.
+// inOrder starts calls that change a push in this order behind a lock, and then releases the lock.
 func (b *bundle) inOrder(t *testing.T, p push.Push, calls []func()) {
 	t.Helper()
 	tx, err := b.DB.Begin(t.Context())

@@ -97,7 +97,7 @@ func TestAudit_Bounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
-			b.Exec(t, `BEGIN`) // attempts are forged from one moment on
+			b.Exec(t, `BEGIN`) // all attempts are forged relative to one time
 			row.forge(t, b)
 			b.Exec(t, `COMMIT`)
 			findings, err := b.Audit(t.Context(), policy, storetest.Began.Add(-time.Hour))

@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 )
 
-// fillSQL makes @rows pushes of a tenth as many recipients, nearly all over the last 59 days, and a thousandth for
-// tomorrow: of twenty, one is canceled, one has failed and one was sent at its second attempt.
+// fillSQL inserts @rows pushes for a tenth as many recipients, nearly all over the last 59 days, and a thousandth for
+// tomorrow. Of each twenty, one is canceled, one has failed and one was sent at its second attempt.
 const fillSQL = `
 	SELECT make_partitions(parent, now() - interval '60 days', now() + interval '2 days') FROM unnest('{pushes, sends}'::text[]) parent;
 	INSERT INTO tenants (id, name) SELECT ('00000000-0000-4000-8000-' || lpad(to_hex(i), 12, '0'))::uuid, 'tenant ' || i FROM generate_series(0, 9) i;
@@ -45,8 +45,9 @@ const fillSQL = `
 	) attempts ORDER BY began;
 	VACUUM ANALYZE`
 
-// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as many attempts: all of them,
-// and as workers do, a day back and a day ahead, when nothing is closed yet and when all is that can be. Then it does so where each tenant has rules of its own.
+// BenchmarkAudit audits three million pushes, or SENDQUOTA_AUDIT_ROWS, with as many attempts. It audits all of them,
+// and then as workers do, a day back and a day ahead: first with no hour closed, then with all hours closed that can
+// be. Then it does the same where each tenant has rules of its own.
 func BenchmarkAudit(b *testing.B) {
 	rows := 3_000_000
 	if n, err := strconv.Atoi(os.Getenv("SENDQUOTA_AUDIT_ROWS")); err == nil {
@@ -62,13 +63,13 @@ func BenchmarkAudit(b *testing.B) {
 	b.Run("by the tenants' own policies", func(b *testing.B) { bundle.benchAudits(b, rows) })
 }
 
-// ownRules are threeRules, and two with a scope.
+// ownRules is threeRules, and two rules with a scope.
 const ownRules = `{"rules": [
 	{"name": "per-minute", "limit": 1, "window": "1m"}, {"name": "per-hour", "limit": 5, "window": "1h"}, {"name": "per-day", "limit": 10, "window": "24h"},
 	{"name": "news", "limit": 3, "per": "week", "zone": "recipient", "categories": ["news"]}, {"name": "log", "limit": 100, "per": "day", "channels": ["log"]}],
 	"quiet_hours": [{"name": "night", "from": "22:00", "until": "08:00", "categories": ["news"]}]}`
 
-// benchAudits measures each way to audit so many pushes.
+// benchAudits measures each way to audit a number of pushes.
 func (bundle *bundle) benchAudits(b *testing.B, rows int) {
 	clean := func(f audit.Finding) { b.Fatalf("%+v", f) }
 	carry := func(b *testing.B, p *audit.AuditPass) (read, chunks int, longest time.Duration) {

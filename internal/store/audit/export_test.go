@@ -7,5 +7,5 @@ func (p *AuditPass) CutAt(keys []int64) {
 	p.cuts, p.state.Walk.Step = keys, mostStep
 }
 
-// Result returns what was found so far.
+// Result returns the findings of the pass up to now.
 func (p *AuditPass) Result() booking.AuditResult { return p.state.AuditResult }

@@ -17,8 +17,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// corruptions are what is done to a clean database by hand, and the one check that finds it. $1 is the id of the push
-// in that state; "ahead" is the second push of a recipient, an hour behind the first.
+// corruptions corrupt a clean database by hand. Each names the one check that finds it. $1 is the id of the push in
+// that state; "ahead" is the second push of a recipient, an hour behind the first.
 var corruptions = []struct {
 	check  string
 	status push.Status
@@ -93,7 +93,7 @@ var corruptions = []struct {
 	{"idempotency", "keyed", `UPDATE idempotency SET tenant_id = gen_random_uuid() WHERE push_id = $1`},
 }
 
-// TestAudit_FindsCorruption: the audit finds every kind of corruption by the check for it, and names the push.
+// TestAudit_FindsCorruption checks that the audit finds every kind of corruption by its check, and names the push.
 func TestAudit_FindsCorruption(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -109,7 +109,8 @@ func TestAudit_FindsCorruption(t *testing.T) {
 	for _, status := range push.Statuses {
 		pushes[status] = b.InStatus(t, string(status), status)
 	}
-	// What waits or is under way does so for longer than the test may take: otherwise it comes to be overdue, or lost.
+	// Waiting and running pushes keep their state for longer than the test takes. Otherwise they become overdue, or
+	// lost.
 	b.Exec(t, `UPDATE pushes SET next_at = clock_timestamp() + interval '1 hour' WHERE id = $1`, pushes[push.Scheduled].ID)
 	b.Exec(t, `UPDATE live SET next_at = clock_timestamp() + interval '1 hour' WHERE push_id = $1`, pushes[push.Sending].ID)
 	b.MustAudit(t, storetest.PerMinute)

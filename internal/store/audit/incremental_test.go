@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// sentAgo is a push that was sent so long ago, and has ended then.
+// sentAgo books a push, and forges that it was sent, and ended, some time ago.
 func (b *bundle) sentAgo(t testing.TB, recipient string, ago time.Duration) push.Push {
 	t.Helper()
 	p := b.Booked(t, recipient, 0)
@@ -32,7 +32,8 @@ func (b *bundle) sentAgo(t testing.TB, recipient string, ago time.Duration) push
 	return p
 }
 
-// pass makes a whole pass of a day back and ahead, and returns what it found and how many pushes and attempts it read.
+// pass makes a whole pass of a day back and ahead, and returns its findings and the number of pushes and attempts that
+// it read.
 func (b *bundle) pass(t testing.TB, recipients int) (found []audit.Finding, read int) {
 	t.Helper()
 	p := b.beginPlan(t, booking.AuditPlan{Policy: storetest.PerMinute, Back: 24 * time.Hour, Ahead: 24 * time.Hour}, recipients)
@@ -41,20 +42,20 @@ func (b *bundle) pass(t testing.TB, recipients int) (found []audit.Finding, read
 		if err != nil || !own || c.Skipped != uuid.Nil {
 			t.Fatal(c, own, err)
 		}
-		if !c.TooLong { // else smaller chunks come instead
+		if !c.TooLong { // otherwise smaller chunks follow
 			read += c.Rows
 		}
 	}
 	return found, read
 }
 
-// only reports whether all that was found, and something was, is of one push.
+// only reports whether there are findings, and all of them name one push.
 func only(found []audit.Finding, p push.Push) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Push != p.ID })
 }
 
-// TestAuditPass_ReadsClosedOnce: what has ended long ago and was found clean is read once. What may change, or is
-// broken, is read again.
+// TestAuditPass_ReadsClosedOnce checks that clean hours in which all pushes have ended are read once. Hours that may
+// change, or are broken, are read again.
 func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -78,7 +79,7 @@ func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 			t.Errorf("again: %d rows, %+v", read, found)
 		}
 	}
-	// When nothing waits there any more, and nothing is broken, these hours are closed, too.
+	// When nothing waits in these hours and nothing is broken, they are closed, too.
 	b.MustCancel(t, late)
 	b.Exec(t, `UPDATE pushes SET created_at = now() - interval '16 hours', updated_at = now() - interval '10 hours' WHERE id = $1`, late.ID)
 	b.Exec(t, `UPDATE pushes SET attempts = 1 WHERE id = $1`, broken.ID)
@@ -89,7 +90,8 @@ func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	}
 }
 
-// TestAuditPass_LateAttempt: an attempt of now is looked at although the hour of its push is closed, or long gone.
+// TestAuditPass_LateAttempt checks that a new attempt is read although the hour of its push is closed, or dropped long
+// ago.
 func TestAuditPass_LateAttempt(t *testing.T) {
 	t.Parallel()
 	for name, ago := range map[string]time.Duration{"closed": 10 * time.Hour, "gone": 100 * time.Hour} {
@@ -112,8 +114,7 @@ func TestAuditPass_LateAttempt(t *testing.T) {
 	}
 }
 
-// TestAuditPass_LateAnswer: an answer that comes when the hours of its attempt and of a later one are closed has them read
-// again.
+// TestAuditPass_LateAnswer checks that a late answer reopens the closed hours of its attempt and of a later one.
 func TestAuditPass_LateAnswer(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -143,7 +144,7 @@ func TestAuditPass_LateAnswer(t *testing.T) {
 	}
 	b.Exec(t, `UPDATE sends SET handed_at = ended_at WHERE push_id = $1`, late.ID)
 	b.Exec(t, `UPDATE pushes SET updated_at = updated_at + interval '2 minutes' WHERE id = $1`, late.ID)
-	b.Exec(t, `UPDATE audited SET changed_at = changed_at - interval '2 minutes'`) // as if the answer had come then
+	b.Exec(t, `UPDATE audited SET changed_at = changed_at - interval '2 minutes'`) // as if the answer had come two minutes ago
 	for i, want := range []int{4, 0} {
 		if found, read := b.pass(t, 0); len(found) != 0 || read != want {
 			t.Errorf("mended, pass %d: %d rows, want %d; %+v", i, read, want, found)
@@ -151,7 +152,8 @@ func TestAuditPass_LateAnswer(t *testing.T) {
 	}
 }
 
-// TestAudit_Kept: what retention has removed is no violation, and what it cannot have removed is one.
+// TestAudit_Kept checks that rows that retention has removed are no violation, and that missing rows within the
+// retention are one.
 func TestAudit_Kept(t *testing.T) {
 	t.Parallel()
 	kept := booking.Kept{Pushes: 50 * time.Hour, Sends: 60 * time.Hour}
@@ -187,8 +189,8 @@ func TestAudit_Kept(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Apart: a pass reads hours that are far apart one after the other. It finds each violation once, also that of
-// a push of the one which was tried in the other.
+// TestAuditPass_Apart checks that a pass reads distant hours one after the other. It finds each violation once, also if
+// a push of one of these hours was tried in the other.
 func TestAuditPass_Apart(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -216,7 +218,7 @@ func TestAuditPass_Apart(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Gap: what was to be sent while no worker ran for days is audited when one is back.
+// TestAuditPass_Gap checks that pushes that were due while no worker ran for days are audited when one is back.
 func TestAuditPass_Gap(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -228,11 +230,11 @@ func TestAuditPass_Gap(t *testing.T) {
 		t.Errorf("behind a gap: %+v", found)
 	}
 	if found, _ := b.pass(t, 10); len(found) != 0 {
-		t.Errorf("what is beyond a day is told again: %+v", found)
+		t.Errorf("found again beyond a day: %+v", found)
 	}
 }
 
-// TestAuditPass_Resume: a pass goes on where it was left, with what it had found, and reads each row once.
+// TestAuditPass_Resume checks that a pass resumes where it was left, with its findings, and reads each row once.
 func TestAuditPass_Resume(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -264,7 +266,7 @@ func TestAuditPass_Resume(t *testing.T) {
 			before = now
 		}
 		over = p.Over()
-		b.Exec(t, `UPDATE audit_pass SET owned_until = now()`) // it was killed, and its lease is over
+		b.Exec(t, `UPDATE audit_pass SET owned_until = now()`) // as if its worker had been killed, and its lease had expired
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) || passes < 10 {
 		t.Errorf("%d parts found %v", passes, got)
@@ -278,7 +280,7 @@ func TestAuditPass_Resume(t *testing.T) {
 	}
 }
 
-// TestAuditPass_Lost: a worker that was held up while another took the pass changes nothing any more.
+// TestAuditPass_Lost checks that a worker that was delayed while another one took the pass changes nothing.
 func TestAuditPass_Lost(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -300,7 +302,7 @@ func TestAuditPass_Lost(t *testing.T) {
 	}
 }
 
-// forgeries are what a test does to random pushes by hand.
+// forgeries are the statements that corrupt random pushes.
 var forgeries = []string{
 	`UPDATE pushes SET send_at = send_at + interval '1 minute', next_at = next_at + interval '1 minute' WHERE id = $1`,
 	`UPDATE pushes SET attempts = attempts + 1 WHERE id = $1`,
@@ -320,7 +322,8 @@ var forgeries = []string{
 	`UPDATE pushes SET idempotency_id = '0b0c9c36-4b1d-4e3c-8a30-000000000001', idempotency_hash = decode(md5(id::text), 'hex') WHERE id = $1`,
 }
 
-// TestAuditChunks_AsWhole: on random data with random faults, chunks of any size find what one chunk of all finds.
+// TestAuditChunks_AsWhole checks on random data with random faults that chunks of any size find the same as one chunk
+// of everything.
 func TestAuditChunks_AsWhole(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(6) {
@@ -328,7 +331,7 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
 			r := rand.New(rand.NewPCG(seed, 0))
-			// Pushes of few recipients, three hours back and two ahead, and many too close to each other.
+			// Few recipients have pushes from three hours back to two ahead, many of them too close to each other.
 			b.Exec(t, `SELECT setseed($1)`, float64(seed)/10)
 			b.Exec(t, `
 				WITH n AS MATERIALIZED (
@@ -364,7 +367,7 @@ func TestAuditChunks_AsWhole(t *testing.T) {
 	}
 }
 
-// sortedFindings are lines to be compared.
+// sortedFindings returns findings as sorted lines.
 func sortedFindings(all []audit.Finding) []string {
 	lines := make([]string, len(all))
 	for i, f := range all {
@@ -374,7 +377,7 @@ func sortedFindings(all []audit.Finding) []string {
 	return lines
 }
 
-// without returns what is in a and not in b.
+// without returns the elements of a that are not in b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// postpone moves a push to so long from when the tests began.
+// postpone moves a push to a time relative to the start of the tests.
 func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	t.Helper()
 	p.SendAt = storetest.Began.Add(in)
@@ -28,20 +28,20 @@ func (b *bundle) postpone(t testing.TB, p push.Push, in time.Duration) {
 	}
 }
 
-// ready lets a push that waits for its retry, or has been moved, be tried now, as if that time had come.
+// ready makes a push that waits for its retry, or has been moved, due now.
 func (b *bundle) ready(t testing.TB, p push.Push) {
 	t.Helper()
 	b.Exec(t, `UPDATE pushes SET send_at = least(send_at, date_trunc('second', clock_timestamp())), next_at = clock_timestamp() WHERE id = $1`, p.ID)
 }
 
-// giveUp ends an attempt whose lease has run out, as the reaper does.
+// giveUp ends an attempt with an expired lease, as the reaper does.
 func (b *bundle) giveUp(t testing.TB, c booking.Claim, became push.Status) {
 	t.Helper()
 	b.Exec(t, `UPDATE live SET next_at = clock_timestamp() WHERE push_id = $1 AND attempts = $2`, c.Push.ID, c.Attempt)
 	b.MustFinish(t, c, booking.Finish{Outcome: push.Unknown, Error: "lost", Reaped: true, Resolution: push.Resolution{Status: became, Reason: "lost"}})
 }
 
-// lives are ways through the states, each step by the store's own means. The push is due at once.
+// lives are paths through the states, each step by the store's own methods. The push is due at once.
 var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	"sent, as reported twice": func(t *testing.T, b *bundle, p push.Push, step func()) {
 		c := b.Claimed(t, p)
@@ -146,7 +146,7 @@ var lives = map[string]func(t *testing.T, b *bundle, p push.Push, step func()){
 	},
 }
 
-// legal wants nothing found but windows: retries were let through the gate at once.
+// legal accepts no findings but windows: retries passed the gate at once.
 func legal(t *testing.T, life string, findings []audit.Finding) {
 	t.Helper()
 	for _, f := range findings {
@@ -156,7 +156,7 @@ func legal(t *testing.T, life string, findings []audit.Finding) {
 	}
 }
 
-// TestAudit_NoFindings: the audit finds nothing in any state that the store can produce.
+// TestAudit_NoFindings checks that the audit finds nothing in any state that the store can produce.
 func TestAudit_NoFindings(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -190,8 +190,8 @@ func TestAudit_NoFindings(t *testing.T) {
 	}
 }
 
-// TestAudit_NoFindingsUnderLoad audits again and again while claims go through the gate, attempts end in every way,
-// some are lost, and some answers come late.
+// TestAudit_NoFindingsUnderLoad audits in a loop while claims pass the gate, attempts end in every way, some are lost,
+// and some answers come late.
 func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -218,7 +218,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 			for b.MustDue(t, push.RecipientKey(b.TenantID, recipient)) {
 				switch c := b.MustClaim(t, recipient, policy); c.Outcome {
 				case booking.Wait:
-					time.Sleep(c.Wait) // as the claim asks; another try before would get the same answer
+					time.Sleep(c.Wait) // as the claim asks; an earlier try would get the same answer
 				case booking.Claimed:
 					b.endSomehow(t, c, &reaper)
 				}
@@ -230,7 +230,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	for audits, over := 0, false; !over; audits++ {
 		select {
 		case <-done:
-			over = true // and look once more
+			over = true // and audit once more
 		default:
 		}
 		p := b.AuditSince(policy, booking.Kept{}, storetest.Began.Add(-time.Hour*time.Duration(audits%4/2)))
@@ -246,7 +246,7 @@ func TestAudit_NoFindingsUnderLoad(t *testing.T) {
 	}
 }
 
-// endSomehow ends an attempt in one of many ways, after a moment. There is one reaper.
+// endSomehow ends an attempt in a random way, after a moment. There is one reaper.
 func (b *bundle) endSomehow(t *testing.T, c booking.Claim, reaper *sync.Mutex) {
 	time.Sleep(time.Duration(1000+rand.N(2000)) * time.Microsecond) // an attempt takes time, so that audits see it under way
 	end := []booking.Finish{storetest.Sent, storetest.Sent, storetest.TryAgain, storetest.GaveUp, storetest.LostTrack, {}}[rand.N(6)]

@@ -15,20 +15,21 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// forgetAudits has the next pass begin as on a new database.
+// forgetAudits makes the next pass begin as on a new database.
 func (b *bundle) forgetAudits(t testing.TB) {
 	t.Helper()
 	b.Exec(t, `DELETE FROM audited`)
 	b.Exec(t, `UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL`)
 }
 
-// beginAudit takes or begins a pass of an hour back and a day ahead, in chunks of so many recipients; 0: as they come.
+// beginAudit takes or begins a pass of an hour back and a day ahead, with a number of recipients per chunk; 0 leaves
+// the size to the pass.
 func (b *bundle) beginAudit(t testing.TB, policy quota.Policy, recipients int) *audit.AuditPass {
 	t.Helper()
 	return b.beginPlan(t, booking.AuditPlan{Policy: policy, Back: policy.Reach() + time.Hour, Ahead: 24 * time.Hour}, recipients)
 }
 
-// beginPlan takes or begins a pass, in chunks of so many recipients; 0: as they come.
+// beginPlan takes or begins a pass, with a number of recipients per chunk; 0 leaves the size to the pass.
 func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int) *audit.AuditPass {
 	t.Helper()
 	p, err := b.BeginAudit(t.Context(), uuid.New(), plan)
@@ -39,7 +40,7 @@ func (b *bundle) beginPlan(t testing.TB, plan booking.AuditPlan, recipients int)
 	return p
 }
 
-// cut has a pass read so many recipients in each chunk.
+// cut makes a pass read a number of recipients per chunk; 0 changes nothing.
 func (b *bundle) cut(t testing.TB, p *audit.AuditPass, recipients int) {
 	t.Helper()
 	if recipients > 0 {
@@ -51,7 +52,7 @@ func (b *bundle) cut(t testing.TB, p *audit.AuditPass, recipients int) {
 	}
 }
 
-// TestAuditSince_Alone: it needs no worker's pass, takes none, and writes nothing.
+// TestAuditSince_Alone checks that AuditSince needs no worker's pass, takes none, and writes nothing.
 func TestAuditSince_Alone(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -67,7 +68,8 @@ func TestAuditSince_Alone(t *testing.T) {
 	}
 }
 
-// TestAuditSince_LockedTable: somebody holds a table for longer than a chunk may take. The audit waits for it.
+// TestAuditSince_LockedTable checks that the audit waits for a table that is locked for longer than the timeout of a
+// chunk.
 func TestAuditSince_LockedTable(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -75,7 +77,7 @@ func TestAuditSince_LockedTable(t *testing.T) {
 	b.Exec(t, `UPDATE pushes SET next_at = send_at - interval '1 second' WHERE id = $1`, p.ID)
 	pass := b.AuditSince(storetest.PerMinute, booking.Kept{}, time.Time{})
 	held := make(chan error, 1)
-	go func() { // until a question has waited for longer than that
+	go func() { // until a statement has waited for longer than that
 		_, err := b.Watch.Exec(t.Context(), `DO $$ BEGIN
 			LOCK TABLE sends;
 			LOOP
@@ -97,7 +99,7 @@ func TestAuditSince_LockedTable(t *testing.T) {
 	}
 }
 
-// auditInChunks audits everything, in chunks of so many recipients; 0: as they come.
+// auditInChunks audits everything, with a number of recipients per chunk; 0 leaves the size to the pass.
 func (b *bundle) auditInChunks(t testing.TB, file booking.Terms, recipients int) []audit.Finding {
 	t.Helper()
 	p := b.AuditSince(file, booking.Kept{}, time.Time{})

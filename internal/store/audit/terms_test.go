@@ -17,8 +17,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestAudit_OtherPolicies: what the file's rules do not allow is no violation where a tenant has rules of its own, or a
-// recipient limits.
+// TestAudit_OtherPolicies checks that a booking that breaks the file's rules is no violation if the tenant has rules of
+// its own, or the recipient has limits.
 func TestAudit_OtherPolicies(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*bundle){
@@ -43,7 +43,7 @@ func TestAudit_OtherPolicies(t *testing.T) {
 	}
 }
 
-// accepted books a push for a time from now, as if it had been accepted so long ago.
+// accepted books a push for a time from now, and forges that it was accepted some time ago.
 func (b *bundle) accepted(t testing.TB, channel, category string, in, ago time.Duration) push.Push {
 	t.Helper()
 	d := storetest.Draft(b.TenantID, "anna", in)
@@ -60,7 +60,7 @@ func (b *bundle) accepted(t testing.TB, channel, category string, in, ago time.D
 	return v.Push
 }
 
-// movedTo says that a push was moved, so long ago, to where it is.
+// movedTo forges that a push was moved to its send time some time ago.
 func (b *bundle) movedTo(t testing.TB, p push.Push, ago time.Duration) {
 	t.Helper()
 	b.Exec(t, `UPDATE pushes SET updated_at = clock_timestamp() - $2::interval, plan = plan + 1 WHERE id = $1`, p.ID, ago)
@@ -71,11 +71,11 @@ const (
 	twoPerHour = `{"rules": [{"name": "hour", "limit": 2, "window": "1h"}]}`
 )
 
-// TestAudit_OwnTerms forges what a tenant's policies just allow, and what they do not.
+// TestAudit_OwnTerms forges rows that a tenant's policies just allow, and rows that they do not.
 func TestAudit_OwnTerms(t *testing.T) {
 	t.Parallel()
 	const h, m = time.Hour, time.Minute
-	noonIn := func(zoneName string, days int) time.Duration { // noon of a later day, from when the tests began
+	noonIn := func(zoneName string, days int) time.Duration { // noon of a later day, relative to the start of the tests
 		in, err := time.LoadLocation(zoneName)
 		if err != nil {
 			t.Fatal(err)
@@ -274,8 +274,8 @@ func TestAudit_OwnTerms(t *testing.T) {
 	}
 }
 
-// TestAudit_FileTerms: where the rules of the file are not the same for every push, they are judged for tenants that have none
-// of their own.
+// TestAudit_FileTerms checks that rules of the file that differ from push to push apply to tenants without rules of
+// their own.
 func TestAudit_FileTerms(t *testing.T) {
 	t.Parallel()
 	b, one := setupAlone(t), 1

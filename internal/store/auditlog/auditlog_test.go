@@ -15,13 +15,14 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// acting returns a context in which a user acts, and that user.
+// acting returns a context with a user as its actor, and that user.
 func acting(ctx context.Context) (context.Context, push.Actor) {
 	user := push.Actor{Type: push.ActorUser, ID: uuid.New()}
 	return push.WithActor(ctx, user), user
 }
 
-// TestAuditLog_CommitUnknown: a change whose commit is run again, because its reply was lost, has one entry.
+// TestAuditLog_CommitUnknown checks that a change that is repeated after the reply to its commit was lost has one
+// entry.
 func TestAuditLog_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -78,7 +79,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestAuditLog_Tool: what the operator's tool does, in no tenant's name, is in the log of the tenant concerned.
+// TestAuditLog_Tool checks that the log of a tenant has the changes that the operator's tool made.
 func TestAuditLog_Tool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -104,7 +105,7 @@ func TestAuditLog_Tool(t *testing.T) {
 	}
 }
 
-// TestAuditLog_NoPartition: whoever makes partitions ahead was away for long. A change is made all the same.
+// TestAuditLog_NoPartition checks that a change succeeds although no partition for its entry was made ahead.
 func TestAuditLog_NoPartition(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -130,7 +131,8 @@ func TestAuditLog_NoPartition(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_AuditLog: the audit log is dropped by week when it is kept no longer, and never where it is kept for ever.
+// TestDropPartitions_AuditLog checks that the audit log is dropped by week when its retention ends, and never if it is
+// kept for ever.
 func TestDropPartitions_AuditLog(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -145,7 +147,7 @@ func TestDropPartitions_AuditLog(t *testing.T) {
 	}
 }
 
-// TestErase_OnlyInLog: a recipient of whom only the audit log knows is gone from there, too.
+// TestErase_OnlyInLog checks that a recipient that is in the audit log only is erased there, too.
 func TestErase_OnlyInLog(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

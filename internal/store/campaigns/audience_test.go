@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// draftCampaign makes a draft.
+// draftCampaign creates a draft.
 func (b *bundle) draftCampaign(t *testing.T) push.Campaign {
 	t.Helper()
 	p, _, err := b.CreateCampaign(t.Context(), campaigns.NewCampaign{Most: 10, Campaign: push.Campaign{
@@ -29,7 +29,7 @@ func (b *bundle) draftCampaign(t *testing.T) push.Campaign {
 	return p
 }
 
-// linesOf are lines of so many recipients, each of whom comes twice.
+// linesOf returns two lines for each of a number of recipients.
 func linesOf(recipients, from int) (all []push.CampaignLine) {
 	for i := range 2 * recipients {
 		all = append(all, push.CampaignLine{Line: from + i, Recipient: fmt.Sprint("user-", i%recipients), Variables: json.RawMessage(fmt.Sprintf(`{"line":%d}`, from+i))})
@@ -37,8 +37,8 @@ func linesOf(recipients, from int) (all []push.CampaignLine) {
 	return all
 }
 
-// TestUpload_EachOnce: of the lines of a recipient the first one stays, within a portion as over several, by shard as at once; a portion
-// whose commit gets no reply counts what it has stored.
+// TestUpload_EachOnce checks that the first line of a recipient stays, within a portion and across portions, by shard
+// and in one call. A portion whose commit lost its reply counts the lines that it has stored.
 func TestUpload_EachOnce(t *testing.T) {
 	t.Parallel()
 	for name, shards := range map[string]bool{"at once": false, "by shard": true} {
@@ -97,7 +97,8 @@ func TestUpload_EachOnce(t *testing.T) {
 	}
 }
 
-// TestCopyAudience_Capped: a copy counts for the bytes of the tenant's audiences before it begins, and one that does not fit leaves nothing.
+// TestCopyAudience_Capped checks that a copy counts against the bytes of the tenant's audiences before it begins, and
+// that one that does not fit leaves nothing.
 func TestCopyAudience_Capped(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

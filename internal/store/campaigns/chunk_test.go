@@ -21,7 +21,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestBookCampaignChunk_Outcomes: each recipient of a campaign is decided once, as a trial has said, and on record.
+// TestBookCampaignChunk_Outcomes checks that each recipient of a campaign is decided once, as a trial has predicted,
+// and that the outcome is recorded.
 func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -66,8 +67,8 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	}
 }
 
-// TestBookCampaignChunk_Two: two workers that book a campaign at once decide everybody once. Two campaigns for the same people at
-// the same time share the quota.
+// TestBookCampaignChunk_Two checks that two workers that book a campaign at once decide each recipient once, and that
+// two campaigns for the same recipients share the quota.
 func TestBookCampaignChunk_Two(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -100,7 +101,7 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 	b.MustAudit(t, storetest.ThreeRules)
 }
 
-// TestBookCampaignChunk_Held: nothing is booked once a campaign is not starting any more.
+// TestBookCampaignChunk_Held checks that nothing is booked once a campaign no longer is starting.
 func TestBookCampaignChunk_Held(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -115,7 +116,8 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 	}
 }
 
-// TestBookCampaignChunk_Slow: a chunk whose lines are slow to plan ends early, and the next one goes on.
+// TestBookCampaignChunk_Slow checks that a chunk ends early if its lines are slow to plan, and that the next chunk
+// continues.
 func TestBookCampaignChunk_Slow(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -138,7 +140,8 @@ func TestBookCampaignChunk_Slow(t *testing.T) {
 	}
 }
 
-// TestBookCampaignChunk_Room: a push that moves to a day that was not counted has the chunk run again. Caps refuse.
+// TestBookCampaignChunk_Room checks that a chunk fails if a push moves to an uncounted day, and that the error names
+// the day. Once it is counted, caps refuse.
 func TestBookCampaignChunk_Room(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,7 +166,7 @@ func TestBookCampaignChunk_Room(t *testing.T) {
 	}
 }
 
-// TestTryCampaignChunk_Look: who looks sees the bookings of each recipient before the decision.
+// TestTryCampaignChunk_Look checks that Look receives the bookings of each recipient before the decision.
 func TestTryCampaignChunk_Look(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -186,7 +189,7 @@ func TestTryCampaignChunk_Look(t *testing.T) {
 	}
 }
 
-// laneOf are the shards of a chunk that has a recipient.
+// laneOf returns the shards of the chunk that contains a recipient.
 func (b *bundle) laneOf(recipient string) push.Lane {
 	return push.LaneOf(b.CampaignLanes(), push.RecipientKey(b.TenantID, recipient))
 }

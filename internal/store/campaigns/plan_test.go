@@ -21,8 +21,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestTryCampaignChunk_Turns: the lines of a chunk are planned when it is the tenant's turn, and what takes long takes several turns:
-// others have theirs in between.
+// TestTryCampaignChunk_Turns checks that the lines of a chunk are planned in the tenant's turns. A slow chunk takes
+// several turns, and other callers get theirs in between.
 func TestTryCampaignChunk_Turns(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,7 +38,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 		return plan(line, of, a)
 	}
 
-	// All turns of the tenant are taken.
+	// Take all turns of the tenant.
 	turns, leave := runtime.GOMAXPROCS(0), make(chan struct{})
 	defer close(leave)
 	last := make(chan struct{})
@@ -58,14 +58,14 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 		t.Errorf("%v, %d lines were planned", err, planned.Load())
 	}
 
-	// With one turn left, somebody who wants it while the lines are planned does not wait for the last of them.
+	// With one turn left, another caller that wants it during the planning does not wait for the last line.
 	close(last)
 	before := make(chan int64, 1)
 	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
 		if planned.Add(1) == 1 {
 			go func() { _ = computing.Do(t.Context(), c.Tenant, func() error { before <- planned.Load(); return nil }) }()
 		}
-		time.Sleep(60 * time.Millisecond) // it takes long
+		time.Sleep(60 * time.Millisecond) // planning a line is slow
 		return plan(line, of, a)
 	}
 	done, err := st.TryCampaignChunk(t.Context(), o)

@@ -22,7 +22,8 @@ import (
 
 func dayOf(ago time.Duration) string { return "sends" + time.Now().UTC().Add(-ago).Format("_20060102") }
 
-// ago books a push under a key named like its recipient, ends it in a state, and forges that this was so long ago.
+// ago books a push under a key named like its recipient, brings it into a state, and forges that this happened some
+// time ago.
 func (b *bundle) ago(t testing.TB, recipient string, status push.Status, ago time.Duration) push.Push {
 	t.Helper()
 	p := storetest.MustBook(t, b.Store, nil, storetest.MustKeyed(b.TenantID, recipient, recipient, "body", 0)).Push
@@ -55,8 +56,8 @@ func (b *bundle) drop(t testing.TB) []string {
 	return dropped
 }
 
-// TestDropPartitions: what ended longer ago than it is kept is gone a partition later at the latest. What has not ended, or
-// ended later, keeps its partition.
+// TestDropPartitions checks that a push is dropped at most one partition after its retention ends. A push that has not
+// ended, or ended later, keeps its partition.
 func TestDropPartitions(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -104,7 +105,7 @@ func TestDropPartitions(t *testing.T) {
 	if again := b.drop(t); len(again) != 0 {
 		t.Errorf("dropped again: %v", again)
 	}
-	for _, f := range storetest.FinishAudit(t, b.AuditSince(nil, storetest.Kept, time.Time{})) { // what was forged to wait since long ago is overdue
+	for _, f := range storetest.FinishAudit(t, b.AuditSince(nil, storetest.Kept, time.Time{})) { // pushes that were forged to wait since long ago are overdue
 		if f.Push != waits.ID && f.Push != under.ID {
 			t.Errorf("audit: %+v", f)
 		}
@@ -117,7 +118,7 @@ func TestDropPartitions(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_OwnPolicy: what a tenant's own policy looks back at is kept for as long.
+// TestDropPartitions_OwnPolicy checks that rows are kept for as long as a tenant's own policy reads back.
 func TestDropPartitions_OwnPolicy(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -139,7 +140,7 @@ func TestDropPartitions_OwnPolicy(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Forever: what is kept for ever is kept; keys are not.
+// TestDropPartitions_Forever checks that pushes and sends are kept for ever if the retention has no end; keys are not.
 func TestDropPartitions_Forever(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -150,7 +151,7 @@ func TestDropPartitions_Forever(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Key: a request is repeated when its push is gone. It is not booked again.
+// TestDropPartitions_Key checks that a repeated request is not booked again after its push was dropped.
 func TestDropPartitions_Key(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -174,7 +175,7 @@ func TestDropPartitions_Key(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// halfDetach has detaching a partition of pushes interrupted.
+// halfDetach interrupts the detaching of a partition of pushes.
 func (b *bundle) halfDetach(t testing.TB, name string) {
 	t.Helper()
 	reader := storetest.Connect(t, b.URL)
@@ -200,8 +201,8 @@ func (b *bundle) halfDetach(t testing.TB, name string) {
 	}
 }
 
-// TestDropPartitions_Killed: a worker is killed after any step. The next one goes on. A partition that an operator has
-// detached stays.
+// TestDropPartitions_Killed checks that a worker continues after another one was killed at any step. A partition that
+// an operator has detached stays.
 func TestDropPartitions_Killed(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -229,8 +230,8 @@ func TestDropPartitions_Killed(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_KeptForLonger: a worker is killed before it detaches partitions, and they are to be kept for longer then, by the
-// settings or by a tenant's policy. They stay, also if an operator detaches them later.
+// TestDropPartitions_KeptForLonger checks that partitions stay if a worker was killed before it detached them, and the
+// settings or a tenant's policy keep them for longer afterwards. They stay even if an operator detaches them later.
 func TestDropPartitions_KeptForLonger(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -266,7 +267,8 @@ func TestDropPartitions_KeptForLonger(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_HalfDetached: an operator's detaching is interrupted. That partition is left alone, and the error says what to do.
+// TestDropPartitions_HalfDetached checks that a partition is left alone if an operator's detaching was interrupted, and
+// that the error names it.
 func TestDropPartitions_HalfDetached(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -288,7 +290,7 @@ func TestDropPartitions_HalfDetached(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Together: of many workers one drops, and the others do nothing.
+// TestDropPartitions_Together checks that of many workers one drops partitions, and the others do nothing.
 func TestDropPartitions_Together(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -320,7 +322,8 @@ func TestDropPartitions_Together(t *testing.T) {
 	b.Exec(t, `COMMIT`)
 }
 
-// TestDropPartitions_Reader: a partition that is being read is dropped later; others use the table meanwhile.
+// TestDropPartitions_Reader checks that a partition that is being read is dropped later, and that others use the table
+// meanwhile.
 func TestDropPartitions_Reader(t *testing.T) {
 	t.Parallel()
 	for _, table := range []string{"pushes", storetest.WeekOf("pushes", 150*storetest.Day)} {
@@ -340,7 +343,7 @@ func TestDropPartitions_Reader(t *testing.T) {
 					default:
 						b.Booked(t, fmt.Sprint("bert ", i), time.Hour)
 						b.MustRead(t, p)
-						time.Sleep(10 * time.Millisecond) // the processors are for others, too
+						time.Sleep(10 * time.Millisecond) // leave the processors to others, too
 					}
 				}
 			})
@@ -359,7 +362,8 @@ func TestDropPartitions_Reader(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Role: programs may make partitions, and are told what they need to drop them.
+// TestDropPartitions_Role checks that programs may make partitions, and that the error of a drop names the missing
+// privilege.
 func TestDropPartitions_Role(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -389,7 +393,7 @@ func TestDropPartitions_Role(t *testing.T) {
 	}
 }
 
-// TestMakePartitions_Ahead: partitions are made for as long ahead as pushes can be booked, and once.
+// TestMakePartitions_Ahead checks that partitions are made once, for as far ahead as pushes can be booked.
 func TestMakePartitions_Ahead(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestBook_BadDraftInGroup: a draft that breaks the transaction of a group fails alone.
+// TestBook_BadDraftInGroup checks that a draft that breaks the transaction of a group fails alone.
 func TestBook_BadDraftInGroup(t *testing.T) {
 	t.Parallel()
 	g := storetest.Gather(t, setup(t).Bundle)
@@ -45,8 +45,8 @@ func TestBook_BadDraftInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestFinish_BadFinishInGroup: a finish that breaks the transaction of a group fails alone. An attempt whose end is not
-// recorded would be repeated.
+// TestFinish_BadFinishInGroup checks that a finish that breaks the transaction of a group fails alone. An attempt whose
+// end is not recorded would be repeated.
 func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Parallel()
 	g := storetest.Gather(t, setup(t).Bundle)
@@ -79,7 +79,7 @@ func TestFinish_BadFinishInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestBook_DryRunInGroup: a dry run does not take the place of another order of its group that asks for the same time.
+// TestBook_DryRunInGroup checks that a dry run does not take the time of another order of its group.
 func TestBook_DryRunInGroup(t *testing.T) {
 	t.Parallel()
 	g := storetest.Gather(t, setup(t).Bundle)
@@ -95,7 +95,7 @@ func TestBook_DryRunInGroup(t *testing.T) {
 		}
 		var calls []func()
 		for i := range 10 {
-			calls = append(calls, book("anna", i != 5)) // the order in which they come is not ours
+			calls = append(calls, book("anna", i != 5)) // the test does not control the order of the calls
 		}
 		if g.Together(t, `SELECT pg_advisory_xact_lock($1)`, []any{push.RecipientKey(g.TenantID, "x")}, []func(){book("x", false)}, calls) && try >= 5 {
 			return
@@ -104,8 +104,8 @@ func TestBook_DryRunInGroup(t *testing.T) {
 	t.Error("the calls never shared a transaction")
 }
 
-// TestBook_Places: a tenant that is alone fills transactions with single pushes, and has few places in each while another
-// tenant books: among those of others, and among its own for a recipient with very many bookings.
+// TestBook_Places checks that a tenant fills transactions with single pushes while it is alone. While another tenant
+// books, it has few pushes in each transaction. The same holds for pushes to one recipient with very many bookings.
 func TestBook_Places(t *testing.T) {
 	t.Parallel()
 	for name, recipient := range map[string]func() string{"many recipients": uuid.NewString, "one with many bookings": func() string { return "hot" }} {

@@ -21,7 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// cutter ends some of the store's connections again and again, each time after some more work was done, until it is stopped.
+// cutter cuts some of the store's connections in a loop, each time after more work was done, until it is stopped.
 func (b *bundle) cutter(t *testing.T, done, cuts *atomic.Int64, stop <-chan struct{}) {
 	for next := done.Load(); ; {
 		select {
@@ -39,8 +39,8 @@ func (b *bundle) cutter(t *testing.T, done, cuts *atomic.Int64, stop <-chan stru
 	}
 }
 
-// TestBook_ConnectionsCut: while connections are cut, no place is given twice, acknowledged bookings exist, and all
-// other errors are [push.ErrUnavailable].
+// TestBook_ConnectionsCut checks that while connections are cut, no time is booked twice, acknowledged bookings exist,
+// and all other errors are [push.ErrUnavailable].
 func TestBook_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -97,8 +97,8 @@ func TestBook_ConnectionsCut(t *testing.T) {
 	}
 }
 
-// TestClaim_ConnectionsCut: while connections are cut, every push is attempted by one claimer at a time, and recorded
-// once.
+// TestClaim_ConnectionsCut checks that while connections are cut, every push is attempted by one claimer at a time, and
+// recorded once.
 func TestClaim_ConnectionsCut(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -145,7 +145,7 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 	b.Store = storetest.OpenURL(t, b.URL, store.Config{}) // with none of its connections cut
 	for _, d := range o.Drafts {
 		if got := b.MustRead(t, d.Push); got.Status != push.Sent || got.Attempts != 1 || attempts[got.ID] != 1 {
-			t.Errorf("%s is %s after %d attempts, of which %d were begun", got.ID, got.Status, got.Attempts, attempts[got.ID])
+			t.Errorf("%s is %s after %d recorded attempts and %d claims", got.ID, got.Status, got.Attempts, attempts[got.ID])
 		}
 	}
 	b.MustAudit(t, nil)
@@ -154,8 +154,8 @@ func TestClaim_ConnectionsCut(t *testing.T) {
 	}
 }
 
-// TestStore_WithoutPostgres: without Postgres every method returns [push.ErrUnavailable] before its caller's context
-// ends.
+// TestStore_WithoutPostgres checks that without Postgres every method returns [push.ErrUnavailable] before its caller's
+// context ends.
 func TestStore_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	st := storetest.OpenURL(t, "postgres://nobody@127.0.0.1:1/none?sslmode=disable", pg.Config{Timeout: 500 * time.Millisecond})

@@ -22,7 +22,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// lines is how many lines of a log have all of some texts.
+// lines counts the lines of a log that contain all of some texts.
 func lines(log *testenv.Buffer, parts ...string) (n int) {
 	for line := range strings.Lines(log.String()) {
 		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
@@ -32,7 +32,7 @@ func lines(log *testenv.Buffer, parts ...string) (n int) {
 	return n
 }
 
-// changedURL is the URL of a database, changed.
+// changedURL returns the URL of a database with a change.
 func changedURL(t *testing.T, of string, change func(u *url.URL, q url.Values)) string {
 	t.Helper()
 	u, err := url.Parse(of)
@@ -43,7 +43,7 @@ func changedURL(t *testing.T, of string, change func(u *url.URL, q url.Values)) 
 	return u.String()
 }
 
-// emptyDatabase makes a database with no tables, and returns its URL and a connection to it.
+// emptyDatabase creates a database without tables, and returns its URL and a connection to it.
 func emptyDatabase(t *testing.T, options string) (string, *pgx.Conn) {
 	t.Helper()
 	direct := testenv.Postgres(t)
@@ -55,7 +55,7 @@ func emptyDatabase(t *testing.T, options string) (string, *pgx.Conn) {
 	return u, storetest.Connect(t, u)
 }
 
-// live has a push go its way in a database, by a role of any kind.
+// live opens a store as a role, and runs the whole life of pushes on it.
 func live(t *testing.T, service string, db *pgx.Conn, recipient string) *store.Store {
 	t.Helper()
 	st := storetest.OpenURL(t, service, store.Config{})
@@ -71,7 +71,8 @@ func live(t *testing.T, service string, db *pgx.Conn, recipient string) *store.S
 	return st
 }
 
-// TestReads_TargetSessionAttrs: a URL that asks for a server that writes is good for reads, too, and they still cannot write.
+// TestReads_TargetSessionAttrs checks that a URL that asks for a writable server serves reads, too, and that reads
+// still cannot write.
 func TestReads_TargetSessionAttrs(t *testing.T) {
 	t.Parallel()
 	for _, attrs := range []string{"any", "read-write", "primary", "prefer-standby"} {
@@ -84,7 +85,7 @@ func TestReads_TargetSessionAttrs(t *testing.T) {
 	}
 }
 
-// TestReady_SaysWhy: a database that cannot be connected to is unreachable, with the reason, which the log has once.
+// TestReady_SaysWhy checks that a database that refuses connections is unreachable, with a reason that is logged once.
 func TestReady_SaysWhy(t *testing.T) {
 	t.Parallel()
 	direct := setupAlone(t).URL
@@ -103,7 +104,7 @@ func TestReady_SaysWhy(t *testing.T) {
 				if !errors.As(err, &unready) || unready.State() != "unreachable" || !strings.Contains(unready.Detail(), row.why) || !errors.Is(err, push.ErrUnavailable) {
 					t.Errorf("%v, want it to say %s", err, row.why)
 				} else if strings.Contains(unready.Detail(), "127.0.0.1") || strings.Contains(unready.Detail(), "there-is-none") {
-					t.Errorf("it tells everybody: %s", unready.Detail())
+					t.Errorf("the public detail has an address: %s", unready.Detail())
 				}
 			}
 			if n := lines(&log, "cannot connect to Postgres", "pool=changes", row.why); n != 1 {
@@ -113,7 +114,8 @@ func TestReady_SaysWhy(t *testing.T) {
 	}
 }
 
-// TestReady_Reads: a database that lets the service write but not read is not ready until it does, and the log says both once.
+// TestReady_Reads checks that a database that can be written but not read is not ready until it can be read, and that
+// the log has both once.
 func TestReady_Reads(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -123,7 +125,7 @@ func TestReady_Reads(t *testing.T) {
 	var log testenv.Buffer
 	st := storetest.OpenURL(t, changedURL(t, b.URL, func(u *url.URL, _ url.Values) { u.User = url.UserPassword(role, "x") }),
 		pg.Config{MaxConns: 1, ReadConns: 1, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	_, err := st.Tenants(t.Context()) // so its one connection for changes is there
+	_, err := st.Tenants(t.Context()) // opens its one connection for changes
 	testenv.Check(t, err)
 	b.Exec(t, `ALTER ROLE `+role+` CONNECTION LIMIT 1`)
 	for range 3 {
@@ -136,14 +138,14 @@ func TestReady_Reads(t *testing.T) {
 		t.Error(err)
 	}
 	if n := lines(&log, "cannot connect to Postgres", "pool=reads"); n != 1 {
-		t.Errorf("that it cannot is logged %d times", n)
+		t.Errorf("the failure is logged %d times", n)
 	}
 	if n := lines(&log, "connected to Postgres again", "pool=reads"); n != 1 {
-		t.Errorf("that it can is logged %d times", n)
+		t.Errorf("the recovery is logged %d times", n)
 	}
 }
 
-// TestStore_AnyNames: a role and a schema may have any name.
+// TestStore_AnyNames checks that a role and a schema may have any name.
 func TestStore_AnyNames(t *testing.T) {
 	t.Parallel()
 	direct, db := emptyDatabase(t, "")
@@ -181,7 +183,7 @@ func TestStore_AnyNames(t *testing.T) {
 	}
 }
 
-// TestStore_OtherDefaults: the defaults of a database for texts change nothing.
+// TestStore_OtherDefaults checks that a database's defaults for strings and encodings change nothing.
 func TestStore_OtherDefaults(t *testing.T) {
 	t.Parallel()
 	direct, db := emptyDatabase(t, "")
@@ -194,7 +196,7 @@ func TestStore_OtherDefaults(t *testing.T) {
 	live(t, direct, storetest.Connect(t, direct+"&client_encoding=UTF8&standard_conforming_strings=on"), `ж\n日本`)
 }
 
-// TestMigrate_Encoding: a database that cannot keep every text is refused, by the migration and by programs.
+// TestMigrate_Encoding checks that the migration and programs refuse a database that cannot store every text.
 func TestMigrate_Encoding(t *testing.T) {
 	t.Parallel()
 	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
@@ -216,7 +218,8 @@ func TestMigrate_Encoding(t *testing.T) {
 	}
 }
 
-// TestMigrate_ForeignNames: other applications' tables are no matter, unless they have our names: then nothing is done.
+// TestMigrate_ForeignNames checks that tables of other applications are ignored, unless they have our names: then the
+// migration does nothing.
 func TestMigrate_ForeignNames(t *testing.T) {
 	t.Parallel()
 	direct, db := emptyDatabase(t, "")

@@ -19,7 +19,7 @@ func nameOf(t *testing.T, st *store.Store) string {
 	return name
 }
 
-// TestInstallation: every program on a database has the same name for it, and no copy has that name.
+// TestInstallation checks that every program on a database has the same name for it, and that no copy has that name.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -31,7 +31,7 @@ func TestInstallation(t *testing.T) {
 		t.Errorf("two databases are called %s", here)
 	}
 
-	// A copy with the same row, as a dump has it.
+	// A copy has the same row, as after a dump.
 	copied := setupNew(t)
 	copied.Exec(t, `DELETE FROM installation`)
 	copied.Exec(t, `INSERT INTO installation (id) VALUES ($1)`, storetest.Ask[[16]byte](t, b.DB, `SELECT id FROM installation`))
@@ -40,8 +40,8 @@ func TestInstallation(t *testing.T) {
 	}
 }
 
-// TestInstallation_WithoutPostgres: Installation does not wait for a server that is down, and has the name when the
-// server is back.
+// TestInstallation_WithoutPostgres checks that Installation does not wait for a server that is down, and returns the
+// name when the server is back.
 func TestInstallation_WithoutPostgres(t *testing.T) {
 	t.Parallel()
 	server := testenv.OwnPostgres(t)
@@ -61,7 +61,7 @@ func TestInstallation_WithoutPostgres(t *testing.T) {
 	}
 }
 
-// TestInstallation_OfAnyRole: a role that may not read the identity of the server gets a name all the same.
+// TestInstallation_OfAnyRole checks that a role that may not read the identity of the server gets a name all the same.
 func TestInstallation_OfAnyRole(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)

@@ -26,8 +26,8 @@ func (b *bundle) owned(t testing.TB, worker uuid.UUID, lanes []push.Lane) []push
 	return owned
 }
 
-// converge has workers take lanes in turn until nothing changes, and wants each lane to have one owner, and keep it, and
-// no worker to have two more than another.
+// converge calls OwnLanes for the workers in turn until nothing changes. It checks that each lane then keeps one owner,
+// and that no worker has two lanes more than another.
 func (b *bundle) converge(t testing.TB, lanes []push.Lane, workers ...uuid.UUID) {
 	t.Helper()
 	for range len(lanes) + 1 {
@@ -60,7 +60,7 @@ func (b *bundle) wantEqualParts(t testing.TB, lanes []push.Lane, workers []uuid.
 	}
 }
 
-// TestOwnLanes_Workers: two workers own lanes; one of them dies; three come; one leaves; one comes back.
+// TestOwnLanes_Workers checks the owners of lanes while workers die, start, leave and return.
 func TestOwnLanes_Workers(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -89,7 +89,7 @@ func TestOwnLanes_Workers(t *testing.T) {
 	b.converge(t, lanes, first, second, fourth, fifth)
 }
 
-// TestOwnLanes_Lease: a lease is as long as it was asked for, and renewed by each call.
+// TestOwnLanes_Lease checks that a lease has the length that the call asks for, and that each call renews it.
 func TestOwnLanes_Lease(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -110,7 +110,8 @@ func TestOwnLanes_Lease(t *testing.T) {
 	}
 }
 
-// TestOwnLanes_FromTheLargest: a worker takes a lane from the one that owns most, until that has just one more.
+// TestOwnLanes_FromTheLargest checks that a worker takes lanes from the largest owner, until that one has just one
+// more.
 func TestOwnLanes_FromTheLargest(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -124,8 +125,7 @@ func TestOwnLanes_FromTheLargest(t *testing.T) {
 	}
 }
 
-// TestOwnLanes_ManyAtOnce: workers that all call at once come to own equal parts, and never wait for each other in a
-// circle.
+// TestOwnLanes_ManyAtOnce checks that workers that call concurrently come to own equal parts, and never deadlock.
 func TestOwnLanes_ManyAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -162,7 +162,7 @@ func TestOwnLanes_ManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestOwnLanes_OtherSize: workers that divide the shards differently look after all of them.
+// TestOwnLanes_OtherSize checks that workers that divide the shards differently still own all of them.
 func TestOwnLanes_OtherSize(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -198,7 +198,7 @@ func (b *bundle) inLanes(t testing.TB, lanes []push.Lane) (pushes []push.Push) {
 	return pushes
 }
 
-// recipientIn is a recipient of a tenant in a lane.
+// recipientIn returns a recipient of a tenant in a lane.
 func recipientIn(l push.Lane, tenant uuid.UUID) string {
 	for {
 		recipient := uuid.NewString()
@@ -208,7 +208,7 @@ func recipientIn(l push.Lane, tenant uuid.UUID) string {
 	}
 }
 
-// TestExpire_Lanes: only pushes of the lanes are ended, of either kind and for any channel.
+// TestExpire_Lanes checks that only pushes of the lanes expire, of either kind and for any channel.
 func TestExpire_Lanes(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -251,7 +251,7 @@ func TestExpire_Lanes(t *testing.T) {
 	}
 }
 
-// TestLost_Lanes: only attempts of the lanes are told.
+// TestLost_Lanes checks that Lost returns only attempts of the lanes.
 func TestLost_Lanes(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

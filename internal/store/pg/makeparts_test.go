@@ -13,14 +13,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// thingsSQL makes a table with partitions of three days, to which a role has some privileges.
+// thingsSQL creates a table with partitions of three days, and grants a role some privileges on it.
 const thingsSQL = `
 	CREATE TABLE things (id uuid NOT NULL, at timestamptz NOT NULL DEFAULT now(), n int CHECK (n > 0), PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
 	CREATE INDEX things_n ON things (n);
 	INSERT INTO partitioning VALUES ('things', '3 days', 'fillfactor = 75')`
 
-// TestMakePartitions: what lacks is made, once, whoever calls; readers and writers of the table do not wait, nor does it wait
-// for them.
+// TestMakePartitions checks that missing partitions are made once, whichever role calls. Readers and writers of the
+// table do not wait for it, and it does not wait for them.
 func TestMakePartitions(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)

@@ -31,7 +31,7 @@ const (
 	slowMigration = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS live_slow ON live (tenant_id, channel);\n-- +goose Down\nDROP INDEX CONCURRENTLY live_slow;\n"
 )
 
-// later are our migrations, and those of a later version after them.
+// later returns our migrations, followed by those of an imaginary later version.
 func later(t *testing.T, more map[string]string) fs.FS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -52,7 +52,7 @@ func later(t *testing.T, more map[string]string) fs.FS {
 	return files
 }
 
-// migrator is a migration that goes on beside the test.
+// migrator is a migration that runs beside the test.
 type migrator struct {
 	mu   sync.Mutex
 	said []string
@@ -91,7 +91,7 @@ func (m *migrator) ended() bool {
 	}
 }
 
-// reader is a transaction that has read from pushes and goes on, with its snapshot, as a backup does.
+// reader begins a transaction that has read from pushes and keeps its snapshot, as a backup does.
 func reader(t *testing.T, url string) (tx pgx.Tx, pid string) {
 	t.Helper()
 	db := storetest.Connect(t, url)
@@ -107,8 +107,8 @@ func reader(t *testing.T, url string) (tx pgx.Tx, pid string) {
 }
 
 // TestMigrate_UnderLoad applies migrations while a long transaction holds a lock that they need, and pushes are
-// submitted. The pushes do not wait for the long transaction, and the migrations do: they name it, and go on when it
-// has ended.
+// submitted. The pushes do not wait for the long transaction. The migrations wait, name it, and continue when it has
+// ended.
 func TestMigrate_UnderLoad(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
@@ -146,7 +146,7 @@ func TestMigrate_UnderLoad(t *testing.T) {
 			bookings(20)
 			m := migrate(t.Context(), b.URL, pg.MigrateConfig{Wait: 5 * time.Minute, Files: later(t, map[string]string{name: text})})
 			for !m.says(name + ": waiting for a lock held by process " + pid + " (") {
-				bookings(1) // until the migration tells it, or the test times out
+				bookings(1) // until the migration reports the session, or the test times out
 			}
 			bookings(200)
 			if m.ended() {
@@ -173,8 +173,8 @@ func TestMigrate_UnderLoad(t *testing.T) {
 	}
 }
 
-// TestMigrate_GivesUp: the error names the session that holds the lock for too long, and the next call begins anew,
-// also after half an index.
+// TestMigrate_GivesUp checks that the error names the session that holds the lock for too long, and that the next call
+// starts over, even after half an index.
 func TestMigrate_GivesUp(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"9001_wide.sql": wideMigration, "9001_slow.sql": slowMigration} {
@@ -196,7 +196,7 @@ func TestMigrate_GivesUp(t *testing.T) {
 			db := storetest.Connect(t, url)
 			leftovers := storetest.Ask[int](t, db, `SELECT count(*) FROM pg_index WHERE NOT indisvalid`)
 			if (leftovers == 1) != (text == slowMigration) {
-				t.Errorf("%d invalid indexes", leftovers) // else the next lines prove little
+				t.Errorf("%d invalid indexes", leftovers) // otherwise the next lines prove little
 			}
 			m := migrate(t.Context(), url, cfg)
 			<-m.done
@@ -213,8 +213,8 @@ func TestMigrate_GivesUp(t *testing.T) {
 	}
 }
 
-// TestMigrate_Together: of several migrators on a new database one works at a time, one that is cut off in the middle
-// is made good, and no statement is done twice.
+// TestMigrate_Together checks that of several migrators on a new database one works at a time. The work of one that is
+// cut off is completed, and no statement runs twice.
 func TestMigrate_Together(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
@@ -267,8 +267,8 @@ func TestMigrate_Together(t *testing.T) {
 	}
 }
 
-// TestMigrate_Contract: what drops the things of the release before is left while a program may use them, and says so. It is applied
-// when it is asked for, or when no program has been at work.
+// TestMigrate_Contract checks that a migration that drops tables or columns of the release before is held back, and
+// reported, while a program may use them. It is applied on request, or when no program has been at work.
 func TestMigrate_Contract(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -296,7 +296,7 @@ func TestMigrate_Contract(t *testing.T) {
 	}
 }
 
-// TestMigrate_LowerNumber: a migration that comes with a lower number than the last one is applied.
+// TestMigrate_LowerNumber checks that a new migration with a lower number than the last one is applied.
 func TestMigrate_LowerNumber(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
@@ -310,7 +310,8 @@ func TestMigrate_LowerNumber(t *testing.T) {
 	}
 }
 
-// TestMigrate_OldSchema: a database of an early version is refused with what to do, by the migration and by programs, and stays as it is.
+// TestMigrate_OldSchema checks that the migration and programs refuse a database of an early version with a remedy, and
+// leave it unchanged.
 func TestMigrate_OldSchema(t *testing.T) {
 	t.Parallel()
 	const say = "dump what you need with pg_dump, and run sendquota migrate on an empty"
@@ -337,7 +338,7 @@ func TestMigrate_OldSchema(t *testing.T) {
 	}
 }
 
-// TestMigrate_DownAndUp: every migration can be undone, in development.
+// TestMigrate_DownAndUp checks that every migration can be undone, in development.
 func TestMigrate_DownAndUp(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)
@@ -359,7 +360,7 @@ func TestMigrate_DownAndUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := storetest.Ask[int](t, watch, `SELECT count(*) FROM information_schema.tables WHERE table_schema = 'public'`); left != 1 {
-		t.Errorf("%d tables are left, besides that of goose", left-1)
+		t.Errorf("%d tables are left, besides goose's own", left-1)
 	}
 	applied, err := pg.Migrate(t.Context(), url, pg.MigrateConfig{})
 	if err != nil || len(applied) != len(undone) {

@@ -22,7 +22,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// wantIn wants a push to be in one table, once.
+// wantIn checks that a push is in one table, once.
 func (b *bundle) wantIn(t testing.TB, p push.Push, begin time.Time) {
 	t.Helper()
 	got := storetest.Ask[string](t, b.DB, `SELECT coalesce(string_agg(tableoid::regclass::text, ' '), '') FROM pushes WHERE id = $1`, p.ID)
@@ -31,8 +31,8 @@ func (b *bundle) wantIn(t testing.TB, p push.Push, begin time.Time) {
 	}
 }
 
-// TestParts_Move: a push that is moved to another week is in that one's table alone, is found by its id and by its time, and
-// is told of once for each move. It is sent when it is due.
+// TestParts_Move checks that a push that is moved to another week is only in the table of that week, and is found by
+// its id and by its time. Each move reports one event. The push is sent when it is due.
 func TestParts_Move(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -60,7 +60,7 @@ func TestParts_Move(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestParts_Edge: windows go across the edges of weeks.
+// TestParts_Edge checks windows that span two weeks.
 func TestParts_Edge(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -90,13 +90,13 @@ func TestParts_Edge(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestParts_Missing: where there is no partition for a push or an attempt, it is made. A program that knows only the others
-// counts what is in it.
+// TestParts_Missing checks that a missing partition for a push or an attempt is made. A program that does not know the
+// partition yet counts its rows.
 func TestParts_Missing(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	late := storetest.OpenURL(t, b.URL, store.Config{})
-	if _, err := late.Push(t.Context(), b.TenantID, uuid.New()); err == nil { // it reads which there are
+	if _, err := late.Push(t.Context(), b.TenantID, uuid.New()); err == nil { // reads the list of partitions
 		t.Fatal("there is a push")
 	}
 	far := storetest.Monday(150).Add(50 * time.Hour)
@@ -142,7 +142,7 @@ func TestParts_Missing(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestParts_List: a list goes through all weeks in order, forwards, whatever the size of its pages.
+// TestParts_List checks that a list runs through all weeks in order, forwards, with pages of any size.
 func TestParts_List(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -168,7 +168,8 @@ func TestParts_List(t *testing.T) {
 	}
 }
 
-// TestParts_Ids: a push is found by its id, whether that tells its week, another one, or one that has no table.
+// TestParts_Ids checks that a push is found by its id, whether the id names its week, another week, or a week without a
+// table.
 func TestParts_Ids(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -191,7 +192,7 @@ func TestParts_Ids(t *testing.T) {
 	}
 }
 
-// TestParts_Midnight: a claim counts the sends of the days before.
+// TestParts_Midnight checks that a claim counts the sends of the days before.
 func TestParts_Midnight(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -213,7 +214,8 @@ func TestParts_Midnight(t *testing.T) {
 	}
 }
 
-// TestParts_Locks: with some fifty partitions, what the service does to a push locks those that it needs, and no other one.
+// TestParts_Locks checks that with some fifty partitions, each statement about a push locks only the partitions that it
+// needs.
 func TestParts_Locks(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -285,7 +287,7 @@ func TestParts_Locks(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			if name == "fresh plans" {
-				if _, err := b.Push(t.Context(), b.TenantID, uuid.New()); err == nil { // the layout is read
+				if _, err := b.Push(t.Context(), b.TenantID, uuid.New()); err == nil { // loads the layout
 					t.Fatal("there is a push")
 				}
 			}
@@ -294,7 +296,7 @@ func TestParts_Locks(t *testing.T) {
 			steps(func(what string, do func()) {
 				ctx, stop := context.WithCancel(t.Context())
 				var all sync.WaitGroup
-				all.Go(func() { // what waits for one of the others fails when its time is over; this says for which
+				all.Go(func() { // a statement that waits for another partition times out; this reports the partition
 					for ctx.Err() == nil {
 						var waits string
 						err := watch.QueryRow(t.Context(), `SELECT coalesce(min(format('%s: %s', l.relation::regclass, left(regexp_replace(a.query, '\s+', ' ', 'g'), 200))), '')
@@ -314,8 +316,8 @@ func TestParts_Locks(t *testing.T) {
 	}
 }
 
-// TestParts_KeptPlan: why statements name partitions. A plan that is kept locks all partitions and their indexes, also if it
-// is for rows of one.
+// TestParts_KeptPlan shows why statements name partitions. A cached plan locks all partitions and their indexes, even
+// if it is for rows of one partition.
 func TestParts_KeptPlan(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -342,7 +344,8 @@ func TestParts_KeptPlan(t *testing.T) {
 	}
 }
 
-// TestBook_PartitionNotMade: while Postgres fails to make the partition that a push needs, the store is unavailable.
+// TestBook_PartitionNotMade checks that the store is unavailable while Postgres fails to make the partition that a push
+// needs.
 func TestBook_PartitionNotMade(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)

@@ -29,14 +29,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// How many connections PgBouncer has to Postgres, and how many it gets from the store.
+// The number of connections that PgBouncer has to Postgres, and that the store opens to PgBouncer.
 const (
 	poolerConnections = 4
 	poolerClients     = 16
 )
 
-// pooled is a bundle whose store goes through PgBouncer, as a role with few privileges. What the test does itself goes
-// to Postgres directly.
+// pooled is a bundle whose store goes through PgBouncer, as a role with few privileges. The statements of the test
+// itself go to Postgres directly.
 type pooled struct {
 	*bundle
 	pooler  *devstack.Server
@@ -61,13 +61,13 @@ func setupPooled(t *testing.T, cfg pg.Config, settings ...string) *pooled {
 	return p
 }
 
-// oneAMinute lets each recipient have a push a minute.
+// oneAMinute allows each recipient a push a minute.
 var oneAMinute = quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
 
-// errUnexpected: an answer is not what it should be.
+// errUnexpected reports an unexpected answer.
 var errUnexpected = errors.New("unexpected")
 
-// life gives three pushes of a new recipient everything that can happen to them, and returns the first error.
+// life runs three pushes of a new recipient through every operation, and returns the first error.
 func (p *pooled) life(ctx context.Context, recipient string, accepted func(push.Push)) error {
 	due := storetest.Draft(p.TenantID, recipient, time.Since(storetest.Began).Truncate(time.Second)-time.Second) // not from when the tests began: what is not delivered is overdue after five minutes
 	batch := []booking.Draft{storetest.Draft(p.TenantID, recipient, time.Hour), storetest.Draft(p.TenantID, recipient, time.Hour+time.Minute)}
@@ -122,7 +122,7 @@ func (p *pooled) deliver(ctx context.Context, due push.Push) error {
 	}
 }
 
-// look reads what was done, in all ways.
+// look reads the results by every method that reads.
 func (p *pooled) look(ctx context.Context, done push.Push) error {
 	after, err := p.Push(ctx, p.TenantID, done.ID)
 	if err != nil || after.Status != push.Sent || len(after.Sends) != 1 {
@@ -146,15 +146,15 @@ func (p *pooled) look(ctx context.Context, done push.Push) error {
 	return errors.Join(err1, err2, err3, err4, err5, err6)
 }
 
-// poolers are settings of those that refuse parameters of a session, and of those that swallow them.
+// poolers lists the settings of poolers that refuse parameters of a session, and of poolers that swallow them.
 var poolers = map[string][]string{
 	"refuses": nil,
 	"ignores": {"ignore_startup_parameters = sendquota.direct,default_transaction_read_only,statement_timeout,idle_in_transaction_session_timeout," +
 		"enable_seqscan,enable_hashjoin,enable_mergejoin,plan_cache_mode,jit,max_parallel_workers_per_gather"},
 }
 
-// TestPooler_Transactions: through a PgBouncer that has four connections for sixteen, whose transactions move between
-// them, everything works, whether it refuses parameters of a session or swallows them.
+// TestPooler_Transactions checks that everything works through a PgBouncer that moves the transactions of sixteen
+// connections between four, whether it refuses parameters of a session or swallows them.
 func TestPooler_Transactions(t *testing.T) {
 	t.Parallel()
 	rounds := 10
@@ -198,8 +198,8 @@ func TestPooler_Transactions(t *testing.T) {
 	}
 }
 
-// TestPooler_Settings: through a pooler, transactions have the settings that sessions have without one, though the role
-// has few privileges.
+// TestPooler_Settings checks that transactions through a pooler have the settings that sessions have without one,
+// although the role has few privileges.
 func TestPooler_Settings(t *testing.T) {
 	t.Parallel()
 	for name, settings := range poolers {
@@ -221,8 +221,8 @@ func TestPooler_Settings(t *testing.T) {
 	}
 }
 
-// TestPooler_Statements: through a pooler, no statement is prepared by a name of its client's, which the next transaction
-// may not find, or which another client may have used.
+// TestPooler_Statements checks that no statement is prepared under a name of the client through a pooler. The next
+// transaction may not find the name, or another client may have used it.
 func TestPooler_Statements(t *testing.T) {
 	t.Parallel()
 	p := setupPooled(t, store.Config{})
@@ -237,7 +237,7 @@ func TestPooler_Statements(t *testing.T) {
 	}
 }
 
-// TestPooler_Reads: through a pooler, too, Postgres ends reads that take too long, and refuses those that write.
+// TestPooler_Reads checks that Postgres ends slow reads through a pooler, too, and refuses reads that write.
 func TestPooler_Reads(t *testing.T) {
 	t.Parallel()
 	wantCode := func(t *testing.T, err error, code string) {
@@ -284,8 +284,8 @@ func TestPooler_Reads(t *testing.T) {
 	})
 }
 
-// TestPooler_Partitions: through a pooler, too, partitions are made and dropped, while programs work, and statements that were prepared
-// for those that are gone harm nobody.
+// TestPooler_Partitions checks that partitions are made and dropped through a pooler, too, while programs work.
+// Statements that were prepared for dropped partitions cause no error.
 func TestPooler_Partitions(t *testing.T) {
 	t.Parallel()
 	for name, settings := range poolers {
@@ -304,7 +304,7 @@ func TestPooler_Partitions(t *testing.T) {
 							t.Error(err)
 							return
 						}
-						time.Sleep(10 * time.Millisecond) // the processors are for others, too
+						time.Sleep(10 * time.Millisecond) // leave the processors to others, too
 					}
 				})
 			}
@@ -326,8 +326,8 @@ func TestPooler_Partitions(t *testing.T) {
 	}
 }
 
-// TestPooler_Restarted: while PgBouncer is killed again and again, what was acknowledged is kept, all errors are
-// [push.ErrUnavailable], and afterwards everything works.
+// TestPooler_Restarted checks that while PgBouncer is killed in a loop, acknowledged bookings are kept and all errors
+// are [push.ErrUnavailable]. Afterwards everything works.
 func TestPooler_Restarted(t *testing.T) {
 	t.Parallel()
 	p := setupPooled(t, store.Config{})
@@ -376,7 +376,7 @@ func TestPooler_Restarted(t *testing.T) {
 	p.MustAudit(t, oneAMinute)
 }
 
-// TestPooler_StartedBefore: a store that began while PgBouncer could not reach Postgres works when it can.
+// TestPooler_StartedBefore checks that a store that started while PgBouncer could not reach Postgres works when it can.
 func TestPooler_StartedBefore(t *testing.T) {
 	if testing.Short() {
 		t.Skip("only `make test-all` waits until PgBouncer gives up")
@@ -396,7 +396,7 @@ func TestPooler_StartedBefore(t *testing.T) {
 	})
 }
 
-// TestMigrate_Pooled: a migration says that it cannot go through a pooler, and does nothing.
+// TestMigrate_Pooled checks that a migration through a pooler returns an error and changes nothing.
 func TestMigrate_Pooled(t *testing.T) {
 	t.Parallel()
 	direct := testenv.Postgres(t)
@@ -410,8 +410,8 @@ func TestMigrate_Pooled(t *testing.T) {
 	}
 }
 
-// TestStore_StatementsLost: a session that has forgotten the statements that were prepared in it, or has others by their
-// names, is no error: so it is behind a pooler that was not recognized.
+// TestStore_StatementsLost checks that the store recovers from a session without its prepared statements, or with other
+// statements under their names. That happens behind a pooler that was not recognized.
 func TestStore_StatementsLost(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]string{

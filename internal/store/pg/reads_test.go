@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestStore_RowsRead: no statement reads more than a few rows among 4,000: pushes ahead and sends behind of one
-// recipient, and pushes of other recipients. Due pushes are looked for every second.
+// TestStore_RowsRead checks that no statement reads more than a few rows among 4,000: pushes ahead and past sends of
+// one recipient, and pushes of other recipients. The statement for due pushes runs every second.
 func TestStore_RowsRead(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -34,14 +34,14 @@ func TestStore_RowsRead(t *testing.T) {
 		SELECT gen_random_uuid(), $1, -i, 's' || i, 'log', '{}', s, s, s, s + interval '1 day', 'sent'
 		FROM generate_series(1, 1000) i, LATERAL (SELECT $2::timestamptz - interval '2 days' - i * interval '1 minute' AS s) s`, b.TenantID, storetest.Began)
 	b.Parts(t, 48*time.Hour, 72*time.Hour)
-	// A third of them lie in the later of two days, at any hour of the test: plans depend on that.
+	// A third of them are on the second of two days, at any hour of the test, because plans depend on that.
 	last := storetest.Began.UTC().Truncate(24 * time.Hour).Add(-48*time.Hour + 330*time.Minute)
 	b.Exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
 		SELECT gen_random_uuid(), 1, $1, $2, 'anna', 'log', s, s, s, 'delivered'
 		FROM generate_series(1, 1000) i, LATERAL (SELECT $3::timestamptz - i * interval '1 minute' AS s) s`,
 		b.TenantID, push.RecipientKey(b.TenantID, "anna"), last)
 	b.Booked(t, "anna", 0)
-	b.Exec(t, `VACUUM ANALYZE`) // so that rows that were changed are not read, for all that follows
+	b.Exec(t, `VACUUM ANALYZE`) // so that no statement below reads old versions of rows
 	for _, row := range []struct {
 		name string
 		work func(t *testing.T)
@@ -85,8 +85,8 @@ func TestStore_RowsRead(t *testing.T) {
 	}
 }
 
-// TestList_BeginsAtFrom: a list from a time on passes by what is before, also in the index. Rows that Postgres leaves out
-// while it walks along the index are not among those that it counts as read; the pages are.
+// TestList_BeginsAtFrom checks that a list from a time on skips earlier pushes, in the index, too. Postgres does not
+// count rows that it skips in the index as read; it does count the pages.
 func TestList_BeginsAtFrom(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -101,7 +101,7 @@ func TestList_BeginsAtFrom(t *testing.T) {
 		}
 	}
 	const pages = `SELECT (sum(idx_blks_read) + sum(idx_blks_hit))::bigint FROM pg_statio_user_indexes WHERE indexrelname ~ 'tenant' AND relname ~ '^pushes'`
-	planned := b.Counted(t, store.Config{}, pages, list) // plans look at each index once
+	planned := b.Counted(t, store.Config{}, pages, list) // planning reads each index once
 	n := b.Counted(t, store.Config{}, pages, func() {
 		list()
 		list()
@@ -111,7 +111,7 @@ func TestList_BeginsAtFrom(t *testing.T) {
 	}
 }
 
-// TestList_ReadsFew: a list with a filter that many pushes fit reads few of them.
+// TestList_ReadsFew checks that a list with a filter that many pushes match reads few of them.
 func TestList_ReadsFew(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -130,7 +130,7 @@ func TestList_ReadsFew(t *testing.T) {
 	}
 }
 
-// TestList_FullLastPage: a page that holds all that fits is the last one, though other pushes lie behind it.
+// TestList_FullLastPage checks that a page that holds all matches is the last one, although other pushes follow it.
 func TestList_FullLastPage(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -143,8 +143,9 @@ func TestList_FullLastPage(t *testing.T) {
 	}
 }
 
-// TestList_ReadsInOneTable: what is on a page is read where it was found or, if that was elsewhere, in the table of its week alone:
-// of pushes over five weeks, none is looked for by its id more than once. In live only the one whose time has come is looked for.
+// TestList_ReadsInOneTable checks that a list reads each push in the table where it found it, or in the table of its
+// week. Of pushes over five weeks, none is read by its id more than once. In live, the list reads only the push that is
+// due.
 func TestList_ReadsInOneTable(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -160,7 +161,7 @@ func TestList_ReadsInOneTable(t *testing.T) {
 	b.Exec(t, `ANALYZE`)
 	for name, row := range map[string]struct {
 		push.Filter
-		pushes, looks int // on the page, and by ids at most
+		pushes, looks int // on the page, and index scans by id at most
 	}{
 		"all":                     {push.Filter{}, 50, 1},
 		"of a recipient":          {push.Filter{Recipient: "r7"}, 10, 0},
@@ -182,8 +183,8 @@ func TestList_ReadsInOneTable(t *testing.T) {
 	}
 }
 
-// TestStore_RowsReadInBacklog: in a backlog, statements read about what they return, whatever Postgres believes of the
-// table: with statistics from a quiet hour, from an empty table, or from the backlog.
+// TestStore_RowsReadInBacklog checks that statements read about as many rows as they return in a backlog, with
+// statistics from a quiet hour, from an empty table, or from the backlog.
 func TestStore_RowsReadInBacklog(t *testing.T) {
 	t.Parallel()
 	whole := push.Lanes(1)[0]
@@ -264,7 +265,8 @@ func (b *bundle) sendsRead(t *testing.T, f push.SendFilter) {
 	}
 }
 
-// TestStore_WritesInLife: in a usual life, a push is written twice, its attempt once, and its row in live is inserted, claimed and removed.
+// TestStore_WritesInLife checks that usually a push is written twice and its attempt once, and that its row in live is
+// inserted, claimed and removed.
 func TestStore_WritesInLife(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -277,7 +279,7 @@ func TestStore_WritesInLife(t *testing.T) {
 	}
 }
 
-// TestOpen_PoolSizes: the pools are as large as the settings say.
+// TestOpen_PoolSizes checks that the pools have the sizes of the settings.
 func TestOpen_PoolSizes(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)

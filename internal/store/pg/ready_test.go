@@ -22,7 +22,7 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// stateOf is what Ready says of a database that answers.
+// stateOf returns the state that Ready reports for a database that answers.
 func stateOf(t *testing.T, st *store.Store) string {
 	t.Helper()
 	err := st.Ready(t.Context())
@@ -36,7 +36,7 @@ func stateOf(t *testing.T, st *store.Store) string {
 	return err.Error()
 }
 
-// TestReady: a database that answers may not be ready.
+// TestReady checks the states of a database that answers and is not ready.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -82,7 +82,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("a role that may write: %s", got)
 	}
 	tables := storetest.Ask[[]string](t, b.DB, `SELECT array_agg(relname::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-		AND relname NOT IN ('sendquota_version', 'tenants', 'installation', 'partitioning')`) // these are of sendquota migrate
+		AND relname NOT IN ('sendquota_version', 'tenants', 'installation', 'partitioning')`) // sendquota migrate writes these
 	for _, table := range tables {
 		b.Exec(t, `REVOKE INSERT ON `+table+` FROM `+role)
 		if got := stateOf(t, writer); got != "not_writable" {
@@ -96,7 +96,7 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestBook_ErrorCodes: Postgres' errors that no request can cause are [push.ErrUnavailable].
+// TestBook_ErrorCodes checks that Postgres' errors that no request can cause are [push.ErrUnavailable].
 func TestBook_ErrorCodes(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -110,7 +110,7 @@ func TestBook_ErrorCodes(t *testing.T) {
 		"58000": true, "58030": true, "58P01": true, "55P03": true, "25006": true, "25P04": true, "08006": true, "40001": true, "42P01": true, "42501": true,
 		"22003": false, "23505": false, "XX000": false,
 	} {
-		recipient := recipientIn(lanes[0], b.TenantID) // so that none is in a transaction with others
+		recipient := recipientIn(lanes[0], b.TenantID) // so that no push shares a transaction with others
 		lanes = lanes[1:]
 		all.Go(func() { // most of the time they wait for the next try
 			d := storetest.Draft(b.TenantID, recipient, time.Hour)
@@ -127,8 +127,8 @@ func TestBook_ErrorCodes(t *testing.T) {
 	}
 }
 
-// TestStore_DropsReadOnlyConnections: after a server became a standby and another one took over its name, the store
-// drops its connections to the first one as soon as it notices.
+// TestStore_DropsReadOnlyConnections checks that the store drops its connections to a server that became a standby as
+// soon as it notices, so that it reaches the server that took over the name.
 func TestStore_DropsReadOnlyConnections(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)

@@ -22,7 +22,7 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// keyed is the store of a bundle's database for programs with other keys, the first of which seals.
+// keyed opens a store on the bundle's database with other keys. The first key seals.
 func (b *bundle) keyed(t testing.TB, keys ...string) *store.Store {
 	t.Helper()
 	sealer, err := seal.New(keys...)
@@ -33,7 +33,7 @@ func (b *bundle) keyed(t testing.TB, keys ...string) *store.Store {
 	return st
 }
 
-// unopened is how many sealed values there are, and how many of them the keys do not open.
+// unopened counts the sealed values, and those that the store's keys do not open; 0 and 0 if they open all.
 func unopened(t testing.TB, st *store.Store) (sealed, unopened int) {
 	t.Helper()
 	err := st.CheckSeals(t.Context())
@@ -44,7 +44,8 @@ func unopened(t testing.TB, st *store.Store) (sealed, unopened int) {
 	return 0, 0
 }
 
-// TestSecrets_OwnRow: a sealed secret does not sign for another webhook, tenant or column. The error names the row.
+// TestSecrets_OwnRow checks that a sealed secret does not sign for another webhook, tenant or column. The error names
+// the row.
 func TestSecrets_OwnRow(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -83,7 +84,7 @@ func TestSecrets_OwnRow(t *testing.T) {
 	}
 }
 
-// TestCheckSeals: all keys that are needed are there, or the error says what to do.
+// TestCheckSeals checks that the error names a remedy unless all necessary keys are there.
 func TestCheckSeals(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -117,7 +118,7 @@ func TestCheckSeals(t *testing.T) {
 	}
 }
 
-// hookOf makes a webhook with a secret in a store.
+// hookOf creates a webhook with a secret in a store.
 func (b *bundle) hookOf(t testing.TB, st *store.Store, secret string) push.Webhook {
 	t.Helper()
 	w, err := st.CreateWebhook(t.Context(), push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: b.TenantID, URL: "https://example.com/hook", Events: push.Events}, secret, 1000)
@@ -125,7 +126,7 @@ func (b *bundle) hookOf(t testing.TB, st *store.Store, secret string) push.Webho
 	return w
 }
 
-// secretsOf are the secrets with which what is due of a tenant's webhooks is signed by a store.
+// secretsOf returns the secrets that a store signs the due deliveries of a tenant with, by webhook.
 func (b *bundle) secretsOf(t testing.TB, st *store.Store) map[uuid.UUID]string {
 	t.Helper()
 	own := *b
@@ -140,8 +141,8 @@ func (b *bundle) secretsOf(t testing.TB, st *store.Store) map[uuid.UUID]string {
 	return signed
 }
 
-// TestReseal_Killed: it ends in the middle, goes on, and then the previous key is not needed any more: each webhook signs with the secrets
-// that it had.
+// TestReseal_Killed checks that resealing continues after an interruption, and that the previous key is unnecessary
+// afterwards: each webhook signs with the same secrets as before.
 func TestReseal_Killed(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -193,8 +194,9 @@ func TestReseal_Killed(t *testing.T) {
 	}
 }
 
-// TestReseal_Race: while secrets are resealed, webhooks get new ones, also by programs that have the previous key only; these are refused
-// where they would lose a secret. Each webhook signs with its last two, by the new key.
+// TestReseal_Race replaces secrets of webhooks while they are resealed, also through programs that have only the
+// previous key. Such a program gets an error if it would lose a secret. Afterwards each webhook signs with its last two
+// secrets, by the new key.
 func TestReseal_Race(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -244,7 +246,7 @@ func TestReseal_Race(t *testing.T) {
 	}
 }
 
-// TestReseal_ChangedMeanwhile: a secret that is replaced between the reading and the writing of a portion stays.
+// TestReseal_ChangedMeanwhile checks that a secret stays if it is replaced between the read and the write of a portion.
 func TestReseal_ChangedMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -269,7 +271,8 @@ func TestReseal_ChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestForgetSecrets: what no key opens is reported; given up, it stops signing, until the webhook gets another secret.
+// TestForgetSecrets checks that a secret that no key opens is reported. Once it is forgotten, the webhook does not sign
+// with it, until it gets another secret.
 func TestForgetSecrets(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

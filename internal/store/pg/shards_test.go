@@ -19,8 +19,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// setupShards is a bundle whose tables are divided by shard once more: what belongs to one shard is apart from all else. Where
-// the shards are on different servers, a statement that looks into the rest would ask other servers.
+// setupShards returns a bundle with one shard in tables apart from all others. If the shards were on different servers,
+// a statement that reads the others would query other servers.
 func setupShards(t *testing.T, shard int) *bundle {
 	t.Helper()
 	b := setupNew(t)
@@ -88,7 +88,7 @@ func TestStore_OneShard(t *testing.T) {
 		b.Exec(t, `DELETE FROM webhook_deliveries`)
 		n := b.Counted(t, pg.Config{Lanes: push.Shards}, `SELECT coalesce(sum(seq_scan) + sum(idx_scan), 0)::int FROM pg_stat_user_tables WHERE relname ~ '_rest$'`, part.work)
 		if n > 0 {
-			t.Errorf("%s: %d looks at tables of other shards:\n%s", part.name, n, storetest.Ask[string](t, b.Watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
+			t.Errorf("%s: %d scans of tables of other shards:\n%s", part.name, n, storetest.Ask[string](t, b.Watch, `SELECT string_agg(relname || ' ' || seq_scan + idx_scan, ', ') FROM pg_stat_user_tables WHERE relname ~ '_rest$' AND seq_scan + idx_scan > 0`))
 		}
 		events := storetest.Ask[string](t, b.Watch, `SELECT coalesce(string_agg(event || ' ' || n, ', ' ORDER BY event), '') FROM (SELECT event, count(*) AS n FROM webhook_deliveries GROUP BY 1) e`)
 		if events != part.events {
@@ -97,12 +97,12 @@ func TestStore_OneShard(t *testing.T) {
 	}
 }
 
-// work does everything that is done to the pushes of one recipient.
+// work runs every operation on the pushes of one recipient.
 func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	t.Helper()
 	ahead := b.Booked(t, recipient, 3*time.Hour)
 	far := b.Booked(t, recipient, 40*24*time.Hour)
-	for _, to := range []time.Time{ahead.SendAt.Add(time.Minute), far.SendAt} { // within a week, and across
+	for _, to := range []time.Time{ahead.SendAt.Add(time.Minute), far.SendAt} { // within a week, and to another one
 		moved := ahead
 		moved.SendAt, moved.RequestedSendAt, moved.ExpiresAt = to, to, to.Add(time.Hour)
 		if v, err := b.Reschedule(t.Context(), booking.Order{Drafts: []booking.Draft{{Push: moved}}}); err != nil || v.Outcome != booking.Booked {
@@ -161,7 +161,7 @@ func (b *bundle) work(t *testing.T, recipient string, lane push.Lane) {
 	}
 }
 
-// moved moves a push, which must find a place.
+// moved moves a push to a time that must be free.
 func (b *bundle) moved(t *testing.T, p push.Push, to time.Time) push.Push {
 	t.Helper()
 	p.SendAt, p.RequestedSendAt, p.ExpiresAt = to, to, to.Add(time.Hour)
@@ -172,7 +172,7 @@ func (b *bundle) moved(t *testing.T, p push.Push, to time.Time) push.Push {
 	return v.Push
 }
 
-// workMoved reads, moves, sends and cancels pushes whose ids name another week than that of their send times.
+// workMoved reads, moves, sends and cancels pushes with an id that names another week than the send time.
 func (b *bundle) workMoved(t *testing.T, recipient string) {
 	t.Helper()
 	p := b.moved(t, b.Booked(t, recipient, 3*time.Hour), storetest.Began.Add(40*24*time.Hour))
@@ -183,7 +183,7 @@ func (b *bundle) workMoved(t *testing.T, recipient string) {
 
 	p = b.moved(t, b.Booked(t, recipient, 40*24*time.Hour), storetest.Began)
 	b.MustFinish(t, b.Claimed(t, p), storetest.TryAgain)
-	b.MustFinish(t, b.Claimed(t, p), storetest.Sent) // of a second attempt, the first one is looked for
+	b.MustFinish(t, b.Claimed(t, p), storetest.Sent) // the end of a second attempt reads the first one
 	if p := b.MustRead(t, p); p.Status != push.Sent || len(p.Sends) != 2 {
 		t.Errorf("%+v", p)
 	}
@@ -216,7 +216,7 @@ func (b *bundle) workContended(t *testing.T, recipient string) {
 	all.Wait()
 }
 
-// workFull books a push for which the bookings of the next days are not enough.
+// workFull books a push that only fits beyond the bookings that are read at first.
 func (b *bundle) workFull(t *testing.T, recipient string) {
 	t.Helper()
 	policy := quota.Policy{{Name: "month", Limit: 1, Window: 30 * 24 * time.Hour}}
@@ -230,7 +230,7 @@ func (b *bundle) workFull(t *testing.T, recipient string) {
 	}
 }
 
-// workKeyed books a push under an Idempotency-Key, moves it to another week, and asks for it again.
+// workKeyed books a push under an Idempotency-Key, moves it to another week, and repeats the request.
 func (b *bundle) workKeyed(t *testing.T, recipient string) {
 	t.Helper()
 	for _, want := range []booking.Outcome{booking.Booked, booking.Replayed} {
@@ -257,7 +257,7 @@ func (b *bundle) workBatch(t *testing.T, recipient string) {
 	}
 }
 
-// workLists lists what is kept of a recipient, whole and by filters.
+// workLists lists the pushes and attempts of a recipient, whole and by filters.
 func (b *bundle) workLists(t *testing.T, recipient string) {
 	t.Helper()
 	for _, f := range []push.Filter{{}, {Channel: "log"}, {Status: push.Scheduled}, {Status: push.Sending}, {Status: push.Sent}, {Status: push.Failed, Reason: "bad"}} {
@@ -281,7 +281,7 @@ func (b *bundle) workRetry(t *testing.T, recipient string) {
 	}
 }
 
-// workCampaign books the push of a campaign, moves it to another week, and reads what became of it.
+// workCampaign books the push of a campaign, moves it to another week, and reads its outcome.
 func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
 	t.Helper()
 	o := storetest.ChunkOf(c, nil)
@@ -302,7 +302,8 @@ func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
 	}
 }
 
-// TestPush_OtherWeek: a push whose id names another week than its own, as that of a push that was moved, is read, moved, sent and canceled.
+// TestPush_OtherWeek checks that a push can be read, moved, sent and canceled if its id names another week than its
+// send time, as after a move.
 func TestPush_OtherWeek(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,14 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 )
 
-// FuzzDatabasePassword holds that a password in DATABASE_URL, written as it is or percent-encoded, reaches the driver
-// whole, or is refused without being shown.
+// FuzzDatabasePassword checks that a password in DATABASE_URL, written as it is or percent-encoded, reaches the driver
+// whole, or is rejected without being shown.
 func FuzzDatabasePassword(f *testing.F) {
 	for _, seed := range []string{"p", "p@ss", "a/b", "12/34", "#", "?x=1", "100%", "%41", " é", "@h/d", "@/#?% &=+:", "p@h:1/db?user="} {
 		f.Add(seed)
 	}
-	// A value of free text may hold an @: a password that looks like that is
-	// one of the few things that cannot be told from it.
+	// A value of free text may contain an @: a password that looks like such a value is one of the few that cannot be
+	// distinguished from it.
 	freeText := regexp.MustCompile(`[?&](application_name|fallback_application_name|options|user|password)=`)
 	f.Fuzz(func(t *testing.T, password string) {
 		if password == "" || strings.ContainsAny(password, "\x00") || freeText.MatchString(password) {

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// setPolicy gives the tenant a policy from now on, or takes its own away: "".
+// setPolicy gives the tenant a policy from now on; an empty document removes it.
 func (b *bundle) setPolicy(t testing.TB, document string) {
 	t.Helper()
 	b.Adopt(t, 0, document)
@@ -20,7 +20,7 @@ func (b *bundle) setPolicy(t testing.TB, document string) {
 
 const noRules = `{"rules": []}`
 
-// TestTerms_Book: a policy is in force for all that is booked after it, in every process, until it is taken away.
+// TestTerms_Book checks that a policy applies to all later bookings, in every process, until it is removed.
 func TestTerms_Book(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -45,7 +45,7 @@ func TestTerms_Book(t *testing.T) {
 	want("the file's policy again", booking.NoPlace)
 }
 
-// TestTerms_Move: a move is decided by the policy in force, and by a longer reach than that of the one before.
+// TestTerms_Move checks that the policy in force decides a move, even if it reaches further than the one before.
 func TestTerms_Move(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -59,7 +59,7 @@ func TestTerms_Move(t *testing.T) {
 	}
 }
 
-// TestTerms_Glance: a look tells the terms that go with it, and of what kinds the bookings are if they ask for it.
+// TestTerms_Glance checks that Glance returns the terms in force, and the kinds of the bookings if the terms need them.
 func TestTerms_Glance(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -87,7 +87,7 @@ func TestTerms_Glance(t *testing.T) {
 	}
 }
 
-// TestPerson_Book: what is known of a recipient decides, beside the policy.
+// TestPerson_Book checks that a recipient's description decides, beside the policy.
 func TestPerson_Book(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -117,7 +117,7 @@ func TestPerson_Book(t *testing.T) {
 	}
 }
 
-// TestPerson_Address: a channel that sends to addresses takes the recipient's, as it is when the push is sent.
+// TestPerson_Address checks that a channel with addresses gets the recipient's address as it is at the time of sending.
 func TestPerson_Address(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -136,7 +136,7 @@ func TestPerson_Address(t *testing.T) {
 	}
 }
 
-// TestClaim_Unwanted: what the recipient has opted out of after it was booked is canceled when it is due.
+// TestClaim_Unwanted checks that a due push is canceled if the recipient has opted out of it since.
 func TestClaim_Unwanted(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -151,7 +151,7 @@ func TestClaim_Unwanted(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestClaim_OwnTerms: the gate tests actual sends by the tenant's own policy.
+// TestClaim_OwnTerms checks that the gate tests actual sends by the tenant's own policy.
 func TestClaim_OwnTerms(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

@@ -84,8 +84,8 @@ func BenchmarkClaimFinish(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pushes/s")
 }
 
-// BenchmarkUpkeep asks what a worker's loops ask of all lanes, while 200,000 pushes are due and wait, as many become due
-// within the horizon, and 10,000 are under way. The audit is BenchmarkAudit.
+// BenchmarkUpkeep runs the statements of a worker's loops for all lanes. Meanwhile 200,000 pushes are due and wait, as
+// many become due within the horizon, and 10,000 are under way. BenchmarkAudit measures the audit.
 func BenchmarkUpkeep(b *testing.B) {
 	const pushes, horizon = 200_000, 3 * time.Hour
 	s := setupAlone(b)

@@ -20,17 +20,17 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// crowdPolicy lets a recipient have very many bookings.
+// crowdPolicy allows a recipient very many bookings.
 var crowdPolicy = quota.Policy{{Name: "second", Limit: 1, Window: time.Second}, {Name: "day", Limit: 5000, Window: 24 * time.Hour}}
 
-// TestCrowd_EveryChange: a process keeps the bookings of a recipient with thousands of them. Another process changes
-// them in every way that there is. The usage that the first process then reports is still exact.
+// TestCrowd_EveryChange checks that a process that caches thousands of bookings of a recipient reports an exact usage
+// after another process has changed them in every possible way.
 func TestCrowd_EveryChange(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	other := storetest.OpenURL(t, b.URL, store.Config{})
 	b.Fill(t, "anna", 4000, storetest.Began.Add(time.Hour), 2*time.Second)
-	at := 0 // every time asked is a free second
+	at := 0 // every requested time is a free second
 	free := func() booking.Draft {
 		at++
 		return storetest.Draft(b.TenantID, "anna", time.Hour+time.Duration(2*at-1)*time.Second)
@@ -53,7 +53,7 @@ func TestCrowd_EveryChange(t *testing.T) {
 	if n := used(b.Store); n != 4004 {
 		t.Errorf("another process booked: %d are used, want 4004", n)
 	}
-	sparse := storetest.Draft(b.TenantID, "anna", 20*time.Hour) // few bookings lie around it under this policy: it shares a transaction
+	sparse := storetest.Draft(b.TenantID, "anna", 20*time.Hour) // few bookings are near it under this policy: it shares a transaction
 	if v := storetest.MustBook(t, other, quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}, sparse); v.Outcome != booking.Booked {
 		t.Fatalf("%+v", v)
 	}
@@ -83,7 +83,7 @@ func TestCrowd_EveryChange(t *testing.T) {
 	}
 	p := push.Push{ID: storetest.Ask[uuid.UUID](t, b.DB, `UPDATE pushes SET send_at = date_trunc('second', now()), next_at = now() WHERE id = (
 		SELECT id FROM pushes WHERE status = 'scheduled' AND send_at < $1 ORDER BY send_at LIMIT 1) RETURNING id`, storetest.Began.Add(2*time.Hour)), Tenant: b.TenantID, Recipient: "anna"}
-	b.Exec(t, `UPDATE crowds SET version = gen_random_uuid()`) // for what was forged just now
+	b.Exec(t, `UPDATE crowds SET version = gen_random_uuid()`) // because of the rows forged just now
 	used(b.Store)
 	before := used(b.Store)
 	b.MustFinish(t, b.Claimed(t, p), booking.Finish{Outcome: push.Refused, Error: "no", Resolution: push.Resolution{Status: push.Failed, Reason: "no"}})
@@ -93,7 +93,8 @@ func TestCrowd_EveryChange(t *testing.T) {
 	b.MustAudit(t, crowdPolicy)
 }
 
-// TestCrowd_OnePlace: two processes that keep the bookings of a crowd grant no more than the limit.
+// TestCrowd_OnePlace checks that two processes that cache the bookings of a crowd together grant no more than the
+// limit.
 func TestCrowd_OnePlace(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -110,8 +111,8 @@ func TestCrowd_OnePlace(t *testing.T) {
 	b.MustAudit(t, policy)
 }
 
-// TestCrowd_FullBatch: a thousand pushes for one recipient under a rule of a thousand a day. Testing each of them
-// against each run of a thousand took longer than a transaction may.
+// TestCrowd_FullBatch books a thousand pushes for one recipient under a rule of a thousand a day. Testing each of them
+// against each run of a thousand took longer than the timeout of a transaction.
 func TestCrowd_FullBatch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,7 +138,7 @@ func TestCrowd_FullBatch(t *testing.T) {
 	b.MustAudit(t, policy)
 }
 
-// TestBook_SkipsLockedRecipients: a transaction that hangs and holds the lock of one recipient delays neither the
+// TestBook_SkipsLockedRecipients checks that a transaction that hangs with the lock of one recipient delays neither the
 // bookings nor the deliveries of other recipients.
 func TestBook_SkipsLockedRecipients(t *testing.T) {
 	t.Parallel()
@@ -180,8 +181,8 @@ func TestBook_SkipsLockedRecipients(t *testing.T) {
 	}
 }
 
-// TestBook_LongTransactionsPerTenant: a tenant that is alone has two long transactions at a time, and one while another
-// tenant books.
+// TestBook_LongTransactionsPerTenant checks that a tenant has two long transactions at a time while it is alone, and
+// one while another tenant books.
 func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -222,8 +223,8 @@ func TestBook_LongTransactionsPerTenant(t *testing.T) {
 	}
 }
 
-// TestCrowd_NoParallelWorkers: a server that holds parallel plans for cheap makes none for the programs. Starting a
-// worker takes longer than a submit for a crowd.
+// TestCrowd_NoParallelWorkers checks that a server that considers parallel plans cheap makes none for the programs.
+// Starting a parallel worker takes longer than a submit for a crowd.
 func TestCrowd_NoParallelWorkers(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -255,8 +256,8 @@ func TestCrowd_NoParallelWorkers(t *testing.T) {
 	}
 }
 
-// BenchmarkCrowd books for a recipient with 100,000 bookings, all of which a rule counts: `go test ./internal/store
-// -run xxx -bench Crowd`.
+// BenchmarkCrowd books for a recipient with 100,000 bookings that a rule counts: `go test ./internal/store/pushes -run
+// xxx -bench Crowd`.
 func BenchmarkCrowd(b *testing.B) {
 	s := setupNew(b)
 	s.Fill(b, "anna", 100_000, storetest.Began.Add(time.Hour), 2*time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// counted notes the statements of batches.
+// counted records the statements of batches.
 type counted struct {
 	pg.Batcher
 	asked []string
@@ -22,7 +22,7 @@ func (c *counted) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults 
 	return c.Batcher.SendBatch(ctx, b)
 }
 
-// AskedForPush returns the statements by which a tenant reads a push, and their error.
+// AskedForPush returns the statements that read a push for a tenant, and their error.
 func (s *Store) AskedForPush(ctx context.Context, tenant, id uuid.UUID) (asked []string, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		count := &counted{Batcher: c}

@@ -14,7 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestIdempotencyKey_ThirtyDays: a key is known for 30 days, whatever becomes of its push, and is free again then.
+// TestIdempotencyKey_ThirtyDays checks that a key is known for 30 days, whatever the state of its push, and is free
+// again afterwards.
 func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -68,7 +69,8 @@ func TestIdempotencyKey_ThirtyDays(t *testing.T) {
 	b.MustAudit(t, storetest.ThreeRules)
 }
 
-// TestIdempotencyKey_WhileMoved: a request is repeated while its push is moved to other weeks and back. Each answer has the push.
+// TestIdempotencyKey_WhileMoved repeats a request while its push is moved to other weeks and back. Each answer has the
+// push.
 func TestIdempotencyKey_WhileMoved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -103,7 +105,7 @@ func TestIdempotencyKey_WhileMoved(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_WrongClock: a program whose clock is wrong by weeks knows the keys all the same.
+// TestIdempotencyKey_WrongClock checks that a program with a clock that is wrong by weeks still knows the keys.
 func TestIdempotencyKey_WrongClock(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -131,7 +133,8 @@ func TestIdempotencyKey_WrongClock(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_NoPartition: whoever makes partitions ahead was away for long. A key is booked all the same.
+// TestIdempotencyKey_NoPartition checks that a booking under a key succeeds although no partition for the key was made
+// ahead.
 func TestIdempotencyKey_NoPartition(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -144,8 +147,8 @@ func TestIdempotencyKey_NoPartition(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_Locks: a booking under a key takes locks of the few weeks in which keys are known, and of no others. One
-// without a key takes none.
+// TestIdempotencyKey_Locks checks that a booking under a key locks only the partitions of the few weeks that keys are
+// kept for. A booking without a key locks none of them.
 func TestIdempotencyKey_Locks(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -156,7 +159,7 @@ func TestIdempotencyKey_Locks(t *testing.T) {
 			d = storetest.MustKeyed(b.TenantID, "bert", key, "body", time.Hour)
 		}
 		b.Store = storetest.OpenURL(t, b.URL, store.Config{})
-		b.Exec(t, `BEGIN; LOCK TABLE pushes IN SHARE MODE`) // lets others read it
+		b.Exec(t, `BEGIN; LOCK TABLE pushes IN SHARE MODE`) // other transactions can still read it
 		done := make(chan booking.Outcome)
 		go func() { done <- storetest.MustBook(t, b.Store, storetest.ThreeRules, d).Outcome }()
 		b.Waiting(t, 1)

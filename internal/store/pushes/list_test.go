@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestList_Filters: each of a handful of pushes differs in one thing.
+// TestList_Filters filters a handful of pushes that differ in one field each.
 func TestList_Filters(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -59,7 +59,7 @@ func TestList_Filters(t *testing.T) {
 	}
 }
 
-// TestList_Pages: the pages give every push once, by send time and id, although many share their time.
+// TestList_Pages checks that the pages list every push once, by send time and id, although many pushes share a time.
 func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -76,8 +76,8 @@ func TestList_Pages(t *testing.T) {
 	}
 }
 
-// TestList_EndsPagesAtAMebibyte: twenty pushes of 100 KB, of which a page has ten or eleven whatever its size, and none
-// is left out. One that is larger than a page is a page.
+// TestList_EndsPagesAtAMebibyte lists twenty pushes of 100 KB. A page has ten or eleven of them whatever its maximum,
+// and no push is left out. A push that is larger than a page has a page of its own.
 func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -99,8 +99,8 @@ func TestList_EndsPagesAtAMebibyte(t *testing.T) {
 	}
 }
 
-// TestList_BoundsItsScan: among 25,100 pushes, three fit each filter. The pages on the way are empty, but do not end
-// the list. What has failed is found without the others.
+// TestList_BoundsItsScan lists 25,100 pushes by filters that three pushes match. The pages on the way are empty, but do
+// not end the list. The list of failed pushes does not read the others.
 func TestList_BoundsItsScan(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -122,7 +122,7 @@ func TestList_BoundsItsScan(t *testing.T) {
 	}
 }
 
-// TestList_OfARecipient: the pushes of a recipient come in one order, whatever their states.
+// TestList_OfARecipient checks that the pushes of a recipient have one order, whatever their states.
 func TestList_OfARecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -147,7 +147,8 @@ func inListOrder(a, b push.Push) int {
 	return cmp.Or(a.SendAt.Compare(b.SendAt), slices.Compare(a.ID[:], b.ID[:]))
 }
 
-// TestList_BesideAnotherTenant: a tenant that is alone reads twice at a time, and once while another tenant reads.
+// TestList_BesideAnotherTenant checks that a tenant has two reads at a time while it is alone, and one while another
+// tenant reads.
 func TestList_BesideAnotherTenant(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -181,8 +182,8 @@ func TestList_BesideAnotherTenant(t *testing.T) {
 	t.Error("two tenants never read once each")
 }
 
-// TestList_Waiting: what waits, or is under way, is listed in pages over weeks, whatever was sent before it, and with every other
-// filter.
+// TestList_Waiting checks that waiting and running pushes are listed in pages over weeks, whatever was sent before
+// them, and with every other filter.
 func TestList_Waiting(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -201,7 +202,7 @@ func TestList_Waiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sending := all[70] // whose time has come
+	sending := all[70] // as if its time had come
 	b.Exec(t, `UPDATE pushes SET send_at = date_trunc('second', now()) WHERE id = $1`, sending.ID)
 	b.Exec(t, `UPDATE live SET send_at = p.send_at, phase = 2, token = gen_random_uuid(), started_at = now() FROM pushes p WHERE p.id = push_id AND push_id = $1`, sending.ID)
 	all, _ = b.ListAll(t, push.Filter{}, 50)

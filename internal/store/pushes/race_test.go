@@ -15,7 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// change is what a tenant does to a push that waits, and which error says that it came too late for that.
+// change holds an operation of a tenant on a waiting push, and the error that it returns if it comes too late.
 type change struct {
 	do     func(b *bundle, st *store.Store, p push.Push) error
 	late   error
@@ -42,8 +42,8 @@ var (
 	}
 )
 
-// TestChange_BesideClaim: a cancel or move races a claim. Either the change is confirmed or the push is claimed, never
-// both, and the race ends in both ways.
+// TestChange_BesideClaim races a cancel or move with a claim. Either the change is confirmed or the push is claimed,
+// never both, and each of them wins some races.
 func TestChange_BesideClaim(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]change{"cancel": cancel, "move": move} {
@@ -82,11 +82,11 @@ func TestChange_BesideClaim(t *testing.T) {
 	}
 }
 
-// claimAgain claims until it is not told to do so again.
+// claimAgain claims until the outcome is final.
 func claimAgain(t *testing.T, st *store.Store, p push.Push) booking.Claim {
 	for {
 		c, err := st.Claim(t.Context(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
-		if err != nil || c.Outcome != booking.Again && c.Outcome != booking.Wait { // for the change has the lock
+		if err != nil || c.Outcome != booking.Again && c.Outcome != booking.Wait { // the change has the lock
 			if err != nil {
 				t.Error(err)
 			}
@@ -95,7 +95,7 @@ func claimAgain(t *testing.T, st *store.Store, p push.Push) booking.Claim {
 	}
 }
 
-// TestClaim_BesideCancel: a claim has read a push that is canceled before the claim writes.
+// TestClaim_BesideCancel cancels a push after a claim has read it and before the claim writes.
 func TestClaim_BesideCancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -117,7 +117,7 @@ func TestClaim_BesideCancel(t *testing.T) {
 	}
 }
 
-// TestReschedule_BesideCancel: a move waits for the row of a push, and finds it canceled.
+// TestReschedule_BesideCancel checks that a move that waits for the row of a push finds the push canceled.
 func TestReschedule_BesideCancel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -136,7 +136,7 @@ func TestReschedule_BesideCancel(t *testing.T) {
 	}
 }
 
-// TestChange_ByState: which states allow a cancel, and which a move.
+// TestChange_ByState checks the states that allow a cancel, and those that allow a move.
 func TestChange_ByState(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -144,7 +144,7 @@ func TestChange_ByState(t *testing.T) {
 		for name, change := range map[string]change{"cancel": cancel, "move": move} {
 			p := b.InStatus(t, name+string(status), status)
 			err := change.do(b, b.Store, p)
-			possible := status == push.Scheduled || name == "cancel" && status == push.Canceled // canceled again: the same
+			possible := status == push.Scheduled || name == "cancel" && status == push.Canceled // a second cancel succeeds, too
 			if possible != (err == nil) || !possible && !errors.Is(err, change.late) {
 				t.Errorf("%s one that is %s: %v", name, status, err)
 			}
@@ -159,8 +159,8 @@ func TestChange_ByState(t *testing.T) {
 	}
 }
 
-// TestReschedule_MovesExpiry: the expiry moves with the send time, and the push's own place does not count against the
-// new one.
+// TestReschedule_MovesExpiry checks that the expiry moves with the send time, and that the push's own booking does not
+// count against the new time.
 func TestReschedule_MovesExpiry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// operations are all that changes a push. Each is tried on pushes in every state; its error and its answer are tested
-// elsewhere.
+// operations are all changes of a push. Each is tried on pushes in every state; other tests check its error and its
+// answer.
 var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 	"claim": func(t *testing.T, b *bundle, p push.Push) { b.MustClaim(t, p.Recipient, nil) },
 	"claim too late": func(t *testing.T, b *bundle, p push.Push) {
@@ -37,7 +37,7 @@ var operations = map[string]func(t *testing.T, b *bundle, p push.Push){
 	"lose":            func(t *testing.T, b *bundle, p push.Push) { b.MustFinish(t, b.attempt(t, p), storetest.LostTrack) },
 }
 
-// attempt is the claim of the push's running or last attempt.
+// attempt returns the claim of the push's running or last attempt.
 func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	t.Helper()
 	c := booking.Claim{Push: p, Attempt: max(1, p.Attempts), StartedAt: p.CreatedAt}
@@ -50,8 +50,8 @@ func (b *bundle) attempt(t testing.TB, p push.Push) booking.Claim {
 	return c
 }
 
-// TestStore_StateMachine tries every operation in every state, while a trigger records the changes of state: they are
-// all arrows of [push.Arrows], and no others.
+// TestStore_StateMachine tries every operation in every state, while a trigger records the changes of state. These
+// changes must be exactly the arrows of [push.Arrows].
 func TestStore_StateMachine(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -19,14 +19,14 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestDescribe_RacingSubmits: however submits, alone and in batches, of two processes race with an opt-out, nothing that the
-// recipient does not want is scheduled afterwards; also if it is the first that the tenant says of anybody.
+// TestDescribe_RacingSubmits races submits of two processes, single and in batches, with an opt-out. No push that the
+// recipient does not want is scheduled afterwards, even if this is the tenant's first description of a recipient.
 func TestDescribe_RacingSubmits(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	other := storetest.OpenURL(t, b.URL, store.Config{})
 	for round := range 20 {
-		if round%2 == 0 { // as if nobody had ever been described
+		if round%2 == 0 { // as if the tenant had never described a recipient
 			b.Exec(t, `UPDATE tenants SET described = false WHERE id = $1`, b.TenantID)
 		}
 		recipient := fmt.Sprint("aiko-", round)
@@ -71,7 +71,7 @@ func TestDescribe_RacingSubmits(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestDescribe_Collision: what is said of a recipient is not about another one with the same key.
+// TestDescribe_Collision checks that a description does not apply to another recipient with the same key.
 func TestDescribe_Collision(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -89,7 +89,7 @@ func TestDescribe_Collision(t *testing.T) {
 	b.WantStatus(t, bert, push.Scheduled)
 }
 
-// TestDescribe_Many: all of many pushes are canceled in one transaction.
+// TestDescribe_Many checks that one transaction cancels many pushes.
 func TestDescribe_Many(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -104,7 +104,7 @@ func TestDescribe_Many(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// many is how many pushes a test books: to measure, as many as MANY_PUSHES says.
+// many returns the number of pushes that a test books: MANY_PUSHES, if it is set to measure, or the usual number.
 func many(usually int) int {
 	if n, err := strconv.Atoi(os.Getenv("MANY_PUSHES")); err == nil {
 		return n
@@ -112,7 +112,7 @@ func many(usually int) int {
 	return usually
 }
 
-// bookMany books so many pushes for anna, half of them at the same time.
+// bookMany books n pushes for anna, half of them at the same time.
 func (b *bundle) bookMany(t *testing.T, n int) {
 	t.Helper()
 	for from := 0; from < n; from += 500 {
@@ -130,7 +130,8 @@ func (b *bundle) bookMany(t *testing.T, n int) {
 	}
 }
 
-// TestErase_ComesBack: what is booked, and sent, for the same id after an erasure has begun is of a new person, and stays.
+// TestErase_ComesBack checks that pushes that are booked and sent for the same id after an erasure has begun belong to
+// a new person, and stay.
 func TestErase_ComesBack(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -171,8 +172,8 @@ func TestErase_ComesBack(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestErase_Steps: a recipient with more pushes than one step erases, in several weeks and at the same time, is erased as a whole;
-// what others wait for is left, and what is booked meanwhile.
+// TestErase_Steps checks that a recipient with more pushes than one step erases, in several weeks and at the same time,
+// is erased as a whole. Pushes of other recipients stay.
 func TestErase_Steps(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -201,7 +202,7 @@ func TestErase_Steps(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestDescriptions_PageSize: a page ends at about a mebibyte, whatever part of the descriptions is large.
+// TestDescriptions_PageSize checks that a page ends at about a mebibyte, whichever part of the descriptions is large.
 func TestDescriptions_PageSize(t *testing.T) {
 	t.Parallel()
 	many := func(n, bytes int) (words []string) {

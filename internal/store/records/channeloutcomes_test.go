@@ -13,14 +13,14 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// counts adds outcomes of a tenant through sms, as a worker sees them.
+// counts adds a worker's outcomes of a tenant through sms.
 func (b *bundle) counts(t *testing.T, worker, tenant uuid.UUID, attempts, rejected int) {
 	t.Helper()
 	testenv.Check(t, b.CountOutcomes(t.Context(), worker, []push.ChannelOutcomes{{Tenant: tenant, Channel: "sms", Attempts: attempts, Rejected: rejected}}))
 }
 
-// TestChannelHealth_Rejecting: a channel is rejecting for a tenant if more than a fifth of its outcomes over all workers were
-// refused permanently, for five minutes; the state of a channel that is down is worse.
+// TestChannelHealth_Rejecting checks that a channel is rejecting for a tenant if more than a fifth of its outcomes over
+// all workers were refused permanently in five minutes. The state of a channel that is down is worse.
 func TestChannelHealth_Rejecting(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -43,7 +43,7 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	b.counts(t, workers[0], b.TenantID, 10, 10)
 	b.counts(t, workers[0], b.TenantID, 9, 0)
 	b.counts(t, workers[0], other, 100, 0)
-	wants(push.ChannelWorking, 19, 10) // too few
+	wants(push.ChannelWorking, 19, 10) // too few outcomes
 	b.counts(t, workers[1], b.TenantID, 1, 0)
 	wants(push.ChannelRejecting, 20, 10)
 	b.counts(t, workers[1], b.TenantID, 30, 0)
@@ -76,8 +76,9 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	}
 }
 
-// TestTellUnhealthy: a tenant's webhooks are told once that a channel is unhealthy for it, also by several workers at a time, and
-// again after it was healthy for five minutes; other tenants, and webhooks that want other events, are not told.
+// TestTellUnhealthy checks that a tenant's webhooks get one event when a channel becomes unhealthy for it, even with
+// several workers, and another one if it was healthy for five minutes in between. Other tenants get no event, nor do
+// webhooks for other events.
 func TestTellUnhealthy(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -125,7 +126,8 @@ func TestTellUnhealthy(t *testing.T) {
 	b.counts(t, worker, b.TenantID, 20, 20)
 	wants("sms rejecting mine")
 
-	// A channel that is down is unhealthy for those that use it, and a tenant that is held is told alone.
+	// A channel that is down is unhealthy for the tenants that use it. If it is down for one tenant only,
+	// no other tenant gets the event.
 	b.counts(t, worker, uuid.New(), 1, 0)
 	testenv.Check(t, b.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "sms", Tenant: b.TenantID, State: push.ChannelFailing}}))
 	wants()

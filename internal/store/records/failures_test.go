@@ -11,7 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// sentAfter stores pushes that were sent, a second apart, in the table alone; freed: as those are that were not sent.
+// sentAfter stores sent pushes, a second apart, in the table alone. With freed they are marked as pushes that were not
+// sent.
 func (b *bundle) sentAfter(t testing.TB, at time.Time, n int, freed bool) {
 	t.Helper()
 	b.ForgeMany(t, `INSERT INTO pushes (id, tenant_id, shard, recipient_key, recipient, channel, message, requested_send_at, send_at, next_at, expires_at, status, freed)
@@ -19,8 +20,8 @@ func (b *bundle) sentAfter(t testing.TB, at time.Time, n int, freed bool) {
 		FROM generate_series(1, $3::int) i, LATERAL (SELECT $2::timestamptz + i * interval '1 second' AS s) s`, b.TenantID, at, n, freed)
 }
 
-// TestFailures_AmongMany: what has failed is found, and listed, behind any number of pushes that were sent, and these are not read. Of
-// more than it looks at, it groups the latest.
+// TestFailures_AmongMany checks that failed pushes are found, and listed, among any number of sent pushes, without
+// reading these. Of more failures than it reads, it groups the latest.
 func TestFailures_AmongMany(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -55,7 +56,7 @@ func TestFailures_AmongMany(t *testing.T) {
 	}
 }
 
-// TestFinish_HotUpdates: that a push is sent changes no column of an index, so that no index is written.
+// TestFinish_HotUpdates checks that the end of a push changes no indexed column, so that no index is written.
 func TestFinish_HotUpdates(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)

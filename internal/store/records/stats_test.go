@@ -24,7 +24,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pushes"
 )
 
-// statsModel does at random what tenants and workers do.
+// statsModel runs random operations of tenants and workers.
 type statsModel struct {
 	*bundle
 	st        *store.Store
@@ -41,7 +41,7 @@ func (m *statsModel) pick(n int) int {
 	return m.random.IntN(n)
 }
 
-// any is one of the pushes that were booked.
+// any returns a random booked push.
 func (m *statsModel) any() (push.Push, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -51,7 +51,7 @@ func (m *statsModel) any() (push.Push, bool) {
 	return m.pushes[m.random.IntN(len(m.pushes))], true
 }
 
-// step does something. What others have done meanwhile may refuse it.
+// step runs a random operation. Concurrent operations may make it fail.
 func (m *statsModel) step(t *testing.T) {
 	p, some := m.any()
 	var err error
@@ -70,7 +70,7 @@ func (m *statsModel) step(t *testing.T) {
 	}
 }
 
-// submit books a few pushes, of which some are due, some have expired, and some are deferred.
+// submit books a few pushes. Some are due, some have expired, and some are deferred.
 func (m *statsModel) submit() error {
 	o := booking.Order{Policy: storetest.ThreeRules, Now: time.Now()}
 	for range 1 + m.pick(4) {
@@ -95,7 +95,7 @@ func (m *statsModel) submit() error {
 	return err
 }
 
-// attempt claims for the recipient of a push, and ends the attempt somehow.
+// attempt claims for the recipient of a push, and ends the attempt in a random way.
 func (m *statsModel) attempt(p push.Push) error {
 	c, err := m.st.Claim(m.Ctx(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
 	if err != nil || c.Outcome != booking.Claimed {
@@ -109,8 +109,8 @@ func (m *statsModel) attempt(p push.Push) error {
 	return err
 }
 
-// TestStats_Model: the numbers are those that a count of the tables gives, whatever is done at once, while they are being added up
-// and connections are cut.
+// TestStats_Model checks that the numbers equal a count of the tables after concurrent operations, while they are added
+// up and connections are cut.
 func TestStats_Model(t *testing.T) {
 	t.Parallel()
 	for name, recounts := range map[string]bool{"counted once": false, "and booked ahead anew": true} {
@@ -121,7 +121,7 @@ func TestStats_Model(t *testing.T) {
 	}
 }
 
-// recount counts anew what is booked ahead, if it may.
+// recount recounts the pushes booked ahead, if may is set.
 func (m *statsModel) recount(may bool) (counted bool, err error) {
 	if !may {
 		return false, nil
@@ -129,7 +129,7 @@ func (m *statsModel) recount(may bool) (counted bool, err error) {
 	return m.st.Recount(m.Ctx(), 0)
 }
 
-// testStats has what is booked ahead counted anew all the time, or not: that would mend what is counted wrong.
+// testStats runs the model, with recounts all the time, or without any: a recount would hide a wrong count.
 func testStats(t *testing.T, recounts bool) {
 	m := &statsModel{bundle: setupNew(t), random: rand.New(rand.NewPCG(7, 11)), campaigns: []uuid.UUID{uuid.Nil, uuid.New(), uuid.New()}}
 	m.st = m.Store
@@ -157,7 +157,7 @@ func testStats(t *testing.T, recounts bool) {
 			if _, err := m.recount(recounts); err != nil && !errors.Is(err, push.ErrUnavailable) {
 				t.Error(err)
 			}
-			if steps.Load() < cutAt { // what is cut off again and again, as on a busy machine, gives up
+			if steps.Load() < cutAt { // a call that is cut off repeatedly, as on a busy machine, gives up
 				continue
 			}
 			cutAt = steps.Load() + 10 + int64(m.pick(10))
@@ -172,7 +172,7 @@ func testStats(t *testing.T, recounts bool) {
 	m.compare(t, "some not added up")
 	m.Exec(t, `UPDATE ahead SET n = n + 1 WHERE channel = 'log' AND hour > now(); INSERT INTO ahead SELECT DISTINCT tenant_id, hour, 'gone', '', campaign_id, 1 FROM ahead`)
 	counted, err := m.Recount(t.Context(), 0)
-	for errors.Is(err, push.ErrUnavailable) { // connections that were cut are still in the pool
+	for errors.Is(err, push.ErrUnavailable) { // cut connections are still in the pool
 		counted, err = m.Recount(t.Context(), 0)
 	}
 	if !counted || err != nil {
@@ -260,7 +260,7 @@ func (m *statsModel) compare(t *testing.T, when string) {
 	}
 }
 
-// tableCounts counts the pushes themselves, and those among them that were deferred when they were booked.
+// tableCounts counts the pushes in the tables, and how many of them were deferred when they were booked.
 func (m *statsModel) tableCounts(t *testing.T, key string) map[string]string {
 	t.Helper()
 	at := func(column string) string { return strings.ReplaceAll(key, "{at}", column) }
@@ -293,7 +293,7 @@ func (m *statsModel) tableCounts(t *testing.T, key string) map[string]string {
 	return counts
 }
 
-// late compares how late pushes were sent with the times of the attempts.
+// late compares the delays of sent pushes with the times of the attempts.
 func (m *statsModel) late(t *testing.T, groups []push.Stat) {
 	t.Helper()
 	all := push.Lateness{}
@@ -320,7 +320,8 @@ func (m *statsModel) late(t *testing.T, groups []push.Stat) {
 	}
 }
 
-// TestStats_LateBucket: what is on time, or before its time, is in the first bucket, and the last ones are far away.
+// TestStats_LateBucket checks that a push that is on time, or early, is in the first bucket, and that the last buckets
+// are far away.
 func TestStats_LateBucket(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

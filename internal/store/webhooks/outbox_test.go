@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// names says which events of which recipients these are.
+// names returns the recipient and the event of each delivery.
 func names(t testing.TB, b *bundle, claimed []webhooks.Outgoing) []string {
 	t.Helper()
 	var all []string
@@ -36,8 +36,8 @@ func wantNames(t testing.TB, b *bundle, claimed []webhooks.Outgoing, want ...str
 	}
 }
 
-// TestClaimDeliveries_EventOrder: the events of a push are delivered in order, whatever becomes of the attempts. They
-// do not wait for those of another push.
+// TestClaimDeliveries_EventOrder checks that the events of a push are delivered in order, whatever the results of the
+// attempts. They do not wait for the events of another push.
 func TestClaimDeliveries_EventOrder(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -65,13 +65,14 @@ func TestClaimDeliveries_EventOrder(t *testing.T) {
 	gaveUp.GaveUp = true
 	b.Settle(t, storetest.Never, gaveUp)
 	last := b.Outgoing(t)
-	wantNames(t, b, last, "q push.sent") // nothing waits for what was given up
+	wantNames(t, b, last, "q push.sent") // an event does not wait for one that was given up
 	b.Settle(t, storetest.Never, storetest.Ended(last[0], true))
 	b.Passes(t, 100*time.Hour)
 	wantNames(t, b, b.Outgoing(t))
 }
 
-// TestClaimDeliveries_Concurrent: several workers claim each delivery once, and the events of a push in order.
+// TestClaimDeliveries_Concurrent checks that several workers claim each delivery once, and the events of a push in
+// order.
 func TestClaimDeliveries_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -123,8 +124,8 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 	}
 }
 
-// TestClaimDeliveries_LostAttempt: a delivery whose worker died is claimed again when its lease ends. If the worker was
-// only slow, its success counts and its failure does not.
+// TestClaimDeliveries_LostAttempt checks that a delivery of a dead worker is claimed again when its lease expires. If
+// the worker was only slow, its success counts and its failure does not.
 func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -156,8 +157,8 @@ func TestClaimDeliveries_LostAttempt(t *testing.T) {
 	}
 }
 
-// TestClaimDeliveries_FailingEndpoint: a failing endpoint is tried with one delivery at a time. Events that wait for an
-// earlier one do not delay those that can be sent.
+// TestClaimDeliveries_FailingEndpoint checks that a failing endpoint is tried with one delivery at a time. Events that
+// wait for an earlier one do not delay those that can be sent.
 func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -196,8 +197,9 @@ func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	}
 }
 
-// TestSettleDeliveries_SwitchesOff: a webhook is switched off after a time and a number of failures, or at once when
-// the endpoint is gone; a success resets both. Deliveries that waited are sent when the webhook is enabled again.
+// TestSettleDeliveries_SwitchesOff checks that a webhook is switched off after a time and a number of failures, or at
+// once if the endpoint is gone. A success resets both. Deliveries that waited are sent when the webhook is enabled
+// again.
 func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -246,7 +248,8 @@ func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	}
 }
 
-// TestReplay: an ended delivery is sent again under its own id, and failed ones together.
+// TestReplay checks that an ended delivery is sent again under its own id, and that failed deliveries can be sent again
+// together.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -290,7 +293,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestDeliveries lists the newest first, page by page, and by filters.
+// TestDeliveries checks the order, newest first, the pages, and the filters.
 func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -337,8 +340,8 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestSweepDeliveries: old deliveries are removed in small portions, ended or not. A deleted webhook is removed with
-// all of its deliveries.
+// TestSweepDeliveries checks that old deliveries are removed in small portions, ended or not. A deleted webhook is
+// removed with all of its deliveries.
 func TestSweepDeliveries(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -380,7 +383,7 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 }
 
-// TestCreateWebhook_LimitConcurrent: concurrent creators do not get past the limit.
+// TestCreateWebhook_LimitConcurrent checks that concurrent calls do not exceed the limit.
 func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -409,7 +412,7 @@ func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	}
 }
 
-// TestRotateWebhookSecret: both secrets sign for the time of overlap.
+// TestRotateWebhookSecret checks that both secrets sign during the overlap.
 func TestRotateWebhookSecret(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
