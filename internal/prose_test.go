@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// proseBudget is the maximum number of hard shapes in 1,000 lines, by kind of text. Lower it, never raise it: the goal is 15 for tests, too.
-var proseBudget = map[string]float64{"code, documents and pages": 15, "tests": 19}
+// proseBudget is the maximum number of hard shapes in 1,000 lines, by kind of text. Lower it, never raise it.
+var proseBudget = map[string]float64{"code, documents and pages": 15, "tests": 15}
 
 // proseShape is a pattern of sentences that must be read twice.
 type proseShape struct {
