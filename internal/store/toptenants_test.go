@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestTopTenants: the busiest tenants come first, by what is due, submitted, refused and ended in the last two hours; no more are
-// returned than were asked for.
+// TestTopTenants checks that the busiest tenants come first, by the pushes that are due, and that were submitted,
+// refused and ended in the last two hours, and that the limit holds.
 func TestTopTenants(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

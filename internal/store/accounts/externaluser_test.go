@@ -13,8 +13,9 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestExternalUser_EndsAll: a take-over by the provider, and another role or address that it gives, end the password, the link and
-// the sessions of the user in the same transaction; a sign-in that changes nothing ends none of them.
+// TestExternalUser_EndsAll checks that the password, the link and the sessions of a user end when the provider
+// takes the user over, or changes the role or the address, in the same transaction. A sign-in without such a change ends
+// none of them.
 func TestExternalUser_EndsAll(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -63,7 +64,8 @@ func TestExternalUser_EndsAll(t *testing.T) {
 	}
 }
 
-// TestExternalUser_NoPassword: users of the provider have no links and sign in with no password, unless the operator allows it.
+// TestExternalUser_NoPassword checks that users of the provider have no links and cannot sign in with a password,
+// unless the operator allows it.
 func TestExternalUser_NoPassword(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

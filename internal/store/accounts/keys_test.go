@@ -18,13 +18,13 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// createKey makes a key as the operator's tool does.
+// createKey creates a key as the operator's tool does.
 func (b *bundle) createKey(ctx context.Context, tenant uuid.UUID, scopes []string, lifetime time.Duration) (string, error) {
 	_, key, err := b.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: scopes, Lifetime: lifetime})
 	return key, err
 }
 
-// rotateKey rotates a key, whosever it is.
+// rotateKey rotates a key of any tenant.
 func (b *bundle) rotateKey(ctx context.Context, id uuid.UUID, overlap, lifetime time.Duration) (string, error) {
 	_, key, err := b.RotateKey(ctx, nil, id, overlap, lifetime)
 	return key, err
@@ -34,7 +34,8 @@ func (b *bundle) revokeKey(ctx context.Context, id uuid.UUID) (bool, error) {
 	return b.RevokeKey(ctx, nil, id)
 }
 
-// TestKeys_MakerEndsMeanwhile: a key is made within the rights that its maker has when the maker's lock is had, not earlier.
+// TestKeys_MakerEndsMeanwhile checks that a key is limited to the rights that its maker has once the maker's row is
+// locked.
 func TestKeys_MakerEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -121,7 +122,7 @@ func TestCreateKey(t *testing.T) {
 	}
 }
 
-// keyOf finds a key in the list of all.
+// keyOf finds a key in the list of all keys.
 func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
 	t.Helper()
 	c, err := b.Key(t.Context(), accounts.HashKey(key))
@@ -139,7 +140,8 @@ func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
 	return keys[i]
 }
 
-// TestRotateKey: the old key and the new one live at the same time, and then the old one ends.
+// TestRotateKey checks that the old key and the new one are both valid during the overlap, and that the old one then
+// ends.
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -163,7 +165,7 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("the old key has %s left, want the overlap", left)
 	}
 
-	// Rotated again, it names its successor, as long as that lives.
+	// A second rotation is rejected, and the error names the successor, as long as the successor is valid.
 	var replaced *push.ReplacedError
 	if _, err := b.rotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: second.ID}) {
 		t.Errorf("rotated twice: %v", err)
@@ -175,7 +177,7 @@ func TestRotateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Then the overlap does not become the life of the next key, and never makes an end later.
+	// The overlap does not become the lifetime of the next key, and never postpones an expiry.
 	third, err := b.rotateKey(t.Context(), first.ID, 48*time.Hour, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +189,7 @@ func TestRotateKey(t *testing.T) {
 		t.Errorf("the old key has %s left again", left)
 	}
 
-	// Nor is there a third live key when the successor is rotated.
+	// The successor cannot be rotated meanwhile, so that there is no third valid key.
 	if _, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
 		t.Errorf("the successor was rotated: %v", err)
 	}
@@ -195,7 +197,7 @@ func TestRotateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Without an overlap the old one ends at once; another life can be chosen.
+	// Without an overlap the old key ends at once. The new key may have another lifetime.
 	fourth, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +218,7 @@ func TestRotateKey(t *testing.T) {
 	}
 }
 
-// TestRotateKey_Concurrent: of several rotations of one key at once, one makes a new key.
+// TestRotateKey_Concurrent checks that one of several concurrent rotations of a key creates a new key.
 func TestRotateKey_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -240,7 +242,7 @@ func TestRotateKey_Concurrent(t *testing.T) {
 	}
 }
 
-// TestRevokeKey: a revoked key opens nothing, cannot be rotated, and can be revoked again without a change.
+// TestRevokeKey checks that a revoked key is rejected, cannot be rotated, and can be revoked again without a change.
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -279,7 +281,7 @@ func TestRevokeKey(t *testing.T) {
 	}
 }
 
-// TestSeeKey_OnceAMinute: the last use of a key is noted, and not again within a minute.
+// TestSeeKey_OnceAMinute checks that the last use of a key is stored at most once a minute.
 func TestSeeKey_OnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -308,7 +310,7 @@ func TestSeeKey_OnceAMinute(t *testing.T) {
 	}
 }
 
-// TestKey_TimeLeft: a caller learns how much time its key has left, by Postgres' clock.
+// TestKey_TimeLeft checks that a caller has the remaining time of its key, by Postgres' clock.
 func TestKey_TimeLeft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -323,7 +325,7 @@ func TestKey_TimeLeft(t *testing.T) {
 	}
 }
 
-// TestCreateKey_Most live keys may be there; those that have ended longest ago are forgotten.
+// TestCreateKey_Most checks the maximum of live keys, and that the keys that ended first are forgotten.
 func TestCreateKey_Most(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -352,7 +354,7 @@ func TestCreateKey_Most(t *testing.T) {
 	}
 }
 
-// TestCreateKey_MostConcurrent: requests at the same moment meet the bound.
+// TestCreateKey_MostConcurrent checks that concurrent requests do not exceed the maximum.
 func TestCreateKey_MostConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -370,7 +372,7 @@ func TestCreateKey_MostConcurrent(t *testing.T) {
 	}
 }
 
-// TestKeys_CommitUnknown: a key that was made although the reply was lost is made once, and its secret opens.
+// TestKeys_CommitUnknown checks that a key whose commit lost its reply is created once, and that its secret is valid.
 func TestKeys_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// writerWith is a caller that may write users, and has the scopes of a role.
+// writerWith returns a caller that may write users, and has the scopes of a role.
 func writerWith(role user.Role) *push.Caller {
 	return &push.Caller{Key: uuid.New(), Scopes: append(role.Scopes(), push.ScopeUsersWrite)}
 }
 
-// TestUsers_RoleUnderTheLock: a caller needs the scopes of the role that a user has when the change is made, not of the role from
-// before a raise that was under way.
+// TestUsers_RoleUnderTheLock checks that a caller needs the scopes of the role that a user has at the time of the
+// change, not of the role before a concurrent raise.
 func TestUsers_RoleUnderTheLock(t *testing.T) {
 	t.Parallel()
 	viewer, name := user.Viewer, "x"
@@ -70,7 +70,8 @@ func TestUsers_RoleUnderTheLock(t *testing.T) {
 	}
 }
 
-// TestSetPassword_LinkActs: the audit log names the link through which a password was set, and the entry of its maker has the same id.
+// TestSetPassword_LinkActs checks that the audit log names the link that set a password, and that the entry of the
+// link's maker has the same id.
 func TestSetPassword_LinkActs(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -97,14 +98,15 @@ func TestSetPassword_LinkActs(t *testing.T) {
 	}
 }
 
-// TestSessions_RoleNow: the sessions of others need the scopes of their role, and the own ones do not.
+// TestSessions_RoleNow checks that a caller needs the scopes of another user's role for that user's sessions, and none
+// for their own.
 func TestSessions_RoleNow(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	ada, _ := b.newUser(t, "ada@x", user.Admin)
 	b.begin(t, ada, 1)
 	own := writerWith(user.Viewer)
-	own.User = ada.ID // who was a viewer when the request began
+	own.User = ada.ID // a viewer when the request began
 	for _, by := range []*push.Caller{writerWith(user.Sender), own, nil} {
 		all, read := b.Sessions(t.Context(), by, b.TenantID, ada.ID)
 		n, ended := b.EndSessions(t.Context(), by, b.TenantID, ada.ID, uuid.New())
@@ -119,8 +121,9 @@ func TestSessions_RoleNow(t *testing.T) {
 	}
 }
 
-// TestChangeUser_PasswordOfALesserLink: the maker of a link may know the password that it sets. A role that the maker could not give
-// ends the password, with the sessions that it began, also when the user had that role before.
+// TestChangeUser_PasswordOfALesserLink checks that a role that the maker of a link could not give ends the password
+// that the link set, because the maker may know it. It ends the sessions of that password, too, even if the user had
+// that role before.
 func TestChangeUser_PasswordOfALesserLink(t *testing.T) {
 	t.Parallel()
 	viewer, editor, admin := user.Viewer, user.Editor, user.Admin

@@ -125,7 +125,7 @@ func TestUsers_Links(t *testing.T) {
 	}
 }
 
-// TestSetPassword_Concurrent checks that of many concurrent uses of a link one succeeds.
+// TestSetPassword_Concurrent checks that one of many concurrent uses of a link succeeds.
 func TestSetPassword_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -11,14 +11,14 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestClaim_NotDue: a claim neither takes nor changes a push that is not due, and waits for one that is due in a
-// moment.
+// TestClaim_NotDue checks that a claim neither takes nor changes a push that is not due, and that it waits for a push
+// that is due in a moment.
 func TestClaim_NotDue(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		in   time.Duration
 		want booking.ClaimOutcome
-		till time.Duration // after that, it would be another outcome
+		till time.Duration // after that, the outcome would differ
 	}{
 		"far ahead":            {time.Hour, booking.Nothing, time.Hour - booking.MaxWait},
 		"just beyond patience": {5 * time.Second, booking.Nothing, 5*time.Second - booking.MaxWait},
@@ -40,7 +40,7 @@ func TestClaim_NotDue(t *testing.T) {
 				if c = b.MustClaim(t, "anna", storetest.ThreeRules); c.Outcome == row.want {
 					break
 				}
-				if time.Since(forged) < row.till || try == 50 { // else the machine took too long
+				if time.Since(forged) < row.till || try == 50 { // otherwise the machine was too slow
 					t.Fatalf("%+v", c)
 				}
 			}
@@ -54,8 +54,8 @@ func TestClaim_NotDue(t *testing.T) {
 	}
 }
 
-// TestClaim_OldestFirst: claims take the oldest due push first, in whatever order the pushes were booked, and with any
-// plan of Postgres.
+// TestClaim_OldestFirst checks that claims take the oldest due push first, whatever the order of the bookings and
+// Postgres' plan.
 func TestClaim_OldestFirst(t *testing.T) {
 	t.Parallel()
 	for name, settings := range map[string][]string{
@@ -92,7 +92,7 @@ func TestClaim_OldestFirst(t *testing.T) {
 	}
 }
 
-// TestClaim_RecordsAttempt: a claim opens a row for its attempt.
+// TestClaim_RecordsAttempt checks that a claim inserts a row for its attempt.
 func TestClaim_RecordsAttempt(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -114,15 +114,15 @@ func TestClaim_RecordsAttempt(t *testing.T) {
 	}
 }
 
-// TestClaim_OneAttemptPerRecipient: claims during an attempt get nothing, and the finish of the attempt reports that
-// more pushes are due.
+// TestClaim_OneAttemptPerRecipient checks that claims during an attempt get nothing, and that the finish of the attempt
+// reports that more pushes are due.
 func TestClaim_OneAttemptPerRecipient(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	first := b.Booked(t, "anna", -time.Minute)
 	c := b.Claimed(t, first)
 
-	// A wake-up of a push that is not due yet, or of none at all.
+	// A wake-up for a push that is not due yet, or for no push.
 	if other := b.MustClaim(t, "anna", nil); other.Outcome != booking.Nothing {
 		t.Fatalf("%+v", other)
 	}
@@ -130,7 +130,7 @@ func TestClaim_OneAttemptPerRecipient(t *testing.T) {
 		t.Error("more is said to be due, and nothing is")
 	}
 
-	// Another push comes while one is being sent.
+	// Another push becomes due while one is being sent.
 	second := b.Booked(t, "anna", -30*time.Second)
 	c = b.Claimed(t, second)
 	third := b.Booked(t, "anna", -20*time.Second)
@@ -141,19 +141,19 @@ func TestClaim_OneAttemptPerRecipient(t *testing.T) {
 		t.Error("another push waits, and the finish does not report it")
 	}
 
-	// Two are due when one of them is claimed.
+	// Two pushes are due when one of them is claimed.
 	c = b.Claimed(t, second)
 	if more := b.MustFinish(t, c, storetest.Sent); !more {
 		t.Error("another push was due at the claim, and the finish does not report it")
 	}
-	// The flag is not left behind.
+	// The flag is cleared.
 	if more := b.MustFinish(t, b.Claimed(t, third), storetest.Sent); more {
 		t.Error("all is sent, and more is said to be due")
 	}
 	b.MustAudit(t, nil)
 }
 
-// TestClaim_BesideFinish: a claim that is about to mark an attempt under way looks again if that attempt ends first.
+// TestClaim_BesideFinish checks that a claim reads again if the attempt that it is about to mark ends first.
 func TestClaim_BesideFinish(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -173,7 +173,7 @@ func TestClaim_BesideFinish(t *testing.T) {
 	b.Claimed(t, second)
 }
 
-// TestClaim_SameRecipientInOneGroup: of many claims for one recipient in a group, one gets the push.
+// TestClaim_SameRecipientInOneGroup checks that one of many claims for a recipient in a group gets the push.
 func TestClaim_SameRecipientInOneGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -122,8 +122,8 @@ func TestClaimAll_Locked(t *testing.T) {
 	}
 }
 
-// TestClaimAll_SameRecipients checks that of workers that claim for the same recipients at once, in any order, one gets
-// each push, and that no worker waits for another.
+// TestClaimAll_SameRecipients checks that each push goes to one worker if several claim for the same recipients at once,
+// in any order, and that no worker waits for another.
 func TestClaimAll_SameRecipients(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// order claims for anna, with what the test adds.
+// order claims for anna by an order that o completes.
 func (b *bundle) order(t *testing.T, o booking.ClaimOrder) booking.Claim {
 	t.Helper()
 	o.RecipientKey, o.Lease = push.RecipientKey(b.TenantID, "anna"), time.Minute
@@ -30,8 +30,8 @@ func (b *bundle) through(t *testing.T, channel string, ago time.Duration) push.P
 	return storetest.MustBook(t, b.Store, nil, d).Push
 }
 
-// TestClaim_ByChannel: a claim for any channel leaves out the channels that can take no push. A claim for one
-// channel takes its push although older ones are due.
+// TestClaim_ByChannel checks that a claim for any channel skips the channels that can take no push, and that a claim
+// for one channel takes its push although older ones are due.
 func TestClaim_ByChannel(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -42,7 +42,7 @@ func TestClaim_ByChannel(t *testing.T) {
 	if c.Outcome != booking.Claimed || c.Push.ID != log.ID {
 		t.Fatalf("%+v", c)
 	}
-	// While that attempt is under way, no other may begin; its worker looks again when it ends.
+	// While that attempt is under way, no other may begin; its worker reads again when it ends.
 	if c := b.order(t, booking.ClaimOrder{Channel: "mail"}); c.Outcome != booking.Nothing {
 		t.Fatalf("%+v", c)
 	}
@@ -70,8 +70,8 @@ func TestClaim_ByChannel(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestClaim_TwoChannelsInOneGroup: of two claims for one recipient and different channels in a group, the second is not
-// told that nothing is due.
+// TestClaim_TwoChannelsInOneGroup checks that the second of two claims in a group for one recipient and different
+// channels does not report that nothing is due.
 func TestClaim_TwoChannelsInOneGroup(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -165,7 +165,7 @@ func TestDue_Most(t *testing.T) {
 	b.WantDue(t, o, 0)
 }
 
-// TestDue_Without checks that other pushes replace those of excluded recipients.
+// TestDue_Without checks that excluded recipients are replaced by others.
 func TestDue_Without(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

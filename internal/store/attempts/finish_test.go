@@ -138,7 +138,7 @@ func TestFinish_Reaped(t *testing.T) {
 	}
 }
 
-// TestFinish_Late checks that of the finishes that come after the reaper's, only a delivered one ends a waiting push.
+// TestFinish_Late checks that only a delivered finish ends a waiting push after the reaper's finish.
 func TestFinish_Late(t *testing.T) {
 	t.Parallel()
 	lost := record{Status: push.Scheduled, LastError: "lost", PossiblyDelivered: true, Outcome: push.Unknown, Error: "lost"}

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestGate: whether a due push of anna may be sent, after her earlier sends.
+// TestGate checks whether the gate lets a due push of anna pass, after her earlier sends.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	type attempt struct {
@@ -28,7 +28,7 @@ func TestGate(t *testing.T) {
 		policy  quota.Policy
 		sends   []attempt
 		want    booking.ClaimOutcome
-		freedBy int // the send whose end, and a minute, is the next legal time
+		freedBy int // a minute after the end of this send is the next legal time
 	}{
 		{"nothing was sent", minute(1), nil, booking.Claimed, 0},
 		{"delivered", minute(1), []attempt{{"anna", push.Delivered, 31 * s, 30 * s}}, booking.PutOff, 0},
@@ -56,7 +56,7 @@ func TestGate(t *testing.T) {
 			for try := 1; ; try++ {
 				b, ends = setup(t), nil
 				p = b.Booked(t, "anna", -time.Second)
-				b.Attempted(t, uuid.New(), "anna", push.Delivered, s, 0) // another tenant's
+				b.Attempted(t, uuid.New(), "anna", push.Delivered, s, 0) // of another tenant
 				forged := time.Now()
 				for _, a := range row.sends {
 					ends = append(ends, b.Attempted(t, b.TenantID, a.recipient, a.outcome, a.began, a.ended))
@@ -64,7 +64,7 @@ func TestGate(t *testing.T) {
 				if c = b.MustClaim(t, "anna", row.policy); c.Outcome == row.want {
 					break
 				}
-				if row.want != booking.Wait || time.Since(forged) < time.Second || try == 50 { // else the machine took longer than what was to be waited for
+				if row.want != booking.Wait || time.Since(forged) < time.Second || try == 50 { // otherwise the machine took longer than the wait
 					t.Fatalf("%+v", c)
 				}
 			}
@@ -90,7 +90,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGate_BeyondExpiry: the gate puts a push off until it expires, and no further.
+// TestGate_BeyondExpiry checks that the gate puts a push off until its expiry at most.
 func TestGate_BeyondExpiry(t *testing.T) {
 	t.Parallel()
 	for name, policy := range map[string]quota.Policy{
@@ -114,8 +114,8 @@ func TestGate_BeyondExpiry(t *testing.T) {
 	}
 }
 
-// TestGate_JustBeforeExpiry: the claim of a push that expires in a moment waits for that. Put off, the push would be
-// due at once again.
+// TestGate_JustBeforeExpiry checks that the claim of a push that expires in a moment waits for that. If it put the push
+// off, the push would be due again at once.
 func TestGate_JustBeforeExpiry(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "hour", Limit: 1, Window: time.Hour}}
@@ -133,7 +133,7 @@ func TestGate_JustBeforeExpiry(t *testing.T) {
 		if c.Outcome == booking.Wait && c.Wait > 0 && c.Wait <= 1900*time.Millisecond {
 			break
 		}
-		if c.Outcome != booking.TooLate || time.Since(forged) < 1900*time.Millisecond || try == 50 { // else the machine took longer than that
+		if c.Outcome != booking.TooLate || time.Since(forged) < 1900*time.Millisecond || try == 50 { // otherwise the machine took longer than that
 			t.Fatalf("%+v", c)
 		}
 	}
@@ -144,7 +144,7 @@ func TestGate_JustBeforeExpiry(t *testing.T) {
 	b.WantStatus(t, p, push.Expired)
 }
 
-// TestClaim_TooLate: a claim ends a push that has expired, before it tests the gate.
+// TestClaim_TooLate checks that a claim ends an expired push before it tests the gate.
 func TestClaim_TooLate(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

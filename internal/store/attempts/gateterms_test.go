@@ -10,7 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestGate_QuietHours: a push that is late into quiet hours waits for their end, or expires.
+// TestGate_QuietHours checks that a push that is late into quiet hours waits for their end, or expires.
 func TestGate_QuietHours(t *testing.T) {
 	t.Parallel()
 	kolkata, err := time.LoadLocation("Asia/Kolkata")
@@ -32,7 +32,7 @@ func TestGate_QuietHours(t *testing.T) {
 			d.Push.TTL = row.ttl
 			p := storetest.MustBook(t, b.Store, nil, d).Push
 			document, until := storetest.QuietNow(row.zone, row.of)
-			b.Adopt(t, 0, document) // which this store has not seen yet
+			b.Adopt(t, 0, document) // this store has not read the policy yet
 			if p.ExpiresAt.Before(until) {
 				until = p.ExpiresAt
 			}
@@ -54,7 +54,7 @@ func TestGate_QuietHours(t *testing.T) {
 	}
 }
 
-// TestGate_Scopes: at the gate, too, a rule counts only the sends that it is about.
+// TestGate_Scopes checks that a rule counts only the sends in its scope at the gate, too.
 func TestGate_Scopes(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -91,7 +91,8 @@ func TestGate_Scopes(t *testing.T) {
 	}
 }
 
-// TestGate_OptedOut: who opts out after a push was booked does not get it. Another one is sent.
+// TestGate_OptedOut checks that a recipient that opts out after a booking does not get the push. Another recipient
+// does.
 func TestGate_OptedOut(t *testing.T) {
 	t.Parallel()
 	for name, column := range map[string]string{
@@ -128,7 +129,7 @@ func TestGate_OptedOut(t *testing.T) {
 	}
 }
 
-// TestGate_Address: the address is that which the recipient has when the push is sent.
+// TestGate_Address checks that a push goes to the address that the recipient has at the time of sending.
 func TestGate_Address(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

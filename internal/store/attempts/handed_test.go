@@ -9,7 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestGate_CountsFromHandover: a delivered send counts from the moment when the provider had it, so that a chain of
+// TestGate_CountsFromHandover checks that a delivered send counts from its handover to the provider, so that a chain of
 // sends a window apart does not drift. A send with an unknown outcome counts from the end of its attempt.
 func TestGate_CountsFromHandover(t *testing.T) {
 	t.Parallel()
@@ -20,7 +20,7 @@ func TestGate_CountsFromHandover(t *testing.T) {
 			b, policy := setup(t), quota.Policy{{Name: "one", Limit: 1, Window: window}}
 			b.Booked(t, "anna", 0)
 			first := b.MustClaim(t, "anna", policy)
-			time.Sleep(slow) // stands for the provider: Postgres' clock counts how long an attempt takes
+			time.Sleep(slow) // stands for the provider: Postgres' clock measures the duration of an attempt
 			b.MustFinish(t, first, booking.Finish{Outcome: outcome, Handed: time.Millisecond, Resolution: push.Resolution{Status: push.Failed}})
 			b.Booked(t, "anna", 0)
 			second := b.MustClaim(t, "anna", policy)

@@ -13,7 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// audits lists the audits that a tenant sees.
+// audits lists the audits of a tenant.
 func (b *bundle) audits(t *testing.T, tenant uuid.UUID, before time.Time, limit int) booking.AuditPage {
 	t.Helper()
 	page, err := b.Audits(t.Context(), tenant, before, limit)
@@ -23,7 +23,8 @@ func (b *bundle) audits(t *testing.T, tenant uuid.UUID, before time.Time, limit 
 	return page
 }
 
-// TestAudits_OwnFindings: each pass that has ended is on record, with what it found of the tenant, and nothing of others.
+// TestAudits_OwnFindings checks that each ended pass is listed with its findings for the tenant, and with none for
+// others.
 func TestAudits_OwnFindings(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -40,7 +41,7 @@ func TestAudits_OwnFindings(t *testing.T) {
 	}
 	b.Exec(t, `UPDATE pushes SET last_error = ''`)
 	p := b.beginAudit(t, storetest.PerMinute, 1)
-	if page := b.audits(t, b.TenantID, time.Time{}, 10); len(page.Audits) != 1 { // a pass that goes on is not shown; the oldest one is forgotten
+	if page := b.audits(t, b.TenantID, time.Time{}, 10); len(page.Audits) != 1 { // a running pass is not listed; the oldest one is forgotten
 		t.Errorf("%+v", page)
 	}
 	if all := storetest.FinishAudit(t, p); len(all) != 2 {

@@ -13,7 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestChecks_InOperations: docs/operations.md lists all checks of the audit with their meanings, and docs/guarantees.md what they prove.
+// TestChecks_InOperations checks that docs/operations.md lists all checks of the audit with their meanings, and
+// docs/guarantees.md the guarantees that they prove.
 func TestChecks_InOperations(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")
@@ -44,7 +45,7 @@ func TestChecks_InOperations(t *testing.T) {
 			t.Errorf("docs/guarantees.md has no %s, which %s names", c.Guarantee, c.Name)
 		}
 	}
-	_, exceptions, _ := strings.Cut(string(text), "with these exceptions:\n") // that an operator reads, and a user of the console does not
+	_, exceptions, _ := strings.Cut(string(text), "with these exceptions:\n") // operators read this, and users of the console do not
 	for _, c := range audit.Checks {
 		if c.Name == "overdue" && (!strings.Contains(c.Meaning, "channel takes nothing") || !strings.Contains(exceptions, "channel takes nothing")) {
 			t.Errorf("it is not said that a push is overdue while its channel takes nothing: %s", c.Meaning)

@@ -54,8 +54,8 @@ func only(found []audit.Finding, p push.Push) bool {
 	return len(found) > 0 && !slices.ContainsFunc(found, func(f audit.Finding) bool { return f.Push != p.ID })
 }
 
-// TestAuditPass_ReadsClosedOnce checks that clean hours in which all pushes have ended are read once. Hours that may
-// change, or are broken, are read again.
+// TestAuditPass_ReadsClosedOnce checks that a clean hour is read once when all of its pushes have ended. Hours that
+// may change, or are broken, are read again.
 func TestAuditPass_ReadsClosedOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

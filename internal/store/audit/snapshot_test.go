@@ -18,8 +18,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestAuditPass_Snapshots: between two chunks of an audit there is no snapshot that keeps vacuum from anything, however large
-// the table is.
+// TestAuditPass_Snapshots checks that an audit keeps no snapshot between two chunks, so that it never holds up vacuum,
+// however large the table is.
 func TestAuditPass_Snapshots(t *testing.T) {
 	t.Parallel()
 	const recipients, pushes = 100, 3_000
@@ -34,7 +34,7 @@ func TestAuditPass_Snapshots(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	watched := make(chan error, 1)
 	watch := testenv.Connect(t, b.URL)
-	go func() { // what holds a snapshot while chunks are read, by the transaction that holds it
+	go func() { // the snapshots held while chunks are read, by transaction
 		for ctx.Err() == nil {
 			rows, _ := watch.Query(ctx, `SELECT xact_start::text FROM pg_stat_activity
 				WHERE datname = current_database() AND application_name = 'sendquota' AND backend_xmin IS NOT NULL`)
@@ -71,15 +71,15 @@ func TestAuditPass_Snapshots(t *testing.T) {
 	}
 }
 
-// TestAuditPass_TooLong: a chunk that takes too long is given up, and smaller ones come instead, until a recipient who takes
-// too long even alone is left out. All else is audited, and the hours of who was left out are read again. [store.Store.AuditSince]
-// leaves no one out.
+// TestAuditPass_TooLong checks that a slow chunk is given up and smaller ones follow, until a recipient that is too
+// slow even alone is skipped. All others are audited, and the hours of the skipped recipient are read again.
+// [store.Store.AuditSince] skips no recipient.
 func TestAuditPass_TooLong(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	other := uuid.New()
 	b.Exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'other')`, other)
-	// The bad one has the first key, and the others are far behind it.
+	// The bad recipient has the first key, and the others are far behind it.
 	named := func(tenant uuid.UUID, name string, from, until int64) string {
 		for i := 0; ; i++ {
 			if n := fmt.Sprint(name, i); push.RecipientKey(tenant, n) >= from && push.RecipientKey(tenant, n) < until {
@@ -96,14 +96,14 @@ func TestAuditPass_TooLong(t *testing.T) {
 		b.Exec(t, `UPDATE pushes SET tenant_id = $1, recipient_key = $2, attempts = 2 WHERE id = $3`, other, push.RecipientKey(other, name), p.ID)
 		b.Exec(t, `UPDATE sends SET tenant_id = $1, recipient_key = $2 WHERE push_id = $3`, other, push.RecipientKey(other, name), p.ID)
 	}
-	// To look up the tenant of the bad push takes a minute.
+	// Reading the tenant of the bad push takes a minute.
 	b.Exec(t, `ALTER TABLE tenants RENAME TO tenants_kept`)
 	b.Exec(t, `CREATE FUNCTION slow(tenant uuid) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
 		IF EXISTS (SELECT FROM pushes p WHERE p.tenant_id = tenant AND p.recipient LIKE 'bad %') THEN PERFORM pg_sleep(60); END IF; RETURN true; END $$`)
 	b.Exec(t, `CREATE VIEW tenants AS SELECT * FROM tenants_kept WHERE slow(id)`)
 
 	first := push.RecipientKey(b.TenantID, bad.Recipient)
-	want := 1 // the one that leaves it out
+	want := 1 // the chunk that skips the recipient
 	for last := keys[len(keys)-1]; last > first; want++ {
 		quarter, next := first+(last-first)/4, first
 		for _, k := range keys {
@@ -118,7 +118,7 @@ func TestAuditPass_TooLong(t *testing.T) {
 		tooLong int
 		skipped uuid.UUID
 	)
-	for try := 1; try == 1 || tooLong > want && try <= 5; try++ { // on a busy machine, others may take too long, too
+	for try := 1; try == 1 || tooLong > want && try <= 5; try++ { // on a busy machine, others may be too slow, too
 		b.forgetAudits(t)
 		p = b.beginPlan(t, booking.AuditPlan{Policy: storetest.PerMinute, Back: 24 * time.Hour, Ahead: time.Hour}, 1000)
 		tooLong, skipped = 0, uuid.Nil
@@ -142,7 +142,7 @@ func TestAuditPass_TooLong(t *testing.T) {
 		t.Error("the hour of what was left out is closed")
 	}
 
-	// An audit of its own waits for that one.
+	// A separate audit waits for that recipient.
 	b.Exec(t, `UPDATE pushes SET attempts = 2 WHERE id = $1`, bad.ID)
 	b.Exec(t, `CREATE OR REPLACE FUNCTION slow(tenant uuid) RETURNS bool LANGUAGE plpgsql AS $$ BEGIN
 		IF EXISTS (SELECT FROM pushes p WHERE p.tenant_id = tenant AND p.recipient LIKE 'bad %') THEN PERFORM pg_sleep(5); END IF; RETURN true; END $$`)

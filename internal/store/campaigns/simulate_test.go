@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestCampaignsOf: of some bookings it is known which campaigns they are of, whatever has become of them and in whichever week they
-// are; and of a tenant whether it has started a campaign.
+// TestCampaignsOf checks that the campaigns of some bookings are found, whatever their states and weeks, and whether
+// the tenant has started a campaign.
 func TestCampaignsOf(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -290,7 +290,7 @@ func TestDropPartitions_HalfDetached(t *testing.T) {
 	}
 }
 
-// TestDropPartitions_Together checks that of many workers one drops partitions, and the others do nothing.
+// TestDropPartitions_Together checks that one of many workers drops partitions, and the others do nothing.
 func TestDropPartitions_Together(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

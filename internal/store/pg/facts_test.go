@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestFacts_Version: a Postgres before 15 is too old; settings that a server does not report lack nothing.
+// TestFacts_Version checks that a Postgres before 15 is too old, and that settings that a server does not report cause
+// no complaint.
 func TestFacts_Version(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[facts]string{

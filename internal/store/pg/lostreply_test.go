@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestBook_CommitUnknown: a booking whose commit gets no reply finds its own row when it runs again, and answers with
-// the push, its usage and its view.
+// TestBook_CommitUnknown checks that a booking whose commit lost its reply finds its own row when it runs again, and
+// returns the push, its usage and its view.
 func TestBook_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -41,7 +41,7 @@ func TestBook_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestBook_BatchCommitUnknown: a batch whose commit gets no reply finds its own rows.
+// TestBook_BatchCommitUnknown checks that a batch whose commit lost its reply finds its own rows.
 func TestBook_BatchCommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -59,7 +59,7 @@ func TestBook_BatchCommitUnknown(t *testing.T) {
 	}
 }
 
-// TestChange_CommitUnknown: a move and a cancel whose commits get no reply report success.
+// TestChange_CommitUnknown checks that a move and a cancel whose commits lost their replies report success.
 func TestChange_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -80,8 +80,8 @@ func TestChange_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestDescribe_CommitUnknown: a description whose commit gets no reply answers as it would have: whether it is new, and what it has
-// canceled.
+// TestDescribe_CommitUnknown checks that a description whose commit lost its reply returns the usual answer: whether it
+// is new, and the canceled pushes.
 func TestDescribe_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -96,8 +96,8 @@ func TestDescribe_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestClaim_CommitUnknown: a claim whose commit gets no reply finds its own attempt. Lost, it would block the recipient
-// until the lease ends.
+// TestClaim_CommitUnknown checks that a claim whose commit lost its reply finds its own attempt. A lost attempt would
+// block the recipient until the lease expires.
 func TestClaim_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -120,7 +120,7 @@ func TestClaim_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestFinish_CommitUnknown: a finish whose commit gets no reply still reports that another push waits.
+// TestFinish_CommitUnknown checks that a finish whose commit lost its reply still reports that another push waits.
 func TestFinish_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)

@@ -31,7 +31,7 @@ const (
 	slowMigration = "-- +goose NO TRANSACTION\n-- +goose Up\nCREATE INDEX CONCURRENTLY IF NOT EXISTS live_slow ON live (tenant_id, channel);\n-- +goose Down\nDROP INDEX CONCURRENTLY live_slow;\n"
 )
 
-// later returns our migrations, followed by those of an imaginary later version.
+// later returns our migrations, followed by the given ones of an imaginary later version.
 func later(t *testing.T, more map[string]string) fs.FS {
 	t.Helper()
 	files := fstest.MapFS{}
@@ -213,8 +213,8 @@ func TestMigrate_GivesUp(t *testing.T) {
 	}
 }
 
-// TestMigrate_Together checks that of several migrators on a new database one works at a time. The work of one that is
-// cut off is completed, and no statement runs twice.
+// TestMigrate_Together checks that several migrators on a new database work one at a time. The work of one that is cut
+// off is completed, and no statement runs twice.
 func TestMigrate_Together(t *testing.T) {
 	t.Parallel()
 	url := testenv.Postgres(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestOtherTenants counts the tenants of another name; a database without tables has none, and a table that cannot be read is an error.
+// TestOtherTenants checks the number of tenants with another name. A database without tables has none, and a table that
+// cannot be read is an error.
 func TestOtherTenants(t *testing.T) {
 	t.Parallel()
 	database := testenv.Postgres(t)

@@ -214,8 +214,7 @@ func TestParts_Midnight(t *testing.T) {
 	}
 }
 
-// TestParts_Locks checks that with some fifty partitions, each statement about a push locks only the partitions that it
-// needs.
+// TestParts_Locks checks that each statement about a push locks only the necessary partitions if there are some fifty.
 func TestParts_Locks(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

@@ -45,10 +45,11 @@ func setupShards(t *testing.T, shard int) *bundle {
 	return b
 }
 
-// TestStore_OneShard: where each shard is a lane, no statement about a push looks at rows of other shards. What touches several shards is not done here:
+// TestStore_OneShard checks that no statement about a push reads rows of other shards if each shard is a lane. Three kinds
+// of operations touch several shards and are left out:
 //   - counts and lists of all of a tenant's pushes, and the audit: they are about all recipients;
 //   - batches that are atomic, have an Idempotency-Key, or are of a tenant with caps: they are decided as a whole;
-//   - reads by an unknown id, which names any shard.
+//   - reads by an unknown id, because it names a random shard.
 func TestStore_OneShard(t *testing.T) {
 	t.Parallel()
 	const recipient = "anna"

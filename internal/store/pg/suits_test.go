@@ -14,8 +14,9 @@ import (
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
-// TestSuits: a Postgres with the defaults of its makers lacks locks, and one with few connections is said to, all at once;
-// the store works on it nonetheless. What is set up as the documents say lacks nothing.
+// TestSuits checks that a Postgres with default settings is reported to lack locks, and one with few connections to
+// lack connections, all at once; the store works on it nonetheless. A Postgres that is set up as documented lacks
+// nothing.
 func TestSuits(t *testing.T) {
 	t.Parallel()
 	usual := setup(t)

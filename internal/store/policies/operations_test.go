@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestOperations_Statements runs the statements of docs/operations.md, so that an operator in trouble does not find one that fails.
+// TestOperations_Statements runs the statements of docs/operations.md, so that none of them fails for an operator in
+// trouble.
 func TestOperations_Statements(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

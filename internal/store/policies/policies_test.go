@@ -16,7 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestChangePolicy_CommitUnknown: a change whose commit gets no reply finds its own version, and its operation.
+// TestChangePolicy_CommitUnknown checks that a change whose commit lost its reply finds its own version, and its
+// operation.
 func TestChangePolicy_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
@@ -48,7 +49,7 @@ func TestChangePolicy_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestRefit_CommitUnknown: a step whose commit gets no reply is counted once.
+// TestRefit_CommitUnknown checks that a step whose commit lost its reply is counted once.
 func TestRefit_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := throughProxy(t, setupAlone(t))
@@ -80,7 +81,7 @@ func TestRefit_CommitUnknown(t *testing.T) {
 	}
 }
 
-// TestRefit_UnderWay: what a worker is about to send, or has sent, stays as it is.
+// TestRefit_UnderWay checks that pushes that a worker is sending, or has sent, do not change.
 func TestRefit_UnderWay(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -103,8 +104,8 @@ func TestRefit_UnderWay(t *testing.T) {
 	b.WantStatus(t, due, push.Sending)
 }
 
-// TestBook_PolicyOfOthers: a process that has a tenant's older policy in mind decides by the one in force, together with other
-// tenants in one transaction.
+// TestBook_PolicyOfOthers checks that a process with an older cached policy of a tenant decides by the policy in force,
+// in one transaction with other tenants.
 func TestBook_PolicyOfOthers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestCancelAt_Moved: a push that waits for another time by now is not canceled, and comes with the error.
+// TestCancelAt_Moved checks that a push that was moved meanwhile is not canceled, and is returned with the error.
 func TestCancelAt_Moved(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -31,7 +31,7 @@ func TestCancelAt_Moved(t *testing.T) {
 	}
 }
 
-// TestCancelAt_Race: of a move and a cancel at the old time that meet, one alone is done.
+// TestCancelAt_Race checks that only one of a move and a concurrent cancel at the old time succeeds.
 func TestCancelAt_Race(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

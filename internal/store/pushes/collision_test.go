@@ -11,8 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestRecipientKey_Collision: two recipients with the same key have quotas of their own. Two ids with the same 64 bits
-// of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
+// TestRecipientKey_Collision checks that two recipients with the same key have separate quotas. Two ids with the same
+// 64 bits of a SHA-256 are hard to find, so the test gives bert's rows the key of anna.
 func TestRecipientKey_Collision(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -26,7 +26,7 @@ func TestRecipientKey_Collision(t *testing.T) {
 	b.Attempted(t, b.TenantID, "bert", push.Delivered, time.Second, 0)
 	collide()
 
-	// Booking and looking.
+	// Bookings and reads.
 	v := storetest.MustBook(t, b.Store, storetest.ThreeRules, storetest.Draft(b.TenantID, "anna", time.Hour))
 	if v.Outcome != booking.Booked || v.Usage[2].Used != 1 {
 		t.Errorf("anna is refused for what bert holds: %+v", v)
@@ -39,7 +39,7 @@ func TestRecipientKey_Collision(t *testing.T) {
 		t.Errorf("anna's list: %+v, %v", list, err)
 	}
 
-	// The gate: bert must wait for his own send, and anna not. His push stands before hers until it is put off.
+	// The gate: bert must wait for his own send, and anna not. His push comes before hers until it is put off.
 	anna := b.Booked(t, "anna", -time.Second)
 	if c := b.MustClaim(t, "anna", storetest.ThreeRules); c.Outcome != booking.PutOff || c.Push.ID != bert.ID {
 		t.Fatalf("%+v", c)
@@ -48,7 +48,7 @@ func TestRecipientKey_Collision(t *testing.T) {
 	if c.Outcome != booking.Claimed || c.Push.ID != anna.ID {
 		t.Fatalf("%+v", c)
 	}
-	// While she is being sent to he waits, and is not forgotten.
+	// While a push is being sent to her, he waits, and his push stays due.
 	b.Exec(t, `UPDATE pushes SET next_at = clock_timestamp() WHERE id = $1`, bert.ID)
 	if c := b.MustClaim(t, "anna", nil); c.Outcome != booking.Nothing {
 		t.Errorf("%+v", c)

@@ -12,8 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestStore_RowsReadAfterEmpty: plans that were made while the statistics said that the partitions are empty, as after a nightly
-// ANALYZE, do not read all that comes later.
+// TestStore_RowsReadAfterEmpty checks that plans that were made for empty partitions, as after a nightly ANALYZE, do
+// not read all later rows.
 func TestStore_RowsReadAfterEmpty(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -30,7 +30,7 @@ func TestStore_RowsReadAfterEmpty(t *testing.T) {
 		b.MustRead(t, p)
 	}
 	n := b.Counted(t, pg.Config{Lanes: 4, MaxConns: 1, ReadConns: 4}, `SELECT coalesce(sum(idx_tup_read), 0)::int FROM pg_stat_user_indexes`, func() {
-		life(0) // here the plans are made
+		life(0) // the plans are made here
 		for i := range 300 {
 			b.Exec(t, `INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, recipient, channel, started_at, lease_until, ended_at, outcome)
 				SELECT gen_random_uuid(), 1, $1, $2, 'x', 'log', now(), now(), now(), 'delivered'`, b.TenantID, push.RecipientKey(b.TenantID, fmt.Sprint("s", i)))

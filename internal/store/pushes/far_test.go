@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestBook_FarFreeTime: a push that may be moved is moved to the next free time, also if that is weeks away: alone, in a batch, and in
-// a campaign.
+// TestBook_FarFreeTime checks that a push that may be deferred gets the next free time, even weeks later: alone, in a
+// batch, and in a campaign.
 func TestBook_FarFreeTime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// TestIdempotencyKey_SameRequestConcurrent: one request that comes many times at once makes one push, and every caller
-// gets that one.
+// TestIdempotencyKey_SameRequestConcurrent checks that concurrent copies of one request make one push, and that every
+// caller gets it.
 func TestIdempotencyKey_SameRequestConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -38,8 +38,8 @@ func TestIdempotencyKey_SameRequestConcurrent(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_OtherRequestsConcurrent: of many requests under one key at once, one is booked. They share neither
-// a recipient nor an id, as a single push and the members of batches do not.
+// TestIdempotencyKey_OtherRequestsConcurrent checks that one of many concurrent requests under a key is booked. They
+// share neither a recipient nor an id, like a single push and the members of batches.
 func TestIdempotencyKey_OtherRequestsConcurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -72,7 +72,7 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 	blocker := b.Booked(t, "anna", time.Hour)
 
-	// A refusal leaves nothing behind: the same request may find a place later.
+	// A refusal stores nothing: the same request may find a free time later.
 	want(storetest.MustKeyed(b.TenantID, "anna", "k", "body", time.Hour), booking.NoPlace)
 	if _, err := b.Cancel(t.Context(), b.TenantID, blocker.ID); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestIdempotencyKey(t *testing.T) {
 	want(storetest.MustKeyed(b.TenantID, "anna", "k", "another body", time.Hour), booking.KeyReused)
 	want(storetest.MustKeyed(b.TenantID, "bert", "k", "another body", time.Hour), booking.KeyReused)
 
-	// The key outlives its push's end, and dry runs.
+	// The key outlives the end of its push, and dry runs.
 	if v, err := b.Book(t.Context(), booking.Order{Drafts: []booking.Draft{storetest.MustKeyed(b.TenantID, "anna", "k", "body", time.Hour)}, Policy: storetest.ThreeRules, DryRun: true}); err != nil || v[0].Outcome != booking.Replayed {
 		t.Errorf("dry run: %+v, %v", v, err)
 	}
@@ -94,7 +94,7 @@ func TestIdempotencyKey(t *testing.T) {
 		t.Errorf("%+v", v.Push)
 	}
 
-	// Another tenant that hits the same id learns nothing of it.
+	// Another tenant with the same id learns nothing of the push.
 	stolen := storetest.MustKeyed(b.TenantID, "anna", "k", "body", time.Hour)
 	stolen.Push.Tenant = uuid.New()
 	if v := want(stolen, booking.KeyReused); v.Push.ID != uuid.Nil {
@@ -102,7 +102,8 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_OneRequest: a key belongs to one request, also if no member of the other request exists.
+// TestIdempotencyKey_OneRequest checks that a key belongs to one request, even if no member of the other request
+// exists.
 func TestIdempotencyKey_OneRequest(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -133,7 +134,7 @@ func TestIdempotencyKey_OneRequest(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_TwiceInOneTransaction: two drafts of one request in one order make one push.
+// TestIdempotencyKey_TwiceInOneTransaction checks that two drafts of one request in one order make one push.
 func TestIdempotencyKey_TwiceInOneTransaction(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -149,7 +150,7 @@ func TestIdempotencyKey_TwiceInOneTransaction(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKey_LockedUntilCommit: two requests under one key begin at two processes. The later one waits until
+// TestIdempotencyKey_LockedUntilCommit checks that the later of two requests under one key at two processes waits until
 // the first has committed.
 func TestIdempotencyKey_LockedUntilCommit(t *testing.T) {
 	t.Parallel()
@@ -157,9 +158,9 @@ func TestIdempotencyKey_LockedUntilCommit(t *testing.T) {
 	first, second := storetest.MustKeyed(b.TenantID, "anna", "key", "body", time.Hour), storetest.MustKeyed(b.TenantID, "bert", "key", "another", time.Hour)
 	second.Push.RequestMember = uuid.New()
 
-	// The first waits, once it has its locks, for a table that the test has.
+	// The first waits, once it has its locks, for a table that the test has locked.
 	b.Exec(t, `BEGIN`)
-	b.Exec(t, `LOCK TABLE pushes IN SHARE MODE`) // lets others read it
+	b.Exec(t, `LOCK TABLE pushes IN SHARE MODE`) // other transactions can still read it
 	other := storetest.OpenURL(t, b.URL, store.Config{})
 	outcomes := make(chan booking.Outcome, 2)
 	go func() { outcomes <- storetest.MustBook(t, b.Store, storetest.ThreeRules, first).Outcome }()

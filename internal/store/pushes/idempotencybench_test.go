@@ -43,7 +43,7 @@ func BenchmarkBook_Keys(b *testing.B) {
 	}
 }
 
-// BenchmarkKeys_Lookup looks 100 new keys up among 30 days of them, divided by week or by day.
+// BenchmarkKeys_Lookup reads 100 new keys among 30 days of them, partitioned by week or by day.
 func BenchmarkKeys_Lookup(b *testing.B) {
 	for name, tables := range map[string]int{"weeks": 6, "days": 31} {
 		b.Run(name, func(b *testing.B) {

@@ -14,8 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestBook_Orders decides several drafts at once, under one per minute. bert has a push in an hour, and one of the key
-// "used".
+// TestBook_Orders decides several drafts at once, under a limit of one per minute. bert has a push in an hour, and one
+// with the key "used".
 func TestBook_Orders(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}
@@ -89,7 +89,7 @@ func TestBook_Orders(t *testing.T) {
 	}
 }
 
-// TestBook_MovedDraft: a moved draft keeps its requested send time, and its expiry moves along.
+// TestBook_MovedDraft checks that a moved draft keeps its requested send time, and that its expiry moves along.
 func TestBook_MovedDraft(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -106,7 +106,7 @@ func TestBook_MovedDraft(t *testing.T) {
 	}
 }
 
-// TestBook_Show: a decision shows all bookings from now on, whatever the policy needs.
+// TestBook_Show checks that a decision shows all bookings from now on, whatever the policy needs.
 func TestBook_Show(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,7 +120,7 @@ func TestBook_Show(t *testing.T) {
 	}
 }
 
-// TestBook_KeepsAllFields: a push is read as it was booked.
+// TestBook_KeepsAllFields checks that every field of a push is stored and read.
 func TestBook_KeepsAllFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -137,8 +137,8 @@ func TestBook_KeepsAllFields(t *testing.T) {
 	}
 }
 
-// TestBook_LockAndReadInOneStatement: a statement that takes the lock and reads the neighbours books a second push into
-// the same minute. The store, which reads in a later statement, refuses it.
+// TestBook_LockAndReadInOneStatement checks that a statement that takes the lock and reads the neighbours books a
+// second push into the same minute. The store, which reads in a later statement, refuses that push.
 func TestBook_LockAndReadInOneStatement(t *testing.T) {
 	t.Parallel()
 	policy := quota.Policy{{Name: "minute", Limit: 1, Window: time.Minute}}

@@ -17,7 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 )
 
-// crowd books drafts at the same time through two stores, as two API processes would, and returns the decisions in the
+// crowd books drafts concurrently through two stores, as two API processes would, and returns the decisions in the
 // drafts' order.
 func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...booking.Draft) []booking.Decision {
 	t.Helper()
@@ -41,7 +41,7 @@ func (b *bundle) crowd(t testing.TB, policy quota.Policy, drafts ...booking.Draf
 	return decisions
 }
 
-// TestBook_OnePlace: 64 submits ask for the same place, and then for the three places of an hour.
+// TestBook_OnePlace checks that 64 concurrent submits fill exactly the free times of a policy: one, three or none.
 func TestBook_OnePlace(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -75,7 +75,7 @@ func TestBook_OnePlace(t *testing.T) {
 	}
 }
 
-// TestBook_Concurrent: 300 submits at once: no place is given twice, and a refused time was not free.
+// TestBook_Concurrent checks on 300 concurrent submits that no time is booked twice, and that no refused time was free.
 func TestBook_Concurrent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -111,7 +111,8 @@ func TestBook_Concurrent(t *testing.T) {
 	}
 }
 
-// TestBook_StatesThatCount: pushes that are scheduled, being sent or sent hold a place, and others do not.
+// TestBook_StatesThatCount checks that pushes that are scheduled, being sent or sent count against the limit, and that
+// others do not.
 func TestBook_StatesThatCount(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -127,7 +128,7 @@ func TestBook_StatesThatCount(t *testing.T) {
 	}
 }
 
-// TestBook_UsageIncludesPush: the usage of a new push counts the push itself.
+// TestBook_UsageIncludesPush checks that the usage of a new push counts the push itself.
 func TestBook_UsageIncludesPush(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

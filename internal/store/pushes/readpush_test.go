@@ -11,7 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestPush_OfAnother: Postgres is asked the same for a push of another tenant as for one that there is not.
+// TestPush_OfAnother checks that Postgres gets the same statements for a push of another tenant as for a push that does
+// not exist.
 func TestPush_OfAnother(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

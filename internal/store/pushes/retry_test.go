@@ -13,7 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestBook_Retry: of retries that know the same latest one, one is booked, whoever asks and however many at once.
+// TestBook_Retry checks that one of several retries with the same latest retry is booked, whoever asks and however many
+// at once.
 func TestBook_Retry(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -70,7 +71,7 @@ func TestBook_Retry(t *testing.T) {
 	b.MustAudit(t, nil)
 }
 
-// TestBook_RetryCommitUnknown: a retry whose commit gets no reply finds its own row when it runs again.
+// TestBook_RetryCommitUnknown checks that a retry whose commit lost its reply finds its own row when it runs again.
 func TestBook_RetryCommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// EraseSlowly is Erase for tests: it calls between between two steps.
+// EraseSlowly is Erase for tests: it calls between after each step but the last.
 func (s *Store) EraseSlowly(ctx context.Context, who quota.Recipient, between func()) (booking.Erased, error) {
 	e := s.newErasure(who)
 	for i, step := range e.steps() {

@@ -8,7 +8,7 @@ import (
 
 func TestMain(m *testing.M) { storetest.Main(m) }
 
-// bundle is a [storetest.Bundle] with what only the tests of this package do with it.
+// bundle is a [storetest.Bundle] with helpers for the tests of this package.
 type bundle struct{ *storetest.Bundle }
 
 func setup(t testing.TB) *bundle { return &bundle{storetest.Setup(t)} }

@@ -12,7 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// health reads how the channels are, for a tenant.
+// health reads the states of the channels for a tenant.
 func (b *bundle) health(t *testing.T, tenant uuid.UUID) *push.ChannelReport {
 	t.Helper()
 	r, err := b.ChannelHealth(t.Context(), tenant)
@@ -22,7 +22,8 @@ func (b *bundle) health(t *testing.T, tenant uuid.UUID) *push.ChannelReport {
 	return &r
 }
 
-// TestChannelHealth_WorstOfWorkers: of what the workers see the worst counts, until they leave or are not heard of.
+// TestChannelHealth_WorstOfWorkers checks that the worst view of all workers counts, until a worker leaves or is silent
+// for too long.
 func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -48,14 +49,14 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	if until := b.health(t, b.TenantID).Of("sms").Until; time.Until(until) > time.Minute {
 		t.Errorf("failing until %s", until)
 	}
-	sees(0, push.ChannelWorking, push.ChannelTrying, 0) // what it saw before is gone
+	sees(0, push.ChannelWorking, push.ChannelTrying, 0) // its earlier views are gone
 	wants(push.ChannelTrying, push.ChannelPaused, true)
 	if err := b.LeaveChannels(t.Context(), workers[1]); err != nil {
 		t.Fatal(err)
 	}
 	wants(push.ChannelWorking, push.ChannelTrying, false)
 
-	// A worker that is gone without a word is not believed for long, and forgotten.
+	// The views of a worker that disappears soon stop to count, and are removed.
 	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '31 seconds' WHERE worker = $1`, [16]byte(workers[0]))
 	wants(push.ChannelWorking, push.ChannelWorking, false)
 	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '30 seconds' WHERE worker = $1`, [16]byte(workers[0]))
@@ -65,8 +66,8 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	}
 }
 
-// TestChannelHealth_HeldTenant: a tenant that a worker holds sees that, and another tenant does not; when the worker holds it
-// no longer, that is forgotten.
+// TestChannelHealth_HeldTenant checks that a tenant that a worker holds sees that, and that another tenant does not. It
+// is forgotten when the worker releases the tenant.
 func TestChannelHealth_HeldTenant(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -89,7 +90,7 @@ func TestChannelHealth_HeldTenant(t *testing.T) {
 	}
 }
 
-// TestChannelHealth_OwnCounts: a tenant sees what waits and was tried of its own, and nothing of others.
+// TestChannelHealth_OwnCounts checks that a tenant sees the numbers of its own waiting pushes and attempts only.
 func TestChannelHealth_OwnCounts(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -123,8 +124,8 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 	}
 }
 
-// BenchmarkChannelHealth counts a backlog and attempts of the last minute, more of either than are counted, beside a million
-// pushes ahead.
+// BenchmarkChannelHealth counts a backlog and the attempts of the last minute, beside a million pushes ahead. Both
+// exceed the maximum that is counted.
 func BenchmarkChannelHealth(b *testing.B) {
 	s := setupNew(b)
 	s.Exec(b, `

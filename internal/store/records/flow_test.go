@@ -11,7 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// TestFlow: a tenant sees what waits of its own, how its attempts of the last hour ended, and how late they were; nothing of others.
+// TestFlow checks that a tenant sees its own waiting pushes, the results of its attempts of the last hour, and their
+// delays, and nothing of others.
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -75,7 +76,8 @@ func TestFlow(t *testing.T) {
 	}
 }
 
-// TestFlow_ManyAttempts: where there are too many in an hour, the latest are counted, and since when is said.
+// TestFlow_ManyAttempts checks that the latest attempts are counted if an hour has too many, and that their beginning
+// is returned.
 func TestFlow_ManyAttempts(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)

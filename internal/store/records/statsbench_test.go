@@ -9,8 +9,9 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// forgeYear stores the numbers of a year of a tenant with four channels, ten categories and four campaigns a day, as the workers would
-// have: hours for 400 days, days, and histograms of sixty buckets; and as much of other tenants.
+// forgeYear stores a year of a tenant's numbers, with four channels, ten categories and four campaigns a day, as the
+// workers would have stored them: hours for 400 days, days, and histograms of sixty buckets; and as many for other
+// tenants.
 func (b *bundle) forgeYear(t testing.TB) {
 	t.Helper()
 	late := push.Lateness{}
@@ -33,7 +34,7 @@ func (b *bundle) forgeYear(t testing.TB) {
 	b.Exec(t, `ANALYZE stats`)
 }
 
-// TestStats_RowsRead: a year by day reads a row for each day and the hours of today, and nothing of what it does not ask for.
+// TestStats_RowsRead checks that a year by day reads a row for each day and the hours of today, and no other rows.
 func TestStats_RowsRead(t *testing.T) {
 	t.Parallel()
 	b := setupNew(t)
@@ -72,7 +73,7 @@ func BenchmarkStats(b *testing.B) {
 	}
 }
 
-// BenchmarkAheadCounts reads a month of a million scheduled pushes, by hour: in whole, and in parts.
+// BenchmarkAheadCounts reads a month of a million scheduled pushes, by hour: as a whole, and by parts.
 func BenchmarkAheadCounts(b *testing.B) {
 	s := setupNew(b)
 	s.Exec(b, `

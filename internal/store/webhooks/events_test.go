@@ -19,7 +19,7 @@ import (
 	"github.com/sendquota/sendquota/internal/quota"
 )
 
-// TestEvents_EachChangeOnce: every change of a push writes its events for the tenant's webhooks, each once.
+// TestEvents_EachChangeOnce checks that every change of a push writes its events for the tenant's webhooks once.
 func TestEvents_EachChangeOnce(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -93,7 +93,7 @@ func TestEvents_EachChangeOnce(t *testing.T) {
 	}
 }
 
-// TestEvents_NoneWithoutChange: refused orders, dry runs and rolled back changes leave no events.
+// TestEvents_NoneWithoutChange checks that refused orders, dry runs and rolled back changes leave no events.
 func TestEvents_NoneWithoutChange(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -123,7 +123,7 @@ func TestEvents_NoneWithoutChange(t *testing.T) {
 	}
 }
 
-// TestEvents_WantedOnly: a webhook gets the events of its own tenant that it asks for, while it is enabled.
+// TestEvents_WantedOnly checks that a webhook gets the events of its own tenant that it asks for, while it is enabled.
 func TestEvents_WantedOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -148,7 +148,7 @@ func TestEvents_WantedOnly(t *testing.T) {
 	}
 }
 
-// TestEvents_NearLimit: a booking after which four fifths of a rule's limit are used writes an event behind its own, in
+// TestEvents_NearLimit checks that a booking that uses four fifths of a rule's limit writes an event after its own, in
 // the same transaction.
 func TestEvents_NearLimit(t *testing.T) {
 	t.Parallel()
@@ -157,7 +157,7 @@ func TestEvents_NearLimit(t *testing.T) {
 	policy := quota.Policy{{Name: "single", Limit: 1, Window: time.Second}, {Name: "five", Limit: 5, Window: time.Hour}, {Name: "ten", Limit: 10, Window: 24 * time.Hour}}
 	var used []string
 	for i := range 9 {
-		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour holds 4 of them
+		in := 2*time.Hour + time.Duration(i)*15*time.Minute // an hour allows 4 of them
 		d := storetest.Draft(b.TenantID, "a", in)
 		if v := storetest.MustBook(t, b.Store, policy, d); v.Outcome != booking.Booked {
 			t.Fatalf("%d: %+v", i, v)
@@ -192,7 +192,7 @@ func TestEvents_NearLimit(t *testing.T) {
 	}
 }
 
-// TestEvents_LargeGroups: a statement that changes a thousand pushes writes all of their events.
+// TestEvents_LargeGroups checks that a statement that changes a thousand pushes writes all of their events.
 func TestEvents_LargeGroups(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
@@ -218,7 +218,7 @@ func TestEvents_LargeGroups(t *testing.T) {
 	}
 }
 
-// TestEvents_Payload: an event is an object of Standard Webhooks with the push as it has become.
+// TestEvents_Payload checks that an event is a Standard Webhooks object with the push after the change.
 func TestEvents_Payload(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
