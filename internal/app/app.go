@@ -117,6 +117,20 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 	a.refusals = schedule.NewRefusals(a.store, log)
 	a.lanes = push.Lanes(cfg.Delivery.Lanes)
 	a.waker = queue.NewWaker(a.queue, a.lanes, cfg.Delivery.Horizon, log)
+	a.openPushes()
+	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
+	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
+		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience, MaxAudienceBytes: a.cfg.Campaigns.MaxAudienceBytes, TenantBytes: a.cfg.TenantCaps.AudienceBytes,
+		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
+	})
+	a.health = health.New(health.Config{
+		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, MaxDue: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
+	})
+	return a, nil
+}
+
+// openPushes opens the service of pushes on the store, the cache and the queue.
+func (a *App) openPushes() {
 	a.pushes = schedule.New(a.store, a.cache, a.waker, a.metrics, time.Now, schedule.Config{
 		Policy:     a.cfg.Policy.Terms(),
 		Channels:   a.channels.Names(),
@@ -130,15 +144,6 @@ func Open(ctx context.Context, cfg config.Config, log *slog.Logger) (*App, error
 		Neighbours: a.neighbours,
 		Computing:  a.computing,
 	})
-	a.schedules = recurring.New(a.store, a.pushes, time.Now, recurring.Config{MaxPerTenant: a.cfg.Schedules.MaxPerTenant, Kept: a.cfg.Retention.Pushes})
-	a.campaigns = campaign.New(a.store, time.Now, campaign.Config{
-		MaxPerTenant: a.cfg.Campaigns.MaxPerTenant, MaxAudience: a.cfg.Campaigns.MaxAudience, MaxAudienceBytes: a.cfg.Campaigns.MaxAudienceBytes, TenantBytes: a.cfg.TenantCaps.AudienceBytes,
-		Channels: a.channels.Names(), MaxHorizon: a.cfg.Delivery.MaxHorizon, Check: a.channels.Check, Computing: a.computing,
-	})
-	a.health = health.New(health.Config{
-		Postgres: a.postgresWorks, Redis: a.redisWorks, Overdue: a.store.Overdue, MaxDue: cfg.Delivery.ArmLease, Stopping: a.stopping.Load,
-	})
-	return a, nil
 }
 
 // checkSeals returns an error if the key opens none of the sealed secrets of the database, and logs an error if it opens only some.

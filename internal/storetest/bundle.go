@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -192,5 +191,3 @@ func (b *Bundle) Configure(t testing.TB, setting string) {
 	b.Exec(t, `ALTER DATABASE "`+name+`" `+setting)
 	b.Store = OpenURL(t, b.URL, store.Config{})
 }
-
-func (b *Bundle) Ctx() context.Context { return context.Background() }

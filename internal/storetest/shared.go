@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -198,7 +199,7 @@ func NoSends() *policy.Document {
 
 func (b *Bundle) Move(st *store.Store, p push.Push, to time.Time) error {
 	p.SendAt = to
-	v, err := st.Reschedule(b.Ctx(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: nil})
+	v, err := st.Reschedule(context.Background(), booking.Order{Drafts: []booking.Draft{{Push: p}}, Policy: nil})
 	if err == nil && v.Outcome != booking.Booked {
 		err = errors.New("no place")
 	}

@@ -135,10 +135,50 @@ type liveFound struct {
 func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, orders []booking.ClaimOrder, first map[int64]int) (*claimState, error) {
 	q := s.newClaimRead(orders, first)
 	found := &claimState{recipients: make(map[int64]*booking.ClaimState, len(q.keys))}
+	live, sends, err := s.readLive(ctx, c, locks, q, found)
+	if err != nil {
+		return nil, err
+	}
+	if len(live) == 0 {
+		return found, nil
+	}
 	var (
-		live  []liveFound
-		sends []sendFound
+		inForce terms.Read
+		people  terms.People
 	)
+	for _, l := range live {
+		if inForce.Use(&s.terms.Known, l.tenant).Described {
+			people.Add(l.tenant, l.key)
+		}
+	}
+	b := &pgx.Batch{}
+	inForce.Queue(b).Query(inForce.Collect)
+	if len(people.Keys) > 0 {
+		people.Queue(s.terms, b).Query(people.Collect)
+	}
+	if err := cmp.Or(s.readBodies(ctx, c, live, b), inForce.Check()); err != nil {
+		return nil, err
+	}
+	for _, l := range live {
+		found.add(l)
+	}
+	for _, d := range found.recipients {
+		of := d.Due
+		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // an earlier run may have claimed it
+			of = d.InFlight[0].Push
+		}
+		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
+	}
+	for _, send := range sends {
+		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // "": erased
+			d.Sends = append(d.Sends, send.Booking)
+		}
+	}
+	return found, nil
+}
+
+// readLive takes the locks, and notes in found which it got. It reads what is due and under way, and the recent attempts.
+func (s *Store) readLive(ctx context.Context, c *pgxpool.Conn, locks pg.Locking, q claimRead, found *claimState) (live []liveFound, sends []sendFound, err error) {
 	shards := pg.ShardsOf(q.keys...)
 	b := &pgx.Batch{}
 	b.Queue(`begin isolation level read committed`)
@@ -164,48 +204,13 @@ func (s *Store) readClaims(ctx context.Context, c *pgxpool.Conn, locks pg.Lockin
 	// Read the clock last, so that the next attempt begins after every attempt that was seen to have ended.
 	b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&found.now) })
 	if err := c.SendBatch(ctx, b).Close(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s.clockAhead.Store(int64(time.Until(found.now)))
 	if found.now.Add(-q.reach).Before(since) || found.now.After(until) {
-		return nil, pg.ErrStale
+		return nil, nil, pg.ErrStale
 	}
-	if len(live) == 0 {
-		return found, nil
-	}
-	var (
-		inForce terms.Read
-		people  terms.People
-	)
-	for _, l := range live {
-		if inForce.Use(&s.terms.Known, l.tenant).Described {
-			people.Add(l.tenant, l.key)
-		}
-	}
-	b = &pgx.Batch{}
-	inForce.Queue(b).Query(inForce.Collect)
-	if len(people.Keys) > 0 {
-		people.Queue(s.terms, b).Query(people.Collect)
-	}
-	if err := cmp.Or(s.readBodies(ctx, c, live, b), inForce.Check()); err != nil {
-		return nil, err
-	}
-	for _, l := range live {
-		found.add(l)
-	}
-	for _, d := range found.recipients {
-		of := d.Due
-		if of.ID == uuid.Nil && len(d.InFlight) > 0 { // an earlier run may have claimed it
-			of = d.InFlight[0].Push
-		}
-		d.Terms, d.Person = inForce.Used[of.Tenant].Terms, inForce.Person(quota.Recipient{Tenant: of.Tenant, ID: of.Recipient}, &people)
-	}
-	for _, send := range sends {
-		if d := found.of(send.key); d.Due.Tenant == send.tenant && (d.Due.Recipient == send.recipient || send.recipient == "") { // "": erased
-			d.Sends = append(d.Sends, send.Booking)
-		}
-	}
-	return found, nil
+	return live, sends, nil
 }
 
 // recently returns bounds on the times from reach ago until now by Postgres' clock, as far as that clock is known.

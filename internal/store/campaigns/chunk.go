@@ -215,18 +215,14 @@ func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		_ = r.Close()
 		return &terms.OtherTermsError{Known: &s.terms.Known, Tenants: []uuid.UUID{o.Campaign.Tenant}} // the drafts were planned by earlier terms
 	}
+	var decisions []booking.Decision
 	if len(at) > 0 {
-		decisions, err := s.decideOrder(ctx, decider, order)
-		if err := errors.Join(r.Close(), err); err != nil {
-			return err
-		}
-		for n, i := range at {
-			done.Decided[i].Decision = decisions[n]
-			if capped := decisions[n].Capped; decisions[n].Outcome == booking.Uncounted {
-				return &UncountedError{capped.Day}
-			}
-		}
-	} else if err := r.Close(); err != nil {
+		decisions, err = s.decideOrder(ctx, decider, order)
+	}
+	if err := errors.Join(r.Close(), err); err != nil {
+		return err
+	}
+	if err := done.note(at, decisions); err != nil {
 		return err
 	}
 	for _, recipient := range r.Crowded {
@@ -239,6 +235,17 @@ func (s *Runs) decideChunk(ctx context.Context, c *pgxpool.Conn, o *CampaignChun
 		return nil
 	}
 	return s.writeChunk(ctx, c, o, done, decider.Granted, r.Pushes)
+}
+
+// note keeps the decisions on the lines with these indexes.
+func (done *CampaignChunkDone) note(at []int, decisions []booking.Decision) error {
+	for n, i := range at {
+		done.Decided[i].Decision = decisions[n]
+		if capped := decisions[n].Capped; decisions[n].Outcome == booking.Uncounted {
+			return &UncountedError{capped.Day}
+		}
+	}
+	return nil
 }
 
 // widenUnseen marks the drafts that saw too few bookings, so that the next run reads all times that they may be moved to.

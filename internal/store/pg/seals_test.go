@@ -214,7 +214,7 @@ func TestReseal_Race(t *testing.T) {
 			last, before := "0", ""
 			for n := 1; n <= 10; n++ {
 				st := []*store.Store{old, both}[(i+n)%2]
-				_, err := st.RotateWebhookSecret(b.Ctx(), b.TenantID, w.ID, fmt.Sprint(n), time.Hour)
+				_, err := st.RotateWebhookSecret(context.Background(), b.TenantID, w.ID, fmt.Sprint(n), time.Hour)
 				switch {
 				case err == nil:
 					last, before = fmt.Sprint(n), last

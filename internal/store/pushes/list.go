@@ -116,6 +116,43 @@ var (
 // Freed is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
 const Freed = `p.freed::int = 1`
 
+// conditions returns the conditions of a filter on a push p that no index answers. open: p is a row of live. arg adds an
+// argument to the statement, and returns its placeholder.
+func conditions(f push.Filter, open bool, shard string, tables []string, arg func(value any) string) (fits []string) {
+	if f.Channel != "" {
+		fits = append(fits, `p.channel = `+arg(f.Channel))
+	}
+	if f.Campaign != uuid.Nil {
+		fits = append(fits, `p.campaign_id = `+arg(f.Campaign))
+	}
+	switch {
+	case open && f.Category != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, pushOfRow("p", tables, ""), arg(f.Category)))
+	case f.Category != "":
+		fits = append(fits, `p.category = `+arg(f.Category))
+	}
+	switch {
+	case open && f.Reason != "":
+		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, pushOfRow("p", tables, ""), arg(f.Reason)))
+	case f.Reason != "":
+		fits = append(fits, `p.last_error = `+arg(f.Reason))
+	}
+	switch {
+	case f.Status == "":
+	case open && f.Status == push.Sending:
+		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, pushOfRow("p", tables, "")))
+	case open:
+		fits = append(fits, `p.token IS NULL`)
+	case f.Status == push.Sending:
+		fits = append(fits, underWay(shard))
+	case f.Status == push.Scheduled:
+		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay(shard))
+	default:
+		fits = append(fits, `p.status = `+arg(string(f.Status)))
+	}
+	return fits
+}
+
 // ListQuery returns the query for a page of pushes that match a filter, after a position. It scans up to most pushes.
 // The tenant's index returns pushes in order; so does the recipient's, which keeps freed pushes apart. Pushes that have
 // not ended are read from live, and failed, expired or canceled ones from the index of freed pushes, so that the scan
@@ -161,38 +198,7 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 	if f.Recipient == "" && (f.Status == push.Failed || f.Status == push.Expired || f.Status == push.Canceled) {
 		bounds = append(bounds, Freed)
 	}
-	fits := []string{l.fits}
-	if f.Channel != "" {
-		fits = append(fits, `p.channel = `+arg(f.Channel))
-	}
-	if f.Campaign != uuid.Nil {
-		fits = append(fits, `p.campaign_id = `+arg(f.Campaign))
-	}
-	switch {
-	case open && f.Category != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.category = %s)`, pushOfRow("p", tables, ""), arg(f.Category)))
-	case f.Category != "":
-		fits = append(fits, `p.category = `+arg(f.Category))
-	}
-	switch {
-	case open && f.Reason != "":
-		fits = append(fits, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.last_error = %s)`, pushOfRow("p", tables, ""), arg(f.Reason)))
-	case f.Reason != "":
-		fits = append(fits, `p.last_error = `+arg(f.Reason))
-	}
-	switch {
-	case f.Status == "":
-	case open && f.Status == push.Sending:
-		fits = append(fits, `p.token IS NOT NULL`, fmt.Sprintf(`EXISTS (SELECT FROM (%s) w WHERE w.recipient <> '')`, pushOfRow("p", tables, "")))
-	case open:
-		fits = append(fits, `p.token IS NULL`)
-	case f.Status == push.Sending:
-		fits = append(fits, underWay(shard))
-	case f.Status == push.Scheduled:
-		fits = append(fits, `p.status = `+arg(string(f.Status)), `NOT `+underWay(shard))
-	default:
-		fits = append(fits, `p.status = `+arg(string(f.Status)))
-	}
+	fits := append([]string{l.fits}, conditions(f, open, shard, tables, arg)...)
 	if q.Scan = limit + 1; len(fits) > 1 {
 		q.Scan = min(most, pg.MaxScanned)
 	}

@@ -1,6 +1,7 @@
 package pushes_test
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -25,7 +26,7 @@ type change struct {
 var (
 	cancel = change{
 		do: func(b *bundle, st *store.Store, p push.Push) error {
-			_, err := st.Cancel(b.Ctx(), p.Tenant, p.ID)
+			_, err := st.Cancel(context.Background(), p.Tenant, p.ID)
 			return err
 		},
 		late:   push.ErrNotCancelable,

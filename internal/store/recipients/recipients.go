@@ -117,32 +117,10 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		b.Queue(`SELECT clock_timestamp()`).QueryRow(func(row pgx.Row) error { return row.Scan(&now) })
 		b.Queue(markDescribedSQL, tenant)
 		b.Queue(s.db.Joining(describeSQL), append(append([]any{tenant, keys}, describeArgs(all)...), pg.ShardsOf(keys...))...).Query(func(rows pgx.Rows) error {
-			var (
-				d       booking.Described
-				created bool
-			)
-			_, err := pgx.ForEachRow(rows, []any{&d.Recipient, (*[]byte)(&d.Attributes), &d.CreatedAt, &d.UpdatedAt, &created}, func() error {
-				i := at[d.Recipient]
-				described[i] = booking.Described{Description: all[i], Created: created}
-				described[i].Attributes, described[i].CreatedAt, described[i].UpdatedAt = bytes.Clone(d.Attributes), d.CreatedAt, d.UpdatedAt
-				return nil
-			})
-			return err
+			return collectDescribed(rows, all, at, described)
 		})
-		var (
-			optedOut []int64 // the keys of recipients with an opt-out
-			waiting  []pushes.LiveRow
-			limited  []int64 // the keys of recipients whose limits or time zone may have changed
-			putOff   []pushes.LiveRow
-		)
-		for i, d := range all {
-			if d.OptOuts.Any() {
-				optedOut = append(optedOut, keys[i])
-			}
-			if !d.Keep.Has(booking.Limits) || !d.Keep.Has(booking.TimeZone) {
-				limited = append(limited, keys[i])
-			}
-		}
+		var waiting, putOff []pushes.LiveRow
+		optedOut, limited := affected(all, keys)
 		if len(optedOut) > 0 {
 			s.pushes.QueueWaiting(b, tenant, optedOut, &waiting)
 		}
@@ -170,6 +148,34 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		return c.SendBatch(ctx, b).Close()
 	})
 	return described, more, err
+}
+
+// collectDescribed reads the rows of describeSQL. at holds the indexes of the recipients.
+func collectDescribed(rows pgx.Rows, all []booking.Description, at map[string]int, described []booking.Described) error {
+	var (
+		d       booking.Described
+		created bool
+	)
+	_, err := pgx.ForEachRow(rows, []any{&d.Recipient, (*[]byte)(&d.Attributes), &d.CreatedAt, &d.UpdatedAt, &created}, func() error {
+		i := at[d.Recipient]
+		described[i] = booking.Described{Description: all[i], Created: created}
+		described[i].Attributes, described[i].CreatedAt, described[i].UpdatedAt = bytes.Clone(d.Attributes), d.CreatedAt, d.UpdatedAt
+		return nil
+	})
+	return err
+}
+
+// affected returns the keys of recipients with an opt-out, and of recipients whose limits or time zone may have changed.
+func affected(all []booking.Description, keys []int64) (optedOut, limited []int64) {
+	for i, d := range all {
+		if d.OptOuts.Any() {
+			optedOut = append(optedOut, keys[i])
+		}
+		if !d.Keep.Has(booking.Limits) || !d.Keep.Has(booking.TimeZone) {
+			limited = append(limited, keys[i])
+		}
+	}
+	return optedOut, limited
 }
 
 // descriptionDifference returns the audit log's description of a change. It names the members of addresses and

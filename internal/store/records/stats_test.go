@@ -59,7 +59,7 @@ func (m *statsModel) step(t *testing.T) {
 	case n < 3 || !some:
 		err = m.submit()
 	case n < 5:
-		_, err = m.st.Cancel(m.Ctx(), p.Tenant, p.ID)
+		_, err = m.st.Cancel(context.Background(), p.Tenant, p.ID)
 	case n < 7:
 		err = m.Move(m.st, p, storetest.Began.Add(time.Duration(m.pick(300)-60)*time.Minute))
 	default:
@@ -84,7 +84,7 @@ func (m *statsModel) submit() error {
 		}
 		o.Drafts = append(o.Drafts, d)
 	}
-	decisions, err := m.st.Book(m.Ctx(), o)
+	decisions, err := m.st.Book(context.Background(), o)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, d := range decisions {
@@ -97,7 +97,7 @@ func (m *statsModel) submit() error {
 
 // attempt claims for the recipient of a push, and ends the attempt in a random way.
 func (m *statsModel) attempt(p push.Push) error {
-	c, err := m.st.Claim(m.Ctx(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
+	c, err := m.st.Claim(context.Background(), booking.ClaimOrder{RecipientKey: push.RecipientKey(p.Tenant, p.Recipient), Lease: time.Minute})
 	if err != nil || c.Outcome != booking.Claimed {
 		return err
 	}
@@ -105,7 +105,7 @@ func (m *statsModel) attempt(p push.Push) error {
 	if f.Attempt = c.Attempted(); m.pick(2) == 0 {
 		f.Handed = time.Duration(1+m.pick(1000)) * time.Microsecond
 	}
-	_, err = m.st.Finish(m.Ctx(), f)
+	_, err = m.st.Finish(context.Background(), f)
 	return err
 }
 
@@ -126,7 +126,7 @@ func (m *statsModel) recount(may bool) (counted bool, err error) {
 	if !may {
 		return false, nil
 	}
-	return m.st.Recount(m.Ctx(), 0)
+	return m.st.Recount(context.Background(), 0)
 }
 
 // testStats runs the model, with recounts all the time, or without any: a recount would hide a wrong count.
@@ -139,7 +139,7 @@ func testStats(t *testing.T, recounts bool) {
 	if testing.Short() {
 		each = 50
 	}
-	ctx, stop := context.WithCancel(m.Ctx())
+	ctx, stop := context.WithCancel(context.Background())
 	for range 6 {
 		work.Go(func() {
 			for range each {
@@ -150,10 +150,10 @@ func testStats(t *testing.T, recounts bool) {
 	}
 	beside.Go(func() {
 		for ctx.Err() == nil {
-			if _, err := m.st.FoldStatDeltas(m.Ctx()); err != nil {
+			if _, err := m.st.FoldStatDeltas(context.Background()); err != nil {
 				t.Error(err)
 			}
-			_, _ = m.st.Expire(m.Ctx(), push.Lanes(1), 3)
+			_, _ = m.st.Expire(context.Background(), push.Lanes(1), 3)
 			if _, err := m.recount(recounts); err != nil && !errors.Is(err, push.ErrUnavailable) {
 				t.Error(err)
 			}
@@ -161,7 +161,7 @@ func testStats(t *testing.T, recounts bool) {
 				continue
 			}
 			cutAt = steps.Load() + 10 + int64(m.pick(10))
-			_, _ = m.Watch.Exec(m.Ctx(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
+			_, _ = m.Watch.Exec(context.Background(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'sendquota'
 				ORDER BY random() LIMIT 1`)
 		}
 	})

@@ -1,6 +1,7 @@
 package webhooks_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -394,7 +395,7 @@ func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	)
 	for range 12 {
 		wg.Go(func() {
-			_, err := b.CreateWebhook(b.Ctx(), push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: push.Events}, "s", 5)
+			_, err := b.CreateWebhook(context.Background(), push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: push.Events}, "s", 5)
 			mu.Lock()
 			defer mu.Unlock()
 			switch err {
