@@ -115,7 +115,7 @@ func outsideFences(text string) string {
 // hasHeading reports whether a document has a heading with this anchor, as GitHub derives it: lower case, punctuation removed, and hyphens
 // for spaces.
 func hasHeading(text, anchor string) bool {
-	removed := regexp.MustCompile("[^\\p{L}\\p{N}_ -]")
+	removed := regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 	for line := range strings.Lines(outsideFences(text)) {
 		title := strings.TrimLeft(line, "#")
 		if title == line {

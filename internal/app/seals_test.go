@@ -58,7 +58,7 @@ func TestOpen_Seals(t *testing.T) {
 	}
 	try("", "", "", "")
 	hook(try(was, "", "", ""))
-	try("", "", "sealed secrets of webhooks (1), and SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them", "")
+	try("", "", "sealed secrets of webhooks (1), but SENDQUOTA_SEAL_KEY is not set: set it to the key that sealed them", "")
 	try(is, "", "SENDQUOTA_SEAL_KEY does not open 1 of 1 sealed secrets", "")
 	a := try(is, was, "", "")
 	hook(a)

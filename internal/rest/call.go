@@ -121,9 +121,6 @@ func (c *Call) Answer(status int, body any) error {
 	return c.api.stage(c.Writer, status, "application/json", body)
 }
 
-// noContent answers with a status and no body.
-func (c *Call) noContent() { c.Writer.WriteHeader(http.StatusNoContent) }
-
 // Header sets a header of the answer. The name is in canonical form.
 func (c *Call) Header(name, value string) { c.Writer.SetHeader(name, value) }
 

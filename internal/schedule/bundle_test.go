@@ -3,7 +3,6 @@ package schedule_test
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -32,8 +31,6 @@ var threeRules = quota.Policy{
 	{Name: "per-hour", Limit: 5, Window: time.Hour},
 	{Name: "per-day", Limit: 10, Window: 24 * time.Hour},
 }
-
-var quiet = slog.New(slog.DiscardHandler)
 
 // bundle is a service with its dependencies.
 type bundle struct {

@@ -1,3 +1,4 @@
+// Package frame is what all rooms of the console share: pages, forms, times, calls of the REST API, streams and routes.
 package frame
 
 import (
