@@ -17,7 +17,7 @@ import (
 // docs/guarantees.md the guarantees that they prove.
 func TestChecks_InOperations(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestChecks_InOperations(t *testing.T) {
 	if diff := cmp.Diff(audit.Checks, listed); diff != "" {
 		t.Errorf("docs/operations.md lists other checks than store.Checks (-want +got):\n%s", diff)
 	}
-	guarantees, err := os.ReadFile("../../docs/guarantees.md")
+	guarantees, err := os.ReadFile("../../../docs/guarantees.md")
 	if err != nil {
 		t.Fatal(err)
 	}

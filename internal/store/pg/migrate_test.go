@@ -234,7 +234,7 @@ func TestMigrate_Together(t *testing.T) {
 	dying, kill := context.WithCancel(t.Context())
 	defer kill()
 	all = append(all, migrate(dying, url, cfg))
-	storetest.Eventually(t, "the first builds an index", func() bool { return all[0].says("9002_slow.sql: waits for") })
+	storetest.Eventually(t, "the first builds an index", func() bool { return all[0].says("9002_slow.sql: waiting for") })
 	for range 3 {
 		all = append(all, migrate(t.Context(), url, cfg))
 	}

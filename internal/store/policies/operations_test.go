@@ -11,7 +11,7 @@ import (
 func TestOperations_Statements(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	text, err := os.ReadFile("../../docs/operations.md")
+	text, err := os.ReadFile("../../../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
