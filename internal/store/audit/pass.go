@@ -296,9 +296,3 @@ func (p *AuditPass) leave(ctx context.Context) error {
 		return err
 	})
 }
-
-// LastAudit returns the result of the latest finished pass of any worker; nil: there is none.
-func (s *Store) LastAudit(ctx context.Context) (last *booking.AuditResult, err error) {
-	err = s.db.Pool.QueryRow(ctx, `SELECT last FROM audit_pass`).Scan(&last)
-	return last, pg.Classify(err)
-}
