@@ -24,7 +24,7 @@ type row struct {
 	timeout  time.Duration
 }
 
-// mailAnswers describes how a mail server behaves, after it has the whole message, in the situation of a row; the other
+// mailAnswers describes how a mail server behaves, after it has the whole message, in the case of a row; the other
 // rows are for HTTP alone. The results are the same for all channels.
 func mailAnswers() map[string]string {
 	return map[string]string{

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pg"

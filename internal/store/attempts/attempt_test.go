@@ -3,7 +3,7 @@ package attempts_test
 import (
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"

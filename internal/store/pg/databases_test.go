@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/store/pg"
 

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"

@@ -12,7 +12,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pg"

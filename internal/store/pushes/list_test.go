@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/google/uuid"
 

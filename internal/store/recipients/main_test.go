@@ -3,7 +3,7 @@ package recipients_test
 import (
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 func TestMain(m *testing.M) { storetest.Main(m) }

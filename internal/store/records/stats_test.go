@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/store/records"
-	"github.com/sendquota/sendquota/internal/storetest"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/google/uuid"
 
