@@ -24,8 +24,8 @@ type row struct {
 	timeout  time.Duration
 }
 
-// mailAnswers describes how a mail server behaves, after it has the whole message, in the case of a row; the other
-// rows are for HTTP alone. The results are the same for all channels.
+// mailAnswers maps the names of rows to the answer of a mail server that has the whole message. The other rows are for
+// HTTP alone. The results are the same for all channels.
 func mailAnswers() map[string]string {
 	return map[string]string{
 		"200":                      "250 2.0.0 Ok",

@@ -70,7 +70,7 @@ func OverSQL(status push.Status, reason string) string {
 	return pushes.Ending{
 		Rows:   `USING unnest($1::bigint[], $2::timestamptz[], $3::uuid[], $4::bigint[]) AS n (recipient_key, send_at, id, plan) WHERE l.shard = ANY ($5::smallint[]) AND ` + asRead,
 		Shards: `$5`, Status: status, Reason: reason, Columns: `id`,
-	}.Sql()
+	}.SQL()
 }
 
 // flagSQL marks attempts under way: another push of the recipient waits for the end of the attempt.

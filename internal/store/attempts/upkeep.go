@@ -52,7 +52,7 @@ var expireSQL = pushes.Ending{
 	Reason: `concat_ws(': ', 'it expired before it could be sent',
 		CASE WHEN channel <> ALL ($1::text[]) THEN 'its channel is not configured any more' ELSE nullif(last_error, '') END)`,
 	Columns: pushes.EndedSQL,
-}.Sql()
+}.SQL()
 
 // NextExpiry returns the first expiry, possibly past, of waiting pushes in some lanes that became due after since; zero if
 // there is none. now is the time of Postgres' clock before the read; zero if there are no lanes.

@@ -189,7 +189,7 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	}
 	err = s.db.Snapshot(ctx, tenant, func(ctx context.Context, tx pgx.Tx) error {
 		var last push.CampaignPosition
-		rows, _ := tx.Query(ctx, q.Sql(), q.Args...)
+		rows, _ := tx.Query(ctx, q.SQL(), q.Args...)
 		all, next, _, err := pg.CollectPage(rows, q, &last, []any{&last.CreatedAt, &last.ID}, position, scanCampaign)
 		for i := range all {
 			if err == nil {

@@ -177,8 +177,8 @@ func (s *Runs) UnparkCampaign(ctx context.Context, id uuid.UUID) (all []Unparked
 }
 
 var (
-	withdrawSomeSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.CampaignCanceledReason + `'`, Columns: pushes.EndedSQL}.Sql()
-	expireSomeSQL   = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Expired, Reason: `'it expired while its campaign was paused'`, Columns: pushes.EndedSQL}.Sql()
+	withdrawSomeSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.CampaignCanceledReason + `'`, Columns: pushes.EndedSQL}.SQL()
+	expireSomeSQL   = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Expired, Reason: `'it expired while its campaign was paused'`, Columns: pushes.EndedSQL}.SQL()
 )
 
 // endSome ends some waiting pushes of a campaign that is in one of these states. waiting selects them, end ends them.

@@ -268,7 +268,7 @@ func (d *dropping) exec(ctx context.Context, sql string) error {
 // explain adds the fix to an error of a role that does not own the partitions.
 func (d *dropping) explain(ctx context.Context, err error) error {
 	var role, owner string
-	if !pg.HasCode(err, pg.MayNot) || d.store.db.Pool.QueryRow(ctx, `SELECT quote_ident(current_user), quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = to_regclass($1)`, d.table.Parent).Scan(&role, &owner) != nil {
+	if !pg.HasCode(err, pg.InsufficientPrivilege) || d.store.db.Pool.QueryRow(ctx, `SELECT quote_ident(current_user), quote_ident(pg_get_userbyid(relowner)) FROM pg_class WHERE oid = to_regclass($1)`, d.table.Parent).Scan(&role, &owner) != nil {
 		return err
 	}
 	return fmt.Errorf("the role %[1]s may not drop old partitions of %[2]s; run, as %[2]s: GRANT %[2]s TO %[1]s: %[3]w", role, owner, err)

@@ -29,8 +29,8 @@ const (
 	// checkViolation also means that no partition exists for a row.
 	checkViolation = "23514"
 
-	// MayNot is the code of insufficient_privilege.
-	MayNot = "42501"
+	// InsufficientPrivilege is the code of insufficient_privilege.
+	InsufficientPrivilege = "42501"
 	// UniqueViolation is the code of unique_violation.
 	UniqueViolation = "23505"
 	// ForeignKeyViolation is the code of foreign_key_violation.
@@ -45,7 +45,7 @@ var passing = []string{"08", "57P01", "57P02", "57P03", "25P03", "25P04", readOn
 
 // trouble lists codes and classes of errors that no request causes: the server lacks resources, was asked to stop the
 // transaction, could not lock something in time, or lacks a migration or a privilege.
-var trouble = []string{"53", "57", "58", "55P03", undefinedTable, undefinedColumn, undefinedFunction, MayNot}
+var trouble = []string{"53", "57", "58", "55P03", undefinedTable, undefinedColumn, undefinedFunction, InsufficientPrivilege}
 
 // HasCode reports whether err is an error of Postgres with one of the codes or classes. A class is the first two
 // characters of a code.

@@ -30,10 +30,10 @@ type PageQuery struct {
 	Args     []any
 }
 
-// Sql returns the statement. Each row is an item, followed by the number of scanned rows, the position of the last
+// SQL returns the statement. Each row is an item, followed by the number of scanned rows, the position of the last
 // scanned row, and the number of matching items, up to Limit+1. If rows were scanned and none matches, there is one
 // row without an item.
-func (q PageQuery) Sql() string {
+func (q PageQuery) SQL() string {
 	items := fmt.Sprintf(`(SELECT * FROM scanned p WHERE fits ORDER BY %s LIMIT %d)`, q.Order, q.Limit+1)
 	if q.Item != "" {
 		items += fmt.Sprintf(` s CROSS JOIN LATERAL (%s)`, q.Item)

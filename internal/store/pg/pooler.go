@@ -156,7 +156,7 @@ func setRole(ctx context.Context, c *pgx.Conn, settings map[string]string) error
 	if err != nil || done {
 		return err
 	}
-	if _, err = c.Exec(ctx, alter); HasCode(err, readOnly, MayNot) {
+	if _, err = c.Exec(ctx, alter); HasCode(err, readOnly, InsufficientPrivilege) {
 		return nil
 	}
 	return err

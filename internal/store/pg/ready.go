@@ -97,7 +97,7 @@ func lacking(ctx context.Context, c *pgx.Conn) (lacks int64, err error) {
 	switch {
 	case HasCode(err, undefinedTable):
 		return needed[0], nil
-	case HasCode(err, MayNot): // the role has few privileges; the check of the tables follows
+	case HasCode(err, InsufficientPrivilege): // the role has few privileges; the check of the tables follows
 		return 0, nil
 	}
 	return lacks, Classify(err)
@@ -110,7 +110,7 @@ func version(ctx context.Context, c *pgx.Conn) (int64, error) {
 	switch {
 	case HasCode(err, undefinedTable):
 		return 0, nil
-	case HasCode(err, MayNot): // the role has few privileges; the check of the tables follows
+	case HasCode(err, InsufficientPrivilege): // the role has few privileges; the check of the tables follows
 		return migrations.Newest(), nil
 	}
 	return newest.Int64, Classify(err)

@@ -226,7 +226,7 @@ func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uu
 }
 
 // cancelMisfitSQL cancels a push that does not fit the policy. Its row in live is locked.
-var cancelMisfitSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.ChangedReason + `'`}.Sql()
+var cancelMisfitSQL = pushes.Ending{Rows: pushes.LockedRows, Shards: `$4`, Status: push.Canceled, Reason: `'` + booking.ChangedReason + `'`}.SQL()
 
 func (w *refitWrite) queueCancel(b *pgx.Batch, p push.Push) {
 	key := push.RecipientKey(p.Tenant, p.Recipient)

@@ -27,7 +27,7 @@ var cancelSQL = Ending{
 		INSERT INTO audit_log (tenant_id, actor, actor_id, actor_name, action, target, difference)
 		SELECT $5::uuid, $6::text, $7::uuid, $8::text, $9::text, $1::uuid::text, $10::jsonb FROM ended
 	)`,
-}.Sql()
+}.SQL()
 
 // cancelTries bounds how often a cancel is run. Each concurrent move or ending attempt can cost one run.
 const cancelTries = 20

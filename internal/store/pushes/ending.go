@@ -16,8 +16,8 @@ type Ending struct {
 	Columns string // columns of ended to return; empty returns nothing
 }
 
-// Sql returns the statement, with {pushes} for the table.
-func (e Ending) Sql() string {
+// SQL returns the statement, with {pushes} for the table.
+func (e Ending) SQL() string {
 	set, end := ``, e.after+`{told}`+FewerSQL+`(SELECT recipient_key FROM ended)`
 	if e.Reason != "" {
 		set = `, last_error = ` + e.Reason

@@ -74,7 +74,7 @@ func readList(
 		scan = min(scan, most)
 		var last push.Position
 		q := ListQuery(f, tenant, after, limit, scan, tables)
-		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
 		var seen pg.Sight
 		page.Pushes, page.Next, seen, err = pg.CollectPage(rows, q, &last, []any{&last.SendAt, &last.ID}, positionOf, ScanPush)
 		scanned = seen.Scanned

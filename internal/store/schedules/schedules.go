@@ -126,7 +126,7 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var last uuid.UUID
-		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
 		schedules, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, func(p push.Schedule) uuid.UUID { return p.ID }, scanSchedule)
 		if page = (push.SchedulePage{Schedules: schedules}); next != nil {
 			page.Next = *next

@@ -37,7 +37,7 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f pus
 	position := func(d push.Delivery) int64 { return d.Seq }
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var last int64
-		rows, _ := c.Query(ctx, q.Sql(), q.Args...)
+		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
 		deliveries, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, position, scanDelivery)
 		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
 			page.Next = *next
