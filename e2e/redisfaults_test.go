@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -64,6 +65,9 @@ var redisFaults = []redisFault{
 	{name: "out of memory", begin: func(r *ownRedis) { r.do("CONFIG", "SET", "maxmemory", "1") }, end: func(r *ownRedis) { r.do("CONFIG", "SET", "maxmemory", "0") }},
 	{name: "refusing scripts", begin: func(r *ownRedis) { r.do("ACL", "SETUSER", "default", "-@scripting") }, end: func(r *ownRedis) { r.do("ACL", "SETUSER", "default", "+@scripting") }},
 }
+
+// redisFailed is in the log line of every part of a program whose call of Redis failed, before what the part does instead.
+const redisFailed = ": Redis failed; "
 
 // TestRedisFaults: whatever happens to Redis, before, meanwhile and
 // afterwards every submit, move and refusal is exact through two APIs, what was
@@ -129,6 +133,7 @@ func (x *redisTrial) meets(f redisFault) {
 		b.until("the worker's metrics say that Redis is away", func() bool {
 			return worker.metric("sendquota_polling") == 1 && worker.metric(redisUp) == 0
 		})
+		b.until("the worker logs what failed", func() bool { return strings.Contains(worker.Log(), redisFailed) })
 		done = runModels(all, 6)
 		f.end(x.r)
 	}
