@@ -78,5 +78,5 @@ type ReplacedError struct{ Key, Successor uuid.UUID }
 
 // Error names both keys and asks to revoke one.
 func (e *ReplacedError) Error() string {
-	return fmt.Sprintf("key %s was rotated to key %s; neither can be rotated while both are live: revoke one first", e.Key, e.Successor)
+	return fmt.Sprintf("the key %s was rotated to the key %s; neither can be rotated while both are live: revoke one first", e.Key, e.Successor)
 }

@@ -28,7 +28,7 @@ func TestSaid_Words(t *testing.T) {
 	said(client.Fault{Message: "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h", Value: "24h"}, "must be a time span of whole seconds from 0 seconds to 1 day, written like 500ms, 90s or 24h")
 	said(client.Fault{Message: "needs a time zone, like 2026-12-01T09:00:00Z", Value: "2026-12-01T09:00:00"}, "needs a time zone, like 2026-12-01T09:00:00Z")
 	said(client.Fault{Message: "user-5s has no address"}, "user-5s has no address")
-	if got := plainSentence("this is the last admin of the tenant that is not disabled"); got != "This is the last admin of the team that is not disabled" {
+	if got := plainSentence("this is the tenant's last active admin"); got != "This is the team's last active admin" {
 		t.Errorf("%q", got)
 	}
 	if got := plainSentence("only-one is unknown"); got != "only-one is unknown" {
