@@ -51,7 +51,7 @@ TESTS := bin/testservers $(GO) test -p $(PACKAGES) -vet=off -ldflags=-w -timeout
 # The client is a separate module, which ./... leaves out.
 CLIENT := github.com/sendquota/sendquota/client/...
 # In the second run of the store's tests each shard is a lane, as on a database that is spread over servers.
-LANES := ./internal/store -skip 'TestAudit|TestMigrate' -lanes 256
+LANES := ./internal/store/... -skip 'TestAudit|TestMigrate' -lanes 256
 
 # test-race runs the packages that are mostly concurrency; test-all runs all packages.
 RACED := $(addprefix ./internal/,bulkhead delivery groupcommit loop notify pace queue quota ratelimit redisscript schedule upkeep)
@@ -62,7 +62,7 @@ FORCE:
 
 .PHONY: test
 test: bin/testservers ## Run the tests of every guarantee, on real Postgres and Redis of their own
-	$(TESTS) -short ./e2e ./internal/store ./... $(CLIENT) # the slowest packages come first
+	$(TESTS) -short ./e2e ./internal/store/pg ./internal/store/audit ./internal/httpapi ./... $(CLIENT) # the slowest packages come first
 
 .PHONY: test-race
 test-race: bin/testservers ## Run the tests of concurrent packages under the race detector, and some of the store's with 256 lanes
