@@ -1,8 +1,11 @@
 package campaign
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"math/bits"
 	"time"
 
 	"github.com/google/uuid"
@@ -90,4 +93,27 @@ func (p *Planner) at(sendAt time.Time) *Planner {
 	other := *p
 	other.campaign.SendAt, other.campaign.LocalTime, other.campaign.TimeZone = sendAt, time.Time{}, ""
 	return &other
+}
+
+// Offset returns a recipient's offset from the first send time of a campaign with a spread: whole seconds, at least 0
+// and less than the spread. It is ⌊h·s/2⁶⁴⌋ seconds, where h is the first eight bytes of the SHA-256 of the recipient's
+// id, the highest first, and s is the spread in seconds, rounded up.
+//
+// So it follows from the recipient and the spread alone: a recipient has the same offset in each campaign with the same
+// spread, and recipients have the same order in all campaigns. The formula must not change, so that two campaigns keep
+// their distance for every recipient.
+func Offset(recipient string, spread time.Duration) time.Duration {
+	if spread <= 0 {
+		return 0
+	}
+	sum := sha256.Sum256([]byte(recipient))
+	seconds := uint64((spread-1)/time.Second) + 1
+	offset, _ := bits.Mul64(binary.BigEndian.Uint64(sum[:]), seconds)
+	return time.Duration(offset) * time.Second
+}
+
+// Parse parses the template of a campaign's message.
+func Parse(c *push.Campaign) (Template, error) {
+	t, wrong := liquid.Parse(c.Message)
+	return t, wrong.Err()
 }

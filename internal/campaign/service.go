@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/campaigns"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
 )
 
 // Service serves callers' requests. It is safe for concurrent use. Every method returns [push.ErrNotFound] for another
@@ -122,4 +122,26 @@ func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Ch
 	return s.store.ChangeDraft(ctx, by, id, unchanged, func(p push.Campaign) (push.Campaign, error) {
 		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
 	})
+}
+
+// Act starts, pauses, resumes or cancels a campaign, and returns its new state. Repeating an action changes nothing.
+// Workers do the rest. After a pause or a cancel, no recipient of the campaign is booked, and no attempt begins. A
+// start returns [invalid.FieldErrors] for values of the draft that are no longer possible. Other errors are
+// [push.ErrNotFound], [*push.CampaignStateError] and, if the campaign has changed, [*push.StaleError].
+func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged) (push.Campaign, error) {
+	check := func(p push.Campaign) error {
+		if err := unchanged.Check(p.UpdatedAt); err != nil || action != push.CampaignStart {
+			return err
+		}
+		return s.checkStart(p)
+	}
+	return s.store.ActOnCampaign(ctx, tenant, id, action, check)
+}
+
+// checkStart returns the faults of a draft that is to start now.
+func (s *Service) checkStart(p push.Campaign) error {
+	if p.SendAt.IsZero() && p.LocalTime.IsZero() && p.Spread > 0 { // it is sent from now on
+		p.SendAt = s.now().UTC().Truncate(quota.Second)
+	}
+	return s.Check(Change{Channel: &p.Channel, SendAt: &p.SendAt, LocalTime: &p.LocalTime, Latest: &p.Latest}, p).Err()
 }

@@ -1,3 +1,4 @@
+// Package accounts keeps tenants, their caps, API keys, users and sessions.
 package accounts
 
 import (
@@ -6,15 +7,24 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Store keeps tenants, keys, users and sessions.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB) *Store {
+	return &Store{db: db}
+}
 
 // ErrDeleting reports that a tenant of that name is being deleted.
 var ErrDeleting = errors.New("the tenant is being deleted")

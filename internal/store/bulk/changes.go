@@ -1,12 +1,10 @@
+// Package bulk keeps bulk changes of pushes.
 package bulk
 
 import (
 	"bytes"
 	"context"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -15,7 +13,21 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
 )
+
+// Store keeps bulk changes.
+type Store struct {
+	db     *pg.DB
+	pushes *pushes.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, pushes *pushes.Store) *Store {
+	return &Store{db: db, pushes: pushes}
+}
 
 // bulkColumns are the columns that scanBulk reads, of bulk_changes p.
 const bulkColumns = `p.id, p.tenant_id, p.action, p.recipient, p.erased, p.channel, p.category, p.campaign_id, p.from_at, p.until_at, p.shift_s, p.send_at,

@@ -1,3 +1,4 @@
+// Package campaigns stores campaigns and their audiences, and books their recipients in chunks.
 package campaigns
 
 import (
@@ -8,16 +9,27 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
 )
+
+// Store reads and changes campaigns and their audiences.
+type Store struct {
+	db     *pg.DB
+	pushes *pushes.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, pushes *pushes.Store) *Store {
+	return &Store{db: db, pushes: pushes}
+}
 
 const campaignColumns = `p.id, p.tenant_id, p.name, p.channel, p.category, p.send_at, p.local_time, p.time_zone, p.spread_s, p.on_conflict, p.latest, p.expires_after_ms,
 	p.message, p.metadata, p.status, p.audience_id, p.audience, p.created_at, p.updated_at, p.started_at, p.ended_at,

@@ -4,15 +4,29 @@ import (
 	"context"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
+
+// Runs takes the steps of running campaigns, one chunk of recipients at a time.
+type Runs struct {
+	db        *pg.DB
+	terms     *terms.Store
+	pushes    *pushes.Store
+	campaigns *Store
+}
+
+// NewRuns returns a Runs on a connection to Postgres.
+func NewRuns(db *pg.DB, terms *terms.Store, pushes *pushes.Store, campaigns *Store) *Runs {
+	return &Runs{db: db, terms: terms, pushes: pushes, campaigns: campaigns}
+}
 
 // RunningCampaign is a campaign that a worker has leased.
 type RunningCampaign struct {

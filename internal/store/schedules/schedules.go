@@ -1,3 +1,4 @@
+// Package schedules keeps recurring schedules and their occurrences.
 package schedules
 
 import (
@@ -6,17 +7,26 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/campaigns"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Store keeps schedules.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB) *Store {
+	return &Store{db: db}
+}
 
 // scheduleColumns are the columns that scanSchedule reads, of schedules p.
 const scheduleColumns = `p.id, p.tenant_id, p.name, p.cron, p.time_zone, p.push, p.campaign_id, p.catch_up, p.paused, p.until, p.began_at, p.done_at, p.next_at, p.created_at, p.updated_at`

@@ -1,3 +1,4 @@
+// Package webhooks keeps webhooks and their deliveries.
 package webhooks
 
 import (
@@ -6,16 +7,25 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Store keeps webhooks.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB) *Store {
+	return &Store{db: db}
+}
 
 // webhookColumns are the columns of [push.Webhook].
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + pg.NoTime + `), coalesce(disabled_at, ` + pg.NoTime + `), disabled_reason`
