@@ -46,6 +46,23 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestImports_Store: packages of the domain declare the parts of the store that they use; programs pass the store.
+func TestImports_Store(t *testing.T) {
+	exceptions := []string{"campaign"}
+	imports := imports(t)
+	for _, name := range []string{"bulk", "campaign", "delivery", "notify", "queue", "recurring", "schedule", "upkeep"} {
+		holds := slices.Contains(imports[name], module+"internal/store")
+		switch excepted := slices.Contains(exceptions, name); {
+		case imports[name] == nil:
+			t.Errorf("there is no package %s", name)
+		case holds && !excepted:
+			t.Errorf("%s imports internal/store: declare an interface beside the type that uses it", name)
+		case !holds && excepted:
+			t.Errorf("%s does not import internal/store: remove the exception", name)
+		}
+	}
+}
+
 // TestReadme_Packages: the table of folders in the README has every package.
 func TestReadme_Packages(t *testing.T) {
 	page, err := os.ReadFile("../README.md")

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/bulk"
-
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store/bulk"
 )
 
 const (

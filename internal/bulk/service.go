@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/bulk"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
-	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/bulk"
 )
 
 const (
@@ -29,8 +27,8 @@ const (
 // tenant's bulk change.
 type Service struct {
 	reads
-	store  *store.Store
-	pushes pushes
+	changes changes
+	pushes  pushes
 }
 
 // reads are the methods of the store that the API uses unchanged.
@@ -41,6 +39,18 @@ type reads interface {
 	CancelBulkChange(ctx context.Context, tenant, id uuid.UUID) (push.BulkChange, error)
 }
 
+// changes creates bulk changes, and counts the pushes that one would change.
+type changes interface {
+	CreateBulkChange(ctx context.Context, n bulk.NewBulkChange) (p push.BulkChange, found bool, err error)
+	CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error)
+}
+
+// Store is the part of the store that a [Service] uses.
+type Store interface {
+	reads
+	changes
+}
+
 // pushes cancels and moves one push.
 type pushes interface {
 	CancelAt(ctx context.Context, tenant, id uuid.UUID, was time.Time) (push.Push, error)
@@ -48,7 +58,7 @@ type pushes interface {
 }
 
 // New returns the bulk changes in a store.
-func New(st *store.Store, p pushes) *Service { return &Service{st, st, p} }
+func New(st Store, p pushes) *Service { return &Service{st, st, p} }
 
 // Key is the Idempotency-Key of a request; the zero value is none.
 type Key struct {
@@ -65,7 +75,7 @@ func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong 
 	} else if wrong != nil {
 		return p, false, wrong
 	}
-	return s.store.CreateBulkChange(ctx, bulk.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
+	return s.changes.CreateBulkChange(ctx, bulk.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
 }
 
 // Estimate is the effect that a bulk change would have.
@@ -83,7 +93,7 @@ func (s *Service) Estimate(ctx context.Context, p push.BulkChange, caps push.Own
 		most = sampleSize
 	}
 	var some []push.BulkPush
-	if e.Found, e.More, some, err = s.store.CountBulk(ctx, p, maxCounted, most); err != nil {
+	if e.Found, e.More, some, err = s.changes.CountBulk(ctx, p, maxCounted, most); err != nil {
 		return e, fmt.Errorf("estimate bulk change: %w", err)
 	}
 	for _, one := range some {

@@ -7,13 +7,12 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/webhooks"
-
 	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/webhooks"
 )
 
 // maxRetryAfter bounds the Retry-After of an endpoint by the longest pause.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sendquota/sendquota/internal/outbound"
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // A replaced secret still signs for overlap.
@@ -28,17 +27,39 @@ const maxURL = 2048
 // Webhooks lets tenants set up, test and replay their webhooks. Every method returns [push.ErrNotFound] for another
 // tenant's webhook.
 type Webhooks struct {
-	webhookStore
-	store *store.Store
-	cfg   WebhooksConfig
+	unchanged
+	secrets    secrets
+	deliveries deliveries
+	cfg        WebhooksConfig
 }
 
-// webhookStore are the methods of the store that the API uses unchanged.
-type webhookStore interface {
+// Store is the part of the store that a [Webhooks] uses.
+type Store interface {
+	unchanged
+	secrets
+	deliveries
+}
+
+// unchanged are the methods of the store that the API uses unchanged.
+type unchanged interface {
 	Webhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
 	Webhooks(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error)
 	DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error
 	EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
+}
+
+// secrets stores the secrets of webhooks.
+type secrets interface {
+	CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error)
+	RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error)
+}
+
+// deliveries lists, adds and replays deliveries.
+type deliveries interface {
+	AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error)
+	Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error)
+	Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error)
+	ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (int, error)
 }
 
 // WebhooksConfig limits the webhooks of tenants.
@@ -48,8 +69,8 @@ type WebhooksConfig struct {
 }
 
 // NewWebhooks returns the webhooks in a store.
-func NewWebhooks(st *store.Store, cfg WebhooksConfig) *Webhooks {
-	return &Webhooks{webhookStore: st, store: st, cfg: cfg}
+func NewWebhooks(st Store, cfg WebhooksConfig) *Webhooks {
+	return &Webhooks{unchanged: st, secrets: st, deliveries: st, cfg: cfg}
 }
 
 // URLFault returns the fault of a webhook's URL, or "".
@@ -87,14 +108,14 @@ func validPort(port string) bool {
 // Create creates a webhook for a URL without fault, and returns it with its secret, which is never shown again.
 func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.store.CreateWebhook(ctx, push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
+	w, err = s.secrets.CreateWebhook(ctx, push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
 	return w, secret, err
 }
 
 // Rotate gives a webhook a new secret, and returns it. For [overlap], requests are signed with both secrets.
 func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.store.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
+	w, err = s.secrets.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
 	return w, secret, err
 }
 
@@ -112,17 +133,17 @@ func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (push.Deliver
 	if err != nil {
 		return push.Delivery{}, err
 	}
-	return s.store.AddTestDelivery(ctx, w)
+	return s.deliveries.AddTestDelivery(ctx, w)
 }
 
-// Deliveries returns the past and waiting deliveries of a webhook, the newest first; see [store.Store.Deliveries].
-// While the webhook is disabled, none has a next time.
+// Deliveries returns the past and waiting deliveries of a webhook, the newest first. It may return fewer than
+// limit although there are more. While the webhook is disabled, none has a next time.
 func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
 	w, err := s.Webhook(ctx, tenant, id)
 	if err != nil {
 		return push.DeliveryPage{}, err
 	}
-	page, err := s.store.Deliveries(ctx, tenant, id, f, before, limit)
+	page, err := s.deliveries.Deliveries(ctx, tenant, id, f, before, limit)
 	if !w.DisabledAt.IsZero() {
 		for i := range page.Deliveries {
 			page.Deliveries[i].NextAt = time.Time{}
@@ -136,7 +157,7 @@ func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (
 	if _, err := s.enabled(ctx, tenant, id); err != nil {
 		return push.Delivery{}, err
 	}
-	return s.store.Replay(ctx, tenant, id, delivery)
+	return s.deliveries.Replay(ctx, tenant, id, delivery)
 }
 
 // ReplayFailed sends the given-up events since a time again, up to ten thousand of them, the oldest first. It returns
@@ -145,7 +166,7 @@ func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since
 	if _, err := s.enabled(ctx, tenant, id); err != nil {
 		return 0, err
 	}
-	return s.store.ReplayFailed(ctx, tenant, id, since, maxReplayed)
+	return s.deliveries.ReplayFailed(ctx, tenant, id, since, maxReplayed)
 }
 
 func (s *Webhooks) enabled(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {

@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/schedules"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -20,6 +18,7 @@ import (
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/schedule"
+	"github.com/sendquota/sendquota/internal/store/schedules"
 )
 
 const (

@@ -7,14 +7,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/schedules"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/recurrence"
-	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/schedules"
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
@@ -22,10 +20,11 @@ import (
 // tenant's schedule.
 type Service struct {
 	reads
-	store *store.Store
-	zones zones
-	now   func() time.Time
-	cfg   Config
+	changes   changes
+	campaigns campaigns
+	zones     zones
+	now       func() time.Time
+	cfg       Config
 }
 
 // Config limits a tenant's schedules.
@@ -42,14 +41,32 @@ type reads interface {
 	DeleteSchedule(ctx context.Context, tenant, id uuid.UUID) error
 }
 
+// changes creates and changes schedules.
+type changes interface {
+	CreateSchedule(ctx context.Context, n schedules.NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error)
+	ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change schedules.ScheduleChange) (p push.Schedule, err error)
+}
+
+// campaigns finds the campaign that a schedule copies.
+type campaigns interface {
+	Campaign(ctx context.Context, tenant, id uuid.UUID) (push.Campaign, error)
+}
+
+// Store is the part of the store that a [Service] uses.
+type Store interface {
+	reads
+	changes
+	campaigns
+}
+
 // zones returns a tenant's default zone.
 type zones interface {
 	DefaultZone(ctx context.Context, tenant uuid.UUID) (string, error)
 }
 
 // New returns the schedules in a store. now is the clock, usually time.Now.
-func New(st *store.Store, z zones, now func() time.Time, cfg Config) *Service {
-	return &Service{reads: st, store: st, zones: z, now: now, cfg: cfg}
+func New(st Store, z zones, now func() time.Time, cfg Config) *Service {
+	return &Service{reads: st, changes: st, campaigns: st, zones: z, now: now, cfg: cfg}
 }
 
 // Change is a caller's change of a schedule. A nil member stays, or has its default in a new schedule.
@@ -112,7 +129,7 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 		return p, false, invalid
 	}
 	n := schedules.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
-	p, found, err = s.store.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
+	p, found, err = s.changes.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
 		p = restart(p, now)
 		if times, err := timetable(&p); err == nil { // it was checked
 			p.NextAt = next(&p, times)
@@ -163,7 +180,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 	if c.Campaign == nil {
 		return bad, nil
 	}
-	pattern, err := s.store.Campaign(ctx, p.Tenant, *c.Campaign)
+	pattern, err := s.campaigns.Campaign(ctx, p.Tenant, *c.Campaign)
 	switch {
 	case errors.Is(err, push.ErrNotFound):
 		bad.Add("campaign", c.Campaign.String(), "%v", push.ErrNoPattern)
@@ -178,7 +195,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 // Change changes a schedule. Occurrences that were due before follow the old schedule. Its errors are
 // [invalid.FieldErrors], [push.ErrNotFound] and [*push.StaleError].
 func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Schedule, error) {
-	old, err := s.store.Schedule(ctx, tenant, id)
+	old, err := s.Schedule(ctx, tenant, id)
 	if err != nil {
 		return old, err
 	}
@@ -189,7 +206,7 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 	if err != nil {
 		return old, err
 	}
-	p, err := s.store.ChangeSchedule(ctx, tenant, id, unchanged, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
+	p, err := s.changes.ChangeSchedule(ctx, tenant, id, unchanged, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
 		var runs []push.Run
 		if c.moves() {
 			settled, past, err := settle(p, now, s.cfg.Kept)
@@ -235,7 +252,7 @@ func (c Change) apply(p push.Schedule, now time.Time) push.Schedule {
 // Next returns the next n times of a schedule as if it were not paused, or fewer if it ends, or none if its zone is no
 // longer known.
 func (s *Service) Next(ctx context.Context, tenant, id uuid.UUID, n int) ([]time.Time, error) {
-	p, err := s.store.Schedule(ctx, tenant, id)
+	p, err := s.Schedule(ctx, tenant, id)
 	if err != nil {
 		return nil, err
 	}
