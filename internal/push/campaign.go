@@ -2,6 +2,7 @@ package push
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -113,3 +114,44 @@ type CampaignPage struct {
 	Campaigns []Campaign
 	Next      *CampaignPosition // where the next page begins; nil: this is the last one
 }
+
+// CampaignRecipient is a recipient of a campaign and its outcome.
+type CampaignRecipient struct {
+	Recipient string // empty: erased
+	Line      int    // of the audience
+	Outcome   CampaignOutcome
+	Push      uuid.UUID // zero: none was booked
+	SendAt    time.Time // the send time of the push; without a push the requested time, or zero
+	Reason    string    // why it was not booked or not sent
+	Rules     []string  // the rules that refused it
+}
+
+// CampaignRecipientFilter selects recipients of a campaign. Empty fields select all.
+type CampaignRecipientFilter struct {
+	Outcome   CampaignOutcome
+	Recipient string
+}
+
+// CampaignRecipientPage is a page of the recipients of a campaign, by line. Next is the line after which the next page
+// begins; 0: this is the last one.
+type CampaignRecipientPage struct {
+	Recipients []CampaignRecipient
+	Next       int
+}
+
+// CampaignOutcomes lists the outcomes of recipients.
+var CampaignOutcomes = []CampaignOutcome{
+	OutcomePending, OutcomeScheduled, OutcomeRefused, OutcomeOptedOut, OutcomeInvalid, OutcomeSent, OutcomeFailed, OutcomeExpired, OutcomeCanceled,
+}
+
+// CampaignCopy is a campaign to create and start as a copy of another one, with its recipients.
+type CampaignCopy struct {
+	ID     uuid.UUID // the new campaign
+	Tenant uuid.UUID
+	Of     uuid.UUID // a draft or a finished campaign
+	Suffix string    // appended to the name
+	Caps   OwnCaps   // the tenant's caps
+}
+
+// ErrNothingToCopy: there is no audience, or all of its recipients were erased.
+var ErrNothingToCopy = errors.New("the campaign has no recipients")

@@ -2,6 +2,7 @@ package push
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,4 +58,23 @@ type ComeAgain struct {
 // Error names the delay.
 func (e ComeAgain) Error() string {
 	return "the wake-up came too early or the worker is stopping; retrying in " + e.In.String()
+}
+
+// Unchanged lists acceptable times of the last change; nil accepts any. A zero time never matches.
+type Unchanged []time.Time
+
+// Check returns a [*StaleError] unless updatedAt is acceptable.
+func (u Unchanged) Check(updatedAt time.Time) error {
+	if u == nil || slices.ContainsFunc(u, updatedAt.Equal) {
+		return nil
+	}
+	return &StaleError{UpdatedAt: updatedAt}
+}
+
+// StaleError rejects a change because another caller changed the same thing since it was read.
+type StaleError struct{ UpdatedAt time.Time }
+
+// Error names the time of the other change.
+func (e *StaleError) Error() string {
+	return "it was changed by another caller at " + e.UpdatedAt.UTC().Format(time.RFC3339Nano) + "; read it again"
 }
