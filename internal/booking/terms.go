@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -105,4 +107,12 @@ func Under(t Terms, p *push.Push) quota.Booking {
 		b.Kind = quota.Kind{}
 	}
 	return b
+}
+
+// ShadowCount is the number of pushes of a category, submitted within a minute, that a shadow rule would have refused.
+type ShadowCount struct {
+	Tenant         uuid.UUID
+	Minute         time.Time // its start
+	Rule, Category string
+	Pushes         int
 }
