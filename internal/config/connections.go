@@ -25,3 +25,14 @@ type Redis struct{ MaxConnections int }
 func (r *Redis) settings(t *strictyaml.Table) {
 	t.Int("max_connections", "64", "connections of each program's queue to Redis, or to each node of a cluster, 8 to 10000; each of four other parts has as many, at most 16", &r.MaxConnections, 8, 10_000)
 }
+
+// HTTP has the settings of the programs' servers.
+type HTTP struct {
+	MaxConnections int           // at least 1; beyond it idle connections are closed, and new ones wait
+	Drain          time.Duration // how long the API goes on after a signal to stop
+}
+
+func (h *HTTP) settings(t *strictyaml.Table) {
+	t.Int("max_connections", "10000", "connections at a time, 1 to 1000000; beyond it the longest idle ones are closed, and new ones wait", &h.MaxConnections, 1, 1_000_000)
+	t.Duration("drain", "5s", "how long the API still takes requests after SIGTERM, with /readyz 503 and Connection: close in its answers, at most 10 minutes; 0s: it stops at once", &h.Drain, 0, 10*time.Minute)
+}
