@@ -54,3 +54,8 @@ func NewReaper(st reapStore, lanes owner, cache *quota.Cache, wakes waker, log *
 		return len(attempts) == portion, errors.Join(append(errs, err)...)
 	}}
 }
+
+// waker wakes workers for the lane of a recipient at a time, which is in from now. It does not wait.
+type waker interface {
+	Wake(recipientKey int64, at time.Time, in time.Duration)
+}
