@@ -1,3 +1,4 @@
+// Package auditlog writes and reads the audit log, which records the author of each change.
 package auditlog
 
 import (
@@ -8,15 +9,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Store reads the audit log.
+type Store struct {
+	db *pg.DB
+}
+
+// New returns a Store that uses a connection to Postgres.
+func New(db *pg.DB) *Store {
+	return &Store{db: db}
+}
 
 // The transaction of a change also writes the entry of the change. If it runs again because its reply was lost, it finds
 // nothing to change and writes no second entry.

@@ -1,3 +1,4 @@
+// Package partitions makes the partitions of tables in advance and drops those whose retention has ended.
 package partitions
 
 import (
@@ -7,15 +8,26 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/pushes"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/failpoint"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
+
+// Store makes and drops partitions.
+type Store struct {
+	db    *pg.DB
+	terms *terms.Store
+}
+
+// New returns a Store that uses a connection to Postgres.
+func New(db *pg.DB, terms *terms.Store) *Store {
+	return &Store{db: db, terms: terms}
+}
 
 // ahead defines how long in advance partitions are made. A transaction that still needs a missing one makes it.
 var ahead = []struct {

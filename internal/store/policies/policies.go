@@ -1,3 +1,4 @@
+// Package policies keeps the policies of tenants, and applies their changes to existing bookings.
 package policies
 
 import (
@@ -8,18 +9,28 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/sendquota/sendquota/internal/store/attempts"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/pushes"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
 )
+
+// Store keeps policies.
+type Store struct {
+	db     *pg.DB
+	pushes *pushes.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, pushes *pushes.Store) *Store {
+	return &Store{db: db, pushes: pushes}
+}
 
 // versionColumns are the columns of [policy.Version], of policies p.
 const versionColumns = `p.version, p.at, p.by, p.document`

@@ -1,3 +1,4 @@
+// Package recipients keeps tenants' descriptions of their recipients, and erases recipients.
 package recipients
 
 import (
@@ -8,11 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/attempts"
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/pushes"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,7 +17,29 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/attempts"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/bulk"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
+
+// Store keeps descriptions of recipients.
+type Store struct {
+	db        *pg.DB
+	terms     *terms.Store
+	pushes    *pushes.Store
+	attempts  *attempts.Store
+	campaigns *campaigns.Store
+	bulk      *bulk.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, terms *terms.Store, pushes *pushes.Store, attempts *attempts.Store, campaigns *campaigns.Store, bulk *bulk.Store) *Store {
+	return &Store{db: db, terms: terms, pushes: pushes, attempts: attempts, campaigns: campaigns, bulk: bulk}
+}
 
 // markDescribedSQL records that a tenant has descriptions. Transactions that start after its commit read them.
 const markDescribedSQL = `UPDATE tenants SET described = true WHERE id = $1 AND NOT described`

@@ -1,3 +1,4 @@
+// Package records counts and lists what has happened: statistics, sends, refusals, failures, channels.
 package records
 
 import (
@@ -6,13 +7,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/pushes"
 )
+
+// Store reads and writes these records.
+type Store struct {
+	db     *pg.DB
+	pushes *pushes.Store
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB, pushes *pushes.Store) *Store {
+	return &Store{db: db, pushes: pushes}
+}
 
 // maxStatRows limits the rows that one answer is made from.
 const maxStatRows = 100_000

@@ -1,3 +1,4 @@
+// Package terms caches the policies in force and reads the descriptions of recipients. Every decision starts from both.
 package terms
 
 import (
@@ -7,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
@@ -16,7 +15,21 @@ import (
 	"github.com/sendquota/sendquota/internal/policy"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Store reads the terms of tenants and recipients.
+type Store struct {
+	db    *pg.DB
+	Known knownTerms // as this process last read them
+}
+
+// New returns a Store on a connection to Postgres.
+func New(db *pg.DB) *Store {
+	s := &Store{db: db}
+	s.Known.load = s.loadTerms
+	return s
+}
 
 // tenantTerms holds a tenant's terms as this process last read them. Each transaction that decides something checks, in
 // the exchange that reads everything else, that they are still in force.
