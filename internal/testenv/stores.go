@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 )
 
@@ -67,3 +68,15 @@ const emptySQL = `DO $$ DECLARE name text; BEGIN
 	UPDATE lanes SET owner = NULL, owned_until = '-infinity' WHERE owner IS NOT NULL;
 	UPDATE audit_pass SET owner = NULL, owned_until = '-infinity', state = NULL, last = NULL WHERE owner IS NOT NULL OR state IS NOT NULL OR last IS NOT NULL;
 END $$`
+
+// SealKey is the key of programs and stores in tests for sealing secrets.
+const SealKey = "c2VuZHF1b3RhIHRlc3RzIHNlYWwgYnkgdGhpcyBrZXk="
+
+// Sealer returns a sealer with SealKey.
+func Sealer() *seal.Sealer {
+	s, err := seal.New(SealKey)
+	if err != nil {
+		panic(err) // the constant is wrong; any test would show it
+	}
+	return s
+}
