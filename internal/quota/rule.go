@@ -2,7 +2,9 @@ package quota
 
 import (
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -87,4 +89,14 @@ func (p Policy) Reach() time.Duration {
 		}
 	}
 	return reach
+}
+
+// Name returns the stored form of the name of a category, a channel or a rule: trimmed and in lower case. Marketing and
+// marketing are one category, so that opting out of one opts out of the other. A name that is not UTF-8 stays
+// unchanged.
+func Name(s string) string {
+	if !utf8.ValidString(s) {
+		return s
+	}
+	return strings.ToLower(strings.Trim(s, " "))
 }
