@@ -2,6 +2,7 @@ package liquid
 
 import (
 	"encoding/json"
+	"fmt"
 	"iter"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/zone"
 )
 
 // MaxTemplate is the maximum size of all strings of a message, in bytes.
@@ -138,4 +140,33 @@ func (m *Message) Render(variables map[string]any, at func() time.Time) (json.Ra
 		}
 	}
 	return out, nil
+}
+
+// Rendering is the source of a message that contains its time of sending. It is stored as JSON, and renders the message
+// again when that time changes.
+type Rendering struct {
+	Message json.RawMessage   `json:"message"` // with its templates
+	Known   []json.RawMessage `json:"known"`   // see [Variables]
+	Zone    string            `json:"zone"`    // of the recipient: an IANA name
+}
+
+// Again renders the message of a JSON [Rendering] for another time of sending.
+func Again(rendering json.RawMessage, at time.Time) (json.RawMessage, error) {
+	var of Rendering
+	if err := json.Unmarshal(rendering, &of); err != nil {
+		return nil, fmt.Errorf("read rendering: %w", err)
+	}
+	in, err := zone.Load(of.Zone)
+	if err != nil {
+		return nil, fmt.Errorf("read rendering: %w", err)
+	}
+	variables, err := Variables(of.Known...)
+	if err != nil {
+		return nil, fmt.Errorf("read rendering: %w", err)
+	}
+	m, bad := Parse(of.Message)
+	if err := bad.Err(); err != nil {
+		return nil, err
+	}
+	return m.Render(variables, func() time.Time { return at.In(in) })
 }
