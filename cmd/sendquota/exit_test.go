@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -187,47 +188,69 @@ func TestCommands_ExitStatus(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	testenv.Check(t, err)
 	defer full.Close()
+	b.faultyCommands(t)
+	for _, row := range commandRows { // they change data, one after another
+		if !testing.Short() {
+			row.try(t, "full disk", row.full, b.env, full, row.line(b, row.args)...)
+		}
+		row.try(t, "full disk, JSON", row.full, b.env, full, append(row.line(b, row.args), "--json")...)
+		if !testing.Short() {
+			row.try(t, "done", 0, b.env, io.Discard, row.line(b, row.args)...)
+		}
+		var out strings.Builder
+		row.try(t, "done, JSON", 0, b.env, &out, append(row.line(b, row.args), "--json")...)
+		var object map[string]any
+		if err := json.Unmarshal([]byte(out.String()), &object); err != nil || len(object) == 0 {
+			t.Errorf("%s --json prints no JSON object: %v: %s", row.path, err, out.String())
+		}
+	}
+}
+
+// faultyCommands runs every command with the faults that change no data, several at a time, because most of them wait.
+func (b *bench) faultyCommands(t *testing.T) {
+	t.Helper()
 	without := []string{}
 	away := []string{"DATABASE_URL=postgres://127.0.0.1:1/x", "SENDQUOTA_API=http://127.0.0.1:1", "SENDQUOTA_API_KEY=sq_x"}
+	var all errgroup.Group
+	all.SetLimit(8)
 	for _, row := range commandRows {
-		line := func(args string) []string { return append(strings.Fields(row.path), b.words(args)...) }
-		try := func(kind string, want int, env []string, out io.Writer, args ...string) string {
-			t.Helper()
-			said, status := tool(t, env, out, args...)
-			if status != want {
-				t.Errorf("%s, %s: exit status %d, want %d: %s", row.path, kind, status, want, said)
-			}
-			if status != 0 && said == "" {
-				t.Errorf("%s, %s: says nothing", row.path, kind)
-			}
-			return said
+		try := func(kind string, want int, env []string, args ...string) {
+			all.Go(func() error {
+				row.try(t, kind, want, env, io.Discard, args...)
+				return nil
+			})
 		}
-		try("unknown flag", 2, b.env, io.Discard, append(line(row.args), "--nonsense")...)
+		try("unknown flag", 2, b.env, append(row.line(b, row.args), "--nonsense")...)
 		if row.setting >= 0 {
-			try("missing setting", row.setting, without, io.Discard, line(row.args)...)
+			try("missing setting", row.setting, without, row.line(b, row.args)...)
 		}
 		if row.away >= 0 {
-			try("server away", row.away, away, io.Discard, line(row.args)...)
+			try("server away", row.away, away, row.line(b, row.args)...)
 		}
 		if row.missing != "" {
 			want := row.away
 			if want < 0 || strings.Contains(row.missing, "/no/such") {
 				want = max(row.setting, 1) // a file that cannot be read is a fault before any server is asked
 			}
-			try("unknown name", want, b.env, io.Discard, line(row.missing)...)
+			try("unknown name", want, b.env, row.line(b, row.missing)...)
 		}
-		if !testing.Short() {
-			try("full disk", row.full, b.env, full, line(row.args)...)
-		}
-		try("full disk, JSON", row.full, b.env, full, append(line(row.args), "--json")...)
-		if !testing.Short() {
-			try("done", 0, b.env, io.Discard, line(row.args)...)
-		}
-		var out strings.Builder
-		try("done, JSON", 0, b.env, &out, append(line(row.args), "--json")...)
-		var object map[string]any
-		if err := json.Unmarshal([]byte(out.String()), &object); err != nil || len(object) == 0 {
-			t.Errorf("%s --json prints no JSON object: %v: %s", row.path, err, out.String())
-		}
+	}
+	_ = all.Wait()
+}
+
+// line returns the command's line with these arguments.
+func (r *commandRow) line(b *bench, args string) []string {
+	return append(strings.Fields(r.path), b.words(args)...)
+}
+
+// try runs a command with a kind of fault, and checks its exit status.
+func (r *commandRow) try(t *testing.T, kind string, want int, env []string, out io.Writer, args ...string) {
+	t.Helper()
+	said, status := tool(t, env, out, args...)
+	if status != want {
+		t.Errorf("%s, %s: exit status %d, want %d: %s", r.path, kind, status, want, said)
+	}
+	if status != 0 && said == "" {
+		t.Errorf("%s, %s: says nothing", r.path, kind)
 	}
 }
