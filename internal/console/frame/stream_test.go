@@ -120,7 +120,7 @@ func TestStream_PlaceOfNeighbour(t *testing.T) {
 		return p.Stream("error", "clock", time.Millisecond, func() (any, error) { return time.Now().String(), nil })
 	}))
 	server := httptest.NewServer(r)
-	defer server.Close()
+	t.Cleanup(server.Close) // after t.Context has ended the streams
 	open := func(neighbour string) *http.Response {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/live", nil)
 		testenv.Check(t, err)
