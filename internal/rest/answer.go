@@ -1,64 +1,15 @@
 package rest
 
 import (
-	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
+
+	"github.com/sendquota/sendquota/internal/bulkhead"
+	"github.com/sendquota/sendquota/internal/invalid"
+	"github.com/sendquota/sendquota/internal/push"
 )
-
-// encoder is a text and the JSON encoder that fills it.
-type encoder struct {
-	text []byte
-	json *json.Encoder
-}
-
-func (e *encoder) Write(b []byte) (int, error) {
-	e.text = append(e.text, b...)
-	return len(b), nil
-}
-
-// Appender writes itself like encoding/json, in half of the time: see docs/decisions/0007-own-decoder.md. A test compares
-// both.
-type Appender interface {
-	AppendJSON(b []byte) []byte
-}
-
-// encoders reuses encoders.
-type encoders struct{ pool sync.Pool }
-
-func newEncoders() *encoders {
-	return &encoders{sync.Pool{New: func() any {
-		e := &encoder{}
-		e.json = json.NewEncoder(e)
-		e.json.SetEscapeHTML(false)
-		return e
-	}}}
-}
-
-// maxKept is the largest capacity of a text that is reused, in bytes.
-const maxKept = 64 << 10
-
-// get returns an encoder with the JSON of body. It fails if body has none.
-func (s *encoders) get(body any) (*encoder, error) {
-	e := s.pool.Get().(*encoder)
-	e.text = e.text[:0]
-	if a, ok := body.(Appender); ok {
-		e.text = append(a.AppendJSON(e.text), '\n')
-		return e, nil
-	}
-	if err := e.json.Encode(body); err != nil {
-		return nil, err // and drop the encoder, which keeps its error
-	}
-	return e, nil
-}
-
-func (s *encoders) put(e *encoder) {
-	if cap(e.text) <= maxKept {
-		s.pool.Put(e)
-	}
-}
 
 func (a *API) stage(rec *responseRecorder, status int, contentType string, body any) (err error) {
 	if rec.answer, err = a.encoders.get(body); err == nil {
@@ -99,4 +50,42 @@ func (a *API) sendProblem(rec *responseRecorder, p Problemer) {
 		a.cfg.Log.Error("problem not sent", slog.String("request_id", rec.RequestID), slog.Any("error", err))
 		rec.WriteHeader(http.StatusInternalServerError)
 	}
+}
+
+// problemOf turns an error into an answer. It returns false for an unexpected error: its text is for the log only.
+func (a *API) problemOf(err error) (p Problemer, known bool) {
+	if p := a.cfg.Problem(err); p != nil {
+		return p, true
+	}
+	var (
+		bad   *BadRequest
+		wrong invalid.FieldErrors
+		other *Refusal
+		scope *push.ScopeError
+		full  *bulkhead.FullError
+		stale *push.StaleError
+	)
+	switch {
+	case errors.As(err, &bad):
+		return bad.problem(), true
+	case errors.As(err, &wrong):
+		all := BadRequest{}
+		all.AddAll("body", FieldErrors{List: wrong})
+		return all.problem(), true
+	case errors.As(err, &stale):
+		p := StaleVersion.Because(stale.Error())
+		return &p, true
+	case errors.As(err, &scope):
+		return scopeProblemOf(scope), true
+	case errors.As(err, &other):
+		p := other.Kind.Because(other.Detail)
+		p.header = other.header
+		return &p, true
+	case errors.As(err, &full):
+		return fullProblemOf(full), true
+	}
+	if p := PlainProblem(err, plainProblems); p != nil {
+		return p, true
+	}
+	return unexpected(), false
 }

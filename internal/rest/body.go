@@ -12,12 +12,6 @@ import (
 	"unicode/utf8"
 )
 
-// The largest bodies, in bytes.
-const (
-	MaxBody      = 64 << 10
-	MaxBatchBody = 4 << 20
-)
-
 // MaxDrained and drainTime bound the bytes and the time of reading the rest of a body that is too large. Callers
 // that write everything before they read then get the answer instead of a broken connection.
 const (
@@ -37,6 +31,31 @@ func (c *Call) Body(limit int64) ([]byte, error) {
 		return nil, tooLong(limit)
 	}
 	return c.readWithin(limit, func() ([]byte, error) { return c.read(limit) })
+}
+
+// readWithin reads a body of at most limit bytes after it has waited for memory. A large body may take long to
+// arrive; until then, only its own bytes count.
+func (c *Call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, error) {
+	bytes := limit
+	if c.Request.ContentLength >= 0 {
+		bytes = c.Request.ContentLength
+	}
+	if limit <= MaxBody {
+		if err := c.Reserve(bodyBytes(bytes)); err != nil {
+			return nil, err
+		}
+		return read()
+	}
+	reading, err := c.memory.bodies.Acquire(c.Request.Context(), c.Caller.Tenant, bytes)
+	if err != nil {
+		return nil, err
+	}
+	defer reading.Release()
+	body, err := read()
+	if err != nil {
+		return nil, err
+	}
+	return body, c.Reserve(batchBytes(int64(len(body))))
 }
 
 // read reads a body of at most limit bytes, whose length may be unknown.
@@ -130,6 +149,16 @@ func (c *Call) Object(limit int64, outside *FieldErrors, read func(*Reader)) (bo
 		return body, c.Compute(parse)
 	}
 	return body, parse()
+}
+
+// ReadBody reads a body by the table. It returns all errors of the request.
+func (o *Table[T]) ReadBody(c *Call, to *T, bad *FieldErrors) error {
+	var found FieldErrors
+	if _, err := c.Object(MaxBody, bad, func(r *Reader) { o.Read(r, to, &found) }); err != nil {
+		return err
+	}
+	bad.AddAll("body", found)
+	return bad.Err()
 }
 
 // ReadWhole returns an error unless the body is JSON and ends after the value that read has read.

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
@@ -24,80 +22,11 @@ type Call struct {
 	memory    memory
 	Computing *bulkhead.Computing[uuid.UUID]
 
-	op        *Operation
+	status    int            // of a success
 	Errors    FieldErrors    // the errors of the request
 	ID, Part  uuid.UUID      // the ids in the path: of a resource, and of a part of it
 	Text      string         // the text in the path, instead of an id
-	Unchanged push.Unchanged // If-Match, see operation.match
-}
-
-// begin reads the parts of a request that its operation declares. It returns all errors, unless the handler reads a query or a body.
-func (c *Call) begin() error {
-	if c.op.Query == nil {
-		nothing.ReadQuery(c.Request, &struct{}{}, &c.Errors)
-	}
-	c.readPath()
-	if c.op.Match {
-		c.Unchanged = c.ifUnchanged(&c.Errors)
-	}
-	if c.op.Query != nil || c.op.Body != nil {
-		return nil
-	}
-	if c.op.Memory > 0 {
-		if err := c.Reserve(c.op.Memory); err != nil {
-			return err
-		}
-	}
-	return c.NoBody(&c.Errors)
-}
-
-// readPath reads the parameters of the path.
-func (c *Call) readPath() {
-	for i, p := range c.op.params {
-		switch {
-		case p.MaxText > 0:
-			c.Text = c.pathText(p, &c.Errors)
-		case i == 0:
-			c.ID = c.pathID(p.Name, &c.Errors)
-		default:
-			c.Part = c.pathID(p.Name, &c.Errors)
-		}
-		if p.Logged && c.ID != uuid.Nil {
-			c.Note(c.ID)
-		}
-	}
-}
-
-// pathID reads an id in the path.
-func (c *Call) pathID(name string, bad *FieldErrors) uuid.UUID {
-	given := c.param(name)
-	id, wrong := parseID(given)
-	if wrong != "" {
-		bad.Add("path."+name, wrong, Shown(given))
-	}
-	return id
-}
-
-// pathText reads a text in the path.
-func (c *Call) pathText(p PathParam, bad *FieldErrors) string {
-	text := c.param(p.Name)
-	if wrong := Unfit(text, 1, p.MaxText); wrong != "" {
-		bad.Add("path."+p.Name, wrong, Shown(ValidUTF8(text)))
-	}
-	return text
-}
-
-// param returns a parameter of the path. chi leaves it escaped if the path has characters, like an escaped slash, that
-// Path cannot tell apart.
-func (c *Call) param(name string) string {
-	v := chi.URLParam(c.Request, name)
-	if c.Request.URL.RawPath == "" {
-		return v
-	}
-	if plain, err := url.PathUnescape(v); err == nil {
-		return plain
-	}
-	return v
+	Unchanged push.Unchanged // If-Match, see Operation.Match
 }
 
 // Now returns the time by the clock of the API.
@@ -109,6 +38,26 @@ func (c *Call) Logger() *slog.Logger { return c.api.cfg.Log }
 // Compute runs do, which keeps a processor busy and waits for nothing, in the tenant's turn.
 func (c *Call) Compute(do func() error) error {
 	return c.Computing.Do(c.Request.Context(), c.Caller.Tenant, do)
+}
+
+// Reserve waits for memory for the request and its answer, unless the request has it already.
+func (c *Call) Reserve(bytes int64) (err error) {
+	if c.Writer.memory == nil {
+		from := c.memory.large
+		if bytes <= bodyBytes(MaxBody) {
+			from = c.memory.small
+		}
+		c.Writer.memory, err = from.Acquire(c.Request.Context(), c.Caller.Tenant, bytes)
+	}
+	return err
+}
+
+// Ready returns all errors of the request. Without errors, it waits for memory.
+func (c *Call) Ready(bytes int64) error {
+	if err := c.Errors.Err(); err != nil {
+		return err
+	}
+	return c.Reserve(bytes)
 }
 
 // ProblemOf returns the problem that an error is answered with. Without a known problem, it returns false, and the text of the error
@@ -124,6 +73,17 @@ func (c *Call) Answer(status int, body any) error {
 // Header sets a header of the answer. The name is in canonical form.
 func (c *Call) Header(name, value string) { c.Writer.SetHeader(name, value) }
 
+// loggedPushes is the largest number of ids in one line of the log.
+const loggedPushes = 20
+
+// Note adds a push to the log line of the request.
+func (c *Call) Note(id uuid.UUID) {
+	rec := c.Writer
+	if rec.about++; rec.about <= loggedPushes {
+		rec.pushes = append(rec.pushes, id)
+	}
+}
+
 // ByID serves a request that has nothing but an id in its path. It answers with the result of do, and without a body if
 // that is nil. A problem uses the name of the resource.
 func (c *Call) ByID(resource string, do func(ctx context.Context, tenant, id uuid.UUID) (any, error)) error {
@@ -132,10 +92,10 @@ func (c *Call) ByID(resource string, do func(ctx context.Context, tenant, id uui
 	case err != nil:
 		return NoSuch(resource, err)
 	case v == nil:
-		c.Writer.WriteHeader(c.op.Status)
+		c.Writer.WriteHeader(c.status)
 		return nil
 	}
-	return c.Answer(c.op.Status, v)
+	return c.Answer(c.status, v)
 }
 
 // NoSuch turns [push.ErrNotFound] into a problem with the name of the resource.

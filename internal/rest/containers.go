@@ -3,7 +3,6 @@ package rest
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -138,6 +137,3 @@ func (v Value[T]) Unique() Value[T] {
 	}
 	return v
 }
-
-// Item returns the location of an element of an array.
-func Item(array string, i int) string { return array + "[" + strconv.Itoa(i) + "]" }

@@ -1,9 +1,9 @@
 // Package rest is the frame of a REST API on chi and huma: it reads requests, answers them, and documents both. It knows no
 // operation of its own; package httpapi has them.
 //
-// A request (middleware.go, api.go) gets an id and a deadline, and chi finds its route. The API checks the key
+// A request (middleware.go, routes.go) gets an id and a deadline, and chi finds its route. The API checks the key
 // (keycache.go) and charges the limits of callers (callers.go). The handler reads the query, the headers and the body, and
-// collects every error (fielderrors.go) before it calls a service. A handler returns an error, and problem.go turns it into an answer.
+// collects every error (fielderrors.go) before it calls a service. A handler returns an error, and answer.go turns it into a problem.
 //
 // A row of a table of operations (operation.go) has the path, the scope, the handler and the documentation of an operation. The
 // members of a body and the parameters of a query are tables, too (table.go): each row has a name, a value (values.go) and a

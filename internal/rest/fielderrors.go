@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -59,6 +60,17 @@ func Under(prefix, field string) string {
 	return prefix + "." + field
 }
 
+// Item returns the location of an element of an array.
+func Item(array string, i int) string { return array + "[" + strconv.Itoa(i) + "]" }
+
+// Short cuts a name for use in a location.
+func Short(name []byte) string {
+	if len(name) <= 64 {
+		return string(name)
+	}
+	return strings.ToValidUTF8(string(name[:64]), "") + "…"
+}
+
 // Has reports whether there is an error of a field, of a part of it, or of a value that contains it.
 func (e *FieldErrors) Has(field string) bool {
 	for _, one := range e.List {
@@ -87,6 +99,11 @@ func (e *FieldErrors) Err() error {
 type BadRequest struct {
 	FieldErrors
 	malformed bool
+}
+
+type invalidProblem struct {
+	Problem
+	Errors invalid.FieldErrors `json:"errors" doc:"Every error of the request."`
 }
 
 func (e *BadRequest) Error() string {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -48,4 +50,10 @@ func printableASCII(s string) string {
 		}
 	}
 	return string(b)
+}
+
+// idempotencyKeyParam documents the header Idempotency-Key.
+func idempotencyKeyParam() *huma.Param {
+	return Param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body return the same answer; the same key with another body is refused.",
+		"order-1234-reminder", TextSchema(1, 255))
 }

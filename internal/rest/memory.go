@@ -9,6 +9,12 @@ import (
 // DefaultMemory is the default of the bytes of all requests and answers.
 const DefaultMemory = 160 << 20
 
+// The largest bodies, in bytes.
+const (
+	MaxBody      = 64 << 10
+	MaxBatchBody = 4 << 20
+)
+
 // memory bounds the bytes of requests and answers, of all tenants and of each. The bytes of a request are
 // estimated generously before it is read: its text, its parsed form, its data for Postgres, and its answer. While
 // the answer is being sent, only the answer counts.
@@ -43,48 +49,3 @@ const MaxBatch = 1000
 
 // batchBytes returns the memory of a batch. A member has at least thirty bytes, and its refusal a few thousand.
 func batchBytes(body int64) int64 { return 6*body + min(body/30, MaxBatch)*6<<10 }
-
-// Reserve waits for memory for the request and its answer, unless the request has it already.
-func (c *Call) Reserve(bytes int64) (err error) {
-	if c.Writer.memory == nil {
-		from := c.memory.large
-		if bytes <= bodyBytes(MaxBody) {
-			from = c.memory.small
-		}
-		c.Writer.memory, err = from.Acquire(c.Request.Context(), c.Caller.Tenant, bytes)
-	}
-	return err
-}
-
-// Ready returns all errors of the request. Without errors, it waits for memory.
-func (c *Call) Ready(bytes int64) error {
-	if err := c.Errors.Err(); err != nil {
-		return err
-	}
-	return c.Reserve(bytes)
-}
-
-// readWithin reads a body of at most limit bytes after it has waited for memory. A large body may take long to
-// arrive; until then, only its own bytes count.
-func (c *Call) readWithin(limit int64, read func() ([]byte, error)) ([]byte, error) {
-	bytes := limit
-	if c.Request.ContentLength >= 0 {
-		bytes = c.Request.ContentLength
-	}
-	if limit <= MaxBody {
-		if err := c.Reserve(bodyBytes(bytes)); err != nil {
-			return nil, err
-		}
-		return read()
-	}
-	reading, err := c.memory.bodies.Acquire(c.Request.Context(), c.Caller.Tenant, bytes)
-	if err != nil {
-		return nil, err
-	}
-	defer reading.Release()
-	body, err := read()
-	if err != nil {
-		return nil, err
-	}
-	return body, c.Reserve(batchBytes(int64(len(body))))
-}

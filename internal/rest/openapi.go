@@ -1,18 +1,12 @@
 package rest
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"net/http"
 	"reflect"
-	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/invalid"
 )
 
@@ -71,13 +65,6 @@ type Spec struct {
 	apart   map[string][]any // more types of problems, by the reference of their schema
 }
 
-// NewSpec returns a spec that writes to the document of an API.
-func NewSpec(a *API, doc Document) *Spec {
-	c := a.Document().Components
-	c.Headers, c.Responses, c.Parameters = map[string]*huma.Header{}, map[string]*huma.Response{}, map[string]*huma.Param{}
-	return &Spec{c.Schemas, c.Headers, c.Responses, c.Parameters, doc.Kinds, doc.Example, map[string][]any{}}
-}
-
 // Schema returns the schema of a value by its type.
 func (s *Spec) Schema(of any) *huma.Schema {
 	return s.schemas.Schema(reflect.TypeOf(of), true, "")
@@ -113,53 +100,9 @@ func AddHeader(r *huma.Response, name, description string) {
 	r.Headers[name] = textHeader(description)
 }
 
-// operation documents an operation.
-func (s *Spec) operation(o *Operation) *huma.Operation {
-	op := &huma.Operation{
-		OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag}, Summary: o.Summary, Description: o.Description,
-		Parameters: s.parameters(o), RequestBody: o.Body, Responses: s.answers(o), Security: []map[string][]string{},
-	}
-	if o.Finish != nil {
-		o.Finish(op.Responses)
-	}
-	if o.Scope != "" {
-		op.Security = append(op.Security, map[string][]string{bearerScheme: {o.Scope}})
-	}
-	return op
-}
-
-// answers returns the success, the problems of the operation, and the problems of every operation with a key.
-func (s *Spec) answers(o *Operation) map[string]*huma.Response {
-	success := s.Response(o.Answer, o.Example)
-	all := map[string]*huma.Response{strconv.Itoa(o.Status): success}
-	if o.Scope == "" {
-		return all
-	}
-	s.addRateLimits(success)
-	kinds := slices.Concat([]Kind{InvalidRequest}, o.Problems, []Kind{Unauthorized, Forbidden, RateLimited, Unavailable, Internal})
-	if o.Method != http.MethodGet { // a body may not be JSON
-		kinds = append(kinds, TooLarge, UnsupportedMedia)
-		all["400"] = s.problem(http.StatusBadRequest, InvalidRequest)
-	}
-	byStatus := map[int][]Kind{}
-	for _, k := range kinds {
-		byStatus[k.Status] = append(byStatus[k.Status], k)
-	}
-	for status, those := range byStatus {
-		all[strconv.Itoa(status)] = s.problem(status, those...)
-	}
-	return all
-}
-
 // Param returns a parameter of the document.
 func Param(in, name, description, example string, schema huma.Schema) *huma.Param {
 	return &huma.Param{In: in, Name: name, Description: description, Example: example, Schema: &schema, Required: in == "path"}
-}
-
-// idempotencyKeyParam documents the header Idempotency-Key.
-func idempotencyKeyParam() *huma.Param {
-	return Param("header", "Idempotency-Key", "Makes the request safe to repeat for 30 days: the same key and body return the same answer; the same key with another body is refused.",
-		"order-1234-reminder", TextSchema(1, 255))
 }
 
 // PlainJSON returns the JSON of an example, so that the document shows the members that are sent.
@@ -172,15 +115,4 @@ func PlainJSON(example any) any {
 		panic(err) // examples are constants
 	}
 	return json.RawMessage(text)
-}
-
-// OpenAPIPage draws the document, after all operations were added.
-func (a *API) OpenAPIPage() *assets.Page {
-	var page bytes.Buffer
-	encoder := json.NewEncoder(&page)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(a.huma.OpenAPI()); err != nil {
-		panic(fmt.Errorf("write openapi.json: %w", err)) // a test requests it
-	}
-	return assets.NewPage(page.Bytes(), "Content-Type", "application/vnd.oai.openapi+json;version=3.1")
 }

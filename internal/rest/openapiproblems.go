@@ -11,9 +11,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// MediaProblem is the media type of problems.
-const MediaProblem = "application/problem+json"
-
 // Share makes a response a component of the document, and returns a reference to it.
 func (s *Spec) Share(name string, r *huma.Response) *huma.Response {
 	s.responses[name] = r

@@ -44,3 +44,23 @@ type Need struct{ Scope, When string }
 
 // documented is the table of a query.
 type documented interface{ parameters(*Spec) []*huma.Param }
+
+// begin reads the parts of a request that its operation declares. It returns all errors, unless the handler reads a query or a body.
+func (o *Operation) begin(c *Call) error {
+	if o.Query == nil {
+		nothing.ReadQuery(c.Request, &struct{}{}, &c.Errors)
+	}
+	c.readPath(o.params)
+	if o.Match {
+		c.Unchanged = c.ifUnchanged(&c.Errors)
+	}
+	if o.Query != nil || o.Body != nil {
+		return nil
+	}
+	if o.Memory > 0 {
+		if err := c.Reserve(o.Memory); err != nil {
+			return err
+		}
+	}
+	return c.NoBody(&c.Errors)
+}

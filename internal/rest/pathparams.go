@@ -1,8 +1,11 @@
 package rest
 
 import (
-	"reflect"
+	"net/url"
 	"strings"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/google/uuid"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -25,42 +28,53 @@ func pathParams(path string, known map[string]PathParam) (all []PathParam) {
 	return all
 }
 
-// parameters documents the path, the query and the headers of a request.
-func (s *Spec) parameters(o *Operation) (all []*huma.Param) {
-	for _, p := range o.params {
-		schema := huma.Schema{Type: huma.TypeString, Format: "uuid"}
-		if p.MaxText > 0 {
-			schema = TextSchema(1, p.MaxText)
+// readPath reads the parameters of the path.
+func (c *Call) readPath(params []PathParam) {
+	for i, p := range params {
+		switch {
+		case p.MaxText > 0:
+			c.Text = c.pathText(p, &c.Errors)
+		case i == 0:
+			c.ID = c.pathID(p.Name, &c.Errors)
+		default:
+			c.Part = c.pathID(p.Name, &c.Errors)
 		}
-		all = append(all, s.shareParam(p.Component, Param("path", p.Name, p.Description, p.Example, schema)))
-	}
-	if o.Query != nil {
-		for _, p := range o.Query.parameters(s) {
-			if p.Name == "page_size" || p.Name == "page_token" {
-				p = s.shareParam(p.Name, p)
-			}
-			all = append(all, p)
+		if p.Logged && c.ID != uuid.Nil {
+			c.Note(c.ID)
 		}
 	}
-	if o.Keyed {
-		all = append(all, s.shareParam("Idempotency-Key", idempotencyKeyParam()))
-	}
-	if o.Match {
-		all = append(all, s.shareParam("If-Match", unchangedParam()))
-	}
-	return append(all, o.Headers...)
 }
 
-// shareParam makes a parameter a component of the document, and returns a reference to it. A different parameter of the same name is
-// returned unchanged.
-func (s *Spec) shareParam(name string, p *huma.Param) *huma.Param {
-	switch known := s.params[name]; {
-	case known == nil:
-		s.params[name] = p
-	case !reflect.DeepEqual(known, p):
-		return p
+// pathID reads an id in the path.
+func (c *Call) pathID(name string, bad *FieldErrors) uuid.UUID {
+	given := c.param(name)
+	id, wrong := parseID(given)
+	if wrong != "" {
+		bad.Add("path."+name, wrong, Shown(given))
 	}
-	return &huma.Param{Ref: paramPrefix + name}
+	return id
+}
+
+// pathText reads a text in the path.
+func (c *Call) pathText(p PathParam, bad *FieldErrors) string {
+	text := c.param(p.Name)
+	if wrong := Unfit(text, 1, p.MaxText); wrong != "" {
+		bad.Add("path."+p.Name, wrong, Shown(ValidUTF8(text)))
+	}
+	return text
+}
+
+// param returns a parameter of the path. chi leaves it escaped if the path has characters, like an escaped slash, that
+// Path cannot tell apart.
+func (c *Call) param(name string) string {
+	v := chi.URLParam(c.Request, name)
+	if c.Request.URL.RawPath == "" {
+		return v
+	}
+	if plain, err := url.PathUnescape(v); err == nil {
+		return plain
+	}
+	return v
 }
 
 // resolvedParam follows the reference to a parameter, if it is one.

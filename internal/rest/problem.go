@@ -6,7 +6,6 @@ import (
 	"net/http"
 
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -56,10 +55,8 @@ func (p *Problem) Base() *Problem { return p }
 // Problemer is a problem, with or without members of its own.
 type Problemer interface{ Base() *Problem }
 
-type invalidProblem struct {
-	Problem
-	Errors invalid.FieldErrors `json:"errors" doc:"Every error of the request."`
-}
+// MediaProblem is the media type of problems.
+const MediaProblem = "application/problem+json"
 
 type forbiddenProblem struct {
 	Problem
@@ -86,44 +83,6 @@ func (e *Refusal) Error() string { return e.Kind.Name + ": " + e.Detail }
 
 // refuse returns an error that is answered with a problem.
 func refuse(k Kind, detail string) error { return &Refusal{Kind: k, Detail: detail} }
-
-// problemOf turns an error into an answer. It returns false for an unexpected error: its text is for the log only.
-func (a *API) problemOf(err error) (p Problemer, known bool) {
-	if p := a.cfg.Problem(err); p != nil {
-		return p, true
-	}
-	var (
-		bad   *BadRequest
-		wrong invalid.FieldErrors
-		other *Refusal
-		scope *push.ScopeError
-		full  *bulkhead.FullError
-		stale *push.StaleError
-	)
-	switch {
-	case errors.As(err, &bad):
-		return bad.problem(), true
-	case errors.As(err, &wrong):
-		all := BadRequest{}
-		all.AddAll("body", FieldErrors{List: wrong})
-		return all.problem(), true
-	case errors.As(err, &stale):
-		p := StaleVersion.Because(stale.Error())
-		return &p, true
-	case errors.As(err, &scope):
-		return scopeProblemOf(scope), true
-	case errors.As(err, &other):
-		p := other.Kind.Because(other.Detail)
-		p.header = other.header
-		return &p, true
-	case errors.As(err, &full):
-		return fullProblemOf(full), true
-	}
-	if p := PlainProblem(err, plainProblems); p != nil {
-		return p, true
-	}
-	return unexpected(), false
-}
 
 // unexpected returns the answer to an unexpected error.
 func unexpected() Problemer {

@@ -111,34 +111,6 @@ func Integer[T any](set func(*T, int), least, most int) Value[T] {
 	})
 }
 
-// wholeNumber removes a zero fraction from a number of JSON: 5.0 and 5e0 become 5. Everything else stays unchanged.
-func wholeNumber(raw []byte) string {
-	text := string(raw)
-	mantissa, exponent := text, 0
-	if at := strings.IndexAny(text, "eE"); at >= 0 {
-		var err error
-		if exponent, err = strconv.Atoi(text[at+1:]); err != nil {
-			return text
-		}
-		mantissa = text[:at]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimRight(whole+fraction, "0")
-	zeros := len(whole) + exponent - len(digits) // behind the digits
-	switch {
-	case mantissa == text && fraction == "":
-		return text
-	case digits == "" || digits == "-":
-		return "0"
-	case zeros < 0 || zeros > maxDigits:
-		return text
-	}
-	return digits + strings.Repeat("0", zeros)
-}
-
-// maxDigits is more than the digits of any integer.
-const maxDigits = 20
-
 // spanShape is the pattern of time spans in the document. Days come first.
 const spanShape = `^([0-9]+([.][0-9]+)?d|([0-9]+([.][0-9]+)?d)?([0-9]+([.][0-9]+)?(ms|s|m|h))+)$`
 

@@ -44,6 +44,3 @@ func WholeHours(c *Call, bad *FieldErrors, from, until time.Time) (time.Time, ti
 	CheckFrom(c, bad, from, until)
 	return from, until
 }
-
-// Ceil returns the number of units in a time span, rounded up, so that a caller that waits for it is not too early.
-func Ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -100,14 +99,6 @@ func (o *Table[T]) unknown(name string, raw []byte, deep bool, errs *FieldErrors
 
 const tooDeep = "must not be nested deeper than 100 levels"
 
-// Short cuts a name for use in a location.
-func Short(name []byte) string {
-	if len(name) <= 64 {
-		return string(name)
-	}
-	return strings.ToValidUTF8(string(name[:64]), "") + "…"
-}
-
 // read reads the next value as the value of the field.
 func (f *Field[T]) read(r *Reader, to *T, errs *FieldErrors) {
 	if f.value.array != nil && r.Peek() == '[' {
@@ -136,16 +127,6 @@ func (f *Field[T]) absent(to *T, errs *FieldErrors) {
 	if f.value.preset != "" {
 		f.value.parse(to, f.value.preset)
 	}
-}
-
-// ReadBody reads a body by the table. It returns all errors of the request.
-func (o *Table[T]) ReadBody(c *Call, to *T, bad *FieldErrors) error {
-	var found FieldErrors
-	if _, err := c.Object(MaxBody, bad, func(r *Reader) { o.Read(r, to, &found) }); err != nil {
-		return err
-	}
-	bad.AddAll("body", found)
-	return bad.Err()
 }
 
 // Schema describes the object as a component, and returns a reference to it.

@@ -97,3 +97,6 @@ func LocalMoment[T any](set func(*T, time.Time)) Value[T] {
 		return t, ""
 	})
 }
+
+// Ceil returns the number of units in a time span, rounded up, so that a caller that waits for it is not too early.
+func Ceil(d, unit time.Duration) int64 { return int64((d + unit - 1) / unit) }

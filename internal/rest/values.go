@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -81,3 +82,31 @@ func (v *Value[T]) ReadJSON(raw []byte, to *T, name string, errs *FieldErrors) (
 func Described(schema huma.Schema) func(*Spec) *huma.Schema {
 	return func(*Spec) *huma.Schema { one := schema; return &one }
 }
+
+// wholeNumber removes a zero fraction from a number of JSON: 5.0 and 5e0 become 5. Everything else stays unchanged.
+func wholeNumber(raw []byte) string {
+	text := string(raw)
+	mantissa, exponent := text, 0
+	if at := strings.IndexAny(text, "eE"); at >= 0 {
+		var err error
+		if exponent, err = strconv.Atoi(text[at+1:]); err != nil {
+			return text
+		}
+		mantissa = text[:at]
+	}
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimRight(whole+fraction, "0")
+	zeros := len(whole) + exponent - len(digits) // behind the digits
+	switch {
+	case mantissa == text && fraction == "":
+		return text
+	case digits == "" || digits == "-":
+		return "0"
+	case zeros < 0 || zeros > maxDigits:
+		return text
+	}
+	return digits + strings.Repeat("0", zeros)
+}
+
+// maxDigits is more than the digits of any integer.
+const maxDigits = 20
