@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 
 	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -4,10 +4,9 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
-
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // PathParam is a parameter of paths.

@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,20 +14,8 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
-
-// Order is a [booking.Order] to book, with a mark for orders that an earlier transaction may have booked.
-type Order struct {
-	booking.Order
-	mayExist bool // an earlier transaction may have booked its drafts
-}
-
-func (o Order) weight() int { return len(o.Drafts) }
-
-// recipientKey returns the key of the first draft's recipient.
-func (o Order) recipientKey() int64 { return keyOf(o.Drafts[0]) }
-
-func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
 
 // Book decides an order against everything that is committed, and commits what it grants, in one transaction with
 // concurrent orders. It returns a decision for each draft, or [push.ErrUnavailable]. After that error it is unknown
@@ -68,11 +53,6 @@ func (s *Store) book(ctx context.Context, o Order) ([]booking.Decision, error) {
 		o.mayExist = true
 	}
 	return s.bookSingle(ctx, o, s.ownSlots, s.ownBookings.book)
-}
-
-// whole reports whether the order must be decided in one transaction, even if that touches several shards.
-func (o Order) whole() bool {
-	return o.Atomic || o.CapUsage != nil || slices.ContainsFunc(o.Drafts, func(d booking.Draft) bool { return d.Push.IdempotencyID != uuid.Nil })
 }
 
 // bookParts books an order for several recipients in one transaction per lane.

@@ -2,12 +2,8 @@ package pushes
 
 import (
 	"context"
-	"encoding/binary"
 	"slices"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/terms"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,6 +12,8 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
 // How many bookings of one recipient a transaction reads: a transaction that tenants share, and a transaction of one
@@ -114,7 +112,14 @@ func (r *BookingRead) addRequest(id uuid.UUID) {
 	}
 }
 
-func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
+// portion returns how many spans from index from on are read together. A span without a limit is read alone.
+func (r *BookingRead) portion(from int) int {
+	n := 0
+	for from+n < len(r.spans) && n < spansAtOnce && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
+		n++
+	}
+	return max(n, 1)
+}
 
 // LockLiveSQL locks the row of a push in live. It finds the row by the send time, which cannot change while the caller
 // holds the recipient's lock.

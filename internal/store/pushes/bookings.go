@@ -7,29 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
-
-// span asks for a recipient's bookings strictly within a view: up to most, and one more, which shows that there are
-// others. A most of 0 asks for all.
-type span struct {
-	recipient quota.Recipient
-	key       int64      // the recipient's
-	view      quota.View // without bookings until they are read
-	most      int
-	kinds     bool          // also read the kind of each booking
-	file      booking.Terms // for a tenant without a policy of its own; only in a glance
-	uses      int           // how many drafts still need the view; it is dropped at 0
-	known     bool          // the view is complete without a read
-	keep      bool          // the view outlives the transaction
-}
 
 // bookingState returns an expression for the state of a booking p as callers see it.
 func bookingState(shard string) string {

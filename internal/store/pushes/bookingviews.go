@@ -42,15 +42,6 @@ func (r *BookingRead) Done(recipient quota.Recipient) {
 	}
 }
 
-// portion returns how many spans from index from on are read together. A span without a limit is read alone.
-func (r *BookingRead) portion(from int) int {
-	n := 0
-	for from+n < len(r.spans) && n < spansAtOnce && (r.spans[from+n].most > 0 || r.spans[from+n].known) {
-		n++
-	}
-	return max(n, 1)
-}
-
 // next reads the next portion.
 func (r *BookingRead) next() error {
 	asked := r.asked[0]

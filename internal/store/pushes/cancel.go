@@ -6,13 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // waitingSQL reads the recipients' pushes that wait and are not being sent.

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestCancelAt_Moved checks that a push that was moved meanwhile is not canceled, and is returned with the error.

@@ -4,11 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestRecipientKey_Collision checks that two recipients with the same key have separate quotas. Two ids with the same

@@ -5,11 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestStore_RowsReadAfterEmpty checks that plans that were made for empty partitions, as after a nightly ANALYZE, do

@@ -5,13 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store/campaigns"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/campaigns"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestBook_FarFreeTime checks that a push that may be deferred gets the next free time, even weeks later: alone, in a

@@ -5,15 +5,14 @@ import (
 	"context"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/terms"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/terms"
 )
 
 // Glance returns a recipient's bookings strictly between from and until, by time, with the terms and the recipient's
@@ -26,12 +25,6 @@ func (s *Store) Glance(ctx context.Context, r quota.Recipient, file booking.Term
 	}
 	g, err := s.glanceGroups.Do(span{recipient: r, key: push.RecipientKey(r.Tenant, r.ID), view: quota.View{From: from, Until: until}, most: sharedRows, file: file})
 	return g.held, g.of, err == nil && len(g.held) <= sharedRows, err
-}
-
-// glance is the result of a [Store.Glance].
-type glance struct {
-	held []booking.Held
-	of   booking.Standing
 }
 
 func (s *Store) glanceTogether(ctx context.Context, spans []span) (seen []glance, err error) {

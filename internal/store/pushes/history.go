@@ -5,13 +5,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // LateTime bounds how long after its send time an event of a push is still found.

@@ -2,15 +2,15 @@ package pushes
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // KeyTime limits how long the result of a request with an Idempotency-Key is kept. After that the key can be used again.
@@ -30,6 +30,8 @@ func keyedTablesSQL(l *pg.Layouts) string {
 func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
 	return k, row.Scan(&k.Key, &k.Member, &k.Hash, &k.Tenant, &k.ID)
 }
+
+func requestLock(id uuid.UUID) int64 { return int64(binary.BigEndian.Uint64(id[8:])) }
 
 // insertKeyedSQL stores the results of keys.
 const insertKeyedSQL = `

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
@@ -14,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestIdempotencyKey_SameRequestConcurrent checks that concurrent copies of one request make one push, and that every

@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // BenchmarkBook_Keys books batches of 100, with a key for each push or without one, and reports the WAL of a push.

@@ -5,13 +5,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestIdempotencyKey_ThirtyDays checks that a key is known for 30 days, whatever the state of its push, and is free

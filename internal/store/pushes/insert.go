@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sendquota/sendquota/internal/store/auditlog"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/auditlog"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // insertSQL stores pushes in one table, with their rows in live. insertRetriesSQL stores pushes that include retries. The

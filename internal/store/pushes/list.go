@@ -7,13 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // List returns up to limit of a tenant's pushes after a position, by send time and id, without their sends. It returns

@@ -9,12 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestList_Filters filters a handful of pushes that differ in one field each.

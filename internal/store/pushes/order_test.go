@@ -5,13 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestBook_Orders decides several drafts at once, under a limit of one per minute. bert has a push in an hour, and one

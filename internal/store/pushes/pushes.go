@@ -6,13 +6,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // PushColumns lists the columns of a push p and its row l in live, in the order of [ScanPush]. An attempt under way is

@@ -5,12 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestBook_Retry checks that one of several retries with the same latest retry is booked, whoever asks and however many

@@ -4,13 +4,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // CampaignClock returns the time of Postgres' clock, and whether the tenant has ever started a campaign. If not, no

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
 // Every transaction that books, moves or ends pushes counts them in new rows of stat_deltas, so that no transaction waits

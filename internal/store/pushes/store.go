@@ -2,14 +2,10 @@
 package pushes
 
 import (
-	"math"
-	"time"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/bulkhead"
-	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/terms"
@@ -29,31 +25,22 @@ type Store struct {
 	glanceGroups pg.LaneGroups[span, glance]
 }
 
-// New returns a Store on a connection to Postgres.
-func New(db *pg.DB, terms *terms.Store) *Store {
-	lanes := db.Cfg.Lanes
-	s := &Store{db: db, terms: terms, Crowds: crowds{known: map[quota.Recipient]*Crowd{}}}
-	s.forecasts = bulkhead.New[uuid.UUID](forecasts, 1)
-	s.bookGroups = pg.NewLaneGroups(lanes, Order.recipientKey, func() *groupcommit.Group[Order, []booking.Decision] {
-		return &groupcommit.Group[Order, []booking.Decision]{Run: s.bookShared, MaxWeight: 1000, Pause: bookPause, Alone: pg.MaybeOne, Observe: db.Observe("book")}
-	})
-	s.bookSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
-	s.ownSlots = bulkhead.New[uuid.UUID](math.MaxInt64, singlesAlone)
-	s.ownBookings = newOwnBookings(s)
-	glanceLanes := 1 // glances take no locks, so one group serves all lanes unless each lane is a shard
-	if db.ByShard() {
-		glanceLanes = lanes
-	}
-	s.glanceGroups = pg.NewLaneGroups(glanceLanes, func(sp span) int64 { return sp.key }, func() *groupcommit.Group[span, glance] {
-		return &groupcommit.Group[span, glance]{Run: s.glanceTogether, MaxWeight: 500, Pause: glancePause, PauseFrom: glanceCrowd, Alone: pg.MaybeOne, Observe: db.Observe("look")}
-	})
-	return s
+// span asks for a recipient's bookings strictly within a view: up to most, and one more, which shows that there are
+// others. A most of 0 asks for all.
+type span struct {
+	recipient quota.Recipient
+	key       int64      // the recipient's
+	view      quota.View // without bookings until they are read
+	most      int
+	kinds     bool          // also read the kind of each booking
+	file      booking.Terms // for a tenant without a policy of its own; only in a glance
+	uses      int           // how many drafts still need the view; it is dropped at 0
+	known     bool          // the view is complete without a read
+	keep      bool          // the view outlives the transaction
 }
 
-// The pauses make groups larger. Measured with `make bench`: a quarter more submits per second, for this much latency
-// under load. Batches are large enough by themselves.
-const (
-	bookPause   = 2 * time.Millisecond
-	glancePause = 2 * time.Millisecond // only while at least glanceCrowd callers read: a single caller does not wait
-	glanceCrowd = 4
-)
+// glance is the result of a [Store.Glance].
+type glance struct {
+	held []booking.Held
+	of   booking.Standing
+}

@@ -4,13 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // operations are all changes of a push. Each is tried on pushes in every state; other tests check its error and its

@@ -2,12 +2,8 @@ package pushes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
-	"time"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
 
@@ -15,7 +11,26 @@ import (
 	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/pg"
 )
+
+// Order is a [booking.Order] to book, with a mark for orders that an earlier transaction may have booked.
+type Order struct {
+	booking.Order
+	mayExist bool // an earlier transaction may have booked its drafts
+}
+
+func (o Order) weight() int { return len(o.Drafts) }
+
+// recipientKey returns the key of the first draft's recipient.
+func (o Order) recipientKey() int64 { return keyOf(o.Drafts[0]) }
+
+func keyOf(d booking.Draft) int64 { return push.RecipientKey(d.Push.Tenant, d.Push.Recipient) }
+
+// whole reports whether the order must be decided in one transaction, even if that touches several shards.
+func (o Order) whole() bool {
+	return o.Atomic || o.CapUsage != nil || slices.ContainsFunc(o.Drafts, func(d booking.Draft) bool { return d.Push.IdempotencyID != uuid.Nil })
+}
 
 // ownBookings groups orders of one tenant into transactions: batches, and orders that may take too long for a transaction
 // that tenants share. A tenant with slow transactions, which read much or wait for a lock, occupies only its part of the
@@ -47,22 +62,6 @@ const (
 	ownTurns       = 8
 	OwnTenantTurns = 2
 )
-
-func newOwnBookings(s *Store) *ownBookings {
-	return &ownBookings{
-		observe: s.db.Observe("batch"), lanes: s.db.Cfg.Lanes, turns: bulkhead.New[uuid.UUID](ownTurns, OwnTenantTurns), groups: map[ownKey]*ownGroup{},
-		run: func(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
-			ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
-			defer cancel()
-			turn, err := s.ownBookings.turns.Acquire(ctx, orders[0].Tenant(), s.db.Neighbours.Weight())
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
-			}
-			defer s.db.Neighbours.Rest(turn, time.Now())
-			return s.bookOwn(ctx, orders)
-		},
-	}
-}
 
 // lane returns the number of the lane that all drafts are for, or -1 if they are for several.
 func (o *ownBookings) lane(ord Order) int {
