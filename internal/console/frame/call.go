@@ -38,6 +38,9 @@ type Call struct {
 	Before       string   `json:",omitempty"` // the shell command before it
 }
 
+// leftOut replaces a body that is not carried: curl reads it from a file.
+const leftOut = "@body.json"
+
 type uploadKey struct{}
 
 // WithUpload returns a context for an upload whose file the console makes from the file of the user. before is the shell command that makes

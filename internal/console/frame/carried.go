@@ -7,7 +7,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
-	"net/http"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,48 +26,8 @@ const (
 	longestUnpack  = 64 << 10 // bytes
 )
 
-// leftOut replaces a body that is not carried: curl reads it from a file.
-const leftOut = "@body.json"
-
 // leftOutList replaces an uploaded list that is not carried.
 const leftOutList = "@body.csv"
-
-// carry passes the outcome and the calls to the next page, and what an earlier page passed on and no page has shown.
-func (p *Page) carry() {
-	c := p.carried
-	c.Notice = p.Notice
-	for _, call := range p.Made.calls() {
-		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
-			if secret(call.Body) {
-				call.Body = leftOut
-			}
-			c.Calls = append(c.Calls, call)
-		}
-	}
-	if c.Notice == "" && len(c.Calls) == 0 {
-		return
-	}
-	http.SetCookie(p.Writer, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
-}
-
-// takeCarried reads and deletes what the previous page passed on, so that it is shown once.
-func (p *Page) takeCarried() (c carried) {
-	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
-	cookie, err := p.Request.Cookie(name.Name)
-	if err != nil || p.Request.Method != http.MethodGet || p.Request.Header.Get("HX-Request") != "" {
-		return c
-	}
-	http.SetCookie(p.Writer, name)
-	packed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
-	if err != nil {
-		return c
-	}
-	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), longestUnpack))
-	if err != nil || json.Unmarshal(text, &c) != nil {
-		return carried{}
-	}
-	return c
-}
 
 // pack encodes c for a cookie. If the text is too long, pack drops the bodies of calls, the longest ones first, and then the first calls.
 func (c carried) pack() string {

@@ -41,19 +41,6 @@ func (f Faults) Both(err error) error {
 	return f.Problem()
 }
 
-// byField groups faults by field name and joins several faults of one field.
-func byField(p *Page, all []client.Fault) map[string]string {
-	texts := map[string]string{}
-	for _, f := range all {
-		name, text := FieldOf(f.Location), FaultWords(p, f)
-		if before := texts[name]; before != "" {
-			text = before + "; " + text
-		}
-		texts[name] = text
-	}
-	return texts
-}
-
 // FieldOf returns the field name of a location in an answer of the API: send_at for body.send_at.
 func FieldOf(location string) string {
 	for _, part := range []string{"body.", "query.", "path.", "header."} {

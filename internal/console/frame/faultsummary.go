@@ -8,22 +8,6 @@ import (
 	"strings"
 )
 
-// shownFault is an entry of the error summary at the top of the page.
-type shownFault struct {
-	Name string // label of the field
-	At   string // id of the field; empty if the page does not have the field
-	Text string
-}
-
-// named is a field of the page: its id, and its label in the error summary.
-type named struct{ id, words string }
-
-// drawing collects the fields of the main template while it is executed.
-type drawing struct {
-	fields map[string]named // by the name of the fault
-	faults []string         // names of shown faults, in page order
-}
-
 // placeFaults divides the faults of the form into those that the page shows at their fields, in page order, and the others, which the
 // summary shows. So every fault is shown, whatever the API finds.
 func (f *Form) placeFaults() {

@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// NavItem is an entry of the menu.
-type NavItem struct{ Path, Name, Scope string }
-
 // Nav returns the entries of the menu that the user's role can open.
 func (p *Page) Nav() []NavItem {
 	var items []NavItem

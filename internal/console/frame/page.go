@@ -1,12 +1,16 @@
-// Package frame is what all rooms of the console share: pages, forms, times, calls of the REST API, streams and routes.
 package frame
 
 import (
+	"bytes"
 	"cmp"
+	"compress/flate"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html/template"
+	"io"
 	"net/http"
 	"net/url"
 
@@ -16,27 +20,6 @@ import (
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/push"
 )
-
-// Page is one request for a page. Templates are executed with a Page, and its field Main has the view of the screen.
-type Page struct {
-	Title string
-	Visitor
-	Form
-	Main    any
-	Notice  string          // what a form has just done
-	Problem *client.Problem // why the form was not accepted
-	Place   client.NoPlace  // the next free time, if a send time has none
-
-	Drawn template.HTML // the drawn main part
-
-	site   *Site
-	Writer http.ResponseWriter
-	API    *client.Client
-	Made   *inProcess
-	Sent   bool
-
-	carried carried // from the previous page
-}
 
 func (s *Site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *Page {
 	calls := &inProcess{api: s.api, caller: who.Caller, w: w, page: r}
@@ -132,6 +115,18 @@ func (p *Page) execute(status int, screen, part string) error {
 	return nil
 }
 
+// draw executes a part of a screen in the share of processors of the visitor's tenant: the month of a calendar takes tens of milliseconds.
+func (p *Page) draw(screen, part string) (text []byte, err error) {
+	if p.Visitor.Caller.Tenant == uuid.Nil { // no user has signed in, and these pages are short
+		return p.site.screens.draw(screen, part, p)
+	}
+	err = p.site.cfg.Computing.Do(p.Context(), p.Visitor.Caller.Tenant, func() error {
+		text, err = p.site.screens.draw(screen, part, p)
+		return err
+	})
+	return text, err
+}
+
 var errPanic = errors.New("panic")
 
 func asError(v any) error { return fmt.Errorf("%v", v) }
@@ -180,6 +175,43 @@ func (p *Page) Redirect(to string) error {
 	}
 	http.Redirect(p.Writer, p.Request, to, http.StatusSeeOther)
 	return nil
+}
+
+// carry passes the outcome and the calls to the next page, and what an earlier page passed on and no page has shown.
+func (p *Page) carry() {
+	c := p.carried
+	c.Notice = p.Notice
+	for _, call := range p.Made.calls() {
+		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
+			if secret(call.Body) {
+				call.Body = leftOut
+			}
+			c.Calls = append(c.Calls, call)
+		}
+	}
+	if c.Notice == "" && len(c.Calls) == 0 {
+		return
+	}
+	http.SetCookie(p.Writer, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
+}
+
+// takeCarried reads and deletes what the previous page passed on, so that it is shown once.
+func (p *Page) takeCarried() (c carried) {
+	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
+	cookie, err := p.Request.Cookie(name.Name)
+	if err != nil || p.Request.Method != http.MethodGet || p.Request.Header.Get("HX-Request") != "" {
+		return c
+	}
+	http.SetCookie(p.Writer, name)
+	packed, err := base64.RawURLEncoding.DecodeString(cookie.Value)
+	if err != nil {
+		return c
+	}
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), longestUnpack))
+	if err != nil || json.Unmarshal(text, &c) != nil {
+		return carried{}
+	}
+	return c
 }
 
 // Calls returns the calls made for the page, as shell commands.

@@ -1,18 +1,51 @@
 package frame
 
 import (
+	"cmp"
+	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-chi/chi/v5"
 )
 
-// Paths that other packages use.
-const (
-	Root       = "/console"
-	HomePath   = Root + "/now"
-	SignInPath = Root + "/sign-in"
-)
+// New returns the pages of rooms, with a menu, in front of an API that serves /v1.
+func New(api http.Handler, auth Authenticator, drawn *Screens, menu []NavItem, cfg Config) *Site {
+	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Stopping == nil {
+		cfg.Stopping = func() bool { return false }
+	}
+	return &Site{
+		cfg: cfg, api: api, auth: auth, screens: drawn, menu: menu,
+		streams: newStreamPlaces(maxStreams, maxTenantStreams), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory)),
+	}
+}
+
+// Handler serves all pages.
+func (s *Site) Handler() http.Handler {
+	return harden(http.NewCrossOriginProtection().Handler(s.auth.Wrap(s.Routes())))
+}
+
+// harden sets the headers of every page. A page can load and request only what this program serves.
+func harden(h http.Handler) http.Handler {
+	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "same-origin")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+	})
+}
 
 // Routes returns a router of all pages.
 func (s *Site) Routes() chi.Router {
@@ -30,13 +63,6 @@ func (s *Site) Routes() chi.Router {
 	router.NotFound(s.serve("", shortForm, (*Page).notFound))
 	router.MethodNotAllowed(s.serve("", shortForm, (*Page).notFound))
 	return router
-}
-
-// Routes adds the pages of a room, each with the scope that its users need; the empty scope is for all users. If a page makes further
-// calls, the API checks their scopes.
-type Routes struct {
-	site   *Site
-	router chi.Router
 }
 
 // Get adds a page.

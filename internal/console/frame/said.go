@@ -39,6 +39,19 @@ func FaultWords(p *Page, f client.Fault) string {
 	return Words(text)
 }
 
+// byField groups faults by field name and joins several faults of one field.
+func byField(p *Page, all []client.Fault) map[string]string {
+	texts := map[string]string{}
+	for _, f := range all {
+		name, text := FieldOf(f.Location), FaultWords(p, f)
+		if before := texts[name]; before != "" {
+			text = before + "; " + text
+		}
+		texts[name] = text
+	}
+	return texts
+}
+
 // startsSentence lists the words that get a capital at the start of a sentence. Any other word can be an id, which must not change.
 var startsSentence = []string{"the", "this", "your", "another", "an", "too", "no", "only"}
 

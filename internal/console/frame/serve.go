@@ -6,9 +6,6 @@ import (
 	"net/url"
 )
 
-// Handler serves one page. It returns errors of the API, which the console shows as a page.
-type Handler func(p *Page) error
-
 // serve returns the handler of a page for users who have a scope. The empty scope is for all users. longest is the maximum size of a form
 // in bytes.
 func (s *Site) serve(scope string, longest int64, h Handler) http.HandlerFunc {

@@ -1,7 +1,9 @@
+// Package frame is what all rooms of the console share: pages, forms, times, calls of the REST API, streams and routes.
 package frame
 
 import (
-	"cmp"
+	"html/template"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"time"
@@ -9,7 +11,16 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/assets"
 	"github.com/sendquota/sendquota/internal/bulkhead"
+)
+
+// Paths that other packages use.
+const (
+	Root       = "/console"
+	HomePath   = Root + "/now"
+	SignInPath = Root + "/sign-in"
 )
 
 // Config has optional settings of a console. The zero value is useful.
@@ -39,6 +50,9 @@ type Authenticator interface {
 	Cookie(name, value string, seconds int, site http.SameSite) *http.Cookie
 }
 
+// NavItem is an entry of the menu.
+type NavItem struct{ Path, Name, Scope string }
+
 // Site serves the pages of the console.
 type Site struct {
 	cfg     Config
@@ -50,39 +64,47 @@ type Site struct {
 	forms   *bulkhead.Bulkhead[uuid.UUID] // bytes of the forms that are being read
 }
 
-// New returns the pages of rooms, with a menu, in front of an API that serves /v1.
-func New(api http.Handler, auth Authenticator, drawn *Screens, menu []NavItem, cfg Config) *Site {
-	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.Stopping == nil {
-		cfg.Stopping = func() bool { return false }
-	}
-	return &Site{
-		cfg: cfg, api: api, auth: auth, screens: drawn, menu: menu,
-		streams: newStreamPlaces(maxStreams, maxTenantStreams), forms: newFormMemory(cmp.Or(cfg.FormMemory, DefaultFormMemory)),
-	}
+// Page is one request for a page. Templates are executed with a Page, and its field Main has the view of the screen.
+type Page struct {
+	Title string
+	Visitor
+	Form
+	Main    any
+	Notice  string          // what a form has just done
+	Problem *client.Problem // why the form was not accepted
+	Place   client.NoPlace  // the next free time, if a send time has none
+
+	Drawn template.HTML // the drawn main part
+
+	site   *Site
+	Writer http.ResponseWriter
+	API    *client.Client
+	Made   *inProcess
+	Sent   bool
+
+	carried carried // from the previous page
 }
 
-// Handler serves all pages.
-func (s *Site) Handler() http.Handler {
-	return harden(http.NewCrossOriginProtection().Handler(s.auth.Wrap(s.Routes())))
+// Room is a part of the console: its pages, with their templates and the functions that these call.
+type Room struct {
+	Templates fs.FS // with templates/*.html; templates/parts.html is shared by the screens of the room
+	Functions template.FuncMap
+	Routes    func(Routes)
 }
 
-// harden sets the headers of every page. A page can load and request only what this program serves.
-func harden(h http.Handler) http.Handler {
-	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", policy)
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("X-Frame-Options", "DENY")
-		header.Set("Referrer-Policy", "same-origin")
-		header.Set("Cross-Origin-Opener-Policy", "same-origin")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Cache-Control", "no-store")
-		h.ServeHTTP(w, r)
-	})
+// Screens holds the templates of all screens by the name of their file, and the files that they load.
+type Screens struct {
+	rooms     []Room
+	templates map[string]*template.Template
+	files     *assets.Files
+}
+
+// Handler serves one page. It returns errors of the API, which the console shows as a page.
+type Handler func(p *Page) error
+
+// Routes adds the pages of a room, each with the scope that its users need; the empty scope is for all users. If a page makes further
+// calls, the API checks their scopes.
+type Routes struct {
+	site   *Site
+	router chi.Router
 }
