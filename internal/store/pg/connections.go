@@ -5,19 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"strconv"
-	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 	pgxuuid "github.com/vgarvardt/pgx-google-uuid/v5"
+	"golang.org/x/sync/semaphore"
 
-	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -35,6 +34,48 @@ var planner = map[string]string{
 // idleLimit names the Postgres setting that bounds how long an open transaction may be idle before Postgres ends it
 // and releases its locks.
 const idleLimit = "idle_in_transaction_session_timeout"
+
+// mostWalks is the maximum number of concurrent statements that read all partitions. Each takes some hundred of the
+// server's locks.
+const mostWalks = 2
+
+// Open creates the pools. It succeeds while Postgres is down, because connections are made when they are needed.
+func Open(ctx context.Context, databaseURL string, cfg Config) (*DB, error) {
+	cfg = cfg.withDefaults()
+	s := &DB{Cfg: cfg, reading: reach{pool: "reads", log: cfg.Log}}
+	var err error
+	if s.Pool, err = openPool(ctx, databaseURL, cfg, &s.route, &reach{pool: "changes", log: cfg.Log}, cfg.MaxConns, 2, ""); err != nil {
+		return nil, err
+	}
+	onlyReads := "SET default_transaction_read_only = on; SET statement_timeout = " + Milliseconds(cfg.ReadTimeout)
+	if s.ReadPool, err = openPool(ctx, databaseURL, cfg, &s.route, &s.reading, cfg.ReadConns, 0, onlyReads); err != nil {
+		s.Pool.Close()
+		return nil, err
+	}
+	s.Walks = semaphore.NewWeighted(mostWalks)
+	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
+	s.Changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
+	return s, nil
+}
+
+// Close waits for running statements and closes the connections.
+func (s *DB) Close() {
+	s.Pool.Close()
+	s.ReadPool.Close()
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxConns, c.ReadConns, c.Lanes = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8), cmp.Or(c.Lanes, 1)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 5*time.Second), cmp.Or(c.ReadTimeout, 3*time.Second)
+	return c
+}
+
+// CheckURL returns an error if the URL of a database is invalid.
+func CheckURL(databaseURL string) error {
+	_, err := ParseURL(databaseURL)
+	return err
+}
 
 // openPool makes a pool of least to most connections. only holds statements with settings for the sessions of this
 // pool; through a pooler they are not run. They run after the connection is made, so that target_session_attrs checks
@@ -115,153 +156,3 @@ func checkEncoding(c *pgx.Conn) error {
 
 // Milliseconds formats a duration as a whole number of milliseconds, the unit of Postgres settings.
 func Milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
-
-// work uses a connection. earlier is the number of runs before this one.
-type work func(ctx context.Context, c *pgxpool.Conn, earlier int) error
-
-// InTx runs work on a connection. It runs work again from the start after errors that a repetition can fix. Each
-// statement is a transaction of its own unless work begins one. If work fails, its open transaction is rolled back. An
-// earlier run may have been committed although its reply was lost, so work must recognise the rows that it has already
-// written.
-func (s *DB) InTx(ctx context.Context, work work) error { return s.repeat(ctx, s.Pool, work) }
-
-// Change is [DB.InTx] for a request of one tenant. It limits a tenant to a share of the connections.
-func (s *DB) Change(ctx context.Context, tenant uuid.UUID, work work) error {
-	return s.Within(ctx, s.Changes, tenant, func(ctx context.Context) error { return s.repeat(ctx, s.Pool, work) })
-}
-
-// SQL values that replace null for [pgx.RowToStructByPos], which cannot store null in plain struct fields.
-const (
-	// NoID is the zero uuid.
-	NoID = `'00000000-0000-0000-0000-000000000000'::uuid`
-	// NoTime is the zero time.
-	NoTime = `'0001-01-01Z'::timestamptz`
-)
-
-// Collect returns the rows of a statement that belongs to no tenant's request. It runs the statement once.
-func Collect[T any](ctx context.Context, s *DB, scan pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
-	defer cancel()
-	rows, _ := s.Pool.Query(ctx, sql, args...)
-	all, err := pgx.CollectRows(rows, scan)
-	return all, Classify(err)
-}
-
-// Read is [DB.Change] for a request that only reads. It uses ReadPool, whose long statements Postgres cancels.
-func (s *DB) Read(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, c Reader) error) error {
-	return s.Within(ctx, s.reads, tenant, func(ctx context.Context) error {
-		return s.repeat(ctx, s.ReadPool, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-			r := Reader{Conn: c}
-			if s.route.pooled.Load() {
-				r.timeout = Milliseconds(s.Cfg.ReadTimeout)
-			}
-			return work(ctx, r)
-		})
-	})
-}
-
-// part is a set of connections that tenants share. While several tenants use it, the limits of each tenant, in
-// connections and in time, are halved.
-type part struct {
-	*bulkhead.Bulkhead[uuid.UUID]
-	answers atomic.Int64 // number of answers of Postgres on these connections
-}
-
-// newPart shares a number of connections among tenants. A tenant can use each of them at a time, and always at least
-// one.
-func newPart(connections, each int) *part {
-	return &part{Bulkhead: bulkhead.New[uuid.UUID](int64(max(1, connections)), int64(max(1, each)))}
-}
-
-// Within calls do while it holds one of the tenant's connections of the part. If all are in use, the error blames the
-// tenant's load only if Postgres has answered meanwhile.
-func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
-	defer cancel()
-	answers := part.answers.Load()
-	if tenant != uuid.Nil { // work of the service itself does not count as a neighbour
-		s.Neighbours.Seen(tenant)
-	}
-	loan, err := part.Acquire(ctx, tenant, s.Neighbours.Weight())
-	switch {
-	case err != nil && part.answers.Load() == answers:
-		return fmt.Errorf("%w: %v, and Postgres did not answer", push.ErrUnavailable, err)
-	case err != nil:
-		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
-	}
-	defer s.Neighbours.Rest(loan, time.Now())
-	if err = do(ctx); !errors.Is(err, push.ErrUnavailable) {
-		part.answers.Add(1)
-	}
-	return err
-}
-
-// repeat runs work until it succeeds or fails permanently.
-func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
-	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
-	defer cancel()
-	for earlier, tries, changes := 0, 0, 0; ; earlier++ {
-		err := OnConn(ctx, pool, func(c *pgxpool.Conn) error {
-			if err := s.Layouts.Fresh(ctx, c); err != nil {
-				return err
-			}
-			return work(ctx, c, earlier)
-		})
-		made, parted, err := s.MakePart(ctx, err)
-		if made > 0 {
-			continue // the rows of one transaction may need several new partitions
-		}
-		if old, ok := errors.AsType[outdated](err); ok && tries < 4 {
-			if err = old.Reload(ctx); err == nil {
-				tries++
-				continue
-			}
-		}
-		changed := Repartitioned(err) && changes < 25
-		if err == nil || tries == 4 && !changed || !s.Layouts.Mend(err) && !parted && !Again(err) {
-			return Classify(err)
-		}
-		wait := 20 * time.Millisecond
-		if changed {
-			changes++ // many partitions may be dropped in quick succession
-		} else {
-			wait <<= 2 * tries
-			tries++
-		}
-		select {
-		case <-ctx.Done():
-			return Classify(err)
-		case <-time.After(wait):
-		}
-	}
-}
-
-// OnConn runs work on a connection and rolls back a transaction that work leaves open.
-func OnConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) error) error {
-	c, err := pool.Acquire(ctx)
-	if err != nil {
-		return err
-	}
-	defer c.Release()
-	err = work(c)
-	if HasCode(err, readOnly) {
-		pool.Reset() // all connections lead to a server that became a standby
-	}
-	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
-		_, _ = c.Exec(ctx, "rollback") // if this fails, Release closes the connection
-	}
-	return err
-}
-
-// Fill adds rows of two columns, key and value, to a map.
-func Fill[K comparable, V any](all map[K]V, rows pgx.Rows) error {
-	var (
-		key   K
-		value V
-	)
-	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
-		all[key] = value
-		return nil
-	})
-	return err
-}

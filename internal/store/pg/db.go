@@ -1,10 +1,9 @@
 package pg
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,10 +14,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
 )
-
-// mostWalks is the maximum number of concurrent statements that read all partitions. Each takes some hundred of the
-// server's locks.
-const mostWalks = 2
 
 // Config holds the limits and settings of the store. A zero value means the default, which the comment names.
 type Config struct {
@@ -63,42 +58,24 @@ type DB struct {
 	installation installation
 }
 
-// Open creates the pools. It succeeds while Postgres is down, because connections are made when they are needed.
-func Open(ctx context.Context, databaseURL string, cfg Config) (*DB, error) {
-	cfg = cfg.withDefaults()
-	s := &DB{Cfg: cfg, reading: reach{pool: "reads", log: cfg.Log}}
-	var err error
-	if s.Pool, err = openPool(ctx, databaseURL, cfg, &s.route, &reach{pool: "changes", log: cfg.Log}, cfg.MaxConns, 2, ""); err != nil {
-		return nil, err
-	}
-	onlyReads := "SET default_transaction_read_only = on; SET statement_timeout = " + Milliseconds(cfg.ReadTimeout)
-	if s.ReadPool, err = openPool(ctx, databaseURL, cfg, &s.route, &s.reading, cfg.ReadConns, 0, onlyReads); err != nil {
-		s.Pool.Close()
-		return nil, err
-	}
-	s.Walks = semaphore.NewWeighted(mostWalks)
-	s.reads = newPart(cfg.ReadConns, cfg.ReadConns/4)
-	s.Changes = newPart(cfg.MaxConns/2, cfg.MaxConns/8)
-	return s, nil
+// installation caches the name and the secret of the database.
+type installation struct {
+	name   atomic.Pointer[string]
+	secret atomic.Pointer[[]byte]
+	asking atomic.Bool
 }
 
-// Close waits for running statements and closes the connections.
-func (s *DB) Close() {
-	s.Pool.Close()
-	s.ReadPool.Close()
+// part is a set of connections that tenants share. While several tenants use it, the limits of each tenant, in
+// connections and in time, are halved.
+type part struct {
+	*bulkhead.Bulkhead[uuid.UUID]
+	answers atomic.Int64 // number of answers of Postgres on these connections
 }
 
-func (c Config) withDefaults() Config {
-	c.MaxConns, c.ReadConns, c.Lanes = cmp.Or(c.MaxConns, 16), cmp.Or(c.ReadConns, 8), cmp.Or(c.Lanes, 1)
-	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
-	c.Timeout, c.ReadTimeout = cmp.Or(c.Timeout, 5*time.Second), cmp.Or(c.ReadTimeout, 3*time.Second)
-	return c
-}
-
-// CheckURL returns an error if the URL of a database is invalid.
-func CheckURL(databaseURL string) error {
-	_, err := ParseURL(databaseURL)
-	return err
+// newPart shares a number of connections among tenants. A tenant can use each of them at a time, and always at least
+// one.
+func newPart(connections, each int) *part {
+	return &part{Bulkhead: bulkhead.New[uuid.UUID](int64(max(1, connections)), int64(max(1, each)))}
 }
 
 // MaybeOne reports whether a single request may have caused the error of a whole group.

@@ -15,6 +15,10 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// ErrStale is the error of a statement that may need a partition which was made after the layout was read. See
+// [Layouts.Mend].
+var ErrStale = errors.New("the partitions of the tables have changed")
+
 // Error codes of Postgres: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
 	// readOnly: the transaction cannot write, because the server is or became a standby.
@@ -102,3 +106,22 @@ func isOutdated(err error) bool {
 	_, ok := errors.AsType[outdated](err)
 	return ok
 }
+
+// UnreadyError is the reason why the services cannot use the database.
+type UnreadyError struct {
+	state  string // unreachable, wrong_encoding, read_only, not_migrated or not_writable
+	detail string
+	err    error // the cause; nil: none
+}
+
+// Error returns the state and the detail as one sentence.
+func (e *UnreadyError) Error() string { return "the database is " + e.state + ": " + e.detail }
+
+// State returns the state as one word, such as read_only.
+func (e *UnreadyError) State() string { return e.state }
+
+// Detail returns the explanation. It names no host, role or database.
+func (e *UnreadyError) Detail() string { return e.detail }
+
+// Unwrap returns the cause, or nil.
+func (e *UnreadyError) Unwrap() error { return e.err }

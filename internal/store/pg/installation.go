@@ -5,20 +5,12 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
-
-// installation caches the name and the secret of the database.
-type installation struct {
-	name   atomic.Pointer[string]
-	secret atomic.Pointer[[]byte]
-	asking atomic.Bool
-}
 
 // Installation returns a name of ten letters and digits that identifies the database. No other database has it, not
 // even a copy restored from a dump. known is false until Postgres has answered once; Installation does not wait for

@@ -5,9 +5,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 

@@ -62,10 +62,6 @@ type Parts struct {
 	Others []string    // partitions with other names, which an operator attached
 }
 
-// ErrStale is the error of a statement that may need a partition which was made after the layout was read. See
-// [Layouts.Mend].
-var ErrStale = errors.New("the partitions of the tables have changed")
-
 // At returns the table that holds the rows of a time. It returns the parent if it does not know the partition.
 func (p Parts) At(at time.Time) string { return p.All(at, at)[0] }
 
@@ -241,29 +237,6 @@ func (l *Layouts) Forget() {
 		next.read = time.Time{}
 		l.Last.Store(&next)
 	}
-}
-
-// rowTime finds the time of a row in an error detail of Postgres, in any language.
-var rowTime = regexp.MustCompile(`\((?:send_at|started_at|created_at)\) = \(([^()]+)\)`)
-
-// MakePart makes the missing partition after an error that a row has none. Most partitions are made in advance. made
-// is 0 if another program was faster. parted reports whether the partition exists now. MakePart returns the original
-// error, or the reason why it could not make the partition; that may be temporary.
-func (s *DB) MakePart(ctx context.Context, err error) (made int, parted bool, _ error) {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || pgErr.Code != checkViolation || pgErr.ConstraintName != "" {
-		return 0, false, err
-	}
-	key := rowTime.FindStringSubmatch(pgErr.Detail)
-	if key == nil {
-		return 0, false, err
-	}
-	defer s.Layouts.Forget()
-	failed := s.Pool.QueryRow(ctx, `SELECT make_partitions($1, at, at) FROM (SELECT $2::text::timestamptz AS at) row`, pgErr.TableName, key[1]).Scan(&made)
-	if failed != nil {
-		return 0, false, failed
-	}
-	return made, true, err
 }
 
 // In replaces what, such as {pushes} or {sends}, in a statement with a table, or with a union of several.

@@ -4,14 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 )
 
 // TestBook_CommitUnknown checks that a booking whose commit lost its reply finds its own row when it runs again, and

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -18,20 +17,6 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// MigrateConfig configures [Migrate]. The zero value is useful.
-type MigrateConfig struct {
-	// Wait limits the retries of a migration while other sessions hold locks that it needs; 0: a minute. The wait does not
-	// block requests.
-	Wait time.Duration
-	// Tell receives a line for everything that a migration waits for; nil: no lines.
-	Tell func(line string)
-	// Contract also applies migrations that drop what only programs of the previous release use. No such program may be
-	// running. A database without pushes and without connected programs does not need it.
-	Contract bool
-	// Files holds the migrations; nil: the migrations of sendquota.
-	Files fs.FS
-}
-
 // ErrPooled is the error of a migration through a pooler, which cannot work, because a migration holds a session lock.
 var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBouncer, and migrations need a connection to Postgres itself; " +
 	"run: DATABASE_URL=postgres://…, the one of Postgres, sendquota migrate")
@@ -40,24 +25,10 @@ var ErrPooled = errors.New("DATABASE_URL leads through a pooler, such as PgBounc
 var errOldSchema = errors.New("an early version of sendquota made this database, and this version cannot convert it; " +
 	"dump what you need with pg_dump, and run sendquota migrate on an empty database")
 
-// versionTable lists the applied migrations. The name is our own, because goose's default may belong to another
-// application.
-const versionTable = "sendquota_version"
-
 // oldSchemaQuery reports whether an early version made the tables: that version wrote events by triggers, or recorded
 // its migrations in goose_db_version.
 const oldSchemaQuery = `SELECT to_regprocedure('tell_booked()') IS NOT NULL
 	OR to_regclass('goose_db_version') IS NOT NULL AND to_regclass('pushes') IS NOT NULL AND to_regclass('` + versionTable + `') IS NULL`
-
-// errContract: the next migration contracts the schema, and [MigrateConfig.Contract] is not set.
-var errContract = errors.New("it drops what programs of the previous release use")
-
-const (
-	// lockTime bounds one wait for a lock of a migration in a transaction. All writes to the table queue behind this
-	// wait, so it is short. They proceed during lockPause.
-	lockTime  = time.Second
-	lockPause = 2 * time.Second
-)
 
 // Migrate applies the missing migrations one by one, the lowest first, and returns the names of their files. If a
 // migration fails, Migrate also returns the names of those applied before. A Postgres session lock serialises

@@ -12,16 +12,14 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver pgx
 	"github.com/pressly/goose/v3"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/migrations"
 )

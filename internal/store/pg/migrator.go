@@ -20,6 +20,34 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
+// MigrateConfig configures [Migrate]. The zero value is useful.
+type MigrateConfig struct {
+	// Wait limits the retries of a migration while other sessions hold locks that it needs; 0: a minute. The wait does not
+	// block requests.
+	Wait time.Duration
+	// Tell receives a line for everything that a migration waits for; nil: no lines.
+	Tell func(line string)
+	// Contract also applies migrations that drop what only programs of the previous release use. No such program may be
+	// running. A database without pushes and without connected programs does not need it.
+	Contract bool
+	// Files holds the migrations; nil: the migrations of sendquota.
+	Files fs.FS
+}
+
+// versionTable lists the applied migrations. The name is our own, because goose's default may belong to another
+// application.
+const versionTable = "sendquota_version"
+
+// errContract: the next migration contracts the schema, and [MigrateConfig.Contract] is not set.
+var errContract = errors.New("it drops what programs of the previous release use")
+
+const (
+	// lockTime bounds one wait for a lock of a migration in a transaction. All writes to the table queue behind this
+	// wait, so it is short. They proceed during lockPause.
+	lockTime  = time.Second
+	lockPause = 2 * time.Second
+)
+
 // migrator applies migrations to a database while it holds the session lock of migrations. It is goose's session
 // locker: goose calls it on its connection before it determines the next migration.
 type migrator struct {

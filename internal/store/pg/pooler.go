@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // route is the way to Postgres: direct, or through a pooler such as PgBouncer in transaction mode. A pooler gives each
@@ -160,85 +159,4 @@ func setRole(ctx context.Context, c *pgx.Conn, settings map[string]string) error
 		return nil
 	}
 	return err
-}
-
-// Reader runs statements that only read, on a connection of ReadPool. Through a pooler, it sends the read-only mode
-// and the statement timeout in the same round trip. The statements of one round trip are one transaction.
-type Reader struct {
-	Conn    *pgxpool.Conn
-	timeout string // in milliseconds; empty: the session already has the settings
-}
-
-// ReadSettingsSQL makes a transaction read-only and limits its statements to $1 milliseconds.
-const ReadSettingsSQL = `SELECT set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $1, true)`
-
-// SendBatch does what [pgx.Conn.SendBatch] does.
-func (r Reader) SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults {
-	if r.timeout == "" {
-		return r.Conn.SendBatch(ctx, b)
-	}
-	all := &pgx.Batch{}
-	all.Queue(ReadSettingsSQL, r.timeout)
-	all.QueuedQueries = append(all.QueuedQueries, b.QueuedQueries...)
-	results := r.Conn.SendBatch(ctx, all)
-	_, _ = results.Exec() // the following results return its error
-	return results
-}
-
-// Query does what [pgx.Conn.Query] does. The caller must close the rows.
-func (r Reader) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
-	if r.timeout == "" {
-		return r.Conn.Query(ctx, sql, args...)
-	}
-	b := &pgx.Batch{}
-	b.Queue(sql, args...)
-	results := r.SendBatch(ctx, b)
-	rows, err := results.Query()
-	return batchRows{rows, results}, err
-}
-
-// Snapshot runs work for a tenant in a read-only transaction that sees one snapshot.
-func (s *DB) Snapshot(ctx context.Context, tenant uuid.UUID, work func(ctx context.Context, tx pgx.Tx) error) error {
-	return s.readIn(ctx, tenant, pgx.RepeatableRead, work)
-}
-
-// readIn runs work in a read-only transaction at an isolation level.
-func (s *DB) readIn(ctx context.Context, tenant uuid.UUID, level pgx.TxIsoLevel, work func(ctx context.Context, tx pgx.Tx) error) error {
-	return s.Read(ctx, tenant, func(ctx context.Context, c Reader) error {
-		return pgx.BeginTxFunc(ctx, c.Conn, pgx.TxOptions{IsoLevel: level, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-			if c.timeout != "" {
-				if _, err := tx.Exec(ctx, ReadSettingsSQL, c.timeout); err != nil {
-					return err
-				}
-			}
-			return work(ctx, tx)
-		})
-	})
-}
-
-// batchRows closes a batch together with the rows of its last statement.
-type batchRows struct {
-	pgx.Rows
-	results pgx.BatchResults
-}
-
-// Close closes the rows and the batch.
-func (r batchRows) Close() {
-	r.Rows.Close()
-	_ = r.results.Close()
-}
-
-// Querier is a connection, a transaction or a [Reader].
-type Querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-}
-
-// Batcher is a connection or a [Reader].
-type Batcher interface {
-	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
-}
-
-// Execer is a connection or a transaction.
-type Execer interface {
-	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 }

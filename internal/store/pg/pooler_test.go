@@ -13,12 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/store/webhooks"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -26,6 +20,10 @@ import (
 	"github.com/sendquota/sendquota/internal/devstack"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
+	"github.com/sendquota/sendquota/internal/store/webhooks"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 

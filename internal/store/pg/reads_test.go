@@ -5,17 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store"
-	"github.com/sendquota/sendquota/internal/store/pg"
-	"github.com/sendquota/sendquota/internal/testenv"
-
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
+	"github.com/sendquota/sendquota/internal/testenv"
 )
 
 // TestStore_RowsRead checks that no statement reads more than a few rows among 4,000: pushes ahead and past sends of

@@ -12,25 +12,6 @@ import (
 	"github.com/sendquota/sendquota/migrations"
 )
 
-// UnreadyError is the reason why the services cannot use the database.
-type UnreadyError struct {
-	state  string // unreachable, wrong_encoding, read_only, not_migrated or not_writable
-	detail string
-	err    error // the cause; nil: none
-}
-
-// Error returns the state and the detail as one sentence.
-func (e *UnreadyError) Error() string { return "the database is " + e.state + ": " + e.detail }
-
-// State returns the state as one word, such as read_only.
-func (e *UnreadyError) State() string { return e.state }
-
-// Detail returns the explanation. It names no host, role or database.
-func (e *UnreadyError) Detail() string { return e.detail }
-
-// Unwrap returns the cause, or nil.
-func (e *UnreadyError) Unwrap() error { return e.err }
-
 // Ready checks that the services can use Postgres: it answers, accepts writes, has all migrations of this program, and
 // grants the rights on its tables. Otherwise it returns an [*UnreadyError].
 func (s *DB) Ready(ctx context.Context) error {

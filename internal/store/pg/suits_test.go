@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sendquota/sendquota/internal/store/storetest"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
-
 	"github.com/sendquota/sendquota/internal/health"
+	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
 
