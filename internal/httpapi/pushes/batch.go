@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -243,4 +244,28 @@ func bookedBatch(s *rest.Spec, all map[string]*huma.Response) {
 	}
 	s.Distinguish(batchProblem{}, QuotaExceeded, OptedOut, TenantCap)
 	all["409"] = s.Share("AtomicBatchRefused", refused)
+}
+
+func (v batchView) AppendJSON(b []byte) []byte {
+	b = slices.Grow(b, len(v.Results)*usualPush)
+	b = strconv.AppendInt(append(b, `{"accepted":`...), int64(v.Accepted), 10)
+	b = strconv.AppendInt(append(b, `,"refused":`...), int64(v.Refused), 10)
+	b = append(b, `,"results":`...)
+	return append(appendAll(b, v.Results, (*resultView).AppendJSON), '}')
+}
+
+func (v *resultView) AppendJSON(b []byte) []byte {
+	bulkhead.Yield()
+	b = strconv.AppendInt(append(b, `{"index":`...), int64(v.Index), 10)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(v.Status), 10)
+	if v.Push != nil {
+		b = v.Push.AppendJSON(append(b, `,"push":`...))
+	}
+	if v.Problem != nil {
+		b = appendValue(append(b, `,"problem":`...), v.Problem)
+	}
+	if v.Replayed {
+		b = append(b, `,"replayed":true`...)
+	}
+	return append(b, '}')
 }

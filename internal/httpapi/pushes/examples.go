@@ -14,37 +14,9 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
-var exampleRule = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
-
-var exampleRequest = json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
-	"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
-	"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
-
 var exampleBatchRequest = json.RawMessage(`{"atomic": false, "pushes": [
 	{"recipient": "user-42", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}},
 	{"recipient": "user-43", "send_at": "2026-12-01T08:00:00Z", "message": {"body": "Hello."}}]}`)
-
-// examplePush shows a push in one of its states.
-func examplePush(status push.Status) *pushView {
-	p := push.Push{
-		ID: uuid.MustParse(rest.ExampleID), Status: status, Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678",
-		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
-		Metadata: json.RawMessage(`{"campaign": "x"}`),
-		SendAt:   rest.ExampleTime(0), RequestedSendAt: rest.ExampleTime(0), NextAt: rest.ExampleTime(0), ExpiresAt: rest.ExampleTime(4 * time.Hour),
-		CreatedAt: rest.ExampleTime(-24 * time.Hour), UpdatedAt: rest.ExampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
-	}
-	if status == push.Sent {
-		p.Attempts, p.UpdatedAt = 1, rest.ExampleTime(1200*time.Millisecond)
-		p.Sends = []push.Send{{
-			Attempt: 1, StartedAt: rest.ExampleTime(120 * time.Millisecond), EndedAt: p.UpdatedAt, Outcome: push.Delivered, ProviderMessageID: "msg-1",
-		}}
-	}
-	v := viewOf(p)
-	if status == push.Scheduled {
-		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule, Used: 1, Remaining: 0}}, p.SendAt)
-	}
-	return v
-}
 
 var exampleRefusal = &schedule.Refusal{Recipient: "user-42", SendAt: rest.ExampleTime(0), Decision: quota.Decision{
 	Violations: []quota.Violation{{

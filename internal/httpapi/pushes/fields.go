@@ -1,6 +1,7 @@
 package pushes
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/invalid"
@@ -50,6 +51,10 @@ var PushFields = rest.Table[Form]{SchemaName: "NewPush", Check: checkPush, Field
 	rest.Row("metadata", rest.Optional, rest.AnyObject(func(f *Form, raw []byte) { f.Metadata = raw }),
 		"Your own data; it is returned with the push.", map[string]any{"campaign": "x"}),
 }}
+
+var exampleRequest = json.RawMessage(`{"recipient": "user-42", "channel": "push", "category": "marketing", "send_at": "2026-12-01T09:00:00+01:00",
+	"message": {"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}, "to": "+4512345678",
+	"expires_at": "2026-12-01T12:00:00Z", "on_conflict": "reject", "latest": "2026-12-02T09:00:00Z", "metadata": {"campaign": "x"}}`)
 
 // MessageFields is the message of a push: the members that every channel expects as texts.
 var MessageFields = rest.Table[struct{}]{SchemaName: "Message", Open: true, Fields: []rest.Field[struct{}]{

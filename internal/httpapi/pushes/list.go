@@ -1,10 +1,12 @@
 package pushes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -44,4 +46,10 @@ func (h *pushes) list(c *rest.Call) error {
 		showMessages(c.Request.Context(), all)
 		return pageView{rest.ViewsOf(all, viewOf), next}
 	})
+}
+
+func (v pageView) AppendJSON(b []byte) []byte {
+	b = append(slices.Grow(b, len(v.Pushes)*usualPush), `{"pushes":`...)
+	b = appendAll(b, v.Pushes, func(p **pushView, b []byte) []byte { bulkhead.Yield(); return (*p).AppendJSON(b) })
+	return append(appendText(b, `,"next_page_token":`, v.NextPageToken), '}')
 }

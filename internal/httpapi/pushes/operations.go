@@ -4,7 +4,6 @@ package pushes
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -14,7 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/schedule"
 )
 
@@ -74,11 +72,3 @@ type caps struct {
 
 // bulkChanges serves bulk changes.
 type bulkChanges struct{ svc *bulk.Service }
-
-// Operations returns the operations on pushes, bulk changes and quotas.
-func Operations(s *rest.Spec, svc *schedule.Service, changes *bulk.Service, audiences *campaign.Service) []rest.Operation {
-	return slices.Concat(
-		(&pushes{svc, svc, Forms{svc}}).routes(s), (&bulkChanges{changes}).routes(s), (&quotas{svc, Forms{svc}}).routes(s),
-		(&caps{svc, audiences}).routes(s), (&quotas{svc, Forms{svc}}).availabilityRoutes(s),
-	)
-}

@@ -2,6 +2,7 @@ package pushes
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -10,6 +11,8 @@ import (
 	"github.com/sendquota/sendquota/internal/schedule"
 	"github.com/sendquota/sendquota/internal/zone"
 )
+
+var exampleRule = quota.Rule{Name: "per-minute", Limit: 1, Window: time.Minute}
 
 // violationView is a rule without a place.
 type violationView struct {
@@ -91,4 +94,34 @@ func violationViews(violations []quota.Violation, at time.Time) []violationView 
 		}
 		return view
 	})
+}
+
+func (p *quotaProblem) AppendJSON(b []byte) []byte {
+	b = appendText(b, `{"type":`, p.Type)
+	b = appendText(b, `,"title":`, p.Title)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(p.Status), 10)
+	b = appendSome(b, `,"detail":`, p.Detail)
+	b = appendAll(append(b, `,"violations":`...), p.Violations, (*violationView).AppendJSON)
+	b = appendMaybe(b, `,"next_available_at":`, p.NextAvailableAt)
+	return append(appendMaybe(b, `,"previous_available_at":`, p.PreviousAvailableAt), '}')
+}
+
+func (v *violationView) AppendJSON(b []byte) []byte {
+	b = appendText(b, `{"rule":`, v.Rule)
+	b = strconv.AppendInt(append(b, `,"limit":`...), int64(v.Limit), 10)
+	b = strconv.AppendFloat(append(b, `,"window_seconds":`...), v.WindowSeconds, 'f', -1, 64)
+	b = appendSome(b, `,"per":`, v.Per)
+	b = appendAll(append(b, `,"conflicts":`...), v.Conflicts, (*conflictView).AppendJSON)
+	if v.Omitted != 0 {
+		b = strconv.AppendInt(append(b, `,"conflicts_omitted":`...), int64(v.Omitted), 10)
+	}
+	if v.Until != nil {
+		b = appendText(b, `,"until":`, *v.Until)
+	}
+	return append(b, '}')
+}
+
+func (v *conflictView) AppendJSON(b []byte) []byte {
+	b = appendText(b, `{"id":`, v.ID)
+	return append(appendText(b, `,"send_at":`, v.SendAt), '}')
 }

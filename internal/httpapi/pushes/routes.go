@@ -2,15 +2,27 @@ package pushes
 
 import (
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/bulk"
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/schedule"
 )
+
+// Operations returns the operations on pushes, bulk changes and quotas.
+func Operations(s *rest.Spec, svc *schedule.Service, changes *bulk.Service, audiences *campaign.Service) []rest.Operation {
+	return slices.Concat(
+		(&pushes{svc, svc, Forms{svc}}).routes(s), (&bulkChanges{changes}).routes(s), (&quotas{svc, Forms{svc}}).routes(s),
+		(&caps{svc, audiences}).routes(s), (&quotas{svc, Forms{svc}}).availabilityRoutes(s),
+	)
+}
 
 func (h *pushes) routes(s *rest.Spec) []rest.Operation {
 	retry := examplePush(push.Scheduled)

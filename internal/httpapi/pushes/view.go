@@ -1,7 +1,9 @@
 package pushes
 
 import (
+	"encoding/json"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -39,6 +41,43 @@ type pushView struct {
 	UpdatedAt         string         `json:"updated_at" format:"date-time"`
 	Sends             []sendView     `json:"sends" doc:"The attempts, oldest first. Lists omit them: read the single push."`
 	Quota             []usageView    `json:"quota,omitzero" doc:"The use of every rule around send_at, including this push. Only in answers to a submit or a reschedule."`
+}
+
+func (v *pushView) AppendJSON(b []byte) []byte {
+	b = appendText(b, `{"id":`, v.ID)
+	b = appendText(b, `,"status":`, string(v.Status))
+	b = appendText(b, `,"recipient":`, v.Recipient)
+	b = appendText(b, `,"channel":`, v.Channel)
+	b = appendText(b, `,"category":`, v.Category)
+	b = appendMaybe(b, `,"campaign":`, v.Campaign)
+	b = appendSome(b, `,"retry_of":`, v.RetryOf)
+	b = appendText(b, `,"send_at":`, v.SendAt)
+	b = appendText(b, `,"requested_send_at":`, v.RequestedSendAt)
+	b = strconv.AppendBool(append(b, `,"deferred":`...), v.Deferred)
+	b = appendSome(b, `,"next_attempt_at":`, v.NextAttemptAt)
+	if v.Held != nil {
+		b = v.Held.AppendJSON(append(b, `,"held":`...))
+	}
+	b = appendText(b, `,"expires_at":`, v.ExpiresAt)
+	b = strconv.AppendInt(append(b, `,"attempts":`...), int64(v.Attempts), 10)
+	b = appendSome(b, `,"to":`, v.To)
+	b = appendRaw(b, `,"message":`, v.Message)
+	b = appendRaw(b, `,"metadata":`, v.Metadata)
+	b = appendSome(b, `,"last_error":`, v.LastError)
+	b = strconv.AppendBool(append(b, `,"possibly_delivered":`...), v.PossiblyDelivered)
+	b = appendText(b, `,"request_id":`, v.RequestID)
+	b = appendText(b, `,"created_at":`, v.CreatedAt)
+	b = appendText(b, `,"updated_at":`, v.UpdatedAt)
+	b = append(b, `,"sends":`...)
+	if len(v.Sends) == 0 {
+		b = append(b, `[]`...)
+	} else {
+		b = appendValue(b, v.Sends)
+	}
+	if v.Quota != nil {
+		b = appendAll(append(b, `,"quota":`...), v.Quota, (*usageView).AppendJSON)
+	}
+	return append(b, '}')
 }
 
 // heldView is the reason why a due push waits, or waited.
@@ -83,6 +122,15 @@ func (*sendView) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return s
 }
 
+func (v *usageView) AppendJSON(b []byte) []byte {
+	b = appendText(b, `{"rule":`, v.Rule)
+	b = strconv.AppendInt(append(b, `,"limit":`...), int64(v.Limit), 10)
+	b = strconv.AppendFloat(append(b, `,"window_seconds":`...), v.WindowSeconds, 'f', -1, 64)
+	b = strconv.AppendInt(append(b, `,"used":`...), int64(v.Used), 10)
+	b = strconv.AppendInt(append(b, `,"remaining":`...), int64(v.Remaining), 10)
+	return append(b, '}')
+}
+
 // usageView is the use of a rule.
 type usageView struct {
 	Rule          string  `json:"rule"`
@@ -116,6 +164,28 @@ func viewOf(p push.Push) *pushView {
 		if s.Outcome != "" {
 			v.Sends[i].Outcome = (*string)(&p.Sends[i].Outcome)
 		}
+	}
+	return v
+}
+
+// examplePush shows a push in one of its states.
+func examplePush(status push.Status) *pushView {
+	p := push.Push{
+		ID: uuid.MustParse(rest.ExampleID), Status: status, Recipient: "user-42", Channel: "push", Category: "marketing", To: "+4512345678",
+		Message:  json.RawMessage(`{"title": "Sale", "body": "Everything must go.", "data": {"any": "json"}}`),
+		Metadata: json.RawMessage(`{"campaign": "x"}`),
+		SendAt:   rest.ExampleTime(0), RequestedSendAt: rest.ExampleTime(0), NextAt: rest.ExampleTime(0), ExpiresAt: rest.ExampleTime(4 * time.Hour),
+		CreatedAt: rest.ExampleTime(-24 * time.Hour), UpdatedAt: rest.ExampleTime(-24 * time.Hour), RequestID: "0193a1df-f1c2-7d10-8a4e-5b7c9d2e4f60",
+	}
+	if status == push.Sent {
+		p.Attempts, p.UpdatedAt = 1, rest.ExampleTime(1200*time.Millisecond)
+		p.Sends = []push.Send{{
+			Attempt: 1, StartedAt: rest.ExampleTime(120 * time.Millisecond), EndedAt: p.UpdatedAt, Outcome: push.Delivered, ProviderMessageID: "msg-1",
+		}}
+	}
+	v := viewOf(p)
+	if status == push.Scheduled {
+		v.Quota = usageViews([]quota.Usage{{Rule: exampleRule, Used: 1, Remaining: 0}}, p.SendAt)
 	}
 	return v
 }

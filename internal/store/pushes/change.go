@@ -87,10 +87,6 @@ func (s *Store) Reschedule(ctx context.Context, o booking.Order) (booking.Decisi
 	return v, err
 }
 
-// movedColumns lists the columns of pushes that a move does not change.
-const movedColumns = `id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering, ttl_ms, status, freed, attempts, attempted_at,
-	possibly_delivered, last_error, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, retry_of, retry_first, retry_latest, retry_doubt`
-
 const move = `
 	WITH moved AS (
 		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),

@@ -3,9 +3,7 @@ package pushes
 import (
 	"cmp"
 	"slices"
-	"strings"
 
-	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -13,38 +11,6 @@ import (
 	"github.com/sendquota/sendquota/internal/store/auditlog"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
-
-// insertSQL stores pushes in one table, with their rows in live. insertRetriesSQL stores pushes that include retries. The
-// row of a retry in live has no campaign, so that a pause or cancel of the campaign does not affect it.
-var (
-	insertSQL = insertsSQL(strings.NewReplacer("{retry}", "", "{retries}", "", "{campaign}", "campaign_id"))
-
-	insertRetriesSQL = insertsSQL(strings.NewReplacer("{retry}", ", retry_of, retry_first, retry_doubt", "{retries}", ", $21::uuid[], $22::uuid[], $23::bool[]",
-		"{campaign}", "CASE WHEN retry_of IS NULL THEN campaign_id END"))
-)
-
-func insertsSQL(of *strings.Replacer) string {
-	return Tells(of.Replace(insertText), `booked`, scheduled)
-}
-
-const insertText = `
-	WITH waiting AS (
-		INSERT INTO live (push_id, tenant_id, recipient_key, channel, send_at, next_at, expires_at, plan, bulk, phase, shard, campaign_id)
-		SELECT id, tenant_id, recipient_key, channel, send_at, send_at, expires_at, 1, bulk, bulk::int, recipient_key & 255, {campaign}
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $5::text[], $11::timestamptz[], $12::timestamptz[], $14::bool[], $19::uuid[]{retries})
-			AS n (id, tenant_id, recipient_key, channel, send_at, expires_at, bulk, campaign_id{retry})
-	), booked AS (
-		INSERT INTO {pushes} AS p (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata, rendering,
-			requested_send_at, send_at, next_at, expires_at, ttl_ms, status, plan, idempotency_id, idempotency_hash, request_id, created_at, updated_at, shard, campaign_id{retry})
-		SELECT id, tenant_id, recipient_key, recipient, channel, category, address, message::json, metadata::json, rendering::json,
-			requested_send_at, send_at, send_at, expires_at, ttl_ms, 'scheduled', 1, idempotency_id, idempotency_hash, request_id, created_at, created_at, recipient_key & 255, campaign_id{retry}
-		FROM unnest($1::uuid[], $2::uuid[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[],
-			$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::bigint[], $15::uuid[], $16::bytea[], $17::text[], $18::timestamptz[], $19::uuid[], $20::text[]{retries})
-			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
-				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
-		RETURNING p.id{whole}
-	){told}
-	SELECT`
 
 // QueueInsert adds the statements that store the granted pushes to a batch.
 func QueueInsert(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
@@ -80,47 +46,6 @@ func byRecipientKey(granted []booking.Grant, order []int) (keys []int64) {
 	return keys
 }
 
-// insertArgs returns the columns of the grants named by order, one array per column; keys are their recipients' keys.
-func insertArgs(granted []booking.Grant, order []int, keys []int64) []any {
-	of := func(value func(p *push.Push) any) pg.Column {
-		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
-	}
-	return []any{
-		of(func(p *push.Push) any { return (*pg.UUIDValue)(&p.ID) }),
-		of(func(p *push.Push) any { return (*pg.UUIDValue)(&p.Tenant) }),
-		pg.Column{Length: len(keys), At: func(i int) any { return (*pg.BigintValue)(&keys[i]) }},
-		of(func(p *push.Push) any { return (*pg.TextValue)(&p.Recipient) }),
-		of(func(p *push.Push) any { return (*pg.TextValue)(&p.Channel) }),
-		of(func(p *push.Push) any { return (*pg.TextValue)(&p.Category) }),
-		of(func(p *push.Push) any { return (*pg.TextValue)(&p.To) }),
-		of(func(p *push.Push) any { return []byte(p.Message) }),
-		of(func(p *push.Push) any { return OrNull(p.Metadata) }),
-		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.RequestedSendAt) }),
-		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.SendAt) }),
-		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.ExpiresAt) }),
-		of(func(p *push.Push) any { return (*pg.MillisValue)(&p.TTL) }),
-		of(func(p *push.Push) any { return p.Bulk }),
-		of(func(p *push.Push) any { return uuidOrNull(&p.IdempotencyID) }),
-		of(func(p *push.Push) any { return OrNull(p.IdempotencyHash) }),
-		of(func(p *push.Push) any { return (*pg.TextValue)(&p.RequestID) }),
-		of(func(p *push.Push) any { return (*pg.TimeValue)(&p.CreatedAt) }),
-		of(func(p *push.Push) any { return uuidOrNull(&p.Campaign) }),
-		of(func(p *push.Push) any { return OrNull(p.Rendering) }),
-	}
-}
-
-// retryArgs returns the columns that only retries have.
-func retryArgs(granted []booking.Grant, order []int) []any {
-	of := func(value func(p *push.Push) any) pg.Column {
-		return pg.Column{Length: len(order), At: func(i int) any { return value(&granted[order[i]].Push) }}
-	}
-	return []any{
-		of(func(p *push.Push) any { return uuidOrNull(&p.Retry.Of) }),
-		of(func(p *push.Push) any { return uuidOrNull(&p.Retry.First) }),
-		of(func(p *push.Push) any { return p.Retry.Doubt }),
-	}
-}
-
 // queueRetried records each granted retry in the first push of its chain, and in the audit log. The first push has ended,
 // so its send time, and with it its table, no longer changes.
 func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
@@ -136,20 +61,4 @@ func queueRetried(b *pgx.Batch, granted []booking.Grant, pushes pg.Parts) {
 		d.Show("send_at", nil, p.SendAt)
 		auditlog.QueueRecord(b, granted[i].By, p.Tenant, push.ActPushRetry, p.Retry.Of.String(), d)
 	}
-}
-
-// uuidOrNull returns the id, or null for [uuid.Nil].
-func uuidOrNull(id *uuid.UUID) any {
-	if *id == uuid.Nil {
-		return nil
-	}
-	return (*pg.UUIDValue)(id)
-}
-
-// OrNull returns b, or null if it is nil.
-func OrNull(b []byte) any {
-	if b == nil {
-		return nil
-	}
-	return b
 }

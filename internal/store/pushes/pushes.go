@@ -3,7 +3,6 @@ package pushes
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,18 +12,6 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
-
-// PushColumns lists the columns of a push p and its row l in live, in the order of [ScanPush]. An attempt under way is
-// recorded only in live: in pushes, the status stays scheduled until the attempt ends.
-const PushColumns = `p.id, p.tenant_id, p.recipient, p.channel, p.category, p.address, p.message, p.metadata, p.rendering,
-	p.requested_send_at, p.send_at, p.next_at, p.expires_at, p.ttl_ms, CASE WHEN l.token IS NULL THEN p.status ELSE 'sending' END,
-	p.plan, coalesce(l.attempts, p.attempts), p.last_error,
-	p.possibly_delivered, p.held_by, p.held_since, p.held_until, p.idempotency_id, p.idempotency_hash, p.request_id, p.created_at, coalesce(l.started_at, p.updated_at), p.campaign_id, p.retry_of, p.retry_doubt IS TRUE`
-
-// heldColumns lists [PushColumns] for a push to show: if it waits because its campaign is paused, that is what holds it.
-// The query must join [joinPause].
-var heldColumns = strings.Replace(PushColumns, `p.held_by, p.held_since, p.held_until`,
-	`CASE WHEN pause.since IS NULL THEN p.held_by ELSE '`+push.PausedCampaign+`' END, coalesce(pause.since, p.held_since), CASE WHEN pause.since IS NULL THEN p.held_until END`, 1)
 
 // joinPause joins a due push with the pause of its campaign, if the campaign is paused.
 const joinPause = ` LEFT JOIN LATERAL (
@@ -56,22 +43,6 @@ func underWay(shard string) string {
 	return `EXISTS (
 	SELECT FROM live l WHERE l.shard = ` + shard + ` AND l.recipient_key = ANY (ARRAY[p.recipient_key]) AND l.send_at = p.send_at
 		AND l.push_id = p.id AND l.token IS NOT NULL)`
-}
-
-// ScanPush reads one row of [PushColumns], and the columns after them into more.
-func ScanPush(row pgx.CollectableRow, more ...any) (push.Push, error) {
-	var (
-		p   push.Push
-		ttl int64
-	)
-	err := row.Scan(append([]any{
-		&p.ID, &p.Tenant, &p.Recipient, &p.Channel, &p.Category, &p.To, (*[]byte)(&p.Message), (*[]byte)(&p.Metadata), (*[]byte)(&p.Rendering),
-		&p.RequestedSendAt, &p.SendAt, &p.NextAt, &p.ExpiresAt, &ttl, (*string)(&p.Status), &p.Gen, &p.Attempts, &p.LastError,
-		&p.PossiblyDelivered, &p.Held.By, (*zeronull.Timestamptz)(&p.Held.Since), (*zeronull.Timestamptz)(&p.Held.Until), (*zeronull.UUID)(&p.IdempotencyID), &p.IdempotencyHash, &p.RequestID, &p.CreatedAt, &p.UpdatedAt,
-		(*zeronull.UUID)(&p.Campaign), (*zeronull.UUID)(&p.Retry.Of), &p.Retry.Doubt,
-	}, more...)...)
-	p.TTL = time.Duration(ttl) * time.Millisecond
-	return p, err
 }
 
 // Push returns a tenant's push with its sends, or [push.ErrNotFound].
