@@ -34,7 +34,7 @@ var numbers = map[string][]string{
 	"docs/architecture/limits.md": {
 		"| {store.MaxScanned} rows without a match, and about {store.MaxPageBytes MiB} MiB |",
 		"| {store.singlesAlone} for one tenant; {store.singlesBeside} while several tenants book |",
-		"| {store.ownTurns}; {store.OwnTenantTurns} of one tenant while it is alone.",
+		"| {store.ownTransactions}; {store.TenantTransactions} of one tenant while it is alone.",
 		"(a simulation gives its turn back after {store.planTurn ms} ms)",
 		"| forecasts of policies | {store.forecasts} at a time, one of one tenant, {httpapi/policies.forecastTime s} seconds each |",
 		"| {schedule.mostShadows}, {schedule.tenantShadows} of one tenant |",
@@ -59,9 +59,9 @@ var numbers = map[string][]string{
 	"docs/architecture/submit.md": {
 		"around all send times, at most {store.sharedRows} of each recipient.",
 		"or that has more than {store.sharedRows} bookings around,",
-		"A tenant runs {store.OwnTenantTurns} of them at a time while it is alone",
+		"A tenant runs {store.TenantTransactions} of them at a time while it is alone",
 		"where they expire {quota.ttl m} minutes later,",
-		"what Idempotency-Keys have made in the last {store.KeyTime d} days |",
+		"what Idempotency-Keys have made in the last {store.KeyLifetime d} days |",
 	},
 	"docs/architecture/teams.md": {
 		"A chunk is up to {store.chunkLines} recipients of one lane,",
@@ -82,7 +82,7 @@ var numbers = map[string][]string{
 		"{user.hashesAtATime} at a time are computed, and {user.hashesOfOne} of them for one address.",
 		"Each user has {user.MaxSessions} at most.",
 	},
-	"docs/guarantees.md": {"Within {store.KeyTime d} days the same Idempotency-Key"},
+	"docs/guarantees.md": {"Within {store.KeyLifetime d} days the same Idempotency-Key"},
 	"docs/policies.md":   {"kept for {app.shadowsKept d} days."},
 	"docs/pushes.md": {
 		"how many of the first {bulk.sampleSize} would be accepted,",

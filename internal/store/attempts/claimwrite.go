@@ -52,12 +52,12 @@ const (
 		FROM changed
 		WHERE p.shard = ANY ($7::smallint[]) AND p.id = changed.push_id
 		RETURNING p.id{whole}
-	){told}
+	){events}
 	SELECT push_id FROM changed`
 )
 
 var (
-	putOffSQL  = pushes.Tells(putOff, `put_off`, pushes.Deferred)
+	putOffSQL  = pushes.WithEvents(putOff, `put_off`, pushes.DeferredEvent)
 	tooLateSQL = OverSQL(push.Expired, `'it expired before it could be sent'`)
 
 	// UnwantedSQL cancels waiting pushes of recipients that have opted out, unless they have changed since they were read.

@@ -21,7 +21,7 @@ import (
 // finishSQL ends attempts whose tokens are still valid: it removes their rows from live, or makes them wait again, and
 // then writes the outcome to pushes and sends. If an earlier attempt of the push was delivered after all, the push counts
 // as sent, whatever the outcome of this attempt.
-var finishSQL = pushes.TellsCounted(`
+var finishSQL = pushes.WithEventsAndCounts(`
 	WITH n AS MATERIALIZED (
 		SELECT n.*, n.status <> 'sent' AND {delivered} AS delivered
 		FROM unnest($1::uuid[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::bool[], $7::text[], $8::bigint[], $9::text[], $10::bigint[],
@@ -61,8 +61,8 @@ var finishSQL = pushes.TellsCounted(`
 			CASE WHEN handed_us > 0 AND outcome = 'delivered' THEN least(started_at + handed_us * interval '1 microsecond', statement_timestamp()) END,
 			outcome, CASE WHEN recipient = '' THEN '' ELSE provider_message_id END, `+pushes.UnlessErased(`error`, `recipient`)+`, campaign_id, send_at
 		FROM ended
-	){told}
-	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+pushes.Deferred+` ELSE 'push.' || status END`,
+	){events}
+	SELECT id, more_due FROM ended`, `ended`, `CASE status WHEN 'scheduled' THEN `+pushes.DeferredEvent+` ELSE 'push.' || status END`,
 	"", pushes.CountEnded(`(
 		SELECT tenant_id AS of_tenant, recipient_key AS of_key, channel AS of_channel, category AS of_category, `+pushes.CountedCampaign+` AS of_campaign, send_at AS of_send_at,
 			status AS of_status, statement_timestamp() AS of_end, started_at, lease_until, handed_us, outcome, reaped FROM ended
@@ -167,9 +167,9 @@ func (s *Store) finish(ctx context.Context, c *pgxpool.Conn, finishes []booking.
 // attemptTables returns the tables that hold all attempts of some finishes' pushes.
 func (s *Store) attemptTables(ctx context.Context, c *pgxpool.Conn, finishes []booking.Finish, of []int) ([]string, error) {
 	since, until := s.recently(0)
-	var ids []pushes.Sought
+	var ids []pushes.Ref
 	for _, i := range of {
-		ids = append(ids, pushes.SoughtOf(finishes[i].Push, finishes[i].RecipientKey))
+		ids = append(ids, pushes.RefOf(finishes[i].Push, finishes[i].RecipientKey))
 	}
 	pushes, err := s.pushes.ReadPushes(ctx, c, ids)
 	if err != nil {

@@ -48,13 +48,13 @@ var settleSQL = `
 	)
 	SELECT push_id, send_at, recipient_key FROM taken`
 
-var settledSQL = pushes.Tells(`
+var settledSQL = pushes.WithEvents(`
 	WITH ended AS (
 		UPDATE {pushes} p SET status = 'sent', plan = plan + 1, last_error = '', updated_at = statement_timestamp()
 		WHERE p.shard = ANY ($2::smallint[]) AND id = ANY ($1::uuid[])
 		RETURNING id{whole}
-	){told}
-	SELECT`, `ended`, pushes.Becomes(push.Sent))
+	){events}
+	SELECT`, `ended`, pushes.StatusEvent(push.Sent))
 
 // settle records attempts that were delivered after all, in one transaction with the end of their pushes. Then it checks
 // again the pushes that a concurrent finish may have decided otherwise.

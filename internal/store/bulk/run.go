@@ -101,7 +101,7 @@ func (s *Store) bulkPage(ctx context.Context, c pg.Reader, p *push.BulkChange, a
 	if until.IsZero() {
 		until = booking.EndOfTime
 	}
-	if err := s.pushes.Certain(ctx, c, after.SendAt, until); err != nil {
+	if err := s.pushes.CheckTables(ctx, c, after.SendAt, until); err != nil {
 		return nil, nil, err
 	}
 	for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(after.SendAt, until), pg.TablesAtOnce) {

@@ -80,7 +80,7 @@ func (s *Store) AddLines(ctx context.Context, u Upload, lines []push.CampaignLin
 		parts errgroup.Group
 		added atomic.Int64
 	)
-	parts.SetLimit(pushes.OwnTenantTurns)
+	parts.SetLimit(pushes.TenantTransactions)
 	for part := range pg.ByLane(lines, s.db.Cfg.Lanes, func(l push.CampaignLine) int64 { return push.RecipientKey(u.By.Tenant, l.Recipient) }) {
 		parts.Go(func() error {
 			these := make([]push.CampaignLine, len(part))

@@ -73,12 +73,12 @@ func (s *Store) campaignLines(ctx context.Context, tx pgx.Tx, tenant, audience u
 		sql, args = campaignLineSQL, []any{audience, push.Shard(key), key, recipient}
 	}
 	rows, _ := tx.Query(ctx, sql, args...)
-	var ids []pushes.Sought
+	var ids []pushes.Ref
 	all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r push.CampaignRecipient, err error) {
 		var key int64
 		err = row.Scan(&r.Line, &r.Recipient, (*string)(&r.Outcome), (*zeronull.UUID)(&r.Push), &key, (*zeronull.Timestamptz)(&r.SendAt), &r.Reason, &r.Rules)
 		if r.Push != uuid.Nil {
-			ids = append(ids, pushes.SoughtOf(r.Push, key))
+			ids = append(ids, pushes.RefOf(r.Push, key))
 		}
 		return r, err
 	})
@@ -123,10 +123,10 @@ const pushEndsSQL = `SELECT p.id, p.status, p.send_at, CASE WHEN p.status = 'can
 	FROM {pushes} p WHERE p.shard = ANY ($2::smallint[]) AND p.id = ANY ($1::uuid[])`
 
 // pushEnds returns the states of the pushes that exist, by id.
-func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []pushes.Sought) (map[uuid.UUID]pushEnd, error) {
+func (s *Store) pushEnds(ctx context.Context, tx pgx.Tx, all []pushes.Ref) (map[uuid.UUID]pushEnd, error) {
 	ends := make(map[uuid.UUID]pushEnd, len(all))
-	return ends, s.pushes.FindPushes(ctx, all, func(places []pushes.Place) (found []uuid.UUID, err error) {
-		for _, p := range places {
+	return ends, s.pushes.FindPushes(ctx, all, func(searches []pushes.Search) (found []uuid.UUID, err error) {
+		for _, p := range searches {
 			var (
 				id uuid.UUID
 				e  pushEnd

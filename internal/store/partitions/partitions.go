@@ -115,7 +115,7 @@ func (s *Store) DropPartitions(ctx context.Context, kept booking.Kept) (dropped 
 		}{
 			{pg.WeeksOfPushes, kept.Pushes, `status = 'scheduled' OR updated_at > $3`},
 			{pg.DaysOfSends, kept.Sends, `ended_at IS NULL`},
-			{pg.WeeksOfKeys, pushes.KeyTime, `created_at > $3`},
+			{pg.WeeksOfKeys, pushes.KeyLifetime, `created_at > $3`},
 			{pg.WeeksOfLog, kept.Log, `created_at > $3`},
 		} {
 			d := dropping{store: s, table: k.table, kept: k.kept, still: k.still}

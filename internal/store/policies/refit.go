@@ -87,7 +87,7 @@ func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.
 		if p.Next.SendAt.Before(now) {
 			p.Next = push.Position{SendAt: now}
 		}
-		if err := s.pushes.Certain(ctx, pg.Reader{Conn: c}, p.Next.SendAt, booking.EndOfTime); err != nil {
+		if err := s.pushes.CheckTables(ctx, pg.Reader{Conn: c}, p.Next.SendAt, booking.EndOfTime); err != nil {
 			return err
 		}
 		left := refitPage
@@ -206,9 +206,9 @@ func (w *refitWrite) run(ctx context.Context, misfits booking.Misfits, latest ti
 // lock locks the recipient's rows in live, and reads their pushes.
 func (w *refitWrite) lock(ctx context.Context, bookings []quota.Booking) (map[uuid.UUID]push.Push, error) {
 	key := push.RecipientKey(w.op.Tenant, w.o.Drafts[0].Push.Recipient)
-	b, ids := &pgx.Batch{}, make([]pushes.Sought, len(bookings))
+	b, ids := &pgx.Batch{}, make([]pushes.Ref, len(bookings))
 	for i, one := range bookings {
-		ids[i] = pushes.SoughtOf(one.ID, key)
+		ids[i] = pushes.RefOf(one.ID, key)
 		b.Queue(pushes.LockLiveSQL, key, one.At, one.ID, pg.ShardsOf(key))
 	}
 	if err := w.c.SendBatch(ctx, b).Close(); err != nil {

@@ -59,7 +59,7 @@ func (s *Store) book(ctx context.Context, o Order) ([]booking.Decision, error) {
 func (s *Store) bookParts(o Order) ([]booking.Decision, error) {
 	decisions := make([]booking.Decision, len(o.Drafts))
 	var parts errgroup.Group
-	parts.SetLimit(OwnTenantTurns)
+	parts.SetLimit(TenantTransactions)
 	for part := range pg.ByLane(o.Drafts, s.db.Cfg.Lanes, keyOf) {
 		parts.Go(func() error {
 			of := o

@@ -34,7 +34,7 @@ type BookingRead struct {
 	Locks    []int64
 	at       map[quota.Recipient]int // index in spans
 	spans    []span                  // in the order of the drafts
-	ids      []Sought
+	ids      []Ref
 	requests []uuid.UUID
 	reach    time.Duration // the longest of the policies
 	Pushes   pg.Parts
@@ -75,10 +75,10 @@ func (s *Store) NewBookingRead(orders []Order, rerun bool, most int) *BookingRea
 				r.People.Add(o.Tenant(), keyOf(d))
 			}
 			if rerun || o.mayExist { // the push may be in another week than its id names: deferred, or moved since
-				r.ids = append(r.ids, SoughtOf(d.Push.ID, keyOf(d)))
+				r.ids = append(r.ids, RefOf(d.Push.ID, keyOf(d)))
 			}
 			if d.Retried != nil {
-				r.ids = append(r.ids, SoughtOf(d.Push.Retry.First, keyOf(d))) // of the same recipient
+				r.ids = append(r.ids, RefOf(d.Push.Retry.First, keyOf(d))) // of the same recipient
 			}
 			r.addRequest(d.Push.IdempotencyID)
 		}

@@ -184,7 +184,7 @@ func (s *Store) inOrder(
 ) error {
 	return s.db.Read(ctx, r.Tenant, func(ctx context.Context, c pg.Reader) error {
 		start()
-		if err := s.Certain(ctx, c, from, until); err != nil {
+		if err := s.CheckTables(ctx, c, from, until); err != nil {
 			return err
 		}
 		left, key := most+1, push.RecipientKey(r.Tenant, r.ID)

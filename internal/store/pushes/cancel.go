@@ -34,8 +34,8 @@ const (
 	mostCanceled   = 20_000 // after how many canceled pushes a transaction ends
 )
 
-// Waits is a push that waits.
-type Waits struct {
+// Waiting is a push that waits.
+type Waiting struct {
 	Recipient string
 	Kind      quota.Kind
 	CreatedAt time.Time
@@ -46,7 +46,7 @@ type Waits struct {
 // there may be more.
 func (s *Store) CancelSome(
 	ctx context.Context, c *pgxpool.Conn, how string, waiting []LiveRow,
-	unwanted func(Waits) bool, canceled func(recipient string, l LiveRow),
+	unwanted func(Waiting) bool, canceled func(recipient string, l LiveRow),
 ) (more bool, err error) {
 	pushes, n := s.db.Layouts.Pushes(), 0
 	count := func(recipient string, l LiveRow) {
@@ -66,7 +66,7 @@ func (s *Store) CancelSome(
 // cancelIn does the work of CancelSome in one table.
 func (s *Store) cancelIn(
 	ctx context.Context, c *pgxpool.Conn, how string, table string, waiting []LiveRow, of []int,
-	unwanted func(Waits) bool, canceled func(recipient string, l LiveRow),
+	unwanted func(Waiting) bool, canceled func(recipient string, l LiveRow),
 ) error {
 	rows := make(map[uuid.UUID]LiveRow, len(of))
 	whose := make(map[uuid.UUID]string, len(of))
@@ -81,7 +81,7 @@ func (s *Store) cancelIn(
 	found, _ := c.Query(ctx, pg.In(s.db.Joining(kindsSQL), "{pushes}", table), ids, pg.ShardsOf(keys...))
 	var (
 		id     uuid.UUID
-		p      Waits
+		p      Waiting
 		chosen []LiveRow
 	)
 	_, err := pgx.ForEachRow(found, []any{&id, &p.Recipient, &p.Kind.Channel, &p.Kind.Category, &p.CreatedAt}, func() error {

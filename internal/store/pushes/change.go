@@ -92,21 +92,21 @@ const move = `
 		UPDATE {pushes} p SET send_at = $2, next_at = $2, requested_send_at = $3, expires_at = $4, plan = $5, updated_at = statement_timestamp(),
 			held_by = '', held_since = NULL, held_until = NULL, moved_at = statement_timestamp()
 		WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING id{whole}
-	){told}
+	){events}
 	SELECT`
 
 // moveSQL moves a push within its table. carrySQL moves it to the table of the new send time.
 var (
-	moveSQL  = Tells(move, `moved`, scheduled)
-	carrySQL = Tells(`
+	moveSQL  = WithEvents(move, `moved`, scheduledEvent)
+	carrySQL = WithEvents(`
 	WITH gone AS (
 		DELETE FROM {left} p WHERE p.shard = ANY ($6::smallint[]) AND id = $1 RETURNING `+movedColumns+`
 	), moved AS (
 		INSERT INTO {pushes} AS p (`+movedColumns+`, shard, send_at, next_at, requested_send_at, expires_at, plan, updated_at, moved_at)
 		SELECT gone.*, recipient_key & 255, $2::timestamptz, $2::timestamptz, $3::timestamptz, $4::timestamptz, $5::bigint, statement_timestamp(), statement_timestamp() FROM gone
 		RETURNING p.id{whole}
-	){told}
-	SELECT`, `moved`, scheduled)
+	){events}
+	SELECT`, `moved`, scheduledEvent)
 )
 
 func writeMove(ctx context.Context, c *pgxpool.Conn, r *BookingRead, granted []booking.Grant) error {
@@ -145,7 +145,7 @@ func QueueMove(b *pgx.Batch, pushes pg.Parts, before push.Push, g *booking.Grant
 	case table != to:
 		sql = strings.ReplaceAll(pg.In(carrySQL, "{pushes}", to), "{left}", table)
 	case g.Push.SendAt.Equal(old) && g.Push.RequestedSendAt.Equal(before.RequestedSendAt):
-		sql = pg.In(quiet(move), "{pushes}", table)
+		sql = pg.In(withoutEvents(move), "{pushes}", table)
 	}
 	b.Queue(sql, g.Push.ID, g.Push.SendAt, g.Push.RequestedSendAt, g.Push.ExpiresAt, g.Push.Gen, pg.ShardsOf(key))
 	queueMoved(b, &g.Push, old, g.Push.SendAt)

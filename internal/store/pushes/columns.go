@@ -51,7 +51,7 @@ var (
 )
 
 func insertsSQL(of *strings.Replacer) string {
-	return Tells(of.Replace(insertText), `booked`, scheduled)
+	return WithEvents(of.Replace(insertText), `booked`, scheduledEvent)
 }
 
 const insertText = `
@@ -70,7 +70,7 @@ const insertText = `
 			AS n (id, tenant_id, recipient_key, recipient, channel, category, address, message, metadata,
 				requested_send_at, send_at, expires_at, ttl_ms, idempotency_id, idempotency_hash, request_id, created_at, campaign_id, rendering{retry})
 		RETURNING p.id{whole}
-	){told}
+	){events}
 	SELECT`
 
 // insertArgs returns the columns of the grants named by order, one array per column; keys are their recipients' keys.

@@ -18,22 +18,22 @@ type Ending struct {
 
 // SQL returns the statement, with {pushes} for the table.
 func (e Ending) SQL() string {
-	set, end := ``, e.after+`{told}`+FewerSQL+`(SELECT recipient_key FROM ended)`
+	set, end := ``, e.after+`{events}`+FewerSQL+`(SELECT recipient_key FROM ended)`
 	if e.Reason != "" {
 		set = `, last_error = ` + e.Reason
 	}
 	if e.Columns != "" {
-		end = `, fewer AS (` + FewerSQL + `(SELECT recipient_key FROM ended))` + e.after + `{told}
+		end = `, fewer AS (` + FewerSQL + `(SELECT recipient_key FROM ended))` + e.after + `{events}
 	SELECT ` + e.Columns + ` FROM ended`
 	}
-	return Tells(`
+	return WithEvents(`
 	WITH `+e.Before+`taken AS (
 		DELETE FROM live l `+e.Rows+` AND l.token IS NULL RETURNING l.push_id
 	), ended AS (
 		UPDATE {pushes} p SET status = '`+string(e.Status)+`', freed = true, plan = p.plan + 1, updated_at = statement_timestamp()`+set+`
 		FROM taken WHERE p.shard = ANY (`+e.Shards+`::smallint[]) AND p.id = taken.push_id
 		RETURNING p.id, p.tenant_id, p.recipient, p.channel, p.category, p.request_id, p.recipient_key{whole}
-	)`+end, `ended`, Becomes(e.Status))
+	)`+end, `ended`, StatusEvent(e.Status))
 }
 
 // EndedSQL lists the columns that identify an ended push, in the order of attempts.CollectEnded.

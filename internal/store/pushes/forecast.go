@@ -78,7 +78,7 @@ func (s *Store) forecast(ctx context.Context, c *pgxpool.Conn, tenant uuid.UUID,
 	}
 	reach := f.terms.Reach()
 	from := time.Now().Add(-reach - ClockMargin)
-	if err := s.Certain(ctx, pg.Reader{Conn: c}, from, booking.EndOfTime); err != nil {
+	if err := s.CheckTables(ctx, pg.Reader{Conn: c}, from, booking.EndOfTime); err != nil {
 		return err
 	}
 	tables := s.db.Layouts.Pushes().Between(from, booking.EndOfTime)

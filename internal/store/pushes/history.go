@@ -13,8 +13,8 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// LateTime bounds how long after its send time an event of a push is still found.
-const LateTime = 31 * 24 * time.Hour
+// MaxEventDelay bounds how long after its send time an event of a push is still found.
+const MaxEventDelay = 31 * 24 * time.Hour
 
 // historySQL reads a recipient's pushes that existed before one time and changed, or began an attempt, since another.
 const historySQL = `
@@ -40,13 +40,13 @@ func (s *Store) History(ctx context.Context, who quota.Recipient, from, until ti
 	key := push.RecipientKey(who.Tenant, who.ID)
 	err = s.db.Read(ctx, who.Tenant, func(ctx context.Context, c pg.Reader) error {
 		pushes, attempts = nil, nil
-		if err := s.Certain(ctx, c, from.Add(-LateTime), booking.EndOfTime); err != nil {
+		if err := s.CheckTables(ctx, c, from.Add(-MaxEventDelay), booking.EndOfTime); err != nil {
 			return err
 		}
 		args := func(left int) []any {
 			return []any{key, who.Tenant, who.ID, from, until, left, pg.ShardsOf(key)}
 		}
-		for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(from.Add(-LateTime), booking.EndOfTime), pg.TablesAtOnce) {
+		for tables := range slices.Chunk(s.db.Layouts.Pushes().Between(from.Add(-MaxEventDelay), booking.EndOfTime), pg.TablesAtOnce) {
 			rows, _ := c.Query(ctx, pg.In(historySQL, "{pushes}", tables...), args(most-len(pushes))...)
 			some, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[booking.Past])
 			if pushes = append(pushes, some...); err != nil || len(pushes) == most {

@@ -13,18 +13,18 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// KeyTime limits how long the result of a request with an Idempotency-Key is kept. After that the key can be used again.
-const KeyTime = 30 * 24 * time.Hour
+// KeyLifetime limits how long the result of a request with an Idempotency-Key is kept. After that the key can be used again.
+const KeyLifetime = 30 * 24 * time.Hour
 
 // keyedSQL reads the results of keys.
 const keyedSQL = `
 	SELECT idempotency_id, member, hash, tenant_id, push_id
 	FROM {idempotency} k WHERE idempotency_id = ANY ($1::uuid[]) AND created_at > now() - interval '30 days'`
 
-// keyedTablesSQL returns keyedSQL for the tables that hold keys younger than [KeyTime].
+// keyedTablesSQL returns keyedSQL for the tables that hold keys younger than [KeyLifetime].
 func keyedTablesSQL(l *pg.Layouts) string {
 	since, until := l.Now()
-	return pg.In(keyedSQL, "{idempotency}", l.Keys().All(since.Add(-KeyTime-pg.ClockGap), until.Add(pg.ClockGap))...)
+	return pg.In(keyedSQL, "{idempotency}", l.Keys().All(since.Add(-KeyLifetime-pg.ClockGap), until.Add(pg.ClockGap))...)
 }
 
 func collectKeyed(row pgx.CollectableRow) (k booking.Keyed, err error) {
@@ -77,11 +77,11 @@ func (s *Store) Keyed(ctx context.Context, tenant, key uuid.UUID) (all []booking
 func (s *Store) readReplayed(ctx context.Context, drafts []booking.Draft, decisions []booking.Decision) error {
 	var (
 		tenant uuid.UUID
-		ids    []Sought
+		ids    []Ref
 	)
 	for i, v := range decisions {
 		if v.Outcome == booking.Replayed {
-			tenant, ids = v.Push.Tenant, append(ids, SoughtOf(v.Push.ID, keyOf(drafts[i])))
+			tenant, ids = v.Push.Tenant, append(ids, RefOf(v.Push.ID, keyOf(drafts[i])))
 		}
 	}
 	if len(ids) == 0 {

@@ -26,7 +26,7 @@ func (s *Store) List(ctx context.Context, tenant uuid.UUID, f push.Filter, after
 		until = booking.EndOfTime
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
-		if err := s.Certain(ctx, c, from, until); err != nil {
+		if err := s.CheckTables(ctx, c, from, until); err != nil {
 			return err
 		}
 		page = push.Page{}
@@ -84,8 +84,8 @@ func readList(
 	return page, scanned, err
 }
 
-// Certain returns [pg.ErrStale] if there may be tables of pushes between two times that this process does not know.
-func (s *Store) Certain(ctx context.Context, c pg.Reader, from, until time.Time) error {
+// CheckTables returns [pg.ErrStale] if there may be tables of pushes between two times that this process does not know.
+func (s *Store) CheckTables(ctx context.Context, c pg.Reader, from, until time.Time) error {
 	pushes := s.db.Layouts.Pushes()
 	if pushes.Covers(from, until) {
 		return nil
@@ -112,8 +112,8 @@ var (
 	}
 )
 
-// Freed is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
-const Freed = `p.freed::int = 1`
+// FreedSQL is a condition for freed pushes p, whose bookings no longer count. It is written as in the index pushes_freed.
+const FreedSQL = `p.freed::int = 1`
 
 // conditions returns the conditions of a filter on a push p that no index answers. open: p is a row of live. arg adds an
 // argument to the statement, and returns its placeholder.
@@ -195,7 +195,7 @@ func ListQuery(f push.Filter, tenant uuid.UUID, after push.Position, limit, most
 		bounds = append(bounds, fmt.Sprintf(first+` < `+l.at, arg(until)))
 	}
 	if f.Recipient == "" && (f.Status == push.Failed || f.Status == push.Expired || f.Status == push.Canceled) {
-		bounds = append(bounds, Freed)
+		bounds = append(bounds, FreedSQL)
 	}
 	fits := append([]string{l.fits}, conditions(f, open, shard, tables, arg)...)
 	if q.Scan = limit + 1; len(fits) > 1 {

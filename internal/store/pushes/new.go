@@ -48,7 +48,7 @@ const (
 
 func newOwnBookings(s *Store) *ownBookings {
 	return &ownBookings{
-		observe: s.db.Observe("batch"), lanes: s.db.Cfg.Lanes, turns: bulkhead.New[uuid.UUID](ownTurns, OwnTenantTurns), groups: map[ownKey]*ownGroup{},
+		observe: s.db.Observe("batch"), lanes: s.db.Cfg.Lanes, turns: bulkhead.New[uuid.UUID](ownTransactions, TenantTransactions), groups: map[ownKey]*ownGroup{},
 		run: func(ctx context.Context, orders []Order) ([][]booking.Decision, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 			defer cancel()

@@ -59,8 +59,8 @@ type ownGroup struct {
 // How many of these transactions run at a time, in total and of one tenant. While several tenants book, each transaction
 // counts twice, so that a single tenant keeps only one processor of Postgres and of this process busy.
 const (
-	ownTurns       = 8
-	OwnTenantTurns = 2
+	ownTransactions    = 8
+	TenantTransactions = 2
 )
 
 // lane returns the number of the lane that all drafts are for, or -1 if they are for several.
@@ -79,7 +79,7 @@ func (o *ownBookings) book(ord Order) ([]booking.Decision, error) {
 	g := o.groups[key]
 	if g == nil {
 		g = &ownGroup{Group: groupcommit.Group[Order, []booking.Decision]{
-			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: OwnTenantTurns, Alone: pg.MaybeOne, Observe: o.observe,
+			Run: o.run, Weight: Order.weight, MaxWeight: 1000, Parallel: TenantTransactions, Alone: pg.MaybeOne, Observe: o.observe,
 		}}
 		o.groups[key] = g
 	}

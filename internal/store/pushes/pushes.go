@@ -66,27 +66,27 @@ type attempted struct {
 	Since time.Time
 }
 
-// Sought identifies a push to find, by id and shard.
-type Sought struct {
+// Ref identifies a push to find, by id and shard.
+type Ref struct {
 	id    uuid.UUID
 	shard int16
 }
 
-// SoughtOf returns the [Sought] for a push of a recipient.
-func SoughtOf(id uuid.UUID, recipientKey int64) Sought {
-	return Sought{id, int16(push.Shard(recipientKey))}
+// RefOf returns the [Ref] for a push of a recipient.
+func RefOf(id uuid.UUID, recipientKey int64) Ref {
+	return Ref{id, int16(push.Shard(recipientKey))}
 }
 
-// Place is a table to search for pushes, with their ids and shards.
-type Place struct {
+// Search is a table to search for pushes, with their ids and shards.
+type Search struct {
 	Table  string
 	IDs    []uuid.UUID
 	Shards []int16
 }
 
-// placeOf returns the [Place] for finding pushes in a table.
-func placeOf(table string, of []Sought) Place {
-	p := Place{Table: table}
+// searchOf returns the [Search] for finding pushes in a table.
+func searchOf(table string, of []Ref) Search {
+	p := Search{Table: table}
 	for _, one := range of {
 		p.IDs, p.Shards = append(p.IDs, one.id), append(p.Shards, one.shard)
 	}
@@ -95,27 +95,27 @@ func placeOf(table string, of []Sought) Place {
 	return p
 }
 
-// FindPushes calls ask with the places to search for pushes. It begins with the week that each id names, the week of the
+// FindPushes calls ask with the tables to search for pushes. It begins with the week that each id names, the week of the
 // first booked send time, and searches all weeks for the pushes that ask did not find. Few callers search all weeks at a
 // time, because that locks every table.
-func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) (found []uuid.UUID, err error)) error {
+func (s *Store) FindPushes(ctx context.Context, all []Ref, ask func([]Search) (found []uuid.UUID, err error)) error {
 	pushes := s.db.Layouts.Pushes()
-	hinted := map[string][]Sought{}
+	hinted := map[string][]Ref{}
 	for _, one := range all {
 		week := push.WeekOf(one.id)
 		for _, table := range pushes.Between(week, week) {
 			hinted[table] = append(hinted[table], one)
 		}
 	}
-	var places []Place
+	var searches []Search
 	for table, some := range hinted {
-		places = append(places, placeOf(table, some))
+		searches = append(searches, searchOf(table, some))
 	}
-	found, err := ask(places)
+	found, err := ask(searches)
 	if err != nil {
 		return err
 	}
-	left := slices.DeleteFunc(slices.Clone(all), func(one Sought) bool { return slices.Contains(found, one.id) })
+	left := slices.DeleteFunc(slices.Clone(all), func(one Ref) bool { return slices.Contains(found, one.id) })
 	if len(left) == 0 {
 		return nil
 	}
@@ -123,21 +123,21 @@ func (s *Store) FindPushes(ctx context.Context, all []Sought, ask func([]Place) 
 		return err
 	}
 	defer s.db.Walks.Release(1)
-	_, err = ask([]Place{placeOf(pushes.Parent, left)})
+	_, err = ask([]Search{searchOf(pushes.Parent, left)})
 	return err
 }
 
 // ReadPushes returns the sought pushes that exist.
-func (s *Store) ReadPushes(ctx context.Context, c pg.Batcher, all []Sought) (pushes []attempted, err error) {
+func (s *Store) ReadPushes(ctx context.Context, c pg.Batcher, all []Ref) (pushes []attempted, err error) {
 	return s.readPushesOf(ctx, c, uuid.Nil, all)
 }
 
 // readPushesOf returns the sought pushes of a tenant; Nil: of any tenant. The search for another tenant's push takes as
 // long as the search for one that does not exist, so that timing does not reveal which it is.
-func (s *Store) readPushesOf(ctx context.Context, c pg.Batcher, tenant uuid.UUID, all []Sought) (pushes []attempted, err error) {
-	err = s.FindPushes(ctx, all, func(places []Place) (found []uuid.UUID, err error) {
+func (s *Store) readPushesOf(ctx context.Context, c pg.Batcher, tenant uuid.UUID, all []Ref) (pushes []attempted, err error) {
+	err = s.FindPushes(ctx, all, func(searches []Search) (found []uuid.UUID, err error) {
 		b := &pgx.Batch{}
-		for _, p := range places {
+		for _, p := range searches {
 			b.Queue(pg.In(byIDSQL, "{pushes}", p.Table), p.IDs, p.Shards, zeronull.UUID(tenant))
 		}
 		read, err := collectPushes(ctx, c, b)
@@ -173,7 +173,7 @@ const sendsSQL = `SELECT attempt, started_at, ended_at, outcome, provider_messag
 	WHERE s.shard = ANY ($2::smallint[]) AND push_id = $1 AND ended_at IS NOT NULL ORDER BY 1`
 
 func (s *Store) readPush(ctx context.Context, c pg.Batcher, tenant, id uuid.UUID) (push.Push, error) {
-	found, err := s.readPushesOf(ctx, c, tenant, []Sought{{id, int16(push.ShardOf(id))}})
+	found, err := s.readPushesOf(ctx, c, tenant, []Ref{{id, int16(push.ShardOf(id))}})
 	if err != nil {
 		return push.Push{}, err
 	}

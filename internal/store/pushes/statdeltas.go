@@ -16,7 +16,7 @@ import (
 )
 
 // Every transaction that books, moves or ends pushes counts them in new rows of stat_deltas, so that no transaction waits
-// for another. Pushes that end are counted by the statement that ends them (see [Tells]); bookings and moves are counted
+// for another. Pushes that end are counted by the statement that ends them (see [WithEvents]); bookings and moves are counted
 // here.
 
 // endedColumns lists the columns that a statement that ends pushes p returns for [CountEnded].

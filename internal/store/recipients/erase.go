@@ -202,7 +202,7 @@ func (e *erasure) cancelWaiting(ctx context.Context) error {
 				return err
 			}
 			done = n < erasedPerTx
-			_, err := e.pushes.CancelSome(ctx, c, eraseWaitingSQL, found, func(p pushes.Waits) bool { return p.Recipient == e.who.ID && !p.CreatedAt.After(e.until) },
+			_, err := e.pushes.CancelSome(ctx, c, eraseWaitingSQL, found, func(p pushes.Waiting) bool { return p.Recipient == e.who.ID && !p.CreatedAt.After(e.until) },
 				func(_ string, l pushes.LiveRow) { canceled = append(canceled, l) })
 			if err != nil {
 				return err

@@ -99,7 +99,7 @@ func (s *Store) Describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		return described, some(order)
 	}
 	var parts errgroup.Group
-	parts.SetLimit(pushes.OwnTenantTurns)
+	parts.SetLimit(pushes.TenantTransactions)
 	for part := range pg.ByLane(all, s.db.Cfg.Lanes, func(d booking.Description) int64 { return push.RecipientKey(tenant, d.Recipient) }) {
 		parts.Go(func() error { return some(part) })
 	}
@@ -148,7 +148,7 @@ func (s *Store) describe(ctx context.Context, tenant uuid.UUID, all []booking.De
 		if err := c.SendBatch(ctx, b).Close(); err != nil {
 			return err
 		}
-		more, err = s.pushes.CancelSome(ctx, c, attempts.UnwantedSQL, waiting, func(p pushes.Waits) bool {
+		more, err = s.pushes.CancelSome(ctx, c, attempts.UnwantedSQL, waiting, func(p pushes.Waiting) bool {
 			i, ok := at[p.Recipient]
 			return ok && all[i].OptOuts.Of(p.Kind).Any()
 		}, func(recipient string, l pushes.LiveRow) { described[at[recipient]].Cancel(l.SendAt) })

@@ -19,12 +19,12 @@ import (
 // failuresScanned limits the freed pushes that are read, the latest first. Canceled pushes are among them.
 const failuresScanned = 100_000
 
-// failuresSQL groups the failed and expired pushes among the latest freed pushes (see [pushes.Freed]). One more row,
+// failuresSQL groups the failed and expired pushes among the latest freed pushes (see [pushes.FreedSQL]). One more row,
 // without a status, holds the number of pushes that were read and their earliest send time.
 const failuresSQL = `
 	WITH scanned AS MATERIALIZED (
 		SELECT p.send_at, p.status, p.channel, p.last_error, p.possibly_delivered, p.retry_latest, p.retry_of, p.recipient <> '' AND ($4 = '' OR p.channel = $4) AND ($5::uuid IS NULL OR p.campaign_id = $5) AS fits
-		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND ` + pushes.Freed + ` ORDER BY p.send_at DESC, p.id DESC LIMIT $6
+		FROM {pushes} p WHERE p.tenant_id = $1 AND p.send_at >= $2 AND p.send_at < $3 AND ` + pushes.FreedSQL + ` ORDER BY p.send_at DESC, p.id DESC LIMIT $6
 	)
 	SELECT '', '', '', count(*), min(send_at), NULL, 0, 0, 0 FROM scanned
 	UNION ALL
@@ -32,14 +32,14 @@ const failuresSQL = `
 	FROM scanned WHERE fits AND status IN ('failed', 'expired') GROUP BY status, channel, last_error`
 
 // Failures groups a tenant's failed and expired pushes. It reads at most the latest 100,000 freed pushes of the
-// period (see [pushes.Freed]).
+// period (see [pushes.FreedSQL]).
 func (s *Store) Failures(ctx context.Context, tenant uuid.UUID, q push.FailureQuery) (f push.Failures, err error) {
 	type key struct {
 		status          push.Status
 		channel, reason string
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
-		if err := s.pushes.Certain(ctx, c, q.From, q.Until); err != nil {
+		if err := s.pushes.CheckTables(ctx, c, q.From, q.Until); err != nil {
 			return err
 		}
 		f = push.Failures{Since: q.From}

@@ -70,6 +70,6 @@ func recount(ctx context.Context, tx pgx.Tx, tenant uuid.UUID) error {
 		)
 		INSERT INTO ahead AS a (tenant_id, hour, channel, category, campaign_id, n)
 		SELECT $1, hour, channel, category, campaign_id, n FROM right_now WHERE n <> 0 ORDER BY 2, 3, 4, 5
-		ON CONFLICT (tenant_id, hour, channel, category, campaign_id) DO UPDATE SET n = excluded.n WHERE a.n <> excluded.n`, tenant, pushes.LateTime)
+		ON CONFLICT (tenant_id, hour, channel, category, campaign_id) DO UPDATE SET n = excluded.n WHERE a.n <> excluded.n`, tenant, pushes.MaxEventDelay)
 	return err
 }

@@ -86,6 +86,6 @@ func (s *Store) SweepSchedules(ctx context.Context, keep time.Duration, limit in
 	}
 	_, err = s.db.Pool.Exec(ctx, `
 		DELETE FROM schedules s WHERE s.deleted_at IS NOT NULL AND (s.request_hash IS NULL OR s.deleted_at < statement_timestamp() - $1::interval)
-			AND NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = s.id)`, pushes.KeyTime)
+			AND NOT EXISTS (SELECT FROM schedule_runs r WHERE r.schedule_id = s.id)`, pushes.KeyLifetime)
 	return n, pg.Classify(err)
 }
