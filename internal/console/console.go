@@ -21,14 +21,14 @@ func New(api http.Handler, auth frame.Authenticator, cfg frame.Config) http.Hand
 	return frame.New(api, auth, allScreens(), menu, cfg).Handler()
 }
 
-// rooms are the parts of the console. [SignIn] adds the pages of the first one.
-var rooms = []frame.Room{{Templates: templates}, campaigns.Room, calendar.Room, people.Room, activity.Room, system.Room}
+// sections are the parts of the console. [SignIn] adds the pages of the first one.
+var sections = []frame.Section{{Templates: templates}, campaigns.Section, calendar.Section, people.Section, activity.Section, system.Section}
 
 //go:embed templates
 var templates embed.FS
 
 // allScreens parses the templates once for all consoles of a process.
-var allScreens = sync.OnceValue(func() *frame.Screens { return frame.NewScreens(newAssets(), rooms) })
+var allScreens = sync.OnceValue(func() *frame.Screens { return frame.NewScreens(newAssets(), sections) })
 
 // menu lists the entries of the menu, the most used ones first.
 var menu = []frame.NavItem{

@@ -8,6 +8,6 @@
 // elsewhere, and the Content-Security-Policy allows neither inline scripts nor inline styles.
 //
 // This package has sign-in, the menu and the files that pages load. Package frame has the page itself: forms, times, calls and streams.
-// Each room has the pages of its subject: campaigns, calendar, people, activity and system. Package axis draws time axes. No package
+// Each section has the pages of its subject: campaigns, calendar, people, activity and system. Package axis draws time axes. No package
 // of the console has SQL. Only users and their sessions are not read over the API.
 package console

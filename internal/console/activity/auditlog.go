@@ -144,7 +144,7 @@ func logPage(p *frame.Page, name string, value any) template.HTML {
 	}
 	if text := textOf(value); text != "" {
 		if slices.Contains(loggedSpans, name) {
-			text = frame.Spoken(text)
+			text = frame.SpanWords(text)
 		}
 		return template.HTML(template.HTMLEscapeString(text))
 	}

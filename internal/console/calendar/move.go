@@ -62,7 +62,7 @@ func saveMove(p *frame.Page) error {
 	}
 	moved, err := p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), change)
 	if err != nil {
-		return v.again(frame.InBetween(err))
+		return v.again(frame.ExplainStale(err))
 	}
 	shown := planned(moved)
 	at := shown.From.In(p.Zones.Shown())

@@ -115,9 +115,9 @@ func putAudience(p *frame.Page, v *draftView) error {
 	if err != nil {
 		return againDraft(p, err, "audience", v)
 	}
-	done := frame.Counted(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
+	done := frame.CountWords(form.Result.Accepted, "recipient is", "recipients are") + " in the audience."
 	if form.Result.Duplicates > 0 {
-		done += " " + frame.Counted(form.Result.Duplicates, "row repeats a recipient", "rows repeat a recipient") + " of an earlier row: the earlier row counts."
+		done += " " + frame.CountWords(form.Result.Duplicates, "row repeats a recipient", "rows repeat a recipient") + " of an earlier row: the earlier row counts."
 	}
 	if form.Result.Rejected == 0 && (form.Zones == nil || form.Zones.Rejected == 0) {
 		return p.Done(done, p.Link("/campaigns/"+v.ID+"/preview"))
@@ -219,7 +219,7 @@ func downloadBadRows(p *frame.Page) error {
 		out.Write(fmt.Sprint(n), messages[i], texts[i])
 	}
 	if all, err := strconv.ParseInt(p.Field("all"), 10, 64); err == nil && all > int64(len(lines)) {
-		out.Write("", fmt.Sprintf("These are the first %s of %s.", frame.Number(len(lines)), frame.Counted(all, "bad row", "bad rows")), "")
+		out.Write("", fmt.Sprintf("These are the first %s of %s.", frame.Number(len(lines)), frame.CountWords(all, "bad row", "bad rows")), "")
 	}
 	_ = out.Flush() // a browser that went away needs no file
 	return nil

@@ -41,7 +41,7 @@ func (v *draftView) Steps() []draftStep {
 		steps[0].Done = "written, for " + v.Channel
 	}
 	if v.Audience > 0 {
-		steps[1].Done = frame.Counted(v.Audience, "recipient", "recipients")
+		steps[1].Done = frame.CountWords(v.Audience, "recipient", "recipients")
 	}
 	switch {
 	case !v.SendAt.IsZero():

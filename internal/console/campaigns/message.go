@@ -126,7 +126,7 @@ func changeMessage(p *frame.Page, v *draftView) error {
 		_, err = p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), client.CampaignChange{Name: p.Field("name"), Channel: p.Field("channel"), Category: p.Field("category"), Message: message})
 	}
 	if err != nil {
-		return againDraft(p, frame.InBetween(err), "message", v)
+		return againDraft(p, frame.ExplainStale(err), "message", v)
 	}
 	next := "audience"
 	if v.Audience > 0 {

@@ -103,8 +103,8 @@ func askCancel(p *frame.Page) error {
 func cancelCampaign(p *frame.Page) error {
 	one, err := p.API.Campaigns.Cancel(p.Context(), p.Param("id"))
 	v := runningView{Campaign: one}
-	return acted(p, one, err, "Campaign canceled. "+frame.Counted(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
-		frame.Counted(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+frame.Counted(one.Progress.Sent, "was", "were")+" sent it already.")
+	return acted(p, one, err, "Campaign canceled. "+frame.CountWords(v.GivenBack(), "recipient does", "recipients do")+" not get it; "+
+		frame.CountWords(one.Progress.Scheduled, "scheduled message is", "scheduled messages are")+" being removed. "+frame.CountWords(one.Progress.Sent, "was", "were")+" sent it already.")
 }
 
 func acted(p *frame.Page, one client.Campaign, err error, done string) error {

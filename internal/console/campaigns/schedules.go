@@ -270,7 +270,7 @@ func changeSchedule(p *frame.Page) error {
 		if found != nil {
 			return found
 		}
-		return p.ShowAgain(frame.InBetween(err), "schedule", view.title(), view)
+		return p.ShowAgain(frame.ExplainStale(err), "schedule", view.title(), view)
 	}
 	return p.Done(done, p.Link("/schedules/"+id))
 }

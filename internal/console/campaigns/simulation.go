@@ -141,7 +141,7 @@ func startCampaign(p *frame.Page, v *draftView) error {
 	}
 	if typed := strings.NewReplacer(" ", "", "\u202f", "", "\u00a0", "", ",", "", ".", "").Replace(p.Field("recipients")); typed != fmt.Sprint(v.Audience) || v.Audience == 0 {
 		var wrong frame.Faults
-		wrong.Add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", frame.Counted(v.Audience, "recipient", "recipients")))
+		wrong.Add("recipients", fmt.Errorf("the campaign has %s. Type this number to start it. Nothing was started", frame.CountWords(v.Audience, "recipient", "recipients")))
 		return againDraft(p, wrong.Problem(), "start", v)
 	}
 	one, err := p.API.Campaigns.StartAsOf(p.Context(), v.ID, v.UpdatedAt)

@@ -48,7 +48,7 @@ func changeWhen(p *frame.Page, v *draftView) error {
 		_, err = p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), change)
 	}
 	if err != nil {
-		return againDraft(p, frame.InBetween(err), "when", v)
+		return againDraft(p, frame.ExplainStale(err), "when", v)
 	}
 	return p.Done("Saved. Next: the simulation.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }
@@ -107,7 +107,7 @@ func takeStart(p *frame.Page, v *draftView) error {
 		return &client.Problem{Title: "Bad Request", Status: 400, Detail: err.Error()}
 	}
 	if _, err := p.API.Campaigns.ChangeAsOf(p.Context(), v.ID, p.ShownAt(), client.CampaignChange{SendAt: at}); err != nil {
-		return frame.InBetween(err)
+		return frame.ExplainStale(err)
 	}
 	return p.Done("Saved the new time and simulated it again.", p.Link("/campaigns/"+v.ID+"/simulation"))
 }

@@ -66,9 +66,9 @@ func AtField(err error, member, field string) error {
 
 func RFC3339(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// InBetween replaces the error of a change that was refused because another user changed the resource first. It returns other errors as
+// ExplainStale replaces the error of a change that was refused because another user changed the resource first. It returns other errors as
 // they are.
-func InBetween(err error) error {
+func ExplainStale(err error) error {
 	if IsStale(err) {
 		return Stale("Another user changed this after you opened the page. Nothing was saved, and your input is still here. Reload the page to see the latest version.")
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/sendquota/sendquota/internal/duration"
 )
 
-// Spoken returns a time span of the API in words.
-func Spoken(text string) string {
+// SpanWords returns a time span of the API in words.
+func SpanWords(text string) string {
 	d, err := duration.Parse(text)
 	if err != nil {
 		return text
@@ -44,8 +44,8 @@ func Percent(part, whole int64) string {
 // PathPart escapes a segment of a path.
 func PathPart(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// Counted returns a number with its noun in the singular or plural.
-func Counted(n int64, one, many string) string {
+// CountWords returns a number with its noun in the singular or plural.
+func CountWords(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

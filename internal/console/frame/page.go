@@ -68,7 +68,7 @@ func (p *Page) ShowAgain(err error, screen, title string, view any) error {
 }
 
 func (p *Page) setProblem(problem *client.Problem, err error) {
-	p.Problem, p.Faults, p.Place, p.Again = saidProblem(p, problem, err), nil, client.NoPlace{}, false
+	p.Problem, p.Faults, p.Place, p.Again = plainProblem(p, problem, err), nil, client.NoPlace{}, false
 	var (
 		invalid *client.Invalid
 		full    *client.QuotaExceeded

@@ -10,7 +10,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// New returns the pages of rooms, with a menu, in front of an API that serves /v1.
+// New returns the pages of sections, with a menu, in front of an API that serves /v1.
 func New(api http.Handler, auth Authenticator, drawn *Screens, menu []NavItem, cfg Config) *Site {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	if cfg.Now == nil {
@@ -55,7 +55,7 @@ func (s *Site) Routes() chi.Router {
 	s.auth.Mount(router, s)
 	router.Handle(Root+"/static/*", s.screens.files)
 	router.Handle(Root+"/vendor/*", s.screens.files)
-	for _, one := range s.screens.rooms {
+	for _, one := range s.screens.sections {
 		if one.Routes != nil {
 			one.Routes(Routes{s, router})
 		}

@@ -17,13 +17,13 @@ import (
 //go:embed templates
 var templateFiles embed.FS
 
-// NewScreens parses the templates of rooms. It panics if one is not valid. Each screen has the layout, the parts, and at least a template
+// NewScreens parses the templates of sections. It panics if one is not valid. Each screen has the layout, the parts, and at least a template
 // main of its own.
-func NewScreens(files *assets.Files, rooms []Room) *Screens {
-	s := &Screens{rooms: rooms, templates: map[string]*template.Template{}, files: files}
+func NewScreens(files *assets.Files, sections []Section) *Screens {
+	s := &Screens{sections: sections, templates: map[string]*template.Template{}, files: files}
 	base := template.Must(template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": files.Path}).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
 	s.parse(base, templateFiles)
-	for _, one := range rooms {
+	for _, one := range sections {
 		own := template.Must(base.Clone()).Funcs(one.Functions)
 		if parts, err := fs.Glob(one.Templates, "templates/parts.html"); err == nil && len(parts) == 1 {
 			template.Must(own.ParseFS(one.Templates, "templates/parts.html"))
@@ -59,12 +59,12 @@ func (s *Screens) draw(screen, part string, view any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// functions lists the template functions of all rooms. Functions that need a page are methods of [Page].
+// functions lists the template functions of all sections. Functions that need a page are methods of [Page].
 var functions = template.FuncMap{
 	"number":       func(n any) string { return Number(n) },
 	"percent":      Percent,
 	"span":         func(d time.Duration) string { return Span(d) },
-	"spoken":       Spoken,
+	"spoken":       SpanWords,
 	"words":        func(code string) string { return strings.ReplaceAll(strings.ReplaceAll(code, "_", " "), "-", " ") },
 	"pathpart":     PathPart,
 	"campaignname": CampaignName,

@@ -1,4 +1,4 @@
-// Package frame is what all rooms of the console share: pages, forms, times, calls of the REST API, streams and routes.
+// Package frame is what all sections of the console share: pages, forms, times, calls of the REST API, streams and routes.
 package frame
 
 import (
@@ -118,16 +118,16 @@ type Page struct {
 	carried carried // from the previous page
 }
 
-// Room is a part of the console: its pages, with their templates and the functions that these call.
-type Room struct {
-	Templates fs.FS // with templates/*.html; templates/parts.html is shared by the screens of the room
+// Section is a part of the console: its pages, with their templates and the functions that these call.
+type Section struct {
+	Templates fs.FS // with templates/*.html; templates/parts.html is shared by the screens of the section
 	Functions template.FuncMap
 	Routes    func(Routes)
 }
 
 // Screens holds the templates of all screens by the name of their file, and the files that they load.
 type Screens struct {
-	rooms     []Room
+	sections     []Section
 	templates map[string]*template.Template
 	files     *assets.Files
 }
@@ -135,7 +135,7 @@ type Screens struct {
 // Handler serves one page. It returns errors of the API, which the console shows as a page.
 type Handler func(p *Page) error
 
-// Routes adds the pages of a room, each with the scope that its users need; the empty scope is for all users. If a page makes further
+// Routes adds the pages of a section, each with the scope that its users need; the empty scope is for all users. If a page makes further
 // calls, the API checks their scopes.
 type Routes struct {
 	site   *Site

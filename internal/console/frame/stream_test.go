@@ -37,7 +37,7 @@ func (tenants) Cookie(name, value string, seconds int, _ http.SameSite) *http.Co
 	return &http.Cookie{Name: name, Value: value, MaxAge: seconds}
 }
 
-// siteOf returns a console without rooms.
+// siteOf returns a console without sections.
 func siteOf(t *testing.T, cfg Config) *Site {
 	t.Helper()
 	own := fstest.MapFS{}

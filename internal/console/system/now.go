@@ -226,7 +226,7 @@ func (v *nowView) ChannelWords(c client.Channel) string {
 }
 
 // throughputPer is the time span of a channel's throughput in words.
-func throughputPer(c client.Channel) string { return frame.Spoken(c.Throughput.Per) }
+func throughputPer(c client.Channel) string { return frame.SpanWords(c.Throughput.Per) }
 
 var channelWords = map[client.ChannelState]string{
 	client.ChannelStateWorking: "Sending normally.",

@@ -168,7 +168,7 @@ func savePolicy(p *frame.Page) error {
 	}
 	made, err := p.API.Policy.Put(p.Context(), draft, client.PolicyOptions{IfVersion: &version, Apply: p.Field("apply")})
 	if err != nil {
-		return p.ShowAgain(frame.InBetween(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
+		return p.ShowAgain(frame.ExplainStale(atRows(err, rows)), "policy", "Policy", view.edit(draft, rows))
 	}
 	return p.Done("Version "+strconv.FormatInt(made.Version, 10)+" of the policy is active.", p.Link("/policy", "operation", made.Operation))
 }

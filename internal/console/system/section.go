@@ -12,8 +12,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Room has the status, the policy and the settings.
-var Room = frame.Room{
+// Section has the status, the policy and the settings.
+var Section = frame.Section{
 	Templates: templates,
 	Functions: template.FuncMap{
 		"capwords":      capWords,

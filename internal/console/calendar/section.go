@@ -11,8 +11,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Room has the calendar.
-var Room = frame.Room{
+// Section has the calendar.
+var Section = frame.Section{
 	Templates: templates,
 	Routes:    calendarRoutes,
 }

@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Room has campaigns and schedules.
-var Room = frame.Room{
+// Section has campaigns and schedules.
+var Section = frame.Section{
 	Templates: templates,
 	Functions: template.FuncMap{
 		"campaigntime": campaignTime,

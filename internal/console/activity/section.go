@@ -13,8 +13,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Room has messages, bulk changes, failures, audits and the activity log.
-var Room = frame.Room{
+// Section has messages, bulk changes, failures, audits and the activity log.
+var Section = frame.Section{
 	Templates: templates,
 	Functions: template.FuncMap{
 		"bulkreason": bulkReason,
@@ -48,7 +48,7 @@ func activityRoutes(r frame.Routes) {
 	r.Get("/failures/retry", push.ScopeRecordsRead, showFailures)
 	r.Long("/failures/retry", push.ScopeWrite, retryFailures)
 
-	r.Get("/proof", push.ScopeRecordsRead, showProof)
+	r.Get("/proof", push.ScopeRecordsRead, showAudits)
 	r.Get("/proof/log", push.ScopeRecordsRead, showAuditLog)
 	r.Get("/proof/log/export", push.ScopeRecordsRead, exportAuditLog)
 }

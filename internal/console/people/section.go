@@ -11,8 +11,8 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// Room has the pages of recipients, and why someone did not get a message.
-var Room = frame.Room{
+// Section has the pages of recipients, and why someone did not get a message.
+var Section = frame.Section{
 	Templates: templates,
 	Routes:    peopleRoutes,
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/sendquota/sendquota/internal/console/frame"
 )
 
-// proofView has the latest audits and the guarantees that they check.
-type proofView struct {
+// auditsView has the latest audits and the guarantees that they check.
+type auditsView struct {
 	client.AuditsPage
-	Guarantees []provenGuarantee
+	Guarantees []checkedGuarantee
 }
 
-// provenGuarantee is a guarantee with the checks of an audit that would find it broken.
-type provenGuarantee struct {
+// checkedGuarantee is a guarantee with the checks of an audit that would find it broken.
+type checkedGuarantee struct {
 	guarantee
 	Checks []client.AuditCheck
 }
 
 // Plain is the promise without the marks of Markdown.
-func (g provenGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "`", "") }
+func (g checkedGuarantee) Plain() string { return strings.ReplaceAll(g.Promise, "`", "") }
 
-// showProof shows the last audits, and which guarantee each of their checks is about.
-func showProof(p *frame.Page) error {
-	view := &proofView{}
+// showAudits shows the last audits, and which guarantee each of their checks is about.
+func showAudits(p *frame.Page) error {
+	view := &auditsView{}
 	query := url.Values{"page_size": {"20"}}
 	if token := p.Query("page_token"); token != "" {
 		query.Set("page_token", token)
@@ -34,7 +34,7 @@ func showProof(p *frame.Page) error {
 		return err
 	}
 	for _, g := range guarantees {
-		proven := provenGuarantee{guarantee: g}
+		proven := checkedGuarantee{guarantee: g}
 		for _, check := range view.Checks {
 			if check.Guarantee == g.Name {
 				proven.Checks = append(proven.Checks, check)
@@ -46,7 +46,7 @@ func showProof(p *frame.Page) error {
 }
 
 // Guarantee is the guarantee that a check of the last audits is about.
-func (v *proofView) Guarantee(check string) string {
+func (v *auditsView) Guarantee(check string) string {
 	for _, c := range v.Checks {
 		if c.Name == check {
 			return c.Guarantee

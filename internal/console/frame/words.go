@@ -64,8 +64,8 @@ func plainSentence(text string) string {
 	return text
 }
 
-// saidProblem returns a problem of the API with a detail for people. For a refusal by the quota, it uses the rules in the answer.
-func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
+// plainProblem returns a problem of the API with a detail for people. For a refusal by the quota, it uses the rules in the answer.
+func plainProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 	var (
 		said  = *problem
 		full  *client.QuotaExceeded
@@ -91,8 +91,8 @@ func saidProblem(p *Page, problem *client.Problem, err error) *client.Problem {
 	return &said
 }
 
-// mostTold is the maximum number of sends that a sentence names for a rule.
-const mostTold = 3
+// maxShownSends is the maximum number of sends that a sentence names for a rule.
+const maxShownSends = 3
 
 // noPlaceWords names the rules that refuse a send and the sends that count towards them.
 func noPlaceWords(p *Page, place client.NoPlace, quiet bool) string {
@@ -108,7 +108,7 @@ func noPlaceWords(p *Page, place client.NoPlace, quiet bool) string {
 		default:
 			text = BecauseOf("quota-exceeded", []string{v.Rule}) + ": " + RuleWords(v)
 			var times []string
-			for _, c := range v.Conflicts[:min(len(v.Conflicts), mostTold)] {
+			for _, c := range v.Conflicts[:min(len(v.Conflicts), maxShownSends)] {
 				times = append(times, p.PlainTime(c.SendAt))
 			}
 			if more := taken - int64(len(times)); more > 0 && len(times) > 0 {
