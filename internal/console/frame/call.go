@@ -38,7 +38,7 @@ type Call struct {
 	Before       string   `json:",omitempty"` // the shell command before it
 }
 
-// leftOut replaces a body that is not carried: curl reads it from a file.
+// leftOut replaces a body that is left out: curl reads it from a file.
 const leftOut = "@body.json"
 
 type uploadKey struct{}

@@ -27,8 +27,8 @@ func (s *Site) NewPage(w http.ResponseWriter, r *http.Request, who Visitor) *Pag
 		panic(err) // the address and the key are valid
 	}
 	p := &Page{Visitor: who, Form: Form{Times: Times{Zones: readZones(r), Clock: s.cfg.Now}, Request: r}, site: s, Writer: w, API: api, Made: calls}
-	p.carried = p.takeCarried()
-	p.Notice = p.carried.Notice
+	p.flash = p.takeFlash()
+	p.Notice = p.flash.Notice
 	return p
 }
 
@@ -166,7 +166,7 @@ func (p *Page) Done(notice, to string) error {
 // Redirect redirects to a page, which shows the calls made here.
 func (p *Page) Redirect(to string) error {
 	p.Sent = true
-	p.carry()
+	p.setFlash()
 	if p.Request.Header.Get("HX-Request") != "" {
 		p.Writer.Header().Set("HX-Redirect", to)
 		p.Writer.WriteHeader(http.StatusNoContent)
@@ -176,9 +176,9 @@ func (p *Page) Redirect(to string) error {
 	return nil
 }
 
-// carry passes the outcome and the calls to the next page, and what an earlier page passed on and no page has shown.
-func (p *Page) carry() {
-	c := p.carried
+// setFlash passes the outcome and the calls to the next page, and what an earlier page passed on and no page has shown.
+func (p *Page) setFlash() {
+	c := p.flash
 	c.Notice = p.Notice
 	for _, call := range p.Made.calls() {
 		if call.Method != http.MethodGet && call.Status < http.StatusBadRequest {
@@ -191,12 +191,12 @@ func (p *Page) carry() {
 	if c.Notice == "" && len(c.Calls) == 0 {
 		return
 	}
-	http.SetCookie(p.Writer, p.site.auth.Cookie(carriedCookie, c.pack(), 60, http.SameSiteStrictMode))
+	http.SetCookie(p.Writer, p.site.auth.Cookie(flashCookie, c.pack(), 60, http.SameSiteStrictMode))
 }
 
-// takeCarried reads and deletes what the previous page passed on, so that it is shown once.
-func (p *Page) takeCarried() (c carried) {
-	name := p.site.auth.Cookie(carriedCookie, "", -1, http.SameSiteStrictMode)
+// takeFlash reads and deletes what the previous page passed on, so that it is shown once.
+func (p *Page) takeFlash() (c flash) {
+	name := p.site.auth.Cookie(flashCookie, "", -1, http.SameSiteStrictMode)
 	cookie, err := p.Request.Cookie(name.Name)
 	if err != nil || p.Request.Method != http.MethodGet || p.Request.Header.Get("HX-Request") != "" {
 		return c
@@ -208,7 +208,7 @@ func (p *Page) takeCarried() (c carried) {
 	}
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), longestUnpack))
 	if err != nil || json.Unmarshal(text, &c) != nil {
-		return carried{}
+		return flash{}
 	}
 	return c
 }
@@ -217,8 +217,8 @@ func (p *Page) takeCarried() (c carried) {
 func (p *Page) Calls() []string { return p.curl(p.Made.calls()) }
 
 // Did returns the calls of the form that led to the page. OmittedCalls returns the number of calls that are not shown.
-func (p *Page) Did() []string     { return p.curl(p.carried.Calls) }
-func (p *Page) OmittedCalls() int { return p.carried.More }
+func (p *Page) Did() []string     { return p.curl(p.flash.Calls) }
+func (p *Page) OmittedCalls() int { return p.flash.More }
 
 func (p *Page) curl(calls []Call) (lines []string) {
 	address := p.site.cfg.APIAddress

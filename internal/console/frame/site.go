@@ -115,7 +115,7 @@ type Page struct {
 	Made   *inProcess
 	Sent   bool
 
-	carried carried // from the previous page
+	flash flash // from the previous page
 }
 
 // Section is a part of the console: its pages, with their templates and the functions that these call.

@@ -17,8 +17,8 @@ import (
 	"github.com/sendquota/sendquota/internal/user"
 )
 
-// TestSaid_Problems explains refusals in the chosen zone and in words for people.
-func TestSaid_Problems(t *testing.T) {
+// TestWords_Problems explains refusals in the chosen zone and in words for people.
+func TestWords_Problems(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.submit("lea", time.Hour)
@@ -44,8 +44,8 @@ func TestSaid_Problems(t *testing.T) {
 	b.get("/console/proof/log/export?format=xml").has(t, 422, "Unknown format", "csv or ndjson")
 }
 
-// TestSaid_Rules: a rule of a calendar counts in its hours, days, weeks or months, and another one in any window.
-func TestSaid_Rules(t *testing.T) {
+// TestWords_Rules: a rule of a calendar counts in its hours, days, weeks or months, and another one in any window.
+func TestWords_Rules(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for rule, want := range map[string]string{
@@ -66,8 +66,8 @@ func TestSaid_Rules(t *testing.T) {
 	}
 }
 
-// TestSaid_Forbidden: who may not open a page reads who may.
-func TestSaid_Forbidden(t *testing.T) {
+// TestWords_Forbidden: who may not open a page reads who may.
+func TestWords_Forbidden(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.who.Visitor.Role, b.who.Visitor.Caller.Scopes = "viewer", []string{push.ScopeRead, push.ScopeQuota, push.ScopeCampaignsRead}
@@ -97,8 +97,8 @@ func TestSaid_Forbidden(t *testing.T) {
 	}
 }
 
-// TestSaid_Scopes shows the rights of each scope in the form of a key.
-func TestSaid_Scopes(t *testing.T) {
+// TestWords_Scopes shows the rights of each scope in the form of a key.
+func TestWords_Scopes(t *testing.T) {
 	t.Parallel()
 	form := setup(t).get("/console/settings/keys")
 	for _, scope := range push.Scopes {

@@ -7,8 +7,8 @@ import (
 	"github.com/sendquota/sendquota/client"
 )
 
-// TestSaid_Words: the times and time spans that a fault of the API names, and the names of fields, are written as people read them, and ids stay as they are.
-func TestSaid_Words(t *testing.T) {
+// TestWords_Words: the times and time spans that a fault of the API names, and the names of fields, are written as people read them, and ids stay as they are.
+func TestWords_Words(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 24, 5, 0, 0, 0, time.UTC)
 	p := &Page{Form: Form{Times: Times{Zones: Zones{Mine: LoadZone("Europe/Berlin")}, Clock: func() time.Time { return now }}}}

@@ -12,29 +12,29 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// carried passes the outcome of a form, and the calls that the form made, to the page that the browser is redirected to. It travels in a
+// flash passes the outcome of a form, and the calls that the form made, to the page that the browser is redirected to. It travels in a
 // cookie that lives for a minute at most. It is not stored here, because it can name people and is also used without a session.
-type carried struct {
+type flash struct {
 	Notice string `json:"notice"`
 	Calls  []Call `json:"calls"` // calls that changed something
 	More   int    `json:"more"`  // number of calls that do not fit into the cookie
 }
 
 const (
-	carriedCookie  = "sendquota-notice"
-	longestCarried = 3800     // characters; browsers take cookies of 4096
-	longestUnpack  = 64 << 10 // bytes
+	flashCookie   = "sendquota-notice"
+	longestFlash  = 3800     // characters; browsers take cookies of 4096
+	longestUnpack = 64 << 10 // bytes
 )
 
-// leftOutList replaces an uploaded list that is not carried.
+// leftOutList replaces an uploaded list that is left out.
 const leftOutList = "@body.csv"
 
 // pack encodes c for a cookie. If the text is too long, pack drops the bodies of calls, the longest ones first, and then the first calls.
-func (c carried) pack() string {
+func (c flash) pack() string {
 	c.Calls = append([]Call(nil), c.Calls...)
 	for {
 		text := c.text()
-		if len(text) <= longestCarried || len(c.Calls) == 0 {
+		if len(text) <= longestFlash || len(c.Calls) == 0 {
 			return text
 		}
 		longest := 0
@@ -56,7 +56,7 @@ func (c carried) pack() string {
 	}
 }
 
-func (c carried) text() string {
+func (c flash) text() string {
 	var packed bytes.Buffer
 	w, err := flate.NewWriter(&packed, flate.BestCompression)
 	if err == nil {

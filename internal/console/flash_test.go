@@ -13,8 +13,8 @@ import (
 // noticeCookie carries what a form did to the next page.
 const noticeCookie = "sendquota-notice"
 
-// TestCarried_Calls: the page that a form leads to shows the form's calls beside its own, once.
-func TestCarried_Calls(t *testing.T) {
+// TestFlash_Calls: the page that a form leads to shows the form's calls beside its own, once.
+func TestFlash_Calls(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one := b.submit("user-1", time.Hour)
@@ -32,7 +32,7 @@ func TestCarried_Calls(t *testing.T) {
 		}
 	}
 	if strings.Contains(did, "curl -sS 'https") {
-		t.Errorf("a call that only reads is carried:\n%s", did)
+		t.Errorf("a call that only reads is in the flash:\n%s", did)
 	}
 	again := b.get("/console/pushes/" + one.ID)
 	again.has(t, 200, "As API call")
@@ -41,12 +41,12 @@ func TestCarried_Calls(t *testing.T) {
 	}
 	failed := b.post("/console/pushes/"+one.ID+"/move", "move_to", "2000-01-01T00:00:00", "do", "move")
 	if failed.has(t, 422); failed.Header.Get("Set-Cookie") != "" {
-		t.Errorf("what failed is carried: %v", failed.Header)
+		t.Errorf("what failed is in the flash: %v", failed.Header)
 	}
 }
 
-// TestCarried_Bounded: however long the calls of a form are, browsers take the cookie.
-func TestCarried_Bounded(t *testing.T) {
+// TestFlash_Bounded: however long the calls of a form are, browsers take the cookie.
+func TestFlash_Bounded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	noise := make([]byte, 6000)
@@ -60,8 +60,8 @@ func TestCarried_Bounded(t *testing.T) {
 	page.has(t, 200, "Scheduled for", "curl -sS -X POST 'https://api.example.com/v1/pushes'", "Idempotency-Key: one-key", "-d '@body.json'")
 }
 
-// TestCarried_Secrets: a body with a secret stays out of the cookie.
-func TestCarried_Secrets(t *testing.T) {
+// TestFlash_Secrets: a body with a secret stays out of the cookie.
+func TestFlash_Secrets(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	page := b.follow(b.post("/console/pushes/new", "recipient", "user-1", "channel", "push", "message", `{"password":"hunter2"}`, "do", "submit"))
@@ -70,8 +70,8 @@ func TestCarried_Secrets(t *testing.T) {
 	}
 }
 
-// TestCarried_Broken: what is no cookie of ours is shown nowhere.
-func TestCarried_Broken(t *testing.T) {
+// TestFlash_Broken: what is no cookie of ours is shown nowhere.
+func TestFlash_Broken(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for _, value := range []string{"Zm9v", "%%%", "q1bKyy_JTFW"} {
@@ -82,8 +82,8 @@ func TestCarried_Broken(t *testing.T) {
 	}
 }
 
-// TestCarried_SecureCookie sends the cookie with the attributes of the session cookie if browsers use https, also through a proxy.
-func TestCarried_SecureCookie(t *testing.T) {
+// TestFlash_SecureCookie sends the cookie with the attributes of the session cookie if browsers use https, also through a proxy.
+func TestFlash_SecureCookie(t *testing.T) {
 	t.Parallel()
 	b := setupSignIn(t, SignInConfig{PublicURL: "https://console.example.com"})
 	b.person("ada@x", user.Admin, goodPassword)

@@ -6,17 +6,17 @@ import (
 	"testing"
 )
 
-// TestCarried_Pack: however many calls a form made, browsers accept the cookie.
-func TestCarried_Pack(t *testing.T) {
+// TestFlash_Pack: however many calls a form made, browsers accept the cookie.
+func TestFlash_Pack(t *testing.T) {
 	t.Parallel()
-	var many carried
+	var many flash
 	for range 300 {
 		many.Calls = append(many.Calls, Call{Method: http.MethodPost, Path: "/v1/pushes/" + rand.Text(), Body: `{"send_at":"` + rand.Text() + `"}`})
 	}
-	if packed := many.pack(); len(packed) > longestCarried || len(packed) < 1000 {
+	if packed := many.pack(); len(packed) > longestFlash || len(packed) < 1000 {
 		t.Errorf("%d characters", len(packed))
 	}
-	if half := (carried{Notice: "Done"}).pack()[:8]; half == "" {
+	if half := (flash{Notice: "Done"}).pack()[:8]; half == "" {
 		t.Error("nothing is packed")
 	}
 }
