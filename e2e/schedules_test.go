@@ -29,7 +29,7 @@ var failingWorker = sync.OnceValues(func() (string, error) {
 // occurrencePoints are the failpoints that a worker passes around an occurrence.
 var occurrencePoints = []failpoint.Point{
 	failpoint.OccurrenceLocked, failpoint.OccurrenceWritten, failpoint.OccurrenceBegun,
-	failpoint.BookLocked, failpoint.BookCommitting, failpoint.BookCommitted, failpoint.SubmitReserved, failpoint.SubmitTold, failpoint.SubmitArmed,
+	failpoint.BookLocked, failpoint.BookCommitting, failpoint.BookCommitted, failpoint.SubmitReserved, failpoint.SubmitCached, failpoint.SubmitArmed,
 	failpoint.OccurrenceSubmitted, failpoint.OccurrenceRecorded, failpoint.OccurrenceDone,
 }
 

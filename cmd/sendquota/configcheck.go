@@ -40,7 +40,7 @@ func (f jsonFlag) printFaults(v map[string]any, err error, text string, args ...
 func (c checkConfig) Run() error {
 	environ := os.Environ()
 	if c.File != nil {
-		environ = append(environ, config.ConfigVariable+"="+*c.File) // the last one counts
+		environ = append(environ, config.FileVariable+"="+*c.File) // the last one counts
 	}
 	cfg, err := app.Load(environ)
 	from := "of the environment"

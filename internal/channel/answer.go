@@ -13,7 +13,7 @@ const maxProviderID = 255 // bytes
 
 // classify turns a provider's answer into a result, by its status line.
 func classify(a outbound.Answer, now time.Time) Result {
-	said := outbound.Said("the provider", a.Status)
+	said := outbound.StatusSentence("the provider", a.Status)
 	wait, asked := outbound.RetryAfter(a.Header, now)
 	switch code := a.Status; {
 	case code >= 200 && code < 300:

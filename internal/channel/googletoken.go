@@ -129,7 +129,7 @@ func (g *googleTokens) fetch(ctx context.Context) (string, error) {
 	case a.Status != 200 && got.Error == "invalid_grant":
 		return "", errors.New("no access token: invalid_grant: the service account or its key is gone, or the clock is wrong")
 	case a.Status != 200:
-		return "", errors.New("no access token: " + outbound.Said("the provider", a.Status))
+		return "", errors.New("no access token: " + outbound.StatusSentence("the provider", a.Status))
 	case got.Token == "":
 		return "", errors.New("no access token: the answer has none")
 	}

@@ -102,7 +102,7 @@ func (c *Config) readFile(env strictyaml.Environment) Errors {
 		if broken := (*fs.PathError)(nil); errors.As(err, &broken) {
 			err = broken.Err
 		}
-		return Errors{{FieldError: invalid.FieldError{Field: ConfigVariable, Value: fmt.Sprintf("%q", c.File), Message: fmt.Sprintf("cannot be read: %v", err)}}}
+		return Errors{{FieldError: invalid.FieldError{Field: FileVariable, Value: fmt.Sprintf("%q", c.File), Message: fmt.Sprintf("cannot be read: %v", err)}}}
 	}
 	return env.ReadYAML(c.File, text, c.settings)
 }

@@ -13,7 +13,7 @@ const (
 	AddrVariable        = "SENDQUOTA_ADDR"
 	APIVariable         = "SENDQUOTA_API"
 	APIKeyVariable      = "SENDQUOTA_API_KEY"
-	ConfigVariable      = "SENDQUOTA_CONFIG"
+	FileVariable        = "SENDQUOTA_CONFIG"
 	MetricsAddrVariable = "SENDQUOTA_METRICS_ADDR"
 )
 
@@ -30,7 +30,7 @@ func (c *Config) variables(t *strictyaml.Table) {
 	t.String(AddrVariable, "127.0.0.1:8080", "the listen address of the API, host:port", &c.Addr, checkAddress)
 	t.String(APIVariable, optional, "the URL of the API for `sendquota campaign` and `sendquota recipients`, such as https://api.example.com; without it, http://127.0.0.1:8080", &c.API, checkURL)
 	t.Secret(APIKeyVariable, optional, "the API key of `sendquota campaign` and `sendquota recipients`", &c.APIKey, func(string) string { return "" })
-	t.String(ConfigVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
+	t.String(FileVariable, optional, "path of the YAML file; without it, the defaults", &c.File, nil)
 	t.Level("SENDQUOTA_LOG_LEVEL", "info", "debug, info, warn or error", &c.LogLevel)
 	t.String(MetricsAddrVariable, optional, "the address of the worker's metrics and profiles, host:port, for operators only; without it, they are not served", &c.MetricsAddr, checkAddress)
 	t.Secret(seal.KeyVariable, optional, "the key that seals the secrets of webhooks in Postgres, 32 bytes in base64, as from `openssl rand -base64 32`: the same for api, worker and `sendquota seal rotate`; without it no webhook can be created; `sendquota dev` makes one; see [operations.md](operations.md#the-key-that-seals-secrets)", &c.SealKey, checkSealKey)

@@ -104,7 +104,7 @@ func (v *provider) role(groups any) (role user.Role) {
 	}
 	for group, its := range v.cfg.Roles {
 		if slices.Contains(list, any(group)) {
-			role = user.Mightier(role, its)
+			role = user.Higher(role, its)
 		}
 	}
 	return role

@@ -18,7 +18,7 @@ const (
 	BookLocked      Point = "book.locked"      // decided, under the locks
 	BookCommitting  Point = "book.committing"  //
 	BookCommitted   Point = "book.committed"   // the cache does not know
-	SubmitTold      Point = "submit.told"      // the cache knows, the queue not
+	SubmitCached    Point = "submit.cached"    // the cache knows, the queue not
 	SubmitArmed     Point = "submit.armed"     // the caller does not know, and the queue perhaps
 	BatchCommitted  Point = "batch.committed"  // the cache does not know
 	CancelCommitted Point = "cancel.committed" // the cache does not know
@@ -71,7 +71,7 @@ const (
 
 // Points lists all points.
 var Points = []Point{
-	SubmitReserved, BookLocked, BookCommitting, BookCommitted, SubmitTold, SubmitArmed, BatchCommitted,
+	SubmitReserved, BookLocked, BookCommitting, BookCommitted, SubmitCached, SubmitArmed, BatchCommitted,
 	CancelCommitted, MoveLocked, MoveCommitting, MoveCommitted, PromoteArmed, PromoteDone,
 	ClaimLocked, ClaimCommitting, ClaimCommitted, SendWritten, SendAnswered, FinishWriting, FinishCommitted,
 	ReapFound, ReapDone, ExpireCommitted,

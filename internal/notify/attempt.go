@@ -37,7 +37,7 @@ func (n *Notifier) attempt(ctx context.Context, d webhooks.Outgoing) webhooks.Se
 		s.Delivered = true
 		return s
 	default:
-		s.Error = outbound.Said("the endpoint", s.Status)
+		s.Error = outbound.StatusSentence("the endpoint", s.Status)
 		if s.Status >= 300 && s.Status < 400 {
 			s.Error += "; redirects are not followed"
 		}

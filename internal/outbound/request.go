@@ -51,7 +51,7 @@ func Sign(h http.Header, id string, now time.Time, body []byte, signers ...*stan
 	return nil
 }
 
-// Said returns a sentence about an answer's status, without the answer's own text, which may contain anything.
-func Said(who string, status int) string {
+// StatusSentence returns a sentence about an answer's status, without the answer's own text, which may contain anything.
+func StatusSentence(who string, status int) string {
 	return strings.TrimSpace(fmt.Sprintf("%s answered %d %s", who, status, http.StatusText(status)))
 }

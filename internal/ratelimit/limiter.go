@@ -22,8 +22,8 @@ var (
 	ErrUnavailable = errors.New("ratelimit: no decision from Redis")
 	// ErrBusy: because of the owner's other calls, this one would have to wait for longer than [Config.Wait].
 	ErrBusy = errors.New("ratelimit: the owner's other calls use up its share of Redis")
-	// ErrApart: a Redis Cluster would have to decide about rules with different tags together.
-	ErrApart = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
+	// ErrDifferentTags: a Redis Cluster would have to decide about rules with different tags together.
+	ErrDifferentTags = errors.New("ratelimit: in a Redis Cluster, rules that are decided together must have the same tag")
 )
 
 // Rule is one limit of one subject, a person or a thing. The same subject may have several.
@@ -84,7 +84,7 @@ func newLimiter(rdb redis.UniversalClient, cfg Config, file func(name string) st
 //
 // If a reply of Redis is lost, the client asks again, and the cost may be charged twice. If there is no reply at all,
 // it may be charged without a decision. More than a limit is never allowed. The errors are [ErrUnavailable], [ErrBusy],
-// [ErrApart], the fault of a limit, and the error of ctx.
+// [ErrDifferentTags], the fault of a limit, and the error of ctx.
 func (l *Limiter) Take(ctx context.Context, owner string, cost int, rules ...Rule) (Decision, error) {
 	return l.decide(ctx, take, owner, cost, rules)
 }
@@ -150,7 +150,7 @@ func (l *Limiter) check(cost int, rules []Rule) ([]Rule, error) {
 			return nil, fmt.Errorf("ratelimit: %s %v %s", faults[0].Field, faults[0].Value, faults[0].Message)
 		}
 		if l.cluster && r.Tag != rules[0].Tag {
-			return nil, ErrApart
+			return nil, ErrDifferentTags
 		}
 		r.Limit = r.Limit.WithDefaults()
 		if !slices.Contains(distinct, r) {

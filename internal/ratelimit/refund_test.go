@@ -154,7 +154,7 @@ func TestTags(t *testing.T) {
 		func() (Decision, error) { return spread.Refund(t.Context(), "o", 1, two...) },
 		func() (Decision, error) { return spread.Reset(t.Context(), "o", 1, two...) },
 	} {
-		if _, err := ask(); !errors.Is(err, ErrApart) {
+		if _, err := ask(); !errors.Is(err, ErrDifferentTags) {
 			t.Errorf("a cluster: %v", err)
 		}
 	}

@@ -82,7 +82,7 @@ func (s *Service) submit(ctx context.Context, tenant uuid.UUID, r Request, d boo
 		if before != never {
 			s.syncCache(who, &d.Push, answer, v)
 		}
-		failpoint.Hit(failpoint.SubmitTold)
+		failpoint.Hit(failpoint.SubmitCached)
 		s.wake(&v.Push)
 		failpoint.Hit(failpoint.SubmitArmed)
 	}

@@ -46,8 +46,8 @@ func (r Role) Scopes() []string {
 // Masked reports whether the role sees only parts of recipients' addresses.
 func (r Role) Masked() bool { return r == Viewer }
 
-// Mightier returns the higher of two roles; "" is lower than all.
-func Mightier(a, b Role) Role {
+// Higher returns the higher of two roles; "" is lower than all.
+func Higher(a, b Role) Role {
 	if slices.Index(Roles, a) >= slices.Index(Roles, b) {
 		return a
 	}

@@ -56,7 +56,7 @@ func TestUser_Caller(t *testing.T) {
 
 func TestMightier(t *testing.T) {
 	for _, row := range [][3]Role{{Viewer, Admin, Admin}, {Admin, Viewer, Admin}, {"", Viewer, Viewer}, {Sender, Sender, Sender}, {"", "", ""}, {Editor, Sender, Sender}} {
-		if got := Mightier(row[0], row[1]); got != row[2] {
+		if got := Higher(row[0], row[1]); got != row[2] {
 			t.Errorf("%q, %q: %q", row[0], row[1], got)
 		}
 	}

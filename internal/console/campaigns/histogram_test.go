@@ -9,7 +9,7 @@ import (
 
 func TestHistogram(t *testing.T) {
 	t.Parallel()
-	golden.Hold(t, "histogram.svg", string(histogram("How long the <deferred> ones wait", delayBars([]client.Delay{
+	golden.Compare(t, "histogram.svg", string(histogram("How long the <deferred> ones wait", delayBars([]client.Delay{
 		{UpToSeconds: 60, Recipients: 3}, {UpToSeconds: 300}, {UpToSeconds: 3600, Recipients: 12345}, {UpToSeconds: 86400, Recipients: 7000}, {Recipients: 1},
 	})))+"\n")
 }

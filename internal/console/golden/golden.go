@@ -10,8 +10,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files in testdata")
 
-// Hold compares a text with the file of testdata that has the name. Run the test with -update after a change, and check the difference.
-func Hold(t *testing.T, name, text string) {
+// Compare compares a text with the file of testdata that has the name. Run the test with -update after a change, and check the difference.
+func Compare(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {

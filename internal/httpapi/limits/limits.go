@@ -65,7 +65,7 @@ func (h *limits) decide(c *rest.Call, ask func(Limiter, context.Context, string,
 		ask = Limiter.Peek
 	}
 	d, err := ask(h.limiter, c.Request.Context(), "take:"+c.Caller.Tenant.String()+":", f.cost, f.rules...)
-	if errors.Is(err, ratelimit.ErrApart) {
+	if errors.Is(err, ratelimit.ErrDifferentTags) {
 		return f.apart()
 	}
 	if err != nil {
