@@ -9,6 +9,7 @@ import (
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // usual stands for the cap of tenant_caps, which holds for all tenants.
@@ -51,18 +52,19 @@ func capOf(flag string, given *string, most int) (*int, error) {
 	return &n, nil
 }
 
+// newCap returns the change that a valid flag asks for; nil: none.
+func newCap(given *string, most int) *accounts.NewCap {
+	if given == nil {
+		return nil
+	}
+	n, _ := capOf("", given, most) // Validate has checked it
+	return &accounts.NewCap{Value: n}
+}
+
 func (c capTenant) Run() error {
 	return withStore(func(ctx context.Context, cfg config.Config, st *store.Store) error {
-		own, err := st.CapTenant(ctx, c.Name, func(own *push.OwnCaps) {
-			if c.Pending != nil {
-				own.PendingPushes, _ = capOf("", c.Pending, mostPushes) // Validate has checked it
-			}
-			if c.RecipientsPerDay != nil {
-				own.RecipientsPerDay, _ = capOf("", c.RecipientsPerDay, mostPushes)
-			}
-			if c.AudienceBytes != nil {
-				own.AudienceBytes, _ = capOf("", c.AudienceBytes, mostBytes)
-			}
+		own, err := st.CapTenant(ctx, c.Name, accounts.CapChange{
+			PendingPushes: newCap(c.Pending, mostPushes), RecipientsPerDay: newCap(c.RecipientsPerDay, mostPushes), AudienceBytes: newCap(c.AudienceBytes, mostBytes),
 		})
 		if errors.Is(err, push.ErrNotFound) {
 			_, err = tenantNamed(ctx, st, c.Name)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -136,7 +137,7 @@ func TestUsers_CapsOfTenant(t *testing.T) {
 	b.person("ada@example.com", user.Admin, goodPassword)
 	b.submit("anna", time.Hour)
 	one := 1
-	if _, err := b.store.CapTenant(t.Context(), "acme", func(own *push.OwnCaps) { own.PendingPushes = &one }); err != nil {
+	if _, err := b.store.CapTenant(t.Context(), "acme", accounts.CapChange{PendingPushes: &accounts.NewCap{Value: &one}}); err != nil {
 		t.Fatal(err)
 	}
 	b.enter("ada@example.com", goodPassword)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // upload sends an audience, and demands a status.
@@ -401,7 +402,7 @@ func TestAudience_Bytes(t *testing.T) {
 	put(last, "recipient\n"+strings.Repeat("x", 100)+"\n").must(t, 200)
 
 	none := 0
-	if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) { own.AudienceBytes = &none }); err != nil {
+	if _, err := b.store.CapTenant(t.Context(), b.name, accounts.CapChange{AudienceBytes: &accounts.NewCap{Value: &none}}); err != nil {
 		t.Fatal(err)
 	}
 	b.advance(time.Second)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // TestCaps as the API tells them: alone, in a batch, in a move and in a rehearsal.
@@ -14,8 +15,8 @@ func TestCaps(t *testing.T) {
 	b := setup(t)
 	allow := func(pending, recipients int) {
 		t.Helper()
-		if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) {
-			own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
+		if _, err := b.store.CapTenant(t.Context(), b.name, accounts.CapChange{
+			PendingPushes: &accounts.NewCap{Value: &pending}, RecipientsPerDay: &accounts.NewCap{Value: &recipients},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -90,9 +91,8 @@ func TestCaps_Usage(t *testing.T) {
 	is("?day="+day, b.key, "4 of <nil> true; 2 of <nil> true; "+day)
 	is("", b.key, "4 of <nil> true; 0 of <nil> true; "+b.now().UTC().Format(time.DateOnly))
 	is("?day="+day, b.other, "0 of <nil> true; 0 of <nil> true; "+day)
-	if _, err := b.store.CapTenant(t.Context(), b.name, func(own *push.OwnCaps) {
-		pending, recipients := 3, 5
-		own.PendingPushes, own.RecipientsPerDay = &pending, &recipients
+	if _, err := b.store.CapTenant(t.Context(), b.name, accounts.CapChange{
+		PendingPushes: &accounts.NewCap{Value: new(3)}, RecipientsPerDay: &accounts.NewCap{Value: new(5)},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/user"
 )
 
@@ -52,7 +53,7 @@ func TestSessions_Life(t *testing.T) {
 	}
 	// The session has the tenant's current caps.
 	one := 1
-	if _, err := b.CapTenant(ctx, ada.TenantName, func(own *push.OwnCaps) { own.PendingPushes = &one }); err != nil {
+	if _, err := b.CapTenant(ctx, ada.TenantName, accounts.CapChange{PendingPushes: &accounts.NewCap{Value: &one}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, u, _, err := b.FindSession(ctx, [32]byte{1}); err != nil || u.Caller().Caps.PendingPushes == nil || *u.Caller().Caps.PendingPushes != 1 || u.Caller().Caps.RecipientsPerDay != nil {

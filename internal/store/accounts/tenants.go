@@ -68,8 +68,27 @@ func (s *Store) Tenants(ctx context.Context) ([]TenantInfo, error) {
 	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[TenantInfo], `SELECT id, name, created_at, pending_cap, recipients_cap, audience_cap, deleting_at FROM tenants ORDER BY name`)
 }
 
-// CapTenant applies change to a tenant's caps and returns them, or [push.ErrNotFound].
-func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.OwnCaps)) (push.OwnCaps, error) {
+// CapChange changes a tenant's own caps. A nil member stays.
+type CapChange struct{ PendingPushes, RecipientsPerDay, AudienceBytes *NewCap }
+
+// NewCap is a new cap; nil is the cap of all tenants.
+type NewCap struct{ Value *int }
+
+// on applies the change to caps.
+func (c CapChange) on(caps push.OwnCaps) push.OwnCaps {
+	set := func(to **int, from *NewCap) {
+		if from != nil {
+			*to = from.Value
+		}
+	}
+	set(&caps.PendingPushes, c.PendingPushes)
+	set(&caps.RecipientsPerDay, c.RecipientsPerDay)
+	set(&caps.AudienceBytes, c.AudienceBytes)
+	return caps
+}
+
+// CapTenant changes a tenant's caps and returns them, or [push.ErrNotFound].
+func (s *Store) CapTenant(ctx context.Context, name string, change CapChange) (push.OwnCaps, error) {
 	var caps push.OwnCaps
 	write := func(ctx context.Context, tx pgx.Tx) error {
 		var tenant uuid.UUID
@@ -78,7 +97,7 @@ func (s *Store) CapTenant(ctx context.Context, name string, change func(*push.Ow
 			return err
 		}
 		d, old := auditlog.Difference{}, caps
-		change(&caps)
+		caps = change.on(caps)
 		d.Show("pending_pushes", old.PendingPushes, caps.PendingPushes)
 		d.Show("recipients_per_day", old.RecipientsPerDay, caps.RecipientsPerDay)
 		d.Show("audience_bytes", old.AudienceBytes, caps.AudienceBytes)

@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/store/accounts"
 )
 
 // acting returns a context with a user as its actor, and that user.
@@ -59,7 +60,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 			return err
 		}},
 		{push.ActTenantCap, "COMMIT", func() error {
-			_, err := b.CapTenant(ctx, storetest.Ask[string](t, b.Watch, `SELECT name FROM tenants WHERE id = $1`, b.TenantID), func(c *push.OwnCaps) { c.PendingPushes = new(7) })
+			_, err := b.CapTenant(ctx, storetest.Ask[string](t, b.Watch, `SELECT name FROM tenants WHERE id = $1`, b.TenantID), accounts.CapChange{PendingPushes: &accounts.NewCap{Value: new(7)}})
 			return err
 		}},
 		{push.ActRecipientErase, "COMMIT", func() error { _, err := b.Erase(ctx, who); return err }},
