@@ -27,6 +27,8 @@ const (
 	// portion is the maximum number of schedules that are settled, and of occurrences that are submitted, in one
 	// transaction.
 	portion = 256
+	// runsAtOnce is roughly the number of runs that one transaction records.
+	runsAtOnce = 5000
 	// Up to prompt after its time, an occurrence is submitted for that time, later for the present. A submit for more
 	// than a minute ago would be refused.
 	prompt = 30 * time.Second
@@ -48,7 +50,8 @@ type campaigner interface {
 
 // runnerStore stores schedules and their occurrences.
 type runnerStore interface {
-	DueSchedules(ctx context.Context, turn *schedules.ScheduleTurn, limit int, settle schedules.Settle) (more bool, next time.Duration, err error)
+	DueSchedules(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (schedules.Due, error)
+	SettleSchedules(ctx context.Context, all []schedules.Settled) (n int, err error)
 	BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
 }
 
@@ -75,7 +78,7 @@ func NewRunner(st runnerStore, pushes submitter, campaigns campaigner, log *slog
 
 // pass begins due occurrences, and submits begun ones, whichever worker began them.
 func (r *runner) pass(ctx context.Context) (full bool, err error) {
-	moreDue, next, err := r.store.DueSchedules(ctx, &r.turn, portion, r.settle)
+	moreDue, next, err := r.begin(ctx)
 	if err != nil {
 		return false, fmt.Errorf("begin occurrences: %w", err)
 	}
@@ -92,6 +95,29 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	}
 	r.wakeIn(next)
 	return moreDue || moreBegun || r.unfinished, nil
+}
+
+// begin begins due occurrences. next is the time until the next one is due.
+func (r *runner) begin(ctx context.Context) (more bool, next time.Duration, err error) {
+	due, err := r.store.DueSchedules(ctx, &r.turn, portion)
+	if err != nil || len(due.Schedules) == 0 {
+		return due.More, due.Next, err
+	}
+	var (
+		settled []schedules.Settled
+		runs    int
+	)
+	for _, p := range due.Schedules {
+		if runs >= runsAtOnce { // the other schedules stay due
+			break
+		}
+		one := schedules.Settled{Before: p}
+		one.After, one.Runs = r.settle(p, due.Now)
+		runs += len(one.Runs)
+		settled = append(settled, one)
+	}
+	n, err := r.store.SettleSchedules(ctx, settled)
+	return due.More || n > 0, due.Next, err
 }
 
 // wakeIn starts the next pass when an occurrence becomes due, if that is before the next tick.

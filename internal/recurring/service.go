@@ -43,8 +43,10 @@ type reads interface {
 
 // changes creates and changes schedules.
 type changes interface {
-	CreateSchedule(ctx context.Context, n schedules.NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error)
-	ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change schedules.ScheduleChange) (p push.Schedule, err error)
+	Clock(ctx context.Context, tenant uuid.UUID) (time.Time, error)
+	CreateSchedule(ctx context.Context, n schedules.NewSchedule) (p push.Schedule, found bool, err error)
+	CurrentSchedule(ctx context.Context, tenant, id uuid.UUID) (p push.Schedule, now time.Time, err error)
+	ChangeSchedule(ctx context.Context, n schedules.Change) (push.Schedule, error)
 }
 
 // campaigns finds the campaign that a schedule copies.
@@ -128,14 +130,16 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	if invalid != nil && key.Text == "" {
 		return p, false, invalid
 	}
+	now, err := s.changes.Clock(ctx, tenant)
+	if err != nil {
+		return p, false, err
+	}
+	p = restart(p, now)
+	if times, err := timetable(&p); err == nil { // it was checked
+		p.NextAt = next(&p, times)
+	}
 	n := schedules.NewSchedule{Schedule: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: invalid}
-	p, found, err = s.changes.CreateSchedule(ctx, n, func(p push.Schedule, now time.Time) push.Schedule {
-		p = restart(p, now)
-		if times, err := timetable(&p); err == nil { // it was checked
-			p.NextAt = next(&p, times)
-		}
-		return p
-	})
+	p, found, err = s.changes.CreateSchedule(ctx, n)
 	return p, found, c.without(err)
 }
 
@@ -195,7 +199,7 @@ func (s *Service) check(ctx context.Context, c Change, p push.Schedule) (bad inv
 // Change changes a schedule. Occurrences that were due before follow the old schedule. Its errors are
 // [invalid.FieldErrors], [push.ErrNotFound] and [*push.StaleError].
 func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, unchanged push.Unchanged) (push.Schedule, error) {
-	old, err := s.Schedule(ctx, tenant, id)
+	old, now, err := s.changes.CurrentSchedule(ctx, tenant, id)
 	if err != nil {
 		return old, err
 	}
@@ -206,20 +210,37 @@ func (s *Service) Change(ctx context.Context, tenant, id uuid.UUID, c Change, un
 	if err != nil {
 		return old, err
 	}
-	p, err := s.changes.ChangeSchedule(ctx, tenant, id, unchanged, func(p push.Schedule, now time.Time) (push.Schedule, []push.Run, bool) {
-		var runs []push.Run
-		if c.moves() {
-			settled, past, err := settle(p, now, s.cfg.Kept)
-			if err == nil { // else the schedule is unreadable; the change may mend it
-				p, runs = settled, past
-			}
-			if again := err == nil && !p.NextAt.IsZero() && !p.NextAt.After(now); again {
-				return p, runs, true
-			}
+	for {
+		n := c.decide(old, now, s.cfg.Kept)
+		n.Unchanged = unchanged
+		p, err := s.changes.ChangeSchedule(ctx, n)
+		switch {
+		case errors.Is(err, schedules.ErrOutdated):
+		case err != nil || !n.Partial:
+			return p, c.without(err)
+		default:
+			unchanged = nil // it held before the first occurrences were settled
 		}
-		return c.apply(p, now), runs, false
-	})
-	return p, c.without(err)
+		if old, now, err = s.changes.CurrentSchedule(ctx, tenant, id); err != nil {
+			return old, err
+		}
+	}
+}
+
+// decide settles the occurrences of a schedule that the change can affect, and applies the change behind the last one.
+func (c Change) decide(p push.Schedule, now time.Time, kept time.Duration) schedules.Change {
+	n := schedules.Change{Before: p, At: now}
+	if c.moves() {
+		settled, past, err := settle(p, now, kept)
+		if err == nil { // else the schedule is unreadable; the change may mend it
+			p, n.Runs = settled, past
+			n.Partial = !p.NextAt.IsZero() && !p.NextAt.After(now)
+		}
+	}
+	if n.After = p; !n.Partial {
+		n.After = c.apply(p, now)
+	}
+	return n
 }
 
 // moves reports whether the change can affect the times of a schedule.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"github.com/sendquota/sendquota/internal/store/pg"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
@@ -74,154 +72,100 @@ func pickRoundRobin(ctx context.Context, c *pgxpool.Conn, sql string, after uuid
 // ScheduleTurn is a worker's position in the rounds through the tenants. The zero value starts at the first tenant.
 type ScheduleTurn struct{ due, begun uuid.UUID }
 
-// DueSchedules settles at most limit schedules that have a due occurrence. settle decides about their occurrences up
-// to now, by Postgres' clock. more reports whether to call DueSchedules again at once. If nothing is due, next is the
-// time until something is, at most an hour.
-func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int, settle Settle) (more bool, next time.Duration, err error) {
+// Due are schedules that have a due occurrence, at a time by Postgres' clock.
+type Due struct {
+	Schedules []push.Schedule
+	Now       time.Time
+	More      bool          // call DueSchedules again at once
+	Next      time.Duration // the time until a schedule is due, at most an hour; not positive if one is due
+}
+
+// DueSchedules returns at most limit schedules that have a due occurrence. It locks none of them.
+func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int) (due Due, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-		more, next = false, time.Hour
-		err := c.QueryRow(ctx, `SELECT next_at - clock_timestamp() FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`).Scan(&next)
+		due = Due{Next: time.Hour}
+		err := c.QueryRow(ctx, `SELECT next_at - clock_timestamp() FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`).Scan(&due.Next)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		if err != nil || next > 0 {
+		if err != nil || due.Next > 0 {
 			return err
 		}
 		picked, last, err := pickRoundRobin(ctx, c, dueSQL, turn.due, limit)
 		if err != nil {
 			return err
 		}
-		if turn.due, more = last, turn.due != uuid.Nil; len(picked) == 0 {
+		if turn.due, due.More = last, turn.due != uuid.Nil; len(picked) == 0 {
 			return nil // no tenant is left; the next pass starts with the first one
 		}
-		settled, err := settleDue(ctx, c, picked, settle)
-		more = more || settled > 0
+		ids := make([]uuid.UUID, len(picked))
+		for i, r := range picked {
+			ids[i] = r.Schedule
+		}
+		rows, _ := c.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
+			WHERE id = ANY ($1::uuid[]) AND next_at <= clock_timestamp() ORDER BY id`, ids)
+		due.Schedules, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &due.Now) })
 		return err
 	})
-	return more, next, err
+	return due, err
 }
 
-// Settle decides about the occurrences of a schedule up to now. It returns the schedule with its new times, and the
-// runs to record.
-type Settle func(p push.Schedule, now time.Time) (push.Schedule, []push.Run)
+// Settled is the decision about the occurrences of a due schedule.
+type Settled struct {
+	Before, After push.Schedule
+	Runs          []push.Run // to record
+}
 
-// runsPerTx is roughly the number of runs that one transaction records.
-const runsPerTx = 5000
-
-// settleDue settles the picked schedules that no other worker has locked, and records their runs. n is the number of
-// schedules that it settled.
-func settleDue(ctx context.Context, c *pgxpool.Conn, picked []pickedRow, settle Settle) (n int, err error) {
-	ids := make([]uuid.UUID, len(picked))
-	for i, r := range picked {
-		ids[i] = r.Schedule
-	}
-	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-		var now time.Time
-		rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
-			WHERE id = ANY ($1::uuid[]) AND next_at <= clock_timestamp() ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`, ids)
-		due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &now) })
-		if n = len(due); err != nil || n == 0 {
-			return err
-		}
-		var (
-			b             = &pgx.Batch{}
-			settled       []uuid.UUID
-			done, nexts   []time.Time
-			infinitelyFar = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
-		)
-		put := 0
-		for i, p := range due {
-			if put >= runsPerTx { // the other schedules stay due
-				n = i
-				break
+// SettleSchedules records the runs and the new times of due schedules, and returns their number. It leaves out schedules
+// that another worker has locked, and schedules that have changed since they were read.
+func (s *Store) SettleSchedules(ctx context.Context, all []Settled) (n int, err error) {
+	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
+		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+			locked, err := lockUnchanged(ctx, tx, all)
+			if n = len(locked); err != nil || n == 0 {
+				return err
 			}
-			p, runs := settle(p, now)
-			put += len(runs)
-			queueRuns(b, p.Tenant, runs)
-			if p.NextAt.IsZero() {
-				p.NextAt = infinitelyFar
+			failpoint.Hit(failpoint.OccurrenceLocked)
+			var (
+				b             = &pgx.Batch{}
+				ids           []uuid.UUID
+				done, nexts   []time.Time
+				infinitelyFar = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+			)
+			for _, one := range all {
+				if p := one.After; slices.Contains(locked, p.ID) {
+					queueRuns(b, p.Tenant, one.Runs)
+					if p.NextAt.IsZero() {
+						p.NextAt = infinitelyFar
+					}
+					ids, done, nexts = append(ids, p.ID), append(done, p.Done), append(nexts, p.NextAt)
+				}
 			}
-			settled, done, nexts = append(settled, p.ID), append(done, p.Done), append(nexts, p.NextAt)
-		}
-		failpoint.Hit(failpoint.OccurrenceLocked)
-		b.Queue(`
-			UPDATE schedules s SET done_at = n.done_at, next_at = nullif(n.next_at, $4)
-			FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) AS n (id, done_at, next_at) WHERE s.id = n.id`,
-			settled, done, nexts, infinitelyFar)
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-		failpoint.Hit(failpoint.OccurrenceWritten)
-		return nil
+			b.Queue(`
+				UPDATE schedules s SET done_at = n.done_at, next_at = nullif(n.next_at, $4)
+				FROM unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[]) AS n (id, done_at, next_at) WHERE s.id = n.id`,
+				ids, done, nexts, infinitelyFar)
+			if err := tx.SendBatch(ctx, b).Close(); err != nil {
+				return err
+			}
+			failpoint.Hit(failpoint.OccurrenceWritten)
+			return nil
+		})
 	})
 	return n, err
 }
 
-// BegunOccurrences submits at most limit begun occurrences and records the runs that submit returns. A run without an
-// outcome stays begun. Meanwhile the occurrences are locked and their schedules cannot change: no other worker
-// submits them, but if this one dies, another submits them at once. more reports whether to call BegunOccurrences
-// again at once.
-//
-// submit gets four fifths of the time of a transaction. It must be idempotent, because a worker can die or lose its
-// connection before the outcome is recorded.
-func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
-	defer cancel()
-	submitting, stop := context.WithTimeout(ctx, s.db.Cfg.Timeout*4/5)
-	defer stop()
-	err = pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
-		picked, last, err := pickRoundRobin(ctx, c, begunSQL, turn.begun, limit)
-		if err != nil {
-			return err
-		}
-		if turn.begun, more = last, turn.begun != uuid.Nil; len(picked) == 0 {
-			return nil // no tenant is left; the next pass starts with the first one
-		}
-		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			all, err := lockOccurrences(ctx, tx, picked)
-			if err != nil || len(all) == 0 {
-				return err
-			}
-			b := &pgx.Batch{}
-			queueOutcomes(b, submit(submitting, all))
-			more = more || b.Len() > 0
-			if err := tx.SendBatch(ctx, b).Close(); err != nil {
-				return err
-			}
-			failpoint.Hit(failpoint.OccurrenceRecorded)
-			return nil
-		})
-	})
-	return more, pg.Classify(err)
-}
-
-// lockOccurrences locks and reads the picked occurrences that no other worker has locked. It waits for changes of
-// their schedules.
-func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []pickedRow) ([]push.Occurrence, error) {
-	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
-	for i, r := range picked {
-		ids[i], times[i] = r.Schedule, r.At
+// lockUnchanged locks the schedules that no other worker has locked and that are as they were read, and returns their ids.
+func lockUnchanged(ctx context.Context, tx pgx.Tx, all []Settled) ([]uuid.UUID, error) {
+	ids := make([]uuid.UUID, len(all))
+	updated, done, nexts := make([]time.Time, len(all)), make([]time.Time, len(all)), make([]time.Time, len(all))
+	for i := range all {
+		p := &all[i].Before
+		ids[i], updated[i], done[i], nexts[i] = p.ID, p.UpdatedAt, p.Done, p.NextAt
 	}
 	rows, _ := tx.Query(ctx, `
-		SELECT `+scheduleColumns+`, r.at, clock_timestamp() - r.at, clock_timestamp() - r.begun_at, t.pending_cap, t.recipients_cap, t.audience_cap
-		FROM unnest($1::uuid[], $2::timestamptz[]) AS n (schedule_id, at)
-		JOIN schedule_runs r ON r.schedule_id = n.schedule_id AND r.at = n.at
-		JOIN schedules p ON p.id = r.schedule_id
-		JOIN tenants t ON t.id = p.tenant_id
-		WHERE r.outcome IS NULL AND p.deleted_at IS NULL
-		FOR UPDATE OF r SKIP LOCKED FOR SHARE OF p`, ids, times)
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (o push.Occurrence, err error) {
-		o.Schedule, err = scanSchedule(row, &o.At, &o.Late, &o.Begun, &o.Caps.PendingPushes, &o.Caps.RecipientsPerDay, &o.Caps.AudienceBytes)
-		return o, err
-	})
-}
-
-// queueOutcomes records the outcomes of begun occurrences.
-func queueOutcomes(b *pgx.Batch, runs []push.Run) {
-	for _, r := range runs {
-		if r.Outcome != "" {
-			b.Queue(`UPDATE schedule_runs SET outcome = $3, push_id = $4, reason = $5, rules = $6, detail = $7, campaign_id = $8 WHERE schedule_id = $1 AND at = $2`,
-				r.Schedule, r.At, string(r.Outcome), zeronull.UUID(r.Push), r.Reason, append([]string{}, r.Rules...), r.Detail, zeronull.UUID(r.Campaign))
-		}
-	}
+		SELECT p.id FROM schedules p JOIN unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::timestamptz[]) AS n (id, updated_at, done_at, next_at)
+			ON n.id = p.id AND n.updated_at = p.updated_at AND n.done_at = p.done_at AND n.next_at = p.next_at
+		WHERE p.deleted_at IS NULL ORDER BY p.id FOR NO KEY UPDATE OF p SKIP LOCKED`, ids, updated, done, nexts)
+	return pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 }

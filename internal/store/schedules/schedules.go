@@ -48,18 +48,27 @@ type NewSchedule struct {
 	Invalid     error  // returned unless an earlier request created the schedule; nil if it is valid
 }
 
-// CreateSchedule creates a schedule, or finds the one that an earlier request with the same Idempotency-Key created.
-// start sets the initial times of the schedule, by Postgres' clock. The errors are [push.ErrTooManySchedules],
+// Clock returns the time of Postgres' clock.
+func (s *Store) Clock(ctx context.Context, tenant uuid.UUID) (now time.Time, err error) {
+	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
+		rows, _ := c.Query(ctx, `SELECT clock_timestamp()`)
+		now, err = pgx.CollectExactlyOneRow(rows, pgx.RowTo[time.Time])
+		return err
+	})
+	return now, err
+}
+
+// CreateSchedule creates a schedule, or finds the one that an earlier request with the same Idempotency-Key created. Its
+// times follow from [Store.Clock]. The errors are [push.ErrTooManySchedules],
 // n.Invalid, [push.ErrNoPattern], [push.ErrKeyReused] if the earlier request was a different one, and
 // [push.ErrNotFound] if its schedule was deleted.
-func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p push.Schedule, now time.Time) push.Schedule) (p push.Schedule, found bool, err error) {
+func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule) (p push.Schedule, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			var now time.Time
-			err := tx.QueryRow(ctx, `SELECT clock_timestamp() FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant).Scan(&now) // the lock serialises creations
-			if err != nil {
+			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // the lock serialises creations
 				return err
 			}
+			var err error
 			if p, found, err = findSchedule(ctx, tx, n); found || err != nil {
 				found = found && earlier == 0 // an earlier run may have created it
 				return err
@@ -78,16 +87,16 @@ func (s *Store) CreateSchedule(ctx context.Context, n NewSchedule, start func(p 
 			if err := campaigns.KeepPattern(ctx, tx, &n.Schedule); err != nil {
 				return err
 			}
-			p = start(n.Schedule, now)
+			p = n.Schedule
 			pattern, err := patternText(p.Pattern)
 			if err != nil {
 				return err
 			}
 			rows, _ := tx.Query(ctx, `
 				INSERT INTO schedules AS p (id, tenant_id, name, cron, time_zone, push, catch_up, paused, until, began_at, done_at, next_at, request_hash, created_at, updated_at, recipient_key, campaign_id)
-				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14, $15, $16) RETURNING `+scheduleColumns,
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp(), clock_timestamp(), $14, $15) RETURNING `+scheduleColumns,
 				p.ID, p.Tenant, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, now, recipientKey(&p), zeronull.UUID(p.Campaign))
+				p.Began, p.Done, zeronull.Timestamptz(p.NextAt), n.RequestHash, recipientKey(&p), zeronull.UUID(p.Campaign))
 			if p, err = pgx.CollectExactlyOneRow(rows, collectSchedule); err != nil {
 				return err
 			}
@@ -144,79 +153,6 @@ func (s *Store) Schedules(ctx context.Context, tenant, after uuid.UUID, limit in
 		return err
 	})
 	return page, err
-}
-
-// ScheduleChange changes a schedule and settles occurrences, at a time by Postgres' clock. again reports that the
-// change is not made yet, because more occurrences come before it.
-type ScheduleChange func(p push.Schedule, now time.Time) (changed push.Schedule, runs []push.Run, again bool)
-
-// ChangeSchedule changes a tenant's schedule under its lock. It waits for an occurrence that is being submitted. The
-// errors are [push.ErrNotFound], [push.ErrNoPattern] and, if something would change, [*push.StaleError].
-func (s *Store) ChangeSchedule(ctx context.Context, tenant, id uuid.UUID, unchanged push.Unchanged, change ScheduleChange) (p push.Schedule, err error) {
-	for again := true; again && err == nil; unchanged = nil {
-		err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
-			return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-				var now time.Time
-				rows, _ := tx.Query(ctx, `SELECT `+scheduleColumns+`, clock_timestamp() FROM schedules p
-					WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL FOR NO KEY UPDATE`, id, tenant)
-				p, err = pgx.CollectExactlyOneRow(rows, func(row pgx.CollectableRow) (push.Schedule, error) { return scanSchedule(row, &now) })
-				if err != nil {
-					return err
-				}
-				var runs []push.Run
-				old := p
-				p, runs, again = change(p, now)
-				d := scheduleDifference(old, p)
-				if stale := unchanged.Check(old.UpdatedAt); stale != nil && (again || len(d) > 0) { // no changes: an earlier run may have made them
-					return stale
-				}
-				if p.Campaign != old.Campaign {
-					if err := campaigns.KeepPattern(ctx, tx, &p); err != nil {
-						return err
-					}
-				}
-				b := &pgx.Batch{}
-				queueRuns(b, tenant, runs)
-				if err := queueSchedule(b, &p, now); err != nil {
-					return err
-				}
-				if len(d) > 0 {
-					auditlog.QueueRecord(b, push.ActorOf(ctx), tenant, push.ActScheduleChange, id.String(), d)
-				}
-				return tx.SendBatch(ctx, b).Close()
-			})
-		})
-	}
-	return p, err
-}
-
-// scheduleDifference returns the audit log's description of a change. It does not show the name, which may name a
-// recipient, nor the content and recipient of the push, only that they changed.
-func scheduleDifference(old, p push.Schedule) auditlog.Difference {
-	d := auditlog.Difference{}
-	d.Hide("name", old.Name, p.Name)
-	d.Show("cron", old.Cron, p.Cron)
-	d.Show("time_zone", old.TimeZone, p.TimeZone)
-	d.Hide("push", old.Pattern, p.Pattern)
-	d.Show("campaign", auditlog.MaybeID(old.Campaign), auditlog.MaybeID(p.Campaign))
-	d.Show("catch_up", old.CatchUp, p.CatchUp)
-	d.Show("paused", old.Paused, p.Paused)
-	d.Show("until", old.Until, p.Until)
-	return d
-}
-
-// queueSchedule writes all columns of a schedule that can change.
-func queueSchedule(b *pgx.Batch, p *push.Schedule, now time.Time) error {
-	pattern, err := patternText(p.Pattern)
-	if err != nil {
-		return err
-	}
-	p.UpdatedAt = now
-	b.Queue(`UPDATE schedules SET name = $2, cron = $3, time_zone = $4, push = $5, catch_up = $6, paused = $7, until = $8,
-			began_at = $9, done_at = $10, next_at = $11, updated_at = $12, recipient_key = $13, campaign_id = $14 WHERE id = $1`,
-		p.ID, p.Name, p.Cron, p.TimeZone, pattern, string(p.CatchUp), p.Paused, zeronull.Timestamptz(p.Until),
-		p.Began, p.Done, zeronull.Timestamptz(p.NextAt), now, recipientKey(p), zeronull.UUID(p.Campaign))
-	return nil
 }
 
 // recipientKey returns the recipient's key, so that an erasure can find the schedule. It is nil for the schedule of a
