@@ -26,7 +26,7 @@ func TestOperators_AllTenants(t *testing.T) {
 	b.hook()
 	testenv.Exec(t, b.database, `UPDATE pushes SET held_by = 'night', held_since = clock_timestamp() WHERE id = $1`, own)
 	testenv.Exec(t, b.database, `UPDATE live SET put_off_at = clock_timestamp() WHERE push_id = $1`, own)
-	testenv.Check(t, b.st.SeeChannels(t.Context(), b.tenant, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}}))
+	testenv.Check(t, b.st.ReplaceChannelViews(t.Context(), b.tenant, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}}))
 	testenv.Check(t, b.st.CountOutcomes(t.Context(), b.tenant, []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "log", Attempts: 20, Rejected: 20}}))
 	for _, row := range []struct {
 		line      string

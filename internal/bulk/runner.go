@@ -30,10 +30,10 @@ const (
 
 // runnerStore takes bulk changes, and records their steps.
 type runnerStore interface {
-	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*bulk.RunningBulkChange, error)
+	TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*bulk.Running, error)
 	ListBulk(ctx context.Context, id uuid.UUID) error
 	UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int) ([]push.BulkPush, error)
-	NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error
+	RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error
 	EndBulk(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -43,7 +43,7 @@ type runner struct {
 	pushes pushes
 	log    *slog.Logger
 	worker uuid.UUID
-	turns  loop.Turns[uuid.UUID, bulk.RunningBulkChange]
+	turns  loop.Turns[uuid.UUID, bulk.Running]
 
 	mu    sync.Mutex
 	tries map[uuid.UUID]int // failed tries, by push
@@ -53,8 +53,8 @@ type runner struct {
 // after a crash another worker continues it, and repeating a step changes nothing.
 func NewRunner(st runnerStore, p pushes, log *slog.Logger) loop.Loop {
 	r := &runner{store: st, pushes: p, log: log, worker: uuid.New(), tries: map[uuid.UUID]int{}}
-	r.turns.Owner = func(p *bulk.RunningBulkChange) uuid.UUID { return p.Tenant }
-	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*bulk.RunningBulkChange, error) {
+	r.turns.Owner = func(p *bulk.Running) uuid.UUID { return p.Tenant }
+	r.turns.Take = func(ctx context.Context, except []uuid.UUID) (*bulk.Running, error) {
 		return st.TakeBulkChange(ctx, r.worker, except)
 	}
 	return loop.Loop{Name: "run bulk changes", Interval: interval, Log: log, Pass: r.pass}
@@ -72,7 +72,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 	return true, nil
 }
 
-func (r *runner) step(ctx context.Context, p *bulk.RunningBulkChange) error {
+func (r *runner) step(ctx context.Context, p *bulk.Running) error {
 	if p.Status == push.BulkRunning {
 		if !p.Listed {
 			return r.store.ListBulk(ctx, p.ID)
@@ -93,7 +93,7 @@ func (r *runner) step(ctx context.Context, p *bulk.RunningBulkChange) error {
 }
 
 // change changes pushes, each recipient's in order, and records the outcomes, also if some failed.
-func (r *runner) change(ctx context.Context, p *bulk.RunningBulkChange, todo []push.BulkPush) error {
+func (r *runner) change(ctx context.Context, p *bulk.Running, todo []push.BulkPush) error {
 	of := map[int64][]int{}
 	var order []int64
 	for i, one := range todo {
@@ -125,11 +125,11 @@ func (r *runner) change(ctx context.Context, p *bulk.RunningBulkChange, todo []p
 			decided = append(decided, one)
 		}
 	}
-	return errors.Join(errors.Join(errs...), r.store.NoteBulk(ctx, p.ID, decided))
+	return errors.Join(errors.Join(errs...), r.store.RecordBulk(ctx, p.ID, decided))
 }
 
 // one changes a push.
-func (r *runner) one(ctx context.Context, p *bulk.RunningBulkChange, one push.BulkPush) (decided push.BulkPush, err error) {
+func (r *runner) one(ctx context.Context, p *bulk.Running, one push.BulkPush) (decided push.BulkPush, err error) {
 	if p.Action == push.BulkCancel {
 		decided, err = cancel(ctx, r.pushes, &p.BulkChange, one)
 	} else {

@@ -113,11 +113,11 @@ type forgetful struct {
 
 var errCrash = errors.New("crash")
 
-func (f *forgetful) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+func (f *forgetful) RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
 	if f.after--; f.after < 0 {
 		return errCrash
 	}
-	return f.Store.NoteBulk(ctx, id, decided)
+	return f.Store.RecordBulk(ctx, id, decided)
 }
 
 // TestRunner_Crash: a step that was done but not recorded is repeated by another worker. Nothing moves twice, and

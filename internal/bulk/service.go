@@ -41,7 +41,7 @@ type reads interface {
 
 // changes creates bulk changes, and counts the pushes that one would change.
 type changes interface {
-	CreateBulkChange(ctx context.Context, n bulk.NewBulkChange) (p push.BulkChange, found bool, err error)
+	CreateBulkChange(ctx context.Context, n bulk.NewChange) (p push.BulkChange, found bool, err error)
 	CountBulk(ctx context.Context, p push.BulkChange, limit, sample int) (n int, more bool, some []push.BulkPush, err error)
 }
 
@@ -75,7 +75,7 @@ func (s *Service) Create(ctx context.Context, p push.BulkChange, key Key, wrong 
 	} else if wrong != nil {
 		return p, false, wrong
 	}
-	return s.changes.CreateBulkChange(ctx, bulk.NewBulkChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
+	return s.changes.CreateBulkChange(ctx, bulk.NewChange{BulkChange: p, RequestHash: key.Hash, Most: MaxRunning, Invalid: wrong})
 }
 
 // Estimate is the effect that a bulk change would have.

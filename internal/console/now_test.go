@@ -28,7 +28,7 @@ func TestNow(t *testing.T) {
 		SELECT gen_random_uuid(), 1, $2, i, i & 255, 'anna', 'push', now() - interval '1.25 s' * i, now() - interval '1 s', now(), now(), CASE WHEN i <= 2 THEN 'delivered' ELSE 'refused' END
 		FROM generate_series(1, 5) i, (SELECT $1::uuid) one`, one.ID, b.tenant)
 	views := []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "sms", State: push.ChannelWorking}}
-	if err := b.store.SeeChannels(t.Context(), uuid.New(), views); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), uuid.New(), views); err != nil {
 		t.Fatal(err)
 	}
 	var page reply

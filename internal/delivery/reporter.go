@@ -15,10 +15,10 @@ import (
 
 // viewStore stores workers' views of their channels.
 type viewStore interface {
-	SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error
-	LeaveChannels(ctx context.Context, worker uuid.UUID) error
+	ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error
+	DeleteChannelViews(ctx context.Context, worker uuid.UUID) error
 	CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error
-	TellUnhealthy(ctx context.Context) ([]push.UnhealthyChannel, error)
+	NotifyUnhealthy(ctx context.Context) ([]push.UnhealthyChannel, error)
 }
 
 // Reporter stores a worker's view of its channels: when one changes, and every ten seconds. Every five seconds it
@@ -48,7 +48,7 @@ func NewReporter(w *Worker, st viewStore, id uuid.UUID, log *slog.Logger) *Repor
 
 // Run reports until ctx ends, and then removes the worker's views. It always returns nil.
 func (r *Reporter) Run(ctx context.Context) error {
-	defer func() { _ = r.store.LeaveChannels(context.WithoutCancel(ctx), r.id) }() // else they are forgotten after a while
+	defer func() { _ = r.store.DeleteChannelViews(context.WithoutCancel(ctx), r.id) }() // else they are forgotten after a while
 	return loop.Loop{Name: "report channel states", Interval: reportEvery, Retry: reportAgain, Log: r.log, Pass: r.pass}.Run(ctx)
 }
 
@@ -69,7 +69,7 @@ func (r *Reporter) see(ctx context.Context) error {
 	if slices.Equal(states, r.seen) && time.Since(r.seenAt) < reportAgain {
 		return nil
 	}
-	if err := r.store.SeeChannels(ctx, r.id, views); err != nil {
+	if err := r.store.ReplaceChannelViews(ctx, r.id, views); err != nil {
 		return err
 	}
 	r.seen, r.seenAt = states, time.Now()
@@ -87,7 +87,7 @@ func (r *Reporter) count(ctx context.Context) error {
 			return err
 		}
 	}
-	unhealthy, err := r.store.TellUnhealthy(ctx)
+	unhealthy, err := r.store.NotifyUnhealthy(ctx)
 	if err != nil {
 		return err
 	}

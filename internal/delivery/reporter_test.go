@@ -28,7 +28,7 @@ type told struct {
 	asked  int // whether channels have become unhealthy
 }
 
-func (s *told) SeeChannels(_ context.Context, _ uuid.UUID, views []push.ChannelView) error {
+func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []push.ChannelView) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
@@ -48,14 +48,14 @@ func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []push.Chann
 	return nil
 }
 
-func (s *told) TellUnhealthy(context.Context) ([]push.UnhealthyChannel, error) {
+func (s *told) NotifyUnhealthy(context.Context) ([]push.UnhealthyChannel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
 	return nil, nil
 }
 
-func (s *told) LeaveChannels(_ context.Context, worker uuid.UUID) error {
+func (s *told) DeleteChannelViews(_ context.Context, worker uuid.UUID) error {
 	s.left = append(s.left, worker)
 	return nil
 }

@@ -29,7 +29,7 @@ func TestChannels(t *testing.T) {
 	b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201)
 	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
 	worker := uuid.New()
-	if err := b.store.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
 		t.Fatal(err)
 	}
 	if b.send("GET", "/v1/channels", "").must(t, 200).at(t, "channels", 0, "state") != "unknown" {
@@ -50,7 +50,7 @@ func TestChannels(t *testing.T) {
 	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 360, Rejected: 360}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.store.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
 		t.Fatal(err)
 	}
 	b.advance(time.Second)

@@ -52,7 +52,7 @@ func (f failing) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{}, f.err
 }
 
-func (failing) SeeKey(context.Context, uuid.UUID) error { return nil }
+func (failing) RecordKeyUse(context.Context, uuid.UUID) error { return nil }
 
 // everything is an authenticator that accepts every key.
 type everything struct{}
@@ -61,7 +61,7 @@ func (everything) Key(context.Context, [32]byte) (push.Caller, error) {
 	return push.Caller{Scopes: push.Scopes}, nil
 }
 
-func (everything) SeeKey(context.Context, uuid.UUID) error { return nil }
+func (everything) RecordKeyUse(context.Context, uuid.UUID) error { return nil }
 
 // TestProblem_PostgresDown: without Postgres every operation answers 503, for the key as for the work.
 func TestProblem_PostgresDown(t *testing.T) {

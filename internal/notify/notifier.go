@@ -36,8 +36,8 @@ type Config struct {
 
 // outbox is the part of the store that holds the events.
 type outbox interface {
-	ClaimDeliveries(ctx context.Context, o webhooks.OutboxOrder) (claimed []webhooks.Outgoing, more bool, err error)
-	SettleDeliveries(ctx context.Context, settlements []webhooks.Settlement, off webhooks.SwitchOff) ([]push.Webhook, error)
+	ClaimDeliveries(ctx context.Context, o webhooks.ClaimLimits) (claimed []webhooks.Outgoing, more bool, err error)
+	SettleDeliveries(ctx context.Context, settlements []webhooks.Settlement, off webhooks.DisableLimits) ([]push.Webhook, error)
 }
 
 // observer counts metrics.
@@ -92,7 +92,7 @@ func (n *Notifier) pass(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	began := time.Now() // before the leases begin; monotonic
-	claimed, more, err := n.outbox.ClaimDeliveries(ctx, webhooks.OutboxOrder{Webhooks: room, PerWebhook: perWebhook, Lease: 3 * n.cfg.Timeout})
+	claimed, more, err := n.outbox.ClaimDeliveries(ctx, webhooks.ClaimLimits{Webhooks: room, PerWebhook: perWebhook, Lease: 3 * n.cfg.Timeout})
 	for _, d := range claimed {
 		n.running.Add(1)
 		n.attempts.Go(func() { n.deliver(context.WithoutCancel(ctx), d, began) })
@@ -135,7 +135,7 @@ func outcome(s webhooks.Settlement) string {
 // settleTogether records the results of attempts. It never logs a webhook's URL, which may hold a secret of the
 // tenant's.
 func (n *Notifier) settleTogether(ctx context.Context, settlements []webhooks.Settlement) ([]struct{}, error) {
-	off, err := n.outbox.SettleDeliveries(ctx, settlements, webhooks.SwitchOff{After: n.cfg.DisableAfter, Failures: leastFailures})
+	off, err := n.outbox.SettleDeliveries(ctx, settlements, webhooks.DisableLimits{After: n.cfg.DisableAfter, Failures: leastFailures})
 	for _, w := range off {
 		n.log.WarnContext(ctx, "webhook disabled", "webhook", w.ID, "tenant", w.Tenant, "reason", w.DisabledReason)
 	}

@@ -284,7 +284,7 @@ type forgetful struct {
 	losses atomic.Int32
 }
 
-func (f *forgetful) SettleDeliveries(ctx context.Context, s []webhooks.Settlement, off webhooks.SwitchOff) ([]push.Webhook, error) {
+func (f *forgetful) SettleDeliveries(ctx context.Context, s []webhooks.Settlement, off webhooks.DisableLimits) ([]push.Webhook, error) {
 	if f.losses.Add(-1) >= 0 {
 		return nil, errors.New("killed")
 	}
@@ -381,7 +381,7 @@ type unreachable struct {
 	down atomic.Bool
 }
 
-func (u *unreachable) ClaimDeliveries(ctx context.Context, o webhooks.OutboxOrder) ([]webhooks.Outgoing, bool, error) {
+func (u *unreachable) ClaimDeliveries(ctx context.Context, o webhooks.ClaimLimits) ([]webhooks.Outgoing, bool, error) {
 	if u.down.Load() {
 		return nil, false, errors.New("down")
 	}

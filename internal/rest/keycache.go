@@ -21,7 +21,7 @@ import (
 // Authenticator finds API keys by their SHA-256. An unknown key is [push.ErrNotFound].
 type Authenticator interface {
 	Key(ctx context.Context, hash [32]byte) (push.Caller, error)
-	SeeKey(ctx context.Context, id uuid.UUID) error // records that a key is in use
+	RecordKeyUse(ctx context.Context, id uuid.UUID) error // records that a key is in use
 }
 
 // The lifetimes of the cached answers of the authenticator, and the number of each kind. A revoked key
@@ -147,7 +147,7 @@ func (k *keyCache) ask(ctx context.Context, hash [32]byte) (push.Caller, error) 
 
 // see records that a key is in use. No request waits for it or fails with it.
 func (k *keyCache) see(ctx context.Context, id uuid.UUID) {
-	if err := k.keys.SeeKey(ctx, id); err != nil {
+	if err := k.keys.RecordKeyUse(ctx, id); err != nil {
 		k.log.DebugContext(ctx, "could not record the last use of an API key", "key", id, "error", err)
 	}
 }

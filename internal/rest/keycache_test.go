@@ -24,7 +24,7 @@ type counting struct {
 	seen  chan uuid.UUID
 }
 
-func (c *counting) SeeKey(_ context.Context, id uuid.UUID) error {
+func (c *counting) RecordKeyUse(_ context.Context, id uuid.UUID) error {
 	c.seen <- id
 	return errors.New("not noted")
 }
@@ -157,7 +157,7 @@ type slowKeys struct {
 	open  chan struct{}
 }
 
-func (s *slowKeys) SeeKey(context.Context, uuid.UUID) error { return nil }
+func (s *slowKeys) RecordKeyUse(context.Context, uuid.UUID) error { return nil }
 
 func (s *slowKeys) Key(context.Context, [32]byte) (push.Caller, error) {
 	s.mu.Lock()

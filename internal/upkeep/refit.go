@@ -56,7 +56,7 @@ type operationStore interface {
 	TakeOperation(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*booking.Refitting, error)
 	Deciders(ctx context.Context) ([]string, error)
 	SettleOperation(ctx context.Context, r *booking.Refitting) error
-	PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
+	FinishRefitPage(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error
 }
 
 // refitStore adapts existing bookings to the policy in force.
@@ -122,7 +122,7 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		return err
 	}
 	if op.Apply == policy.NewOnly {
-		return r.operations.PassOperation(ctx, op, booking.RefitPage{Next: op.After, Last: true})
+		return r.operations.FinishRefitPage(ctx, op, booking.RefitPage{Next: op.After, Last: true})
 	}
 	page, err := r.bookings.RefitPage(ctx, op)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *refitter) step(ctx context.Context, op *booking.Refitting) error {
 		}
 		r.adapted[recipient] = true
 	}
-	if err := r.operations.PassOperation(ctx, op, page); err != nil {
+	if err := r.operations.FinishRefitPage(ctx, op, page); err != nil {
 		return err
 	}
 	if page.Last {

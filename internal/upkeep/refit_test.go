@@ -208,8 +208,8 @@ func (c crashing) Refit(ctx context.Context, r *booking.Refitting, recipient str
 	return done, cmp.Or(err, c.die())
 }
 
-func (c crashing) PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
-	return cmp.Or(c.die(), c.Store.PassOperation(ctx, r, p), c.die())
+func (c crashing) FinishRefitPage(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
+	return cmp.Or(c.die(), c.Store.FinishRefitPage(ctx, r, p), c.die())
 }
 
 func (b *refitBundle) refitter(c crashing) loop.Loop {

@@ -207,8 +207,8 @@ func (s *Store) Key(ctx context.Context, hash [32]byte) (push.Caller, error) {
 	return c, pg.Classify(err)
 }
 
-// SeeKey records the time when an API key was last used, at most once a minute.
-func (s *Store) SeeKey(ctx context.Context, id uuid.UUID) error {
+// RecordKeyUse records the time when an API key was last used, at most once a minute.
+func (s *Store) RecordKeyUse(ctx context.Context, id uuid.UUID) error {
 	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
 	defer cancel()
 	_, err := s.db.Pool.Exec(ctx, `

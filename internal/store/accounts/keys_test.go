@@ -281,8 +281,8 @@ func TestRevokeKey(t *testing.T) {
 	}
 }
 
-// TestSeeKey_OnceAMinute checks that the last use of a key is stored at most once a minute.
-func TestSeeKey_OnceAMinute(t *testing.T) {
+// TestRecordKeyUse_OnceAMinute checks that the last use of a key is stored at most once a minute.
+func TestRecordKeyUse_OnceAMinute(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	key, err := b.createKey(t.Context(), b.TenantID, push.Scopes, 0)
@@ -295,7 +295,7 @@ func TestSeeKey_OnceAMinute(t *testing.T) {
 		if c, err := b.Key(t.Context(), accounts.HashKey(key)); err != nil || c.Unseen != wantUnseen {
 			t.Errorf("unseen %v, want %v (%v)", c.Unseen, wantUnseen, err)
 		}
-		if err := b.SeeKey(t.Context(), id); err != nil {
+		if err := b.RecordKeyUse(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		return *b.keyOf(t, key).LastUsedAt

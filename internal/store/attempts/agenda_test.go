@@ -94,7 +94,7 @@ func TestAgenda_Leased(t *testing.T) {
 		}},
 		{store.RunBulkChanges, "bulk_changes", func() error {
 			p := push.BulkChange{ID: uuid.New(), Tenant: b.TenantID, Action: push.BulkCancel}
-			_, _, err := b.CreateBulkChange(t.Context(), bulk.NewBulkChange{BulkChange: p, Most: 5})
+			_, _, err := b.CreateBulkChange(t.Context(), bulk.NewChange{BulkChange: p, Most: 5})
 			return err
 		}, func() (bool, error) {
 			p, err := b.TakeBulkChange(t.Context(), worker, nil)

@@ -40,7 +40,7 @@ func (b *bundle) recheck(t testing.TB) (keys []int64) {
 		keys, more = append(keys, done.Recipients...), done.More
 	}
 	if err == nil {
-		err = b.PassOperation(t.Context(), op, booking.RefitPage{Last: true})
+		err = b.FinishRefitPage(t.Context(), op, booking.RefitPage{Last: true})
 	}
 	if err != nil {
 		t.Fatal(err)

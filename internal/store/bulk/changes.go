@@ -48,8 +48,8 @@ func scanBulk(row pgx.CollectableRow, more ...any) (p push.BulkChange, err error
 	return p, err
 }
 
-// NewBulkChange is a bulk change to create.
-type NewBulkChange struct {
+// NewChange is a bulk change to create.
+type NewChange struct {
 	push.BulkChange
 	RequestHash []byte // the hash of a request with an Idempotency-Key; the id is derived from that key
 	Most        int    // the maximum number of the tenant's bulk changes that have not ended
@@ -59,7 +59,7 @@ type NewBulkChange struct {
 // CreateBulkChange creates a bulk change, or finds the one that an earlier request with the same Idempotency-Key
 // created. The errors are [push.ErrTooManyBulkChanges], n.Invalid, and [push.ErrKeyReused] if the earlier request was
 // a different one.
-func (s *Store) CreateBulkChange(ctx context.Context, n NewBulkChange) (p push.BulkChange, found bool, err error) {
+func (s *Store) CreateBulkChange(ctx context.Context, n NewChange) (p push.BulkChange, found bool, err error) {
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, earlier int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil { // the lock serialises creations

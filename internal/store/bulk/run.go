@@ -20,8 +20,8 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
-// RunningBulkChange is a bulk change that a worker runs.
-type RunningBulkChange struct {
+// Running is a bulk change that a worker runs.
+type Running struct {
 	push.BulkChange
 	Caps push.OwnCaps // the caps of its tenant
 }
@@ -32,12 +32,12 @@ const scannedPerStep = 1000
 // TakeBulkChange leases the bulk change that has waited longest for its next step to a worker. It skips changes that
 // other workers hold and changes of the tenants in except, and returns nil if none is left. Two workers may still do
 // the same step.
-func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*RunningBulkChange, error) {
-	return pg.Leased[RunningBulkChange]{
+func (s *Store) TakeBulkChange(ctx context.Context, worker uuid.UUID, except []uuid.UUID) (*Running, error) {
+	return pg.Leased[Running]{
 		Table:   "bulk_changes",
 		Open:    `ended_at IS NULL`,
 		Columns: bulkColumns + `, t.pending_cap, t.recipients_cap`,
-		Scan: func(row pgx.CollectableRow) (r RunningBulkChange, err error) {
+		Scan: func(row pgx.CollectableRow) (r Running, err error) {
 			r.BulkChange, err = scanBulk(row, &r.Caps.PendingPushes, &r.Caps.RecipientsPerDay)
 			return r, err
 		},
@@ -165,8 +165,8 @@ func (s *Store) UndecidedBulk(ctx context.Context, p *push.BulkChange, limit int
 		p.ID, limit)
 }
 
-// NoteBulk records the outcomes of pushes of a bulk change. Outcomes that were recorded before stay.
-func (s *Store) NoteBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
+// RecordBulk records the outcomes of pushes of a bulk change. Outcomes that were recorded before stay.
+func (s *Store) RecordBulk(ctx context.Context, id uuid.UUID, decided []push.BulkPush) error {
 	return s.bulkStep(ctx, id, func(ctx context.Context, _ *pgxpool.Conn, tx pgx.Tx, p *push.BulkChange, _ push.Position) error {
 		b := &pgx.Batch{}
 		for _, one := range decided {

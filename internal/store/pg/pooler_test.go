@@ -185,7 +185,7 @@ func TestPooler_Transactions(t *testing.T) {
 			if n == 0 || n > poolerConnections {
 				t.Errorf("%d connections to Postgres", n)
 			}
-			if _, _, err := p.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
+			if _, _, err := p.ClaimDeliveries(t.Context(), webhooks.ClaimLimits{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
 				t.Error(err)
 			}
 			if page, err := p.Deliveries(t.Context(), p.TenantID, hook.ID, push.DeliveryFilter{}, 1<<62, 5); err != nil || len(page.Deliveries) == 0 {

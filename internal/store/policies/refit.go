@@ -115,8 +115,8 @@ func (s *Store) RefitPage(ctx context.Context, r *booking.Refitting) (p booking.
 	return p, err
 }
 
-// PassOperation records that an operation has finished a page.
-func (s *Store) PassOperation(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
+// FinishRefitPage records that an operation has finished a page.
+func (s *Store) FinishRefitPage(ctx context.Context, r *booking.Refitting, p booking.RefitPage) error {
 	set := `looked = looked + $4, after_at = $5, after_id = $6`
 	if p.Last {
 		set += `, status = 'finished', ended_at = clock_timestamp()`

@@ -103,9 +103,9 @@ var unhealthySQL = `
 	)
 	SELECT tenant_id, channel, attempts, rejected, failed, state FROM added`
 
-// TellUnhealthy writes an event for each pair of tenant and channel that has become unhealthy, and returns these
+// NotifyUnhealthy writes an event for each pair of tenant and channel that has become unhealthy, and returns these
 // pairs. A pair is reported again only after the channel was healthy for five minutes.
-func (s *Store) TellUnhealthy(ctx context.Context) (unhealthy []push.UnhealthyChannel, err error) {
+func (s *Store) NotifyUnhealthy(ctx context.Context) (unhealthy []push.UnhealthyChannel, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		unhealthy = nil
 		b := &pgx.Batch{}

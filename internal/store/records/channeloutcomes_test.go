@@ -37,7 +37,7 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	}
 	sees := func(state push.ChannelState) {
 		t.Helper()
-		testenv.Check(t, b.SeeChannels(t.Context(), workers[0], []push.ChannelView{{Channel: "sms", State: state}}))
+		testenv.Check(t, b.ReplaceChannelViews(t.Context(), workers[0], []push.ChannelView{{Channel: "sms", State: state}}))
 	}
 	sees(push.ChannelWorking)
 	b.counts(t, workers[0], b.TenantID, 10, 10)
@@ -76,10 +76,10 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	}
 }
 
-// TestTellUnhealthy checks that a tenant's webhooks get one event when a channel becomes unhealthy for it, even with
+// TestNotifyUnhealthy checks that a tenant's webhooks get one event when a channel becomes unhealthy for it, even with
 // several workers, and another one if it was healthy for five minutes in between. Other tenants get no event, nor do
 // webhooks for other events.
-func TestTellUnhealthy(t *testing.T) {
+func TestNotifyUnhealthy(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	worker := uuid.New()
@@ -88,7 +88,7 @@ func TestTellUnhealthy(t *testing.T) {
 	told := func() (all []string) {
 		t.Helper()
 		for range 3 {
-			unhealthy, err := b.TellUnhealthy(t.Context())
+			unhealthy, err := b.NotifyUnhealthy(t.Context())
 			testenv.Check(t, err)
 			for _, u := range unhealthy {
 				all = append(all, u.Channel+" "+string(u.State)+" "+map[bool]string{true: "mine", false: "another's"}[u.Tenant == b.TenantID])
@@ -129,8 +129,8 @@ func TestTellUnhealthy(t *testing.T) {
 	// A channel that is down is unhealthy for the tenants that use it. If it is down for one tenant only,
 	// no other tenant gets the event.
 	b.counts(t, worker, uuid.New(), 1, 0)
-	testenv.Check(t, b.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "sms", Tenant: b.TenantID, State: push.ChannelFailing}}))
+	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "sms", Tenant: b.TenantID, State: push.ChannelFailing}}))
 	wants()
-	testenv.Check(t, b.SeeChannels(t.Context(), worker, []push.ChannelView{{Channel: "sms", State: push.ChannelFailing}, {Channel: "log", State: push.ChannelFailing}}))
+	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "sms", State: push.ChannelFailing}, {Channel: "log", State: push.ChannelFailing}}))
 	wants("sms failing another's")
 }

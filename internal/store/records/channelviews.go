@@ -19,9 +19,9 @@ const (
 	attemptsSpan = time.Minute      // attempts that began in this period are counted
 )
 
-// SeeChannels replaces a worker's views of its channels, and deletes the views that other workers have not renewed
+// ReplaceChannelViews replaces a worker's views of its channels, and deletes the views that other workers have not renewed
 // for a minute.
-func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
+func (s *Store) ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
 	names, tenants := make([]string, len(views)), make([]uuid.UUID, len(views))
 	states, held := make([]string, len(views)), make([]time.Duration, len(views))
 	for i, v := range views {
@@ -47,8 +47,8 @@ func (s *Store) SeeChannels(ctx context.Context, worker uuid.UUID, views []push.
 	})
 }
 
-// LeaveChannels deletes the views of a worker that stops.
-func (s *Store) LeaveChannels(ctx context.Context, worker uuid.UUID) error {
+// DeleteChannelViews deletes the views of a worker that stops.
+func (s *Store) DeleteChannelViews(ctx context.Context, worker uuid.UUID) error {
 	return s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		_, err := c.Exec(ctx, `DELETE FROM channel_views WHERE worker = $1`, worker)
 		return err

@@ -30,7 +30,7 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	workers := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
 	sees := func(worker int, log, sms push.ChannelState, held time.Duration) {
 		t.Helper()
-		if err := b.SeeChannels(t.Context(), workers[worker], []push.ChannelView{{Channel: "log", State: log}, {Channel: "sms", State: sms, Held: held}}); err != nil {
+		if err := b.ReplaceChannelViews(t.Context(), workers[worker], []push.ChannelView{{Channel: "log", State: log}, {Channel: "sms", State: sms, Held: held}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +51,7 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	}
 	sees(0, push.ChannelWorking, push.ChannelTrying, 0) // its earlier views are gone
 	wants(push.ChannelTrying, push.ChannelPaused, true)
-	if err := b.LeaveChannels(t.Context(), workers[1]); err != nil {
+	if err := b.DeleteChannelViews(t.Context(), workers[1]); err != nil {
 		t.Fatal(err)
 	}
 	wants(push.ChannelWorking, push.ChannelTrying, false)
@@ -80,7 +80,7 @@ func TestChannelHealth_HeldTenant(t *testing.T) {
 		{[]push.ChannelView{channel, {Channel: "sms", Tenant: b.TenantID, State: push.ChannelPaused, Held: time.Hour}}, push.ChannelPaused, push.ChannelWorking},
 		{[]push.ChannelView{channel}, push.ChannelWorking, push.ChannelWorking},
 	} {
-		if err := b.SeeChannels(t.Context(), worker, row.views); err != nil {
+		if err := b.ReplaceChannelViews(t.Context(), worker, row.views); err != nil {
 			t.Fatal(err)
 		}
 		own, other := b.health(t, b.TenantID).Of("sms"), b.health(t, uuid.New()).Of("sms")

@@ -54,7 +54,7 @@ func TestFlow(t *testing.T) {
 			FROM (SELECT date_bin('1 minute', clock_timestamp(), '2000-01-01Z') - $5::interval AS ended) e`, a.tenant, int64(i), a.late, string(a.outcome), a.began)
 	}
 	for i := range 2 {
-		if err := b.SeeChannels(t.Context(), uuid.UUID{byte(i + 1)}, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}, {Channel: "sms", State: push.ChannelWorking}}); err != nil {
+		if err := b.ReplaceChannelViews(t.Context(), uuid.UUID{byte(i + 1)}, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}, {Channel: "sms", State: push.ChannelWorking}}); err != nil {
 			t.Fatal(err)
 		}
 	}

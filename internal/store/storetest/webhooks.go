@@ -36,7 +36,7 @@ func (b *Bundle) Told(t testing.TB, w push.Webhook, p push.Push) []string {
 }
 
 // Never switches nothing off.
-var Never = webhooks.SwitchOff{After: time.Hour, Failures: 1000}
+var Never = webhooks.DisableLimits{After: time.Hour, Failures: 1000}
 
 // Outgoing takes what is due, of webhooks that may have two under way.
 func (b *Bundle) Outgoing(t testing.TB) []webhooks.Outgoing {
@@ -47,7 +47,7 @@ func (b *Bundle) Outgoing(t testing.TB) []webhooks.Outgoing {
 			claimed []webhooks.Outgoing
 			err     error
 		)
-		claimed, more, err = b.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 10, PerWebhook: 2, Lease: time.Minute})
+		claimed, more, err = b.ClaimDeliveries(t.Context(), webhooks.ClaimLimits{Webhooks: 10, PerWebhook: 2, Lease: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func (b *Bundle) Outgoing(t testing.TB) []webhooks.Outgoing {
 	return all
 }
 
-func (b *Bundle) Settle(t testing.TB, off webhooks.SwitchOff, settlements ...webhooks.Settlement) []push.Webhook {
+func (b *Bundle) Settle(t testing.TB, off webhooks.DisableLimits, settlements ...webhooks.Settlement) []push.Webhook {
 	t.Helper()
 	switchedOff, err := b.SettleDeliveries(t.Context(), settlements, off)
 	if err != nil {

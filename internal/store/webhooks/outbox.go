@@ -59,8 +59,8 @@ func (s *Store) open(d sealedOutgoing) Outgoing {
 // errNoSecret reports that the secret was deleted: see [pg.DB.ForgetSecrets].
 var errNoSecret = errors.New("the webhook has no secret")
 
-// OutboxOrder limits a claim of due deliveries.
-type OutboxOrder struct {
+// ClaimLimits limits a claim of due deliveries.
+type ClaimLimits struct {
 	Webhooks   int           // the maximum number of webhooks
 	PerWebhook int           // the maximum per webhook, including deliveries under way anywhere; 1 if it is failing
 	Lease      time.Duration // the time after which an attempt counts as lost
@@ -122,7 +122,7 @@ const claimDeliveriesSQL = `
 
 // ClaimDeliveries claims due deliveries in the order of their events. An event waits for earlier events of the same
 // webhook and push. more reports whether to call ClaimDeliveries again at once.
-func (s *Store) ClaimDeliveries(ctx context.Context, o OutboxOrder) (claimed []Outgoing, more bool, err error) {
+func (s *Store) ClaimDeliveries(ctx context.Context, o ClaimLimits) (claimed []Outgoing, more bool, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		claimed, more = nil, false // claims of an earlier run become due again when their lease ends
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -156,8 +156,8 @@ type Settlement struct {
 	Error     string
 }
 
-// SwitchOff holds the two limits that a failing endpoint must reach before its webhook is switched off.
-type SwitchOff struct {
+// DisableLimits holds the two limits that a failing endpoint must reach before its webhook is switched off.
+type DisableLimits struct {
 	After    time.Duration // the time since the first failure
 	Failures int           // the number of failures in a row
 }
@@ -210,7 +210,7 @@ const healthSQL = `
 		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at ELSE ` + pg.NoTime + ` END, w.disabled_reason`
 
 // SettleDeliveries ends attempts, and returns the webhooks that it switched off because of them.
-func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off SwitchOff) ([]push.Webhook, error) {
+func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off DisableLimits) ([]push.Webhook, error) {
 	var switchedOff []push.Webhook
 	a := settleArgs(settlements)
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {

@@ -93,7 +93,7 @@ func TestClaimDeliveries_Concurrent(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for total() < 240 && t.Context().Err() == nil {
-				claimed, _, err := b.ClaimDeliveries(t.Context(), webhooks.OutboxOrder{Webhooks: 10, PerWebhook: 5, Lease: time.Minute})
+				claimed, _, err := b.ClaimDeliveries(t.Context(), webhooks.ClaimLimits{Webhooks: 10, PerWebhook: 5, Lease: time.Minute})
 				if err != nil {
 					t.Error(err)
 					return
@@ -205,7 +205,7 @@ func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	w := b.Hook(t)
-	off := webhooks.SwitchOff{After: 3 * time.Hour, Failures: 3}
+	off := webhooks.DisableLimits{After: 3 * time.Hour, Failures: 3}
 	attempt := func(well bool) []push.Webhook {
 		t.Helper()
 		claimed := b.Outgoing(t)
