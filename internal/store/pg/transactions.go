@@ -80,9 +80,19 @@ func (s *DB) readIn(ctx context.Context, tenant uuid.UUID, level pgx.TxIsoLevel,
 
 // Within calls do while it holds one of the tenant's connections of the part. If all are in use, the error blames the
 // tenant's load only if Postgres has answered meanwhile.
-func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) error {
+func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(ctx context.Context) error) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
 	defer cancel()
+	leave, err := s.enter(ctx, part, tenant)
+	if err != nil {
+		return err
+	}
+	defer func() { leave(err) }()
+	return do(ctx)
+}
+
+// enter waits for one of the tenant's connections of the part. Call leave with the outcome to return it.
+func (s *DB) enter(ctx context.Context, part *part, tenant uuid.UUID) (leave func(err error), err error) {
 	answers := part.answers.Load()
 	if tenant != uuid.Nil { // work of the service itself does not count as a neighbour
 		s.Neighbours.Seen(tenant)
@@ -90,53 +100,33 @@ func (s *DB) Within(ctx context.Context, part *part, tenant uuid.UUID, do func(c
 	loan, err := part.Acquire(ctx, tenant, s.Neighbours.Weight())
 	switch {
 	case err != nil && part.answers.Load() == answers:
-		return fmt.Errorf("%w: %v, and Postgres did not answer", push.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %v, and Postgres did not answer", push.ErrUnavailable, err)
 	case err != nil:
-		return fmt.Errorf("%w: %w", push.ErrUnavailable, err)
+		return nil, fmt.Errorf("%w: %w", push.ErrUnavailable, err)
 	}
-	defer s.Neighbours.Rest(loan, time.Now())
-	if err = do(ctx); !errors.Is(err, push.ErrUnavailable) {
-		part.answers.Add(1)
-	}
-	return err
+	began := time.Now()
+	return func(err error) {
+		if !errors.Is(err, push.ErrUnavailable) {
+			part.answers.Add(1)
+		}
+		s.Neighbours.Rest(loan, began)
+	}, nil
 }
 
 // repeat runs work until it succeeds or fails permanently.
 func (s *DB) repeat(ctx context.Context, pool *pgxpool.Pool, work work) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Cfg.Timeout)
 	defer cancel()
-	for earlier, tries, changes := 0, 0, 0; ; earlier++ {
+	tries := s.Tries()
+	for earlier := 0; ; earlier++ {
 		err := OnConn(ctx, pool, func(c *pgxpool.Conn) error {
 			if err := s.Layouts.Fresh(ctx, c); err != nil {
 				return err
 			}
 			return work(ctx, c, earlier)
 		})
-		made, parted, err := s.MakePart(ctx, err)
-		if made > 0 {
-			continue // the rows of one transaction may need several new partitions
-		}
-		if old, ok := errors.AsType[outdated](err); ok && tries < 4 {
-			if err = old.Reload(ctx); err == nil {
-				tries++
-				continue
-			}
-		}
-		changed := Repartitioned(err) && changes < 25
-		if err == nil || tries == 4 && !changed || !s.Layouts.Mend(err) && !parted && !Again(err) {
-			return Classify(err)
-		}
-		wait := 20 * time.Millisecond
-		if changed {
-			changes++ // many partitions may be dropped in quick succession
-		} else {
-			wait <<= 2 * tries
-			tries++
-		}
-		select {
-		case <-ctx.Done():
-			return Classify(err)
-		case <-time.After(wait):
+		if again, err := tries.Again(ctx, err); !again {
+			return err
 		}
 	}
 }
@@ -165,20 +155,24 @@ func (s *DB) MakePart(ctx context.Context, err error) (made int, parted bool, _ 
 }
 
 // OnConn runs work on a connection and rolls back a transaction that work leaves open.
-func OnConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) error) error {
+func OnConn(ctx context.Context, pool *pgxpool.Pool, work func(c *pgxpool.Conn) error) (err error) {
 	c, err := pool.Acquire(ctx)
 	if err != nil {
 		return err
 	}
+	defer func() { release(ctx, pool, c, err) }()
+	return work(c)
+}
+
+// release rolls back a transaction that is still open, and releases its connection. err is the error of the run.
+func release(ctx context.Context, pool *pgxpool.Pool, c *pgxpool.Conn, err error) {
 	defer c.Release()
-	err = work(c)
 	if HasCode(err, readOnly) {
 		pool.Reset() // all connections lead to a server that became a standby
 	}
-	if err != nil && !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
+	if !c.Conn().IsClosed() && c.Conn().PgConn().TxStatus() != 'I' {
 		_, _ = c.Exec(ctx, "rollback") // if this fails, Release closes the connection
 	}
-	return err
 }
 
 // Fill adds rows of two columns, key and value, to a map.
