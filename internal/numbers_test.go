@@ -35,7 +35,7 @@ var numbers = map[string][]string{
 		"| {store.MaxScanned} rows without a match, and about {store.MaxPageBytes MiB} MiB |",
 		"| {store.singlesAlone} for one tenant; {store.singlesBeside} while several tenants book |",
 		"| {store.ownTransactions}; {store.TenantTransactions} of one tenant while it is alone.",
-		"(a simulation gives its turn back after {store.planTurn ms} ms)",
+		"(a simulation gives its turn back after {campaign.planTurn ms} ms)",
 		"| forecasts of policies | {store.forecasts} at a time, one of one tenant, {httpapi/policies.forecastTime s} seconds each |",
 		"| {schedule.mostShadows}, {schedule.tenantShadows} of one tenant |",
 		"| {schedule.mostRefused}, {schedule.tenantRefused} of one tenant |",

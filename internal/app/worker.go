@@ -59,7 +59,7 @@ func (a *App) worker() (loops []func(context.Context) error, gauges telemetry.Ga
 	audits := upkeep.AuditorConfig{Policy: a.cfg.Policy.Terms(), Interval: d.AuditInterval}
 	audits.Kept.Pushes, audits.Kept.Sends, audits.Kept.Log = a.cfg.Retention.Pushes, a.cfg.Retention.Sends, a.cfg.Retention.Log
 	runner := recurring.NewRunner(a.store, a.pushes, a.campaigns, a.log, a.cfg.Retention.Pushes)
-	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Parse: campaign.Parse})
+	campaigns := campaign.NewRunner(a.store, a.pushes, a.log, campaign.RunnerConfig{Policy: a.cfg.Policy.Terms(), Computing: a.computing, Parse: campaign.Parse})
 	keeper := upkeep.NewKeeper(a.store, a.log, audits.Kept)
 	refitter := upkeep.NewRefitter(a.store, a.cache, a.pushes, a.log, upkeep.RefitterConfig{Policy: a.cfg.Policy.Terms(), MaxHorizon: d.MaxHorizon})
 	serveQueue := func(ctx context.Context) error {

@@ -19,8 +19,8 @@ import (
 // chunkStore decides the recipients of campaigns.
 type chunkStore interface {
 	CampaignLanes() []push.Lane
-	BookCampaignChunk(ctx context.Context, o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)
-	NextUndecided(ctx context.Context, p push.Campaign, after campaigns.CampaignPlace) (shard int, found bool, err error)
+	CampaignChunk(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
+	NextUndecided(ctx context.Context, p push.Campaign, after campaigns.Place) (shard int, found bool, err error)
 	EndCampaignStart(ctx context.Context, id uuid.UUID) (ended bool, err error)
 }
 
@@ -42,8 +42,9 @@ func (r *runner) book(ctx context.Context, c *campaigns.RunningCampaign, of *pro
 		of.planner = r.planner(ctx, c.Campaign)
 	}
 	began := time.Now()
-	done, err := r.chunk(ctx, c, campaigns.CampaignChunk{
-		Campaign: c.Campaign, Shards: shards, After: after, File: r.cfg.Policy, Now: c.StartedAt, Plan: of.planner.Plan,
+	done, err := r.chunk(ctx, c, Chunk{
+		Part: campaigns.Part{Campaign: c.Campaign, Shards: shards, After: after},
+		File: r.cfg.Policy, Now: c.StartedAt, Computing: r.cfg.Computing, Plan: of.planner.Plan,
 	})
 	if err != nil {
 		return false, err
@@ -93,7 +94,7 @@ func (u unreadable) Render(map[string]any, func() time.Time) (json.RawMessage, e
 
 // chunk books a chunk under the tenant's caps, and follows up on its decisions. If a push moves to a day whose
 // recipients were not counted, it tries again.
-func (r *runner) chunk(ctx context.Context, c *campaigns.RunningCampaign, o campaigns.CampaignChunk) (done campaigns.CampaignChunkDone, err error) {
+func (r *runner) chunk(ctx context.Context, c *campaigns.RunningCampaign, o Chunk) (done Done, err error) {
 	var (
 		room   *schedule.Room
 		others []booking.Day
@@ -104,8 +105,8 @@ func (r *runner) chunk(ctx context.Context, c *campaigns.RunningCampaign, o camp
 		return room.Usage(), err
 	}
 	for {
-		done, err = r.store.BookCampaignChunk(ctx, o)
-		uncounted, ok := errors.AsType[*campaigns.UncountedError](err)
+		done, err = o.Decide(ctx, r.store.CampaignChunk)
+		uncounted, ok := errors.AsType[*UncountedError](err)
 		if !ok {
 			break
 		}

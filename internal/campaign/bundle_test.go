@@ -183,15 +183,15 @@ func (b *bundle) simulate(t tester, c push.Campaign, own push.OwnCaps) (*campaig
 }
 
 // start books a campaign chunk by chunk, counts the caps again for each, and returns the decision of each recipient.
-func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]campaigns.CampaignDecided {
+func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.Terms) map[string]campaigns.Decided {
 	t.Helper()
 	now, _, err := b.store.CampaignClock(t.Context(), c.Tenant)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.exec(t, `UPDATE campaigns SET status = 'starting', started_at = $2 WHERE id = $1`, [16]byte(c.ID), now)
-	days, all := map[booking.Day]bool{}, map[string]campaigns.CampaignDecided{}
-	o := campaigns.CampaignChunk{Campaign: c, File: file, Now: now, Plan: campaign.NewPlanner(b.pushes, c, b.parse, now).Plan}
+	days, all := map[booking.Day]bool{}, map[string]campaigns.Decided{}
+	o := campaign.Chunk{Part: campaigns.Part{Campaign: c}, File: file, Now: now, Plan: campaign.NewPlanner(b.pushes, c, b.parse, now).Plan}
 	if caps != (push.Caps{}) {
 		o.Room = func(ctx context.Context, _ []booking.Draft) (*booking.CapUsage, error) {
 			u := &booking.CapUsage{Caps: caps, Days: map[booking.Day]int{}}
@@ -208,8 +208,8 @@ func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.T
 	for _, shards := range b.store.CampaignLanes() {
 		o.Shards, o.After = shards, campaigns.BeforeShards(shards)
 		for more := true; more; {
-			done, err := b.store.BookCampaignChunk(t.Context(), o)
-			if uncounted, ok := err.(*campaigns.UncountedError); ok {
+			done, err := o.Decide(t.Context(), b.store.CampaignChunk)
+			if uncounted, ok := err.(*campaign.UncountedError); ok {
 				days[uncounted.Day] = true
 				continue
 			}
@@ -217,7 +217,7 @@ func (b *bundle) start(t tester, c push.Campaign, caps push.Caps, file booking.T
 				t.Fatal(err)
 			}
 			for _, d := range done.Decided {
-				all[d.Line.Recipient] = d
+				all[d.Recipient] = d
 			}
 			o.After, more = done.Next, done.More
 		}

@@ -122,12 +122,13 @@ func sameDay(a, b time.Time) bool { return a.Format(time.DateOnly) == b.Format(t
 
 // lane examines the recipients in some shards, until the sample is complete.
 func (f *finder) lane(ctx context.Context, shards push.Lane) error {
-	o := campaigns.CampaignChunk{
-		Campaign: f.x.campaign, Shards: shards, After: campaigns.BeforeShards(shards), File: f.x.cfg.Policy, Now: f.x.now, Plan: f.plan, Look: f.look,
+	o := Chunk{
+		Part: campaigns.Part{Campaign: f.x.campaign, Shards: shards, After: campaigns.BeforeShards(shards)},
+		File: f.x.cfg.Policy, Now: f.x.now, Computing: f.x.campaigns.cfg.Computing, Plan: f.plan, Look: f.look,
 	}
 	for more := true; more && f.Sample < f.most; {
 		clear(f.drafts)
-		done, err := f.x.store.TryCampaignChunk(ctx, o)
+		done, err := o.Decide(ctx, f.x.store.CampaignTrial)
 		if err != nil {
 			return err
 		}
@@ -170,12 +171,12 @@ func (f *finder) look(who quota.Recipient, of booking.Standing, view quota.View)
 }
 
 // add counts a recipient, unless it was erased.
-func (f *finder) add(d *campaigns.CampaignDecided) {
+func (f *finder) add(d *campaigns.Decided) {
 	if d.Erased {
 		return
 	}
 	f.Sample++
-	one := f.drafts[d.Line.Recipient]
+	one := f.drafts[d.Recipient]
 	switch {
 	case d.Invalid != "" || !one.seen:
 		f.Invalid++

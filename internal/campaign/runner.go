@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/bulkhead"
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/push"
@@ -34,6 +35,9 @@ const (
 // RunnerConfig configures a runner.
 type RunnerConfig struct {
 	Policy booking.Terms // of tenants without a policy of their own
+
+	// Computing limits concurrent planning and deciding; nil: no limit.
+	Computing *bulkhead.Computing[uuid.UUID]
 
 	// Parse parses the template of a campaign's message.
 	Parse func(c *push.Campaign) (Template, error)
@@ -64,7 +68,7 @@ type pauseStore interface {
 // cancelStore ends what is left of canceled campaigns.
 type cancelStore interface {
 	WithdrawCampaign(ctx context.Context, id uuid.UUID) (ended []booking.Ended, more bool, err error)
-	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after campaigns.CampaignPlace) (next campaigns.CampaignPlace, more bool, err error)
+	DropUndecided(ctx context.Context, p push.Campaign, shards push.Lane, after campaigns.Place) (next campaigns.Place, more bool, err error)
 }
 
 // pushes books the pushes of recipients, and follows up on bookings.

@@ -174,16 +174,17 @@ func lastStart(c *push.Campaign) time.Time {
 
 // lane simulates the recipients in some shards.
 func (x *simulation) lane(ctx context.Context, shards push.Lane, each func([]Simulated) error) error {
-	o := campaigns.CampaignChunk{
-		Campaign: x.campaign, Shards: shards, After: campaigns.BeforeShards(shards), File: x.cfg.Policy, Now: x.now, Plan: x.plan, Look: x.look,
+	o := Chunk{
+		Part: campaigns.Part{Campaign: x.campaign, Shards: shards, After: campaigns.BeforeShards(shards)},
+		File: x.cfg.Policy, Now: x.now, Computing: x.campaigns.cfg.Computing, Plan: x.plan, Look: x.look,
 	}
 	if x.usage != nil {
 		o.Room = func(context.Context, []booking.Draft) (*booking.CapUsage, error) { return x.usage, nil }
 	}
 	for more := true; more; {
 		clear(x.examined)
-		done, err := x.store.TryCampaignChunk(ctx, o)
-		if uncounted, ok := errors.AsType[*campaigns.UncountedError](err); ok {
+		done, err := o.Decide(ctx, x.store.CampaignTrial)
+		if uncounted, ok := errors.AsType[*UncountedError](err); ok {
 			if x.usage.Days[uncounted.Day], err = x.count(ctx, uncounted.Day); err == nil {
 				continue
 			}

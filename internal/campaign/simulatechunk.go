@@ -66,7 +66,7 @@ func (x *simulation) count(ctx context.Context, day booking.Day) (n int, err err
 }
 
 // add counts the decisions about a chunk.
-func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campaigns.CampaignDecided) ([]Simulated, error) {
+func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campaigns.Decided) ([]Simulated, error) {
 	all, conflicts := make([]Simulated, 0, len(decided)), map[string][]quota.Booking{}
 	var every []quota.Booking
 	for i := range decided {
@@ -75,7 +75,7 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campai
 			continue
 		}
 		var rules []string
-		l := x.examined[d.Line.Recipient]
+		l := x.examined[d.Recipient]
 		if d.Invalid != "" {
 			l = &examined{}
 		}
@@ -94,9 +94,9 @@ func (x *simulation) add(ctx context.Context, shards push.Lane, decided []campai
 		}
 		if x.others && (d.Deferred() || d.Decision.Outcome == booking.NoPlace) {
 			for _, v := range l.inTheWay {
-				conflicts[d.Line.Recipient] = append(conflicts[d.Line.Recipient], v.Conflicts...)
+				conflicts[d.Recipient] = append(conflicts[d.Recipient], v.Conflicts...)
 			}
-			every = append(every, conflicts[d.Line.Recipient]...)
+			every = append(every, conflicts[d.Recipient]...)
 		}
 		x.use(&d.Decision)
 	}

@@ -80,8 +80,8 @@ func newTotals() *totals {
 }
 
 // add counts a recipient. rules are the rules that block the requested time.
-func (t *totals) add(d *campaigns.CampaignDecided, rules []string) Simulated {
-	one := Simulated{Recipient: d.Line.Recipient}
+func (t *totals) add(d *campaigns.Decided, rules []string) Simulated {
+	one := Simulated{Recipient: d.Recipient}
 	outcome, reason, refusing := d.Outcome()
 	t.Recipients++
 	switch one.Reason = reason; outcome {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/store/storetest"
 
 	"github.com/sendquota/sendquota/internal/store"
@@ -34,8 +35,8 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	want := map[string]string{
 		"anna": "scheduled  []", "full": "refused quota-exceeded [per-minute]", "out": "opted_out opted-out []", "bad one": "invalid is bad []", "": "canceled erased []",
 	}
-	try := func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
-		return b.TryCampaignChunk(t.Context(), o)
+	try := func(o campaign.Chunk) (campaign.Done, error) {
+		return o.Decide(t.Context(), b.CampaignTrial)
 	}
 	if got := b.BookAll(t, o, try); !maps.Equal(got, want) {
 		t.Errorf("a trial says %v, want %v", got, want)
@@ -43,8 +44,8 @@ func TestBookCampaignChunk_Outcomes(t *testing.T) {
 	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM pushes WHERE tenant_id = $1`, b.TenantID); n != 1 {
 		t.Errorf("a trial has booked %d pushes", n-1)
 	}
-	book := func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
-		return b.BookCampaignChunk(t.Context(), o)
+	book := func(o campaign.Chunk) (campaign.Done, error) {
+		return o.Decide(t.Context(), b.CampaignChunk)
 	}
 	if got := b.BookAll(t, o, book); !maps.Equal(got, want) {
 		t.Errorf("booked %v, want %v", got, want)
@@ -80,8 +81,8 @@ func TestBookCampaignChunk_Two(t *testing.T) {
 		for range 2 {
 			st := storetest.OpenURL(t, b.URL, store.Config{})
 			all.Go(func() {
-				b.BookAll(t, storetest.ChunkOf(c, storetest.ThreeRules), func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
-					return st.BookCampaignChunk(t.Context(), o)
+				b.BookAll(t, storetest.ChunkOf(c, storetest.ThreeRules), func(o campaign.Chunk) (campaign.Done, error) {
+					return o.Decide(t.Context(), st.CampaignChunk)
 				})
 			})
 		}
@@ -110,7 +111,7 @@ func TestBookCampaignChunk_Held(t *testing.T) {
 	o := storetest.ChunkOf(c, storetest.ThreeRules)
 	o.Shards = b.laneOf("anna")
 	o.After = campaigns.BeforeShards(o.Shards)
-	done, err := b.BookCampaignChunk(t.Context(), o)
+	done, err := o.Decide(t.Context(), b.CampaignChunk)
 	if err != nil || done.Status != push.CampaignPausing || len(done.Decided) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -131,9 +132,9 @@ func TestBookCampaignChunk_Slow(t *testing.T) {
 		return d, err
 	}
 	chunks := 0
-	got := b.BookAll(t, o, func(o campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error) {
+	got := b.BookAll(t, o, func(o campaign.Chunk) (campaign.Done, error) {
 		chunks++
-		return b.BookCampaignChunk(t.Context(), o)
+		return o.Decide(t.Context(), b.CampaignChunk)
 	})
 	if len(got) != 20 || chunks < len(b.CampaignLanes())+1 && len(b.CampaignLanes()) < 3 {
 		t.Errorf("%d recipients in %d chunks", len(got), chunks)
@@ -151,13 +152,13 @@ func TestBookCampaignChunk_Room(t *testing.T) {
 	o.After = campaigns.BeforeShards(o.Shards)
 	usage := &booking.CapUsage{Caps: push.Caps{RecipientsPerDay: 1}, Days: map[booking.Day]int{}}
 	o.Room = func(_ context.Context, drafts []booking.Draft) (*booking.CapUsage, error) { return usage, nil }
-	_, err := b.BookCampaignChunk(t.Context(), o)
-	uncounted, ok := errors.AsType[*campaigns.UncountedError](err)
+	_, err := o.Decide(t.Context(), b.CampaignChunk)
+	uncounted, ok := errors.AsType[*campaign.UncountedError](err)
 	if !ok || uncounted.Day != booking.DayOf(c.SendAt) {
 		t.Fatalf("%v", err)
 	}
 	usage.Days[uncounted.Day] = 1
-	done, err := b.BookCampaignChunk(t.Context(), o)
+	done, err := o.Decide(t.Context(), b.CampaignChunk)
 	if err != nil || len(done.Decided) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -181,7 +182,7 @@ func TestTryCampaignChunk_Look(t *testing.T) {
 			t.Error("no terms")
 		}
 	}
-	if _, err := b.TryCampaignChunk(t.Context(), o); err != nil {
+	if _, err := o.Decide(t.Context(), b.CampaignTrial); err != nil {
 		t.Fatal(err)
 	}
 	if len(seen) != 1 || seen[0].ID != before.ID {

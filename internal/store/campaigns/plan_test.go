@@ -28,9 +28,10 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	b := setup(t)
 	c := b.MustCampaign(t, storetest.People(60)...)
 	computing := bulkhead.NewComputing(&bulkhead.Neighbours[uuid.UUID]{})
-	st := storetest.OpenURL(t, b.URL, pg.Config{Lanes: 4, Computing: computing})
+	st := storetest.OpenURL(t, b.URL, pg.Config{Lanes: 4})
 	o := storetest.ChunkOf(c, nil)
 	o.Shards, o.After = st.CampaignLanes()[0], campaigns.BeforeShards(st.CampaignLanes()[0])
+	o.Computing = computing
 	plan := o.Plan
 	var planned atomic.Int64
 	o.Plan = func(line push.CampaignLine, of booking.Standing, a json.RawMessage) (booking.Draft, error) {
@@ -54,7 +55,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	if _, err := st.TryCampaignChunk(ctx, o); !errors.Is(err, push.ErrUnavailable) && !errors.As(err, new(*bulkhead.FullError)) || planned.Load() > 0 {
+	if _, err := o.Decide(ctx, st.CampaignTrial); !errors.Is(err, push.ErrUnavailable) && !errors.As(err, new(*bulkhead.FullError)) || planned.Load() > 0 {
 		t.Errorf("%v, %d lines were planned", err, planned.Load())
 	}
 
@@ -68,7 +69,7 @@ func TestTryCampaignChunk_Turns(t *testing.T) {
 		time.Sleep(60 * time.Millisecond) // planning a line is slow
 		return plan(line, of, a)
 	}
-	done, err := st.TryCampaignChunk(t.Context(), o)
+	done, err := o.Decide(t.Context(), st.CampaignTrial)
 	if all := int64(len(done.Decided)); err != nil || all < 2 || <-before >= all {
 		t.Errorf("it came after %d lines, %v", all, err)
 	}

@@ -285,7 +285,7 @@ func (b *bundle) workCampaign(t *testing.T, c push.Campaign, lane push.Lane) {
 	t.Helper()
 	o := storetest.ChunkOf(c, nil)
 	o.Shards, o.After = lane, campaigns.BeforeShards(lane)
-	done, err := b.BookCampaignChunk(t.Context(), o)
+	done, err := o.Decide(t.Context(), b.CampaignChunk)
 	if err != nil || len(done.Decided) != 1 {
 		t.Fatalf("%+v, %v", done, err)
 	}

@@ -48,8 +48,6 @@ type BookingRead struct {
 
 	existing []attempted // pushes with one of the ids
 
-	Look func(who quota.Recipient, view quota.View) // if set, receives each view when it is asked for
-
 	Results pgx.BatchResults
 	asked   []portionRead
 	read    int // how many spans
@@ -125,12 +123,21 @@ func (r *BookingRead) portion(from int) int {
 // holds the recipient's lock.
 const LockLiveSQL = `SELECT FROM live WHERE shard = ANY ($4::smallint[]) AND recipient_key = $1 AND send_at = $2 AND push_id = $3 FOR UPDATE`
 
-// Start begins a transaction, takes the locks and queries everything else, in one exchange. If there are ids, it first
-// reads the pushes that have them; with change, it locks those as well. The caller must close the read.
+// Start does what Snapshot does, and returns a decider of the snapshot.
 func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (*booking.Decider, error) {
+	snapshot, err := r.Snapshot(ctx, s, c, locks, change)
+	if err != nil {
+		return nil, err
+	}
+	return booking.NewDecider(snapshot), nil
+}
+
+// Snapshot begins a transaction, takes the locks and queries everything else, in one exchange. If there are ids, it first
+// reads the pushes that have them; with change, it locks those as well. Unless it fails, the caller must close the read.
+func (r *BookingRead) Snapshot(ctx context.Context, s *Store, c *pgxpool.Conn, locks pg.Locking, change bool) (booking.Snapshot, error) {
 	if len(r.ids) > 0 {
 		if err := r.find(ctx, s, c, locks, change); err != nil {
-			return nil, err
+			return booking.Snapshot{}, err
 		}
 	}
 	b := &pgx.Batch{}
@@ -163,9 +170,8 @@ func (r *BookingRead) Start(ctx context.Context, s *Store, c *pgxpool.Conn, lock
 	snapshot, err := r.snapshot()
 	if err != nil {
 		_ = r.Results.Close()
-		return nil, err
 	}
-	return booking.NewDecider(snapshot), nil
+	return snapshot, err
 }
 
 // find begins the transaction, takes the locks, and reads the pushes with the ids.

@@ -27,9 +27,6 @@ func (r *BookingRead) View(recipient quota.Recipient) *quota.View {
 	for r.err == nil && r.read <= i {
 		r.err = r.next()
 	}
-	if r.Look != nil && r.err == nil {
-		r.Look(recipient, r.spans[i].view)
-	}
 	return &r.spans[i].view
 }
 

@@ -59,12 +59,12 @@ func TestBook_FarFreeTime(t *testing.T) {
 	decided := map[string]booking.Decision{}
 	for _, o.Shards = range b.CampaignLanes() {
 		o.After = campaigns.BeforeShards(o.Shards)
-		done, err := b.BookCampaignChunk(t.Context(), o)
+		done, err := o.Decide(t.Context(), b.CampaignChunk)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range done.Decided {
-			decided[d.Line.Recipient] = d.Decision
+			decided[d.Recipient] = d.Decision
 		}
 	}
 	want(decided["dora"], free)

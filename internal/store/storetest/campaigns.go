@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 )
@@ -44,8 +45,8 @@ func People(n int) []string {
 }
 
 // ChunkOf returns an order for chunks of a campaign. Lines of recipients that begin with "bad" are invalid.
-func ChunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
-	return campaigns.CampaignChunk{Campaign: c, File: policy, Now: Began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
+func ChunkOf(c push.Campaign, policy quota.Policy) campaign.Chunk {
+	return campaign.Chunk{Part: campaigns.Part{Campaign: c}, File: policy, Now: Began, Plan: func(line push.CampaignLine, _ booking.Standing, _ json.RawMessage) (booking.Draft, error) {
 		if len(line.Recipient) > 3 && line.Recipient[:3] == "bad" {
 			return booking.Draft{}, errors.New("is bad")
 		}
@@ -60,7 +61,7 @@ func ChunkOf(c push.Campaign, policy quota.Policy) campaigns.CampaignChunk {
 }
 
 // BookAll books all of a campaign, and returns the decisions.
-func (b *Bundle) BookAll(t testing.TB, o campaigns.CampaignChunk, chunk func(campaigns.CampaignChunk) (campaigns.CampaignChunkDone, error)) map[string]string {
+func (b *Bundle) BookAll(t testing.TB, o campaign.Chunk, chunk func(campaign.Chunk) (campaign.Done, error)) map[string]string {
 	t.Helper()
 	outcomes := map[string]string{}
 	for _, lane := range b.CampaignLanes() {
@@ -72,7 +73,7 @@ func (b *Bundle) BookAll(t testing.TB, o campaigns.CampaignChunk, chunk func(cam
 			}
 			for i := range done.Decided {
 				outcome, reason, rules := done.Decided[i].Outcome()
-				outcomes[done.Decided[i].Line.Recipient] = fmt.Sprintf("%s %s %v", outcome, reason, rules)
+				outcomes[done.Decided[i].Recipient] = fmt.Sprintf("%s %s %v", outcome, reason, rules)
 			}
 			o.After, more = done.Next, done.More
 		}
