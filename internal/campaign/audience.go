@@ -10,7 +10,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/push"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // An upload stores its lines in portions of this size.
@@ -19,9 +18,18 @@ const (
 	uploadBytes = 1 << 20
 )
 
+// audiences stores uploads of audiences.
+type audiences interface {
+	BeginUpload(ctx context.Context, by push.Caller, campaign uuid.UUID) (campaigns.Upload, error)
+	AddLines(ctx context.Context, u campaigns.Upload, lines []push.CampaignLine) (int, error)
+	EndUpload(ctx context.Context, u campaigns.Upload, lines int64) (push.Campaign, error)
+	DropUpload(ctx context.Context, u campaigns.Upload) error
+	AudienceBytes(ctx context.Context, tenant uuid.UUID) (used int, err error)
+}
+
 // Upload is an audience that arrives line by line. It is not safe for concurrent use.
 type Upload struct {
-	store   *store.Store
+	store   audiences
 	of      campaigns.Upload
 	cfg     Config
 	waiting []push.CampaignLine // lines to be stored
@@ -46,17 +54,17 @@ func (e *TooLargeError) Error() string {
 // Upload begins an upload for a caller's draft. Its errors are [push.ErrNotFound], [*push.CampaignStateError] and, if a
 // schedule copies the draft, [*push.ScopeError]. End or drop the upload.
 func (s *Service) Upload(ctx context.Context, by push.Caller, id uuid.UUID) (*Upload, error) {
-	of, err := s.store.BeginUpload(ctx, by, id)
+	of, err := s.audiences.BeginUpload(ctx, by, id)
 	if err != nil {
 		return nil, err
 	}
 	of.Most = by.Caps.Bytes(s.cfg.TenantBytes)
-	return &Upload{store: s.store, of: of, cfg: s.cfg}, nil
+	return &Upload{store: s.audiences, of: of, cfg: s.cfg}, nil
 }
 
 // Bytes returns the limit and the usage of bytes of all audiences of a caller's tenant. A limit of 0 means unlimited.
 func (s *Service) Bytes(ctx context.Context, by push.Caller) (limit, used int, err error) {
-	used, err = s.store.AudienceBytes(ctx, by.Tenant)
+	used, err = s.audiences.AudienceBytes(ctx, by.Tenant)
 	return by.Caps.Bytes(s.cfg.TenantBytes), used, err
 }
 

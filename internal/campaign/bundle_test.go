@@ -43,7 +43,7 @@ func setup(t testing.TB, policy ...quota.Rule) *bundle {
 		Policy: quota.Policy(policy), Channels: []string{"sms", "email"}, DefaultTTL: 24 * time.Hour, MaxHorizon: 365 * 24 * time.Hour, Horizon: time.Minute,
 	})
 	drafts := campaign.New(b.store, time.Now, campaign.Config{MaxPerTenant: 1000, MaxAudience: 1_000_000, Channels: []string{"sms", "email"}, MaxHorizon: 365 * 24 * time.Hour})
-	b.Simulator = campaign.NewSimulator(drafts, b.pushes, campaign.SimulatorConfig{
+	b.Simulator = campaign.NewSimulator(b.store, drafts, b.pushes, campaign.SimulatorConfig{
 		Policy: quota.Policy(policy), Parse: func(c *push.Campaign) (campaign.Template, error) {
 			if b.parse != nil {
 				return b.parse, nil

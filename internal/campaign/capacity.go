@@ -48,7 +48,7 @@ var ErrNoHour = errors.New("must be after the start of an hour that is ahead and
 // sample. It ignores the tenant's caps, and the draft's times except for the spread. Its errors are [push.ErrNotFound],
 // [push.CampaignStateError] and [ErrNoHour].
 func (s *Simulator) Capacity(ctx context.Context, tenant, id uuid.UUID, q CapacityQuery) (*Capacity, error) {
-	c, err := s.store.Campaign(ctx, tenant, id)
+	c, err := s.campaigns.Campaign(ctx, tenant, id)
 	if err == nil && c.Status != push.CampaignDraft {
 		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; its capacity is only available while it is a draft", c.Status)}
 	}

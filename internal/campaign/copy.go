@@ -9,20 +9,26 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// copies stores copies of campaigns.
+type copies interface {
+	CopyAudience(ctx context.Context, c push.CampaignCopy, most int) (whole bool, err error)
+	MakeCopy(ctx context.Context, c push.CampaignCopy, most int) error
+}
+
 // StartCopy makes progress on starting a copy of a campaign, with the recipients that the original has at the first
 // call. Any worker may call it, until it is done; repeated steps change nothing.
 //
 // The errors are [push.ErrNotFound], [*push.CampaignStateError], [push.ErrNothingToCopy], [push.ErrTooManyCampaigns], a
 // [*booking.Capped] and [invalid.FieldErrors]. They leave no campaign.
 func (s *Service) StartCopy(ctx context.Context, c push.CampaignCopy) (done bool, err error) {
-	whole, err := s.store.CopyAudience(ctx, c, c.Caps.Bytes(s.cfg.TenantBytes))
+	whole, err := s.copies.CopyAudience(ctx, c, c.Caps.Bytes(s.cfg.TenantBytes))
 	if err != nil {
 		return false, fmt.Errorf("copy audience: %w", err)
 	}
 	if !whole {
 		return false, nil
 	}
-	if err := s.store.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
+	if err := s.copies.MakeCopy(ctx, c, s.cfg.MaxPerTenant); err != nil {
 		return false, fmt.Errorf("copy campaign: %w", err)
 	}
 	_, err = s.Act(ctx, c.Tenant, c.ID, push.CampaignStart, nil)
@@ -34,7 +40,7 @@ func (s *Service) StartCopy(ctx context.Context, c push.CampaignCopy) (done bool
 		return true, nil // it was started before, and a caller has changed its state since
 	}
 	if errors.As(err, &wrong) {
-		if err := s.store.DeleteDraft(ctx, c.Tenant, c.ID); err != nil && !errors.Is(err, push.ErrNotFound) {
+		if err := s.DeleteDraft(ctx, c.Tenant, c.ID); err != nil && !errors.Is(err, push.ErrNotFound) {
 			return false, fmt.Errorf("delete campaign: %w", err)
 		}
 	}

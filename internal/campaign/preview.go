@@ -18,6 +18,12 @@ import (
 	"github.com/sendquota/sendquota/internal/zone"
 )
 
+// lines reads lines of audiences.
+type lines interface {
+	Lines(ctx context.Context, p *push.Campaign, recipient string, limit int) ([]campaigns.KnownLine, error)
+	LongestLines(ctx context.Context, p *push.Campaign, limit int) ([]campaigns.KnownLine, error)
+}
+
 // previewed is the number of lines in a preview.
 const previewed = 5
 
@@ -41,15 +47,15 @@ type Which struct {
 
 // Lines reads the lines of a preview. Its errors are [push.ErrNotFound] and [ErrNotInAudience].
 func (s *Service) Lines(ctx context.Context, tenant, id uuid.UUID, which Which) (push.Campaign, []campaigns.KnownLine, error) {
-	p, err := s.store.Campaign(ctx, tenant, id)
+	p, err := s.Campaign(ctx, tenant, id)
 	if err != nil {
 		return p, nil, err
 	}
 	if which.Longest {
-		lines, err := s.store.LongestLines(ctx, &p, previewed)
+		lines, err := s.lines.LongestLines(ctx, &p, previewed)
 		return p, lines, err
 	}
-	lines, err := s.store.Lines(ctx, &p, which.Recipient, previewed)
+	lines, err := s.lines.Lines(ctx, &p, which.Recipient, previewed)
 	if err == nil && which.Recipient != "" && len(lines) == 0 {
 		err = ErrNotInAudience
 	}

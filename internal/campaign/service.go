@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 )
 
@@ -22,9 +22,12 @@ import (
 // tenant's campaign.
 type Service struct {
 	reads
-	store *store.Store
-	now   func() time.Time
-	cfg   Config
+	drafts    drafts
+	audiences audiences
+	lines     lines
+	copies    copies
+	now       func() time.Time
+	cfg       Config
 }
 
 // Config limits a tenant's campaigns. All fields but Computing and Check are required.
@@ -52,9 +55,25 @@ type reads interface {
 	CampaignRecipients(ctx context.Context, tenant, id uuid.UUID, f push.CampaignRecipientFilter, after, limit int) (push.CampaignRecipientPage, error)
 }
 
+// drafts creates and changes campaigns.
+type drafts interface {
+	CreateCampaign(ctx context.Context, n campaigns.NewCampaign) (p push.Campaign, found bool, err error)
+	ChangeDraft(ctx context.Context, by push.Caller, changed push.Campaign, unchanged push.Unchanged, checked campaigns.Checked) (push.Campaign, error)
+	ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged, checked campaigns.Checked) (push.Campaign, error)
+}
+
+// serviceStore stores all that callers' requests need.
+type serviceStore interface {
+	reads
+	drafts
+	audiences
+	lines
+	copies
+}
+
 // New returns the campaigns in a store. now is the clock, usually time.Now.
-func New(st *store.Store, now func() time.Time, cfg Config) *Service {
-	return &Service{reads: st, store: st, now: now, cfg: cfg}
+func New(st serviceStore, now func() time.Time, cfg Config) *Service {
+	return &Service{reads: st, drafts: st, audiences: st, lines: st, copies: st, now: now, cfg: cfg}
 }
 
 // Key is the Idempotency-Key of a request; the zero value is none.
@@ -83,7 +102,7 @@ func (s *Service) Create(ctx context.Context, tenant uuid.UUID, c Change, key Ke
 	if wrong != nil && key.Text == "" {
 		return p, false, wrong
 	}
-	p, found, err = s.store.CreateCampaign(ctx, campaigns.NewCampaign{Campaign: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: wrong})
+	p, found, err = s.drafts.CreateCampaign(ctx, campaigns.NewCampaign{Campaign: p, RequestHash: key.Hash, Most: s.cfg.MaxPerTenant, Invalid: wrong})
 	if err != nil {
 		return p, found, fmt.Errorf("create campaign: %w", err)
 	}
@@ -113,15 +132,22 @@ func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Ch
 	c = s.complete(c)
 	var wrong invalid.FieldErrors
 	err := s.cfg.Computing.Do(ctx, by.Tenant, func() error {
-		wrong = checkTemplates(c) // before the campaign is locked, because it may take long
+		wrong = checkTemplates(c)
 		return nil
 	})
 	if err != nil {
 		return push.Campaign{}, fmt.Errorf("change campaign: %w", err)
 	}
-	return s.store.ChangeDraft(ctx, by, id, unchanged, func(p push.Campaign) (push.Campaign, error) {
-		return c.on(p), append(slices.Clone(wrong), s.check(c, p)...).Err()
-	})
+	for {
+		p, err := s.Campaign(ctx, by.Tenant, id)
+		if err != nil {
+			return p, err
+		}
+		checked := campaigns.Checked{At: p.UpdatedAt, Invalid: append(slices.Clone(wrong), s.check(c, p)...).Err()}
+		if p, err = s.drafts.ChangeDraft(ctx, by, c.on(p), unchanged, checked); !errors.Is(err, campaigns.ErrChanged) {
+			return p, err
+		}
+	}
 }
 
 // Act starts, pauses, resumes or cancels a campaign, and returns its new state. Repeating an action changes nothing.
@@ -129,13 +155,20 @@ func (s *Service) Change(ctx context.Context, by push.Caller, id uuid.UUID, c Ch
 // start returns [invalid.FieldErrors] for values of the draft that are no longer possible. Other errors are
 // [push.ErrNotFound], [*push.CampaignStateError] and, if the campaign has changed, [*push.StaleError].
 func (s *Service) Act(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged) (push.Campaign, error) {
-	check := func(p push.Campaign) error {
-		if err := unchanged.Check(p.UpdatedAt); err != nil || action != push.CampaignStart {
-			return err
+	for {
+		var checked campaigns.Checked
+		if action == push.CampaignStart {
+			p, err := s.Campaign(ctx, tenant, id)
+			if err != nil {
+				return p, err
+			}
+			checked = campaigns.Checked{At: p.UpdatedAt, Invalid: s.checkStart(p)}
 		}
-		return s.checkStart(p)
+		p, err := s.drafts.ActOnCampaign(ctx, tenant, id, action, unchanged, checked)
+		if !errors.Is(err, campaigns.ErrChanged) {
+			return p, err
+		}
 	}
-	return s.store.ActOnCampaign(ctx, tenant, id, action, check)
 }
 
 // checkStart returns the faults of a draft that is to start now.

@@ -13,7 +13,6 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
-	"github.com/sendquota/sendquota/internal/store"
 )
 
 // Simulator predicts what a start of a campaign would do, without doing it. It is safe for concurrent use.
@@ -23,9 +22,35 @@ import (
 // recipient.
 type Simulator struct {
 	campaigns *Service
-	store     *store.Store
+	store     simulatorStore
 	pushes    drafter
 	cfg       SimulatorConfig
+}
+
+// simulatorStore reads all that a simulation needs.
+type simulatorStore interface {
+	trials
+	usage
+	neighbours
+}
+
+// trials decides recipients without booking them.
+type trials interface {
+	CampaignLanes() []push.Lane
+	CampaignTrial(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
+}
+
+// usage reads the usage of a tenant's caps.
+type usage interface {
+	Pending(ctx context.Context, tenant uuid.UUID, most int) (int, error)
+	Recipients(ctx context.Context, tenant uuid.UUID, day booking.Day, most int) (int, error)
+}
+
+// neighbours reads the tenant's other campaigns.
+type neighbours interface {
+	CampaignClock(ctx context.Context, tenant uuid.UUID) (now time.Time, started bool, err error)
+	CampaignsOf(ctx context.Context, tenant uuid.UUID, shards push.Lane, bookings []quota.Booking) (map[uuid.UUID]uuid.UUID, error)
+	CampaignNames(ctx context.Context, tenant uuid.UUID, ids []uuid.UUID) (map[uuid.UUID]string, error)
 }
 
 // SimulatorConfig configures a Simulator.
@@ -37,9 +62,9 @@ type SimulatorConfig struct {
 	Parse func(c *push.Campaign) (Template, error)
 }
 
-// NewSimulator returns a simulator of campaigns. pushes drafts their pushes.
-func NewSimulator(s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
-	return &Simulator{s, s.store, pushes, cfg}
+// NewSimulator returns a simulator of the service's campaigns. pushes drafts their pushes.
+func NewSimulator(st simulatorStore, s *Service, pushes drafter, cfg SimulatorConfig) *Simulator {
+	return &Simulator{s, st, pushes, cfg}
 }
 
 // Simulate predicts a start of a draft now. It passes the result of every recipient to each, a chunk at a time, unless
@@ -77,7 +102,7 @@ func (s *Simulator) SimulateChanged(ctx context.Context, tenant, id uuid.UUID, c
 
 // draft reads a campaign that can be simulated, and applies the change to it.
 func (s *Simulator) draft(ctx context.Context, tenant, id uuid.UUID, change Change) (push.Campaign, error) {
-	c, err := s.store.Campaign(ctx, tenant, id)
+	c, err := s.campaigns.Campaign(ctx, tenant, id)
 	if err == nil && c.Status != push.CampaignDraft {
 		err = &push.CampaignStateError{Campaign: c, Detail: fmt.Sprintf("the campaign is %s; it can only be simulated while it is a draft", c.Status)}
 	}

@@ -115,7 +115,7 @@ func TestSimulate_EqualsWorkers(t *testing.T) {
 	b.exec(`UPDATE campaigns SET worker = gen_random_uuid(), lease_until = 'infinity' WHERE id = $1`, [16]byte(first.ID)) // no worker takes it
 	deferred := "defer"
 	c := b.draft(recipients, campaign.Change{SendAt: new(at.Add(10 * time.Minute)), Spread: new(100 * time.Minute), OnConflict: &deferred})
-	simulator := campaign.NewSimulator(b.Service, b.service(b.store), campaign.SimulatorConfig{Policy: b.policy, Caps: b.caps, Parse: campaign.Parse})
+	simulator := campaign.NewSimulator(b.store, b.Service, b.service(b.store), campaign.SimulatorConfig{Policy: b.policy, Caps: b.caps, Parse: campaign.Parse})
 	each := map[string]string{}
 	sum, err := simulator.Simulate(t.Context(), b.tenant, c.ID, push.OwnCaps{}, func(all []campaign.Simulated) error {
 		for _, one := range all {

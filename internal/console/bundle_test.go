@@ -134,7 +134,7 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 		Channels:    records.Channels{List: []records.Channel{{Name: "push", Type: "webhook", Rate: 90, Per: time.Minute}, {Name: "sms", Type: "sms"}}, Store: b.store},
 		Schedules:   recurring.New(b.store, b.pushes, time.Now, recurring.Config{MaxPerTenant: 20}),
 		Campaigns:   campaigns,
-		Simulator:   campaign.NewSimulator(campaigns, b.pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
+		Simulator:   campaign.NewSimulator(b.store, campaigns, b.pushes, campaign.SimulatorConfig{Policy: rules, Parse: campaign.Parse}),
 		Webhooks:    notify.NewWebhooks(b.store, notify.WebhooksConfig{MaxPerTenant: 3}),
 		Policies:    schedule.NewPolicies(b.store, schedule.PoliciesConfig{File: file, Terms: rules, Channels: []string{"push", "sms"}}),
 		Limiter:     b.limiter(),

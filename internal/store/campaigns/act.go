@@ -3,6 +3,8 @@ package campaigns
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"time"
 
 	"github.com/sendquota/sendquota/internal/store/auditlog"
 
@@ -14,11 +16,28 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 )
 
+// Checked is the outcome of a check of a draft as it was read, without a lock.
+type Checked struct {
+	At      time.Time // updated_at of the draft; zero: nothing was checked
+	Invalid error     // nil: it is valid
+}
+
+// ErrChanged reports that a draft was changed since it was checked. Nothing was done; read and check it again.
+var ErrChanged = errors.New("the draft was changed since it was checked")
+
+// of returns an error if a draft is invalid, or no longer as it was when it was checked.
+func (c Checked) of(p *push.Campaign) error {
+	if !c.At.IsZero() && !c.At.Equal(p.UpdatedAt) {
+		return ErrChanged
+	}
+	return c.Invalid
+}
+
 // ActOnCampaign changes a campaign's state as the action says. The action is in force when the call returns: no chunk of
 // a held campaign is booked and none of its pushes is claimed. Workers do the work that the new state needs. If the state
-// changes, check, which may be nil, is called first; its error is returned. Other errors are [push.ErrNotFound] and
-// [*push.CampaignStateError].
-func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, check func(push.Campaign) error) (p push.Campaign, err error) {
+// would change, the errors are the fault of the checked draft, [ErrChanged] and [*push.StaleError]. Other errors are
+// [push.ErrNotFound] and [*push.CampaignStateError].
+func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action push.CampaignAction, unchanged push.Unchanged, checked Checked) (p push.Campaign, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			rows, _ := tx.Query(ctx, `SELECT `+campaignColumns+` FROM campaigns p WHERE id = $1 AND tenant_id = $2 FOR NO KEY UPDATE`, id, tenant)
@@ -32,10 +51,11 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			if err != nil || to == p.Status {
 				return err
 			}
-			if check != nil {
-				if err := check(p); err != nil {
-					return err
-				}
+			if err := unchanged.Check(p.UpdatedAt); err != nil {
+				return err
+			}
+			if err := checked.of(&p); err != nil {
+				return err
 			}
 			progress, begun, old := p.Progress, p.Begun, p.Status
 			// A worker that has leased the campaign sees the new state at its next step. Otherwise any worker takes it at once.

@@ -214,26 +214,29 @@ func (s *Store) Campaigns(ctx context.Context, tenant uuid.UUID, status push.Cam
 	return page, err
 }
 
-// ChangeDraft changes a draft under its lock. change receives the present campaign, and returns the changed one or an
-// error, which ChangeDraft returns. Other errors are [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError]
-// and, if something would change, [*push.StaleError].
-func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, unchanged push.Unchanged, change func(p push.Campaign) (push.Campaign, error)) (p push.Campaign, err error) {
+// ChangeDraft changes a caller's draft to a changed one, whose change was checked. The errors are the fault of the change,
+// [ErrChanged], [push.ErrNotFound], [*push.CampaignStateError], [*push.ScopeError] and, if something would change,
+// [*push.StaleError].
+func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, changed push.Campaign, unchanged push.Unchanged, checked Checked) (p push.Campaign, err error) {
 	err = s.db.Change(ctx, by.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			if p, err = lockOwnDraft(ctx, tx, by, id, "changed"); err != nil {
+			if p, err = lockOwnDraft(ctx, tx, by, changed.ID, "changed"); err != nil {
 				return err
 			}
-			changed, err := change(p)
+			wrong := checked.of(&p)
+			if errors.Is(wrong, ErrChanged) {
+				return wrong
+			}
 			if stale := unchanged.Check(p.UpdatedAt); stale != nil && len(campaignChanged(p, changed)) > 0 { // an earlier run may have made the change
 				return stale
 			}
-			if err != nil {
-				return err
+			if wrong != nil {
+				return wrong
 			}
 			rows, _ := tx.Query(ctx, `
 				UPDATE campaigns p SET name = $2, channel = $3, category = $4, send_at = $5, local_time = $6, time_zone = $7, spread_s = $8, on_conflict = $9, latest = $10,
 					expires_after_ms = $11, message = $12, metadata = $13, updated_at = clock_timestamp()
-				WHERE id = $1 RETURNING `+campaignColumns, append([]any{id}, draftArgs(&changed)...)...)
+				WHERE id = $1 RETURNING `+campaignColumns, append([]any{p.ID}, draftArgs(&changed)...)...)
 			old := p
 			if p, err = pgx.CollectExactlyOneRow(rows, collectCampaign); err != nil {
 				return err
@@ -242,7 +245,7 @@ func (s *Store) ChangeDraft(ctx context.Context, by push.Caller, id uuid.UUID, u
 			if len(d) == 0 {
 				return nil
 			}
-			return auditlog.Record(ctx, tx, by.Tenant, push.ActCampaignChange, id.String(), d)
+			return auditlog.Record(ctx, tx, by.Tenant, push.ActCampaignChange, p.ID.String(), d)
 		})
 	})
 	return p, err
