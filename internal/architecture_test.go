@@ -48,7 +48,7 @@ func TestImports(t *testing.T) {
 
 // TestImports_Store: packages of the domain declare the parts of the store that they use; programs pass the store.
 func TestImports_Store(t *testing.T) {
-	exceptions := []string{"campaign"}
+	exceptions := []string{}
 	imports := imports(t)
 	for _, name := range []string{"bulk", "campaign", "delivery", "notify", "queue", "recurring", "schedule", "upkeep"} {
 		holds := slices.Contains(imports[name], module+"internal/store")
