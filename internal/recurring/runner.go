@@ -52,7 +52,8 @@ type campaigner interface {
 type runnerStore interface {
 	DueSchedules(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (schedules.Due, error)
 	SettleSchedules(ctx context.Context, all []schedules.Settled) (n int, err error)
-	BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error)
+	LockOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (*schedules.Begun, error)
+	RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []push.Run) (recorded bool, err error)
 }
 
 // runner submits occurrences when they are due.
@@ -86,7 +87,7 @@ func (r *runner) pass(ctx context.Context) (full bool, err error) {
 		failpoint.Hit(failpoint.OccurrenceBegun)
 	}
 	r.unfinished = false
-	moreBegun, err := r.store.BegunOccurrences(ctx, &r.turn, portion, r.submitAll)
+	moreBegun, err := r.submitBegun(ctx)
 	if err != nil {
 		return false, fmt.Errorf("submit occurrences: %w", err)
 	}
@@ -144,6 +145,22 @@ func (r *runner) settle(p push.Schedule, now time.Time) (push.Schedule, []push.R
 		return p, nil
 	}
 	return settled, runs
+}
+
+// submitBegun submits begun occurrences, and records the outcomes while it has them locked.
+func (r *runner) submitBegun(ctx context.Context) (more bool, err error) {
+	b, err := r.store.LockOccurrences(ctx, &r.turn, portion)
+	if err != nil {
+		return false, err
+	}
+	defer func() { b.Release(ctx, err) }()
+	if len(b.Occurrences) == 0 {
+		return b.More, nil
+	}
+	submitting, stop := context.WithDeadline(ctx, b.Deadline)
+	defer stop()
+	recorded, err := r.store.RecordOccurrences(ctx, b, r.submitAll(submitting, b.Occurrences))
+	return b.More || recorded, err
 }
 
 // submitAll submits occurrences concurrently, so that the store can batch them.

@@ -169,12 +169,9 @@ type dyingStore struct {
 	die func()
 }
 
-func (s *dyingStore) BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
-	return s.Store.BegunOccurrences(ctx, turn, limit, func(ctx context.Context, all []push.Occurrence) []push.Run {
-		runs := submit(ctx, all)
-		s.die()
-		return runs
-	})
+func (s *dyingStore) RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []push.Run) (bool, error) {
+	s.die()
+	return s.Store.RecordOccurrences(ctx, b, runs)
 }
 
 // TestRunner_LongBegun: an occurrence that was begun long ago is missed, unless it was submitted.
@@ -202,8 +199,8 @@ func TestRunner_LongBegun(t *testing.T) {
 // beginner begins occurrences, and submits none.
 type beginner struct{ *store.Store }
 
-func (beginner) BegunOccurrences(context.Context, *schedules.ScheduleTurn, int, func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
-	return false, nil
+func (b beginner) LockOccurrences(ctx context.Context, _ *schedules.ScheduleTurn, _ int) (*schedules.Begun, error) {
+	return b.Store.LockOccurrences(ctx, &schedules.ScheduleTurn{}, 0)
 }
 
 // TestRunner_Workers: three concurrent workers submit each occurrence once.

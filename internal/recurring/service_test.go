@@ -177,11 +177,12 @@ type slowStore struct {
 	before func()
 }
 
-func (s *slowStore) BegunOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int, submit func(context.Context, []push.Occurrence) []push.Run) (bool, error) {
-	return s.Store.BegunOccurrences(ctx, turn, limit, func(ctx context.Context, all []push.Occurrence) []push.Run {
+func (s *slowStore) LockOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (*schedules.Begun, error) {
+	b, err := s.Store.LockOccurrences(ctx, turn, limit)
+	if err == nil && len(b.Occurrences) > 0 {
 		s.before()
-		return submit(ctx, all)
-	})
+	}
+	return b, err
 }
 
 // TestCreate_Key: a repeated request finds its schedule, even if it would be invalid by now.

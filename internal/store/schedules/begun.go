@@ -7,54 +7,81 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/pg"
 )
 
-// BegunOccurrences submits at most limit begun occurrences and records the runs that submit returns. A run without an
-// outcome stays begun. Meanwhile the occurrences are locked and their schedules cannot change: no other worker
-// submits them, but if this one dies, another submits them at once. more reports whether to call BegunOccurrences
-// again at once.
-//
-// submit gets four fifths of the time of a transaction. It must be idempotent, because a worker can die or lose its
-// connection before the outcome is recorded.
-func (s *Store) BegunOccurrences(ctx context.Context, turn *ScheduleTurn, limit int, submit func(ctx context.Context, all []push.Occurrence) []push.Run) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.db.Cfg.Timeout)
+// Begun are begun occurrences that a worker has locked. Until it releases them, their schedules cannot change and no other
+// worker submits them. If the worker dies, another submits them at once.
+type Begun struct {
+	Occurrences []push.Occurrence
+	Deadline    time.Time // of the submits, at four fifths of the time of a transaction
+	More        bool      // call LockOccurrences again at once
+
+	session *pg.Session
+	end     time.Time // of the transaction
+}
+
+// LockOccurrences locks at most limit begun occurrences. The caller submits them, records the outcomes, and releases them.
+// The submits must be idempotent, because a worker can die or lose its connection before the outcomes are recorded.
+func (s *Store) LockOccurrences(ctx context.Context, turn *ScheduleTurn, limit int) (*Begun, error) {
+	now := time.Now()
+	b := &Begun{Deadline: now.Add(s.db.Cfg.Timeout * 4 / 5), end: now.Add(s.db.Cfg.Timeout)}
+	ctx, cancel := context.WithDeadline(ctx, b.end)
 	defer cancel()
-	submitting, stop := context.WithTimeout(ctx, s.db.Cfg.Timeout*4/5)
-	defer stop()
-	err = pg.OnConn(ctx, s.db.Pool, func(c *pgxpool.Conn) error {
-		picked, last, err := pickRoundRobin(ctx, c, begunSQL, turn.begun, limit)
-		if err != nil {
-			return err
-		}
-		if turn.begun, more = last, turn.begun != uuid.Nil; len(picked) == 0 {
-			return nil // no tenant is left; the next pass starts with the first one
-		}
-		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
-			all, err := lockOccurrences(ctx, tx, picked)
-			if err != nil || len(all) == 0 {
-				return err
-			}
-			b := &pgx.Batch{}
-			queueOutcomes(b, submit(submitting, all))
-			more = more || b.Len() > 0
-			if err := tx.SendBatch(ctx, b).Close(); err != nil {
-				return err
-			}
-			failpoint.Hit(failpoint.OccurrenceRecorded)
-			return nil
-		})
-	})
-	return more, pg.Classify(err)
+	var err error
+	if b.session, err = s.db.Session(ctx); err != nil {
+		return nil, pg.Classify(err)
+	}
+	if err := b.lock(ctx, turn, limit); err != nil {
+		b.Release(ctx, err)
+		return nil, pg.Classify(err)
+	}
+	return b, nil
+}
+
+// lock picks occurrences, and locks them in a transaction that stays open.
+func (b *Begun) lock(ctx context.Context, turn *ScheduleTurn, limit int) error {
+	picked, last, err := pickRoundRobin(ctx, b.session.Conn, begunSQL, turn.begun, limit)
+	if err != nil {
+		return err
+	}
+	if turn.begun, b.More = last, turn.begun != uuid.Nil; len(picked) == 0 {
+		return nil // no tenant is left; the next pass starts with the first one
+	}
+	if _, err := b.session.Exec(ctx, `begin`); err != nil {
+		return err
+	}
+	b.Occurrences, err = lockOccurrences(ctx, b.session, picked)
+	return err
+}
+
+// RecordOccurrences records the outcomes of locked occurrences, and commits. An occurrence without an outcome stays begun.
+// recorded reports whether there was an outcome.
+func (s *Store) RecordOccurrences(ctx context.Context, b *Begun, runs []push.Run) (recorded bool, err error) {
+	ctx, cancel := context.WithDeadline(ctx, b.end)
+	defer cancel()
+	batch := &pgx.Batch{}
+	queueOutcomes(batch, runs)
+	recorded = batch.Len() > 0
+	if err := b.session.SendBatch(ctx, batch).Close(); err != nil {
+		return false, pg.Classify(err)
+	}
+	failpoint.Hit(failpoint.OccurrenceRecorded)
+	_, err = b.session.Exec(ctx, `commit`)
+	return recorded, pg.Classify(err)
+}
+
+// Release unlocks the occurrences. err is the error of the caller; nil: they are recorded, or there are none.
+func (b *Begun) Release(ctx context.Context, err error) {
+	b.session.End(ctx, err)
 }
 
 // lockOccurrences locks and reads the picked occurrences that no other worker has locked. It waits for changes of
 // their schedules.
-func lockOccurrences(ctx context.Context, tx pgx.Tx, picked []pickedRow) ([]push.Occurrence, error) {
+func lockOccurrences(ctx context.Context, tx pg.Querier, picked []pickedRow) ([]push.Occurrence, error) {
 	ids, times := make([]uuid.UUID, len(picked)), make([]time.Time, len(picked))
 	for i, r := range picked {
 		ids[i], times[i] = r.Schedule, r.At
