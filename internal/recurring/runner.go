@@ -50,9 +50,9 @@ type campaigner interface {
 
 // runnerStore stores schedules and their occurrences.
 type runnerStore interface {
-	DueSchedules(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (schedules.Due, error)
+	DueSchedules(ctx context.Context, turn *schedules.Turn, limit int) (schedules.Due, error)
 	SettleSchedules(ctx context.Context, all []schedules.Settled) (n int, err error)
-	LockOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (*schedules.Begun, error)
+	LockOccurrences(ctx context.Context, turn *schedules.Turn, limit int) (*schedules.Begun, error)
 	RecordOccurrences(ctx context.Context, b *schedules.Begun, runs []push.Run) (recorded bool, err error)
 }
 
@@ -63,7 +63,7 @@ type runner struct {
 	campaigns campaigner
 	log       *slog.Logger
 	kept      time.Duration
-	turn      schedules.ScheduleTurn
+	turn      schedules.Turn
 	wake      chan struct{}
 	alarm     *time.Timer
 

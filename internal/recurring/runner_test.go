@@ -199,8 +199,8 @@ func TestRunner_LongBegun(t *testing.T) {
 // beginner begins occurrences, and submits none.
 type beginner struct{ *store.Store }
 
-func (b beginner) LockOccurrences(ctx context.Context, _ *schedules.ScheduleTurn, _ int) (*schedules.Begun, error) {
-	return b.Store.LockOccurrences(ctx, &schedules.ScheduleTurn{}, 0)
+func (b beginner) LockOccurrences(ctx context.Context, _ *schedules.Turn, _ int) (*schedules.Begun, error) {
+	return b.Store.LockOccurrences(ctx, &schedules.Turn{}, 0)
 }
 
 // TestRunner_Workers: three concurrent workers submit each occurrence once.

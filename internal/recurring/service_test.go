@@ -177,7 +177,7 @@ type slowStore struct {
 	before func()
 }
 
-func (s *slowStore) LockOccurrences(ctx context.Context, turn *schedules.ScheduleTurn, limit int) (*schedules.Begun, error) {
+func (s *slowStore) LockOccurrences(ctx context.Context, turn *schedules.Turn, limit int) (*schedules.Begun, error) {
 	b, err := s.Store.LockOccurrences(ctx, turn, limit)
 	if err == nil && len(b.Occurrences) > 0 {
 		s.before()

@@ -26,7 +26,7 @@ type Begun struct {
 
 // LockOccurrences locks at most limit begun occurrences. The caller submits them, records the outcomes, and releases them.
 // The submits must be idempotent, because a worker can die or lose its connection before the outcomes are recorded.
-func (s *Store) LockOccurrences(ctx context.Context, turn *ScheduleTurn, limit int) (*Begun, error) {
+func (s *Store) LockOccurrences(ctx context.Context, turn *Turn, limit int) (*Begun, error) {
 	now := time.Now()
 	b := &Begun{Deadline: now.Add(s.db.Cfg.Timeout * 4 / 5), end: now.Add(s.db.Cfg.Timeout)}
 	ctx, cancel := context.WithDeadline(ctx, b.end)
@@ -43,7 +43,7 @@ func (s *Store) LockOccurrences(ctx context.Context, turn *ScheduleTurn, limit i
 }
 
 // lock picks occurrences, and locks them in a transaction that stays open.
-func (b *Begun) lock(ctx context.Context, turn *ScheduleTurn, limit int) error {
+func (b *Begun) lock(ctx context.Context, turn *Turn, limit int) error {
 	picked, last, err := pickRoundRobin(ctx, b.session.Conn, begunSQL, turn.begun, limit)
 	if err != nil {
 		return err

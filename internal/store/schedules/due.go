@@ -69,8 +69,8 @@ func pickRoundRobin(ctx context.Context, c *pgxpool.Conn, sql string, after uuid
 	return picked, last, err
 }
 
-// ScheduleTurn is a worker's position in the rounds through the tenants. The zero value starts at the first tenant.
-type ScheduleTurn struct{ due, begun uuid.UUID }
+// Turn is a worker's position in the rounds through the tenants. The zero value starts at the first tenant.
+type Turn struct{ due, begun uuid.UUID }
 
 // Due are schedules that have a due occurrence, at a time by Postgres' clock.
 type Due struct {
@@ -81,7 +81,7 @@ type Due struct {
 }
 
 // DueSchedules returns at most limit schedules that have a due occurrence. It locks none of them.
-func (s *Store) DueSchedules(ctx context.Context, turn *ScheduleTurn, limit int) (due Due, err error) {
+func (s *Store) DueSchedules(ctx context.Context, turn *Turn, limit int) (due Due, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		due = Due{Next: time.Hour}
 		err := c.QueryRow(ctx, `SELECT next_at - clock_timestamp() FROM schedules WHERE next_at IS NOT NULL ORDER BY next_at LIMIT 1`).Scan(&due.Next)
