@@ -127,7 +127,7 @@ type Section struct {
 
 // Screens holds the templates of all screens by the name of their file, and the files that they load.
 type Screens struct {
-	sections     []Section
+	sections  []Section
 	templates map[string]*template.Template
 	files     *assets.Files
 }
