@@ -38,6 +38,9 @@ type Chunk struct {
 	Look func(who quota.Recipient, of booking.Standing, view quota.View)
 
 	far map[string]bool // recipients without a free time for days
+
+	planned int // lines in the last run
+	most    int // lines to plan; 0: all
 }
 
 // Done is the result of a chunk.
@@ -60,13 +63,16 @@ func (e *UncountedError) Error() string {
 // open returns the transaction of a chunk, or of a trial, which books nothing.
 type open func(ctx context.Context, part campaigns.Part) (*campaigns.Chunk, context.Context)
 
-// Decide runs the chunk until it succeeds or fails permanently. Whatever it repeats, each recipient is decided once.
+// Decide runs the chunk until it succeeds or fails permanently. Whatever it repeats, each recipient is decided once. Each
+// repetition plans half of the lines, down to one, so that descriptions that change all the time cannot hold up a campaign.
 func (c Chunk) Decide(ctx context.Context, open open) (done Done, err error) {
 	for {
 		tx, ctx := open(ctx, c.Part)
 		for again := true; again; {
 			done, err = c.run(ctx, tx)
-			again, err = tx.Again(ctx, err)
+			if again, err = tx.Again(ctx, err); again {
+				c.most = max(1, c.planned/2)
+			}
 		}
 		if !errors.Is(err, campaigns.ErrReadMore) {
 			return done, err
@@ -85,6 +91,7 @@ func (c *Chunk) run(ctx context.Context, tx *campaigns.Chunk) (done Done, err er
 	if err != nil {
 		return done, err
 	}
+	c.planned = len(planned)
 	done = Done{Decided: planned, Next: c.After, More: lines.More || len(planned) < len(lines.All)}
 	if n := len(planned); n > 0 {
 		done.Next = planned[n-1].Place()
@@ -178,7 +185,7 @@ func (c *Chunk) plan(ctx context.Context, lines *campaigns.Lines) (planned []cam
 	began, size := time.Now(), 0
 	more := func() bool {
 		n := len(planned)
-		return n < len(lines.All) && (n == 0 || size <= planBytes && time.Since(began) <= planTime)
+		return n < len(lines.All) && (c.most == 0 || n < c.most) && (n == 0 || size <= planBytes && time.Since(began) <= planTime)
 	}
 	for more() && err == nil {
 		err = c.turn(ctx, func() {

@@ -2,6 +2,7 @@ package campaigns_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/sendquota/sendquota/internal/booking"
@@ -75,5 +76,31 @@ func TestBookCampaignChunk_ChangedWhilePlanned(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, x.want)
 			}
 		})
+	}
+}
+
+// TestBookCampaignChunk_ChangedAllTheTime checks that a chunk gets on although planning more than one line always takes
+// longer than a description lasts.
+func TestBookCampaignChunk_ChangedAllTheTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	all := storetest.People(60)
+	c := b.MustCampaign(t, all...)
+	o := storetest.ChunkOf(c, storetest.ThreeRules)
+	plan, last, changes := o.Plan, "", 0
+	o.Plan = func(line push.CampaignLine, of booking.Standing, attributes json.RawMessage) (booking.Draft, error) {
+		if last != "" && last != line.Recipient {
+			changes++
+			b.Say(t, booking.Description{Recipient: last, Attributes: json.RawMessage(fmt.Sprintf(`{"seen":%d}`, changes))})
+		}
+		last = line.Recipient
+		return plan(line, of, attributes)
+	}
+	outcomes := b.BookAll(t, o, func(o campaign.Chunk) (campaign.Done, error) {
+		last = ""
+		return o.Decide(t.Context(), b.CampaignChunk)
+	})
+	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM pushes WHERE campaign_id = $1`, c.ID); n != len(all) || len(outcomes) != len(all) || changes == 0 {
+		t.Errorf("%d pushes and %d outcomes of %d recipients, whose descriptions changed %d times", n, len(outcomes), len(all), changes)
 	}
 }
