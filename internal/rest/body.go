@@ -173,8 +173,8 @@ func ReadWhole(body []byte, outside *FieldErrors, read func(*Reader)) error {
 	return e
 }
 
-// NoBody rejects every member of a body. It returns all errors of the request.
-func (c *Call) NoBody(bad *FieldErrors) error {
+// RejectBody rejects every member of a body. It returns all errors of the request.
+func (c *Call) RejectBody(bad *FieldErrors) error {
 	if c.Request.ContentLength == 0 {
 		return bad.Err()
 	}

@@ -62,5 +62,5 @@ func (o *Operation) begin(c *Call) error {
 			return err
 		}
 	}
-	return c.NoBody(&c.Errors)
+	return c.RejectBody(&c.Errors)
 }

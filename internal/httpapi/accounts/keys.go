@@ -176,7 +176,7 @@ var revokeParams = rest.Table[bool]{Fields: []rest.Field[bool]{
 func (h *keys) revokeKey(c *rest.Call) error {
 	var self bool
 	revokeParams.ReadQuery(c.Request, &self, &c.Errors)
-	if err := c.NoBody(&c.Errors); err != nil {
+	if err := c.RejectBody(&c.Errors); err != nil {
 		return err
 	}
 	if c.ID == c.Caller.Key && !self {

@@ -78,7 +78,7 @@ func (h *policies) putPolicy(c *rest.Call) error {
 // deletePolicy puts the policy in the operator's file in force.
 func (h *policies) deletePolicy(c *rest.Call) error {
 	p, change := h.change(c, &c.Errors)
-	if err := c.NoBody(&c.Errors); err != nil {
+	if err := c.RejectBody(&c.Errors); err != nil {
 		return err
 	}
 	return h.changePolicy(c, p, change)
