@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/devstack"
@@ -196,7 +197,7 @@ func (c dev) demoKey(ctx context.Context, st *store.Store, tenant uuid.UUID) (st
 			return string(old), nil
 		}
 	}
-	_, key, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	_, key, err := st.CreateKey(ctx, apikey.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	if err != nil {
 		return "", err
 	}

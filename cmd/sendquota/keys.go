@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/duration"
 	"github.com/sendquota/sendquota/internal/push"
@@ -50,7 +51,7 @@ func (c createKey) Run() error {
 		if err != nil {
 			return err
 		}
-		k, secret, err := st.CreateKey(ctx, push.NewKey{Tenant: tenant, Name: c.Name, Scopes: c.Scopes, Lifetime: orZero(c.Expires)})
+		k, secret, err := st.CreateKey(ctx, apikey.NewKey{Tenant: tenant, Name: c.Name, Scopes: c.Scopes, Lifetime: orZero(c.Expires)})
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func tenantNamed(ctx context.Context, st *store.Store, name string) (uuid.UUID, 
 }
 
 // show prints a new key alone on standard output, for scripts, and its id on standard error.
-func (f jsonFlag) show(k push.APIKey, secret string) error {
+func (f jsonFlag) show(k apikey.Key, secret string) error {
 	shown := struct {
 		keyView
 		Secret string `json:"secret"`
@@ -115,19 +116,19 @@ func (c listKeys) Run() error {
 }
 
 type keyView struct {
-	ID         uuid.UUID     `json:"id"`
-	Tenant     string        `json:"tenant"`
-	Name       string        `json:"name"`
-	State      push.KeyState `json:"state"`
-	Scopes     []string      `json:"scopes"`
-	CreatedAt  time.Time     `json:"created_at"`
-	ExpiresAt  *time.Time    `json:"expires_at"`
-	LastUsedAt *time.Time    `json:"last_used_at"`
-	RevokedAt  *time.Time    `json:"revoked_at"`
-	Successor  *uuid.UUID    `json:"successor"` // the key that its last rotation created
+	ID         uuid.UUID    `json:"id"`
+	Tenant     string       `json:"tenant"`
+	Name       string       `json:"name"`
+	State      apikey.State `json:"state"`
+	Scopes     []string     `json:"scopes"`
+	CreatedAt  time.Time    `json:"created_at"`
+	ExpiresAt  *time.Time   `json:"expires_at"`
+	LastUsedAt *time.Time   `json:"last_used_at"`
+	RevokedAt  *time.Time   `json:"revoked_at"`
+	Successor  *uuid.UUID   `json:"successor"` // the key that its last rotation created
 }
 
-func keyViewOf(k push.APIKey) keyView {
+func keyViewOf(k apikey.Key) keyView {
 	v := keyView{k.ID, k.Tenant, k.Name, k.State, k.Scopes, k.CreatedAt, k.ExpiresAt, k.LastUsedAt, k.RevokedAt, nil}
 	if k.Successor != uuid.Nil {
 		v.Successor = &k.Successor
@@ -135,7 +136,7 @@ func keyViewOf(k push.APIKey) keyView {
 	return v
 }
 
-func printKeys(w io.Writer, asJSON bool, keys []push.APIKey) error {
+func printKeys(w io.Writer, asJSON bool, keys []apikey.Key) error {
 	views := make([]keyView, len(keys))
 	for i, k := range keys {
 		views[i] = keyViewOf(k)

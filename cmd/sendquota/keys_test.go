@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -84,7 +85,7 @@ func TestRotateKey_Flags(t *testing.T) {
 // TestListKeys_Output: the list has the successor of each key.
 func TestListKeys_Output(t *testing.T) {
 	old, fresh := uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f01"), uuid.MustParse("0193a1e0-5a7e-7c7f-9d6b-3f1f7f2f8f02")
-	keys := []push.APIKey{{ID: old, Tenant: "acme", Name: "web", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
+	keys := []apikey.Key{{ID: old, Tenant: "acme", Name: "web", Scopes: push.Scopes, Successor: fresh}, {ID: fresh, Tenant: "acme"}}
 	var table, list strings.Builder
 	if err := errors.Join(printKeys(&table, false, keys), printKeys(&list, true, keys)); err != nil {
 		t.Fatal(err)

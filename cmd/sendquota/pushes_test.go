@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -16,7 +17,7 @@ func TestOperators_AllTenants(t *testing.T) {
 	own := b.push("ada")
 	other, _, err := b.st.CreateTenant(t.Context(), "other")
 	testenv.Check(t, err)
-	_, key, err := b.st.CreateKey(t.Context(), push.NewKey{Tenant: other, Scopes: push.Scopes})
+	_, key, err := b.st.CreateKey(t.Context(), apikey.NewKey{Tenant: other, Scopes: push.Scopes})
 	testenv.Check(t, err)
 	api, err := client.New(b.address, key, client.Config{})
 	testenv.Check(t, err)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
@@ -98,7 +99,7 @@ func setup(t *testing.T) *bench {
 // key makes a key of the tenant.
 func (b *bench) key() (id uuid.UUID, secret string) {
 	b.Helper()
-	k, secret, err := b.st.CreateKey(b.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes})
+	k, secret, err := b.st.CreateKey(b.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: push.Scopes})
 	testenv.Check(b, err)
 	return k.ID, secret
 }

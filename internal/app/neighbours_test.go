@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -57,7 +58,7 @@ api_limits:
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, *key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
+		if _, *key, err = a.store.CreateKey(t.Context(), apikey.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 			t.Fatal(err)
 		}
 		if name == "loud" {

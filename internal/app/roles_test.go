@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/devstack"
@@ -108,7 +109,7 @@ func TestRoles_AsDocumented(t *testing.T) {
 	}()
 	tenant, _, err := a.store.CreateTenant(t.Context(), "acme")
 	testenv.Check(t, err)
-	_, key, err := a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	_, key, err := a.store.CreateKey(t.Context(), apikey.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	testenv.Check(t, err)
 	ask := func(method, path, body string, want int) map[string]any {
 		t.Helper()

@@ -26,6 +26,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -162,7 +163,7 @@ func TestSecrets_NotShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, key, err := a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	_, key, err := a.store.CreateKey(t.Context(), apikey.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
@@ -67,7 +68,7 @@ func setup(t *testing.T, p serverTimeouts) *bundle {
 		t.Fatal(err)
 	}
 	h := &bundle{t: t, app: a, came: new(atomic.Int64), asked: new(atomic.Int64)}
-	if _, h.key, err = a.store.CreateKey(t.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
+	if _, h.key, err = a.store.CreateKey(t.Context(), apikey.NewKey{Tenant: tenant, Scopes: push.Scopes}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = a.Close() })

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/app"
 	"github.com/sendquota/sendquota/internal/config"
 	"github.com/sendquota/sendquota/internal/push"
@@ -74,7 +75,7 @@ func newKey() string {
 	if err != nil {
 		panic(err)
 	}
-	_, key, err := server.store.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	_, key, err := server.store.CreateKey(ctx, apikey.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	if err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -23,7 +24,7 @@ func TestAuditLog_Story(t *testing.T) {
 	one := b.submit("anna", 26*time.Hour)
 	b.follow(b.post("/console/pushes/"+one.ID+"/cancel")).has(t, 200)
 	b.post("/console/settings/webhooks", "url", "https://hooks.example.com/a").has(t, 200)
-	importer, _, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Name: "importer", Scopes: push.Scopes})
+	importer, _, err := b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Name: "importer", Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

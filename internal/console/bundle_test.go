@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sendquota/sendquota/client"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/console/frame"
@@ -142,7 +143,7 @@ func setupIn(t testing.TB, url string, st *store.Store, tenant string) *bundle {
 	if b.tenant, _, err = b.store.CreateTenant(t.Context(), tenant); err != nil {
 		t.Fatal(err)
 	}
-	if _, b.key, err = b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: push.Scopes}); err != nil {
+	if _, b.key, err = b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: push.Scopes}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(api)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -123,7 +124,7 @@ func TestAuditLog_Names(t *testing.T) {
 	if len(want) != 0 {
 		t.Errorf("%d names are in no page", len(want))
 	}
-	_, lesser, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRecordsRead}})
+	_, lesser, err := b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRecordsRead}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/bulk"
 	"github.com/sendquota/sendquota/internal/campaign"
 	"github.com/sendquota/sendquota/internal/httpapi/campaigns"
@@ -223,7 +224,7 @@ func (b *bundle) newTenant(name string, scopes ...string) (uuid.UUID, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	_, key, err := b.store.CreateKey(b.t.Context(), push.NewKey{Tenant: id, Scopes: scopes})
+	_, key, err := b.store.CreateKey(b.t.Context(), apikey.NewKey{Tenant: id, Scopes: scopes})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -117,7 +118,7 @@ func TestCapacity_Refused(t *testing.T) {
 	}
 	b.send("GET", "/v1/campaigns/"+rest.ExampleID+"/capacity", "").must(t, 404, "not-found")
 	b.send("GET", path, "", "Authorization", "Bearer "+b.other).must(t, 404, "not-found")
-	_, key, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRead}})
+	_, key, err := b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: []string{push.ScopeRead}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/accounts"
 )
@@ -150,7 +151,7 @@ func TestKeys_EveryFaultAtOnce(t *testing.T) {
 func TestKeys_NoMoreThanOwn(t *testing.T) {
 	b := setup(t)
 	lesser := func(scopes ...string) []string {
-		_, key, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: scopes})
+		_, key, err := b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: scopes})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/accounts"
 	"github.com/sendquota/sendquota/internal/user"
@@ -12,7 +13,7 @@ import (
 // as returns the headers of another key of the tenant's, which has the scopes of a role.
 func (b *bundle) as(role user.Role) []string {
 	b.t.Helper()
-	_, key, err := b.store.CreateKey(b.t.Context(), push.NewKey{Tenant: b.tenant, Scopes: role.Scopes()})
+	_, key, err := b.store.CreateKey(b.t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: role.Scopes()})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -133,7 +134,7 @@ func TestSimulate_Refused(t *testing.T) {
 	b.send("POST", "/v1/campaigns/"+id+"/simulate", `{"at":1}`).must(t, 422, "invalid-request")
 	b.send("GET", "/v1/campaigns/"+id+"/simulate", "").must(t, 405, "method-not-allowed")
 	for scope, status := range map[string]int{push.ScopeCampaignsRead: 200, push.ScopeCampaignsWrite: 200, push.ScopeRead: 403} {
-		_, key, err := b.store.CreateKey(t.Context(), push.NewKey{Tenant: b.tenant, Scopes: []string{scope}})
+		_, key, err := b.store.CreateKey(t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/redisscript"
@@ -34,7 +35,7 @@ func BenchmarkSubmits(b *testing.B) {
 	h := New(service, st, Config{Log: slog.New(slog.NewJSONHandler(io.Discard, nil))})
 	tenant, _, err := st.CreateTenant(b.Context(), "acme")
 	testenv.Check(b, err)
-	_, key, err := st.CreateKey(b.Context(), push.NewKey{Tenant: tenant, Scopes: push.Scopes})
+	_, key, err := st.CreateKey(b.Context(), apikey.NewKey{Tenant: tenant, Scopes: push.Scopes})
 	testenv.Check(b, err)
 	slack := make([]byte, 64<<20) // the programs have it, too: a small heap would be collected all the time
 	defer runtime.KeepAlive(slack)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/user"
@@ -26,7 +27,7 @@ func (b *bundle) person(email string, role user.Role) reply {
 // keyWith is the header of a key with these scopes.
 func (b *bundle) keyWith(scopes ...string) []string {
 	b.t.Helper()
-	_, key, err := b.store.CreateKey(b.t.Context(), push.NewKey{Tenant: b.tenant, Scopes: scopes})
+	_, key, err := b.store.CreateKey(b.t.Context(), apikey.NewKey{Tenant: b.tenant, Scopes: scopes})
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
@@ -138,7 +139,7 @@ func TestDeletion_Begun(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	name := b.TenantID.String()
-	_, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	_, secret, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

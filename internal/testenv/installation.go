@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/process"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
@@ -92,7 +93,7 @@ func (i *Installation) Tenant(name string) (key string) {
 	defer st.Close()
 	id, _, err := st.CreateTenant(i.Context(), name)
 	Check(i, err)
-	_, key, err = st.CreateKey(i.Context(), push.NewKey{Tenant: id, Scopes: push.Scopes})
+	_, key, err = st.CreateKey(i.Context(), apikey.NewKey{Tenant: id, Scopes: push.Scopes})
 	Check(i, err)
 	return key
 }

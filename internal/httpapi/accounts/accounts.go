@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/user"
 )
@@ -50,7 +50,7 @@ var (
 
 // ProblemOf returns the problem for an error about API keys or users, or nil.
 func ProblemOf(err error) rest.Problemer {
-	if replaced, ok := errors.AsType[*push.ReplacedError](err); ok {
+	if replaced, ok := errors.AsType[*apikey.ReplacedError](err); ok {
 		p := NotRotatable.Because(replaced.Error())
 		return &p
 	}
@@ -58,8 +58,8 @@ func ProblemOf(err error) rest.Problemer {
 }
 
 var plainAccountProblems = []rest.Plain{
-	rest.PlainOf(push.ErrTooManyKeys, TooManyKeys, "the tenant has the maximum number of live API keys; revoke one first"),
-	rest.PlainOf(push.ErrKeyOver, NotRotatable, push.ErrKeyOver.Error()),
+	rest.PlainOf(apikey.ErrTooMany, TooManyKeys, "the tenant has the maximum number of live API keys; revoke one first"),
+	rest.PlainOf(apikey.ErrOver, NotRotatable, apikey.ErrOver.Error()),
 	rest.PlainOf(user.ErrTooMany, TooManyUsers, "the tenant has the maximum number of users; delete one first"),
 	rest.PlainOf(user.ErrEmailTaken, EmailTaken, user.ErrEmailTaken.Error()),
 	rest.PlainOf(user.ErrLastAdmin, LastAdmin, user.ErrLastAdmin.Error()+"; make another admin first"),

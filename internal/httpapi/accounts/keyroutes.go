@@ -8,13 +8,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
 func (h *keys) routes(s *rest.Spec) []rest.Operation {
-	key := keyViewOf(push.APIKey{
-		ID: uuid.MustParse(rest.ExampleID), Name: "back office", Scopes: []string{push.ScopeRead, push.ScopeRecordsRead}, State: push.KeyLive,
+	key := keyViewOf(apikey.Key{
+		ID: uuid.MustParse(rest.ExampleID), Name: "back office", Scopes: []string{push.ScopeRead, push.ScopeRecordsRead}, State: apikey.Live,
 		CreatedAt: rest.ExampleTime(0), ExpiresAt: new(rest.ExampleTime(365 * 24 * time.Hour)), LastUsedAt: new(rest.ExampleTime(time.Hour)),
 	})
 	made := key

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/invalid"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -19,25 +20,25 @@ const KeysPath = "/v1/keys"
 
 // Keys stores API keys. Another tenant's key is [push.ErrNotFound].
 type Keys interface {
-	CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error)
-	APIKey(ctx context.Context, tenant, id uuid.UUID) (push.APIKey, error)
-	KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (push.KeyPage, error)
-	RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error)
+	CreateKey(ctx context.Context, n apikey.NewKey) (k apikey.Key, secret string, err error)
+	APIKey(ctx context.Context, tenant, id uuid.UUID) (apikey.Key, error)
+	KeyPage(ctx context.Context, tenant uuid.UUID, after apikey.Position, limit int) (apikey.Page, error)
+	RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k apikey.Key, secret string, err error)
 	RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (before bool, err error)
 }
 
 // keyView is an API key as the API shows it.
 type keyView struct {
-	ID         string        `json:"id" format:"uuid"`
-	Name       string        `json:"name" doc:"Empty: no name."`
-	State      push.KeyState `json:"state" enum:"live,expired,revoked" doc:"Only a live key is accepted."`
-	Scopes     []string      `json:"scopes"`
-	CreatedAt  string        `json:"created_at" format:"date-time"`
-	ExpiresAt  *string       `json:"expires_at" format:"date-time" nullable:"true" doc:"null: never."`
-	LastUsedAt *string       `json:"last_used_at" format:"date-time" nullable:"true" doc:"Accurate to about a minute; null: never."`
-	RevokedAt  *string       `json:"revoked_at" format:"date-time" nullable:"true"`
-	Successor  *string       `json:"successor" format:"uuid" nullable:"true" doc:"The key that the last rotation created."`
-	Secret     string        `json:"secret,omitempty" doc:"The key itself, for Authorization: Bearer. Returned only when a key is created or rotated: store it."`
+	ID         string       `json:"id" format:"uuid"`
+	Name       string       `json:"name" doc:"Empty: no name."`
+	State      apikey.State `json:"state" enum:"live,expired,revoked" doc:"Only a live key is accepted."`
+	Scopes     []string     `json:"scopes"`
+	CreatedAt  string       `json:"created_at" format:"date-time"`
+	ExpiresAt  *string      `json:"expires_at" format:"date-time" nullable:"true" doc:"null: never."`
+	LastUsedAt *string      `json:"last_used_at" format:"date-time" nullable:"true" doc:"Accurate to about a minute; null: never."`
+	RevokedAt  *string      `json:"revoked_at" format:"date-time" nullable:"true"`
+	Successor  *string      `json:"successor" format:"uuid" nullable:"true" doc:"The key that the last rotation created."`
+	Secret     string       `json:"secret,omitempty" doc:"The key itself, for Authorization: Bearer. Returned only when a key is created or rotated: store it."`
 }
 
 type keysView struct {
@@ -46,7 +47,7 @@ type keysView struct {
 }
 
 // keyViewOf shows an API key, without its secret.
-func keyViewOf(k push.APIKey) keyView {
+func keyViewOf(k apikey.Key) keyView {
 	v := keyView{
 		ID: k.ID.String(), Name: k.Name, State: k.State, Scopes: append([]string{}, k.Scopes...), CreatedAt: rest.Stamp(k.CreatedAt),
 		ExpiresAt: rest.MaybePast(k.ExpiresAt), LastUsedAt: rest.MaybePast(k.LastUsedAt), RevokedAt: rest.MaybePast(k.RevokedAt),
@@ -100,7 +101,7 @@ func (h *keys) createKey(c *rest.Call) error {
 	if err := keyFields.ReadBody(c, &f, &c.Errors); err != nil {
 		return err
 	}
-	k, secret, err := h.ring.CreateKey(c.Request.Context(), push.NewKey{
+	k, secret, err := h.ring.CreateKey(c.Request.Context(), apikey.NewKey{
 		Tenant: c.Caller.Tenant, By: &c.Caller, Name: f.name, Scopes: f.scopes, ExpiresAt: f.expires, Most: h.most,
 	})
 	if err != nil {
@@ -111,10 +112,10 @@ func (h *keys) createKey(c *rest.Call) error {
 
 // keyError returns the answer to a failed change of an API key.
 func keyError(err error) error {
-	if errors.Is(err, push.ErrCallerOver) {
-		return rest.Denied(push.ErrCallerOver.Error())
+	if errors.Is(err, apikey.ErrCallerOver) {
+		return rest.Denied(apikey.ErrCallerOver.Error())
 	}
-	if end, ok := errors.AsType[*push.EndError](err); ok {
+	if end, ok := errors.AsType[*apikey.EndError](err); ok {
 		var wrong invalid.FieldErrors
 		wrong.Add("expires_at", rest.Stamp(end.Wanted), "must not be later than the end of the key of the request, %s", end.Latest)
 		return wrong
@@ -123,7 +124,7 @@ func keyError(err error) error {
 }
 
 // answerKey answers with a new key and its secret, which is shown only once.
-func (h *keys) answerKey(c *rest.Call, status int, k push.APIKey, secret string) error {
+func (h *keys) answerKey(c *rest.Call, status int, k apikey.Key, secret string) error {
 	v := keyViewOf(k)
 	v.Secret = secret
 	c.Header("Location", KeysPath+"/"+v.ID)
@@ -134,10 +135,10 @@ var keysParams = rest.Pages[rest.PageParams]()
 
 // listKeys answers with a page of the tenant's API keys.
 func (h *keys) listKeys(c *rest.Call) error {
-	return rest.List(c, &keysParams, func(q rest.PageParams, after push.KeyPosition) ([]push.APIKey, *push.KeyPosition, error) {
+	return rest.List(c, &keysParams, func(q rest.PageParams, after apikey.Position) ([]apikey.Key, *apikey.Position, error) {
 		page, err := h.ring.KeyPage(c.Request.Context(), c.Caller.Tenant, after, q.Size)
 		return page.Keys, page.Next, err
-	}, func(all []push.APIKey, next string) any { return keysView{rest.ViewsOf(all, keyViewOf), next} })
+	}, func(all []apikey.Key, next string) any { return keysView{rest.ViewsOf(all, keyViewOf), next} })
 }
 
 func (h *keys) getKey(c *rest.Call) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -42,19 +43,19 @@ func lockKeys(ctx context.Context, tx pgx.Tx, ids ...uuid.UUID) error {
 
 // latestExpiry locks the caller's API key and returns its expiry, which also limits the keys that it makes. Zero
 // means no limit: the key never expires, or the caller has none. A caller whose key has ended gets
-// [push.ErrCallerOver].
+// [apikey.ErrCallerOver].
 func latestExpiry(ctx context.Context, tx pgx.Tx, by *push.Caller) (end time.Time, err error) {
 	if by == nil || by.Key == uuid.Nil {
 		return end, nil
 	}
 	var (
-		state push.KeyState
+		state apikey.State
 		at    *time.Time
 	)
 	err = tx.QueryRow(ctx, `SELECT `+keyState+`, expires_at FROM api_keys k WHERE id = $1 FOR SHARE`, by.Key).Scan(&state, &at)
 	switch {
-	case errors.Is(err, pgx.ErrNoRows), err == nil && state != push.KeyLive:
-		return end, push.ErrCallerOver
+	case errors.Is(err, pgx.ErrNoRows), err == nil && state != apikey.Live:
+		return end, apikey.ErrCallerOver
 	case err != nil || at == nil:
 		return end, err
 	}
@@ -63,7 +64,7 @@ func latestExpiry(ctx context.Context, tx pgx.Tx, by *push.Caller) (end time.Tim
 
 // limitToCaller checks that a new key stays within the scopes and the expiry of its maker's key. A new key without an
 // expiry gets the maker's.
-func limitToCaller(ctx context.Context, tx pgx.Tx, n push.NewKey) (push.NewKey, error) {
+func limitToCaller(ctx context.Context, tx pgx.Tx, n apikey.NewKey) (apikey.NewKey, error) {
 	if err := checkScopes(n.By, n.Scopes); err != nil {
 		return n, err
 	}
@@ -73,7 +74,7 @@ func limitToCaller(ctx context.Context, tx pgx.Tx, n push.NewKey) (push.NewKey, 
 	case n.ExpiresAt.IsZero():
 		n.ExpiresAt = end
 	case n.ExpiresAt.After(end):
-		err = &push.EndError{Wanted: n.ExpiresAt, Latest: end}
+		err = &apikey.EndError{Wanted: n.ExpiresAt, Latest: end}
 	}
 	return n, err
 }

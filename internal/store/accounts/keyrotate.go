@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -21,9 +22,9 @@ import (
 // takes the lifetime that the old key was created with.
 //
 // by is the caller; nil is the operator. A caller's key limits the new key, and the errors are the same, as for
-// [Store.CreateKey]. Other errors: [push.ErrNotFound] if the caller's tenant has no such key, [push.ErrKeyOver] if
-// the key has ended, and [*push.ReplacedError] if another live key replaces it or is replaced by it.
-func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k push.APIKey, secret string, err error) {
+// [Store.CreateKey]. Other errors: [push.ErrNotFound] if the caller's tenant has no such key, [apikey.ErrOver] if
+// the key has ended, and [*apikey.ReplacedError] if another live key replaces it or is replaced by it.
+func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, overlap, lifetime time.Duration) (k apikey.Key, secret string, err error) {
 	tenant, fresh := tenantOf(by), uuid.New()
 	secret, hash := newSecret()
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -57,7 +58,7 @@ func (s *Store) RotateKey(ctx context.Context, by *push.Caller, old uuid.UUID, o
 		})
 	})
 	if err != nil {
-		return push.APIKey{}, "", fmt.Errorf("rotate key: %w", err)
+		return apikey.Key{}, "", fmt.Errorf("rotate key: %w", err)
 	}
 	return k, secret, nil
 }
@@ -89,8 +90,8 @@ func lockForRotation(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UU
 	if err == nil {
 		end, err = latestExpiry(ctx, tx, by)
 	}
-	if err == nil && k.State != push.KeyLive {
-		err = push.ErrKeyOver
+	if err == nil && k.State != apikey.Live {
+		err = apikey.ErrOver
 	}
 	if err != nil {
 		return end, err
@@ -98,20 +99,20 @@ func lockForRotation(ctx context.Context, tx pgx.Tx, by *push.Caller, id uuid.UU
 	return end, checkNotReplaced(ctx, tx, id, k.Successor)
 }
 
-// checkNotReplaced returns a [*push.ReplacedError] if the key was rotated, or was created by a rotation, and the
+// checkNotReplaced returns a [*apikey.ReplacedError] if the key was rotated, or was created by a rotation, and the
 // other key is live.
 func checkNotReplaced(ctx context.Context, tx pgx.Tx, id, successor uuid.UUID) error {
 	rows, _ := tx.Query(ctx, `SELECT id, successor IS NOT DISTINCT FROM $1 FROM api_keys k WHERE (id = $2 OR successor = $1) AND `+keyState+` = $3`,
-		id, successor, push.KeyLive)
+		id, successor, apikey.Live)
 	var (
 		other    uuid.UUID
 		replaced bool
 	)
 	_, err := pgx.ForEachRow(rows, []any{&other, &replaced}, func() error {
 		if replaced {
-			return &push.ReplacedError{Key: other, Successor: id}
+			return &apikey.ReplacedError{Key: other, Successor: id}
 		}
-		return &push.ReplacedError{Key: id, Successor: other}
+		return &apikey.ReplacedError{Key: id, Successor: other}
 	})
 	return err
 }

@@ -16,25 +16,26 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // endedKeysKept is the number of ended API keys that stay in a tenant's list.
 const endedKeysKept = 1000
 
-// keyColumns are the columns of [push.APIKey], of api_keys k and tenants t.
+// keyColumns are the columns of [apikey.Key], of api_keys k and tenants t.
 const keyColumns = `k.id, t.name, k.name, k.scopes, k.created_at, k.expires_at, k.last_used_at, k.revoked_at, ` + keyState + `, coalesce(k.successor, ` + pg.NoID + `)`
 
-// keyState is the [push.KeyState] of a row of api_keys k.
+// keyState is the [apikey.State] of a row of api_keys k.
 const keyState = `CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= clock_timestamp() THEN 'expired' ELSE 'live' END`
 
 // CreateKey creates an API key of a tenant, and returns it with its secret: "sq_" and 256 random bits in base64. The
 // database stores only the SHA-256 of the secret.
 //
 // A caller that creates a key gives it none but its own scopes, and no later expiry than its own key's; that expiry
-// is also the default. The errors are [push.ErrTooManyKeys], [*push.ScopeError], [*push.EndError] and
-// [push.ErrCallerOver].
-func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, secret string, err error) {
+// is also the default. The errors are [apikey.ErrTooMany], [*push.ScopeError], [*apikey.EndError] and
+// [apikey.ErrCallerOver].
+func (s *Store) CreateKey(ctx context.Context, n apikey.NewKey) (k apikey.Key, secret string, err error) {
 	id := uuid.New()
 	secret, hash := newSecret()
 	err = s.db.Change(ctx, n.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
@@ -64,13 +65,13 @@ func (s *Store) CreateKey(ctx context.Context, n push.NewKey) (k push.APIKey, se
 		})
 	})
 	if err != nil {
-		return push.APIKey{}, "", fmt.Errorf("create key: %w", err)
+		return apikey.Key{}, "", fmt.Errorf("create key: %w", err)
 	}
 	return k, secret, nil
 }
 
 // keyDifference returns the audit log's description of a new key.
-func keyDifference(k push.APIKey) auditlog.Difference {
+func keyDifference(k apikey.Key) auditlog.Difference {
 	d := auditlog.Difference{}
 	d.Show("name", nil, k.Name)
 	d.Show("scopes", nil, k.Scopes)
@@ -78,22 +79,22 @@ func keyDifference(k push.APIKey) auditlog.Difference {
 	return d
 }
 
-// checkKeyLimit returns [push.ErrTooManyKeys] if the tenant has n.Most live keys besides id. It also deletes the
+// checkKeyLimit returns [apikey.ErrTooMany] if the tenant has n.Most live keys besides id. It also deletes the
 // oldest ended keys beyond endedKeysKept. It locks the tenant, so that one request at a time counts.
-func checkKeyLimit(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) error {
+func checkKeyLimit(ctx context.Context, tx pgx.Tx, n apikey.NewKey, id uuid.UUID) error {
 	if _, err := tx.Exec(ctx, `SELECT FROM tenants WHERE id = $1 FOR NO KEY UPDATE`, n.Tenant); err != nil {
 		return err
 	}
 	var others int
-	err := tx.QueryRow(ctx, `SELECT count(*) FROM api_keys k WHERE tenant_id = $1 AND id <> $2 AND `+keyState+` = $3`, n.Tenant, id, push.KeyLive).Scan(&others)
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM api_keys k WHERE tenant_id = $1 AND id <> $2 AND `+keyState+` = $3`, n.Tenant, id, apikey.Live).Scan(&others)
 	switch {
 	case err != nil:
 		return err
 	case others >= n.Most:
-		return push.ErrTooManyKeys
+		return apikey.ErrTooMany
 	}
 	rows, _ := tx.Query(ctx, `SELECT id FROM api_keys k WHERE tenant_id = $1 AND `+keyState+` <> $2 ORDER BY coalesce(revoked_at, expires_at) DESC, id OFFSET $3`,
-		n.Tenant, push.KeyLive, endedKeysKept)
+		n.Tenant, apikey.Live, endedKeysKept)
 	old, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil || len(old) == 0 {
 		return err
@@ -106,14 +107,14 @@ func checkKeyLimit(ctx context.Context, tx pgx.Tx, n push.NewKey, id uuid.UUID) 
 }
 
 // readKey reads an API key of a tenant; [uuid.Nil] is any tenant.
-func readKey(ctx context.Context, q pg.Querier, tenant, id uuid.UUID) (push.APIKey, error) {
+func readKey(ctx context.Context, q pg.Querier, tenant, id uuid.UUID) (apikey.Key, error) {
 	rows, _ := q.Query(ctx, `SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id WHERE k.id = $1 AND ($2::uuid IS NULL OR k.tenant_id = $2)`,
 		id, zeronull.UUID(tenant))
-	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.APIKey])
+	return pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[apikey.Key])
 }
 
 // APIKey returns a tenant's API key, or [push.ErrNotFound].
-func (s *Store) APIKey(ctx context.Context, tenant, id uuid.UUID) (k push.APIKey, err error) {
+func (s *Store) APIKey(ctx context.Context, tenant, id uuid.UUID) (k apikey.Key, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		k, err = readKey(ctx, c, tenant, id)
 		return err
@@ -166,23 +167,23 @@ func (s *Store) RevokeKey(ctx context.Context, by *push.Caller, id uuid.UUID) (b
 }
 
 // Keys lists the API keys of a tenant, the oldest first; [uuid.Nil] is all tenants.
-func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]push.APIKey, error) {
-	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[push.APIKey], `
+func (s *Store) Keys(ctx context.Context, tenant uuid.UUID) ([]apikey.Key, error) {
+	return pg.Collect(ctx, s.db, pgx.RowToStructByPos[apikey.Key], `
 		SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 		WHERE $1::uuid IS NULL OR k.tenant_id = $1 ORDER BY k.created_at, k.id`, zeronull.UUID(tenant))
 }
 
 // KeyPage returns up to limit of a tenant's API keys after a position, the oldest first.
-func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after push.KeyPosition, limit int) (page push.KeyPage, err error) {
+func (s *Store) KeyPage(ctx context.Context, tenant uuid.UUID, after apikey.Position, limit int) (page apikey.Page, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `
 			SELECT `+keyColumns+` FROM api_keys k JOIN tenants t ON t.id = k.tenant_id
 			WHERE k.tenant_id = $1 AND (k.created_at, k.id) > ($2, $3) ORDER BY k.created_at, k.id LIMIT $4`,
 			tenant, after.CreatedAt, after.ID, limit+1)
-		keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.APIKey])
-		if page = (push.KeyPage{Keys: keys}); len(keys) > limit {
+		keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[apikey.Key])
+		if page = (apikey.Page{Keys: keys}); len(keys) > limit {
 			last := keys[limit-1]
-			page.Keys, page.Next = keys[:limit], &push.KeyPosition{CreatedAt: last.CreatedAt, ID: last.ID}
+			page.Keys, page.Next = keys[:limit], &apikey.Position{CreatedAt: last.CreatedAt, ID: last.ID}
 		}
 		return err
 	})

@@ -15,12 +15,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // createKey creates a key as the operator's tool does.
 func (b *bundle) createKey(ctx context.Context, tenant uuid.UUID, scopes []string, lifetime time.Duration) (string, error) {
-	_, key, err := b.CreateKey(ctx, push.NewKey{Tenant: tenant, Scopes: scopes, Lifetime: lifetime})
+	_, key, err := b.CreateKey(ctx, apikey.NewKey{Tenant: tenant, Scopes: scopes, Lifetime: lifetime})
 	return key, err
 }
 
@@ -39,17 +40,17 @@ func (b *bundle) revokeKey(ctx context.Context, id uuid.UUID) (bool, error) {
 func TestKeys_MakerEndsMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	create := func(by *push.Caller) (push.APIKey, error) {
-		k, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, By: by, Scopes: []string{push.ScopeRead}})
+	create := func(by *push.Caller) (apikey.Key, error) {
+		k, _, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, By: by, Scopes: []string{push.ScopeRead}})
 		return k, err
 	}
 	other, err := create(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, work := range map[string]func(by *push.Caller) (push.APIKey, error){
+	for name, work := range map[string]func(by *push.Caller) (apikey.Key, error){
 		"create": create,
-		"rotate": func(by *push.Caller) (push.APIKey, error) {
+		"rotate": func(by *push.Caller) (apikey.Key, error) {
 			k, _, err := b.RotateKey(t.Context(), by, other.ID, 0, 0)
 			return k, err
 		},
@@ -61,7 +62,7 @@ func TestKeys_MakerEndsMeanwhile(t *testing.T) {
 			}
 			b.Exec(t, `BEGIN`)
 			b.Exec(t, `UPDATE api_keys SET `+change+` WHERE id = $1`, k.ID)
-			var made push.APIKey
+			var made apikey.Key
 			done := make(chan error, 1)
 			go func() {
 				var err error
@@ -72,7 +73,7 @@ func TestKeys_MakerEndsMeanwhile(t *testing.T) {
 			b.Exec(t, `COMMIT`)
 			err = <-done
 			revoked := strings.HasPrefix(change, "revoked")
-			if errors.Is(err, push.ErrCallerOver) != revoked || !revoked && (err != nil || made.ExpiresAt == nil) {
+			if errors.Is(err, apikey.ErrCallerOver) != revoked || !revoked && (err != nil || made.ExpiresAt == nil) {
 				t.Errorf("%s, %s: %+v, %v", name, change, made, err)
 			}
 		}
@@ -123,7 +124,7 @@ func TestCreateKey(t *testing.T) {
 }
 
 // keyOf finds a key in the list of all keys.
-func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
+func (b *bundle) keyOf(t *testing.T, key string) apikey.Key {
 	t.Helper()
 	c, err := b.Key(t.Context(), accounts.HashKey(key))
 	if err != nil {
@@ -133,7 +134,7 @@ func (b *bundle) keyOf(t *testing.T, key string) push.APIKey {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := slices.IndexFunc(keys, func(k push.APIKey) bool { return k.ID == c.Key })
+	i := slices.IndexFunc(keys, func(k apikey.Key) bool { return k.ID == c.Key })
 	if i < 0 {
 		t.Fatalf("key %s is not among %+v", c.Key, keys)
 	}
@@ -155,7 +156,7 @@ func TestRotateKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	second := b.keyOf(t, fresh)
-	if second.ID == first.ID || !slices.Equal(second.Scopes, first.Scopes) || second.Tenant != first.Tenant || second.State != push.KeyLive {
+	if second.ID == first.ID || !slices.Equal(second.Scopes, first.Scopes) || second.Tenant != first.Tenant || second.State != apikey.Live {
 		t.Errorf("the new key: %+v", second)
 	}
 	if left := time.Until(*second.ExpiresAt); left < 719*time.Hour || left > 720*time.Hour {
@@ -166,8 +167,8 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// A second rotation is rejected, and the error names the successor, as long as the successor is valid.
-	var replaced *push.ReplacedError
-	if _, err := b.rotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: second.ID}) {
+	var replaced *apikey.ReplacedError
+	if _, err := b.rotateKey(t.Context(), first.ID, time.Hour, 0); !errors.As(err, &replaced) || *replaced != (apikey.ReplacedError{Key: first.ID, Successor: second.ID}) {
 		t.Errorf("rotated twice: %v", err)
 	}
 	if b.keyOf(t, old).Successor != second.ID || b.keyOf(t, fresh).Successor != uuid.Nil {
@@ -190,7 +191,7 @@ func TestRotateKey(t *testing.T) {
 	}
 
 	// The successor cannot be rotated meanwhile, so that there is no third valid key.
-	if _, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (push.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
+	if _, err := b.rotateKey(t.Context(), b.keyOf(t, third).ID, 0, 0); !errors.As(err, &replaced) || *replaced != (apikey.ReplacedError{Key: first.ID, Successor: b.keyOf(t, third).ID}) {
 		t.Errorf("the successor was rotated: %v", err)
 	}
 	if _, err := b.revokeKey(t.Context(), first.ID); err != nil {
@@ -230,7 +231,7 @@ func TestRotateKey_Concurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 6 {
 		wg.Go(func() {
-			var replaced *push.ReplacedError
+			var replaced *apikey.ReplacedError
 			if _, err := b.rotateKey(t.Context(), id, time.Hour, 0); err != nil && !errors.As(err, &replaced) {
 				t.Error(err)
 			}
@@ -258,7 +259,7 @@ func TestRevokeKey(t *testing.T) {
 		t.Errorf("a revoked key: %v", err)
 	}
 	list, err := b.Keys(t.Context(), b.TenantID)
-	if err != nil || len(list) != 1 || list[0].State != push.KeyRevoked || list[0].RevokedAt == nil {
+	if err != nil || len(list) != 1 || list[0].State != apikey.Revoked || list[0].RevokedAt == nil {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	if before, err := b.revokeKey(t.Context(), id); err != nil || !before {
@@ -268,7 +269,7 @@ func TestRevokeKey(t *testing.T) {
 	if err != nil || len(again) != 1 || !again[0].RevokedAt.Equal(*list[0].RevokedAt) {
 		t.Errorf("revoked twice: %+v, %v", again, err)
 	}
-	if _, err := b.rotateKey(t.Context(), id, time.Hour, 0); !errors.Is(err, push.ErrKeyOver) {
+	if _, err := b.rotateKey(t.Context(), id, time.Hour, 0); !errors.Is(err, apikey.ErrOver) {
 		t.Errorf("rotated: %v", err)
 	}
 	for name, err := range map[string]error{
@@ -330,13 +331,13 @@ func TestCreateKey_Most(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	create := func(most int) error {
-		_, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: most})
+		_, _, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: most})
 		return err
 	}
 	if err := errors.Join(create(2), create(2)); err != nil {
 		t.Fatal(err)
 	}
-	if err := create(2); !errors.Is(err, push.ErrTooManyKeys) {
+	if err := create(2); !errors.Is(err, apikey.ErrTooMany) {
 		t.Errorf("%v", err)
 	}
 	b.Exec(t, `
@@ -361,7 +362,7 @@ func TestCreateKey_MostConcurrent(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if _, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: 3}); err != nil && !errors.Is(err, push.ErrTooManyKeys) {
+			if _, _, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: 3}); err != nil && !errors.Is(err, apikey.ErrTooMany) {
 				t.Error(err)
 			}
 		})
@@ -377,7 +378,7 @@ func TestKeys_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	w.LoseNext("COMMIT")
-	first, secret, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: 1})
+	first, secret, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes, Most: 1})
 	w.WantLost(t, 1)
 	if err != nil {
 		t.Fatal(err)

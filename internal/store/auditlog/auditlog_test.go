@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/apikey"
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
@@ -28,7 +29,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 	t.Parallel()
 	b, w := setupProxy(t)
 	ctx, user := acting(t.Context())
-	key, _, err := b.CreateKey(ctx, push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	key, _, err := b.CreateKey(ctx, apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +85,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 func TestAuditLog_Tool(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	key, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	key, _, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestAuditLog_Tool(t *testing.T) {
 func TestAuditLog_NoPartition(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
-	key, _, err := b.CreateKey(t.Context(), push.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
+	key, _, err := b.CreateKey(t.Context(), apikey.NewKey{Tenant: b.TenantID, Scopes: push.Scopes})
 	if err != nil {
 		t.Fatal(err)
 	}

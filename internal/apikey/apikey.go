@@ -1,4 +1,4 @@
-package push
+package apikey
 
 import (
 	"errors"
@@ -6,10 +6,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
-// APIKey describes an API key. The key itself is not stored.
-type APIKey struct {
+// Key describes an API key. The key itself is not stored.
+type Key struct {
 	ID         uuid.UUID
 	Tenant     string // the tenant's name
 	Name       string // as the tenant chose; "": none
@@ -18,24 +20,24 @@ type APIKey struct {
 	ExpiresAt  *time.Time // nil: never
 	LastUsedAt *time.Time // to about a minute; nil: never
 	RevokedAt  *time.Time // nil: not revoked
-	State      KeyState   // at the time of reading
+	State      State      // at the time of reading
 	Successor  uuid.UUID  // the key that its last rotation created; Nil: never rotated
 }
 
-// KeyState is the validity of an API key.
-type KeyState string
+// State is the validity of an API key.
+type State string
 
 // The states of a key.
 const (
-	KeyLive    KeyState = "live"
-	KeyExpired KeyState = "expired"
-	KeyRevoked KeyState = "revoked"
+	Live    State = "live"
+	Expired State = "expired"
+	Revoked State = "revoked"
 )
 
 // NewKey describes an API key to create.
 type NewKey struct {
 	Tenant    uuid.UUID
-	By        *Caller // the caller that creates it; nil: the operator
+	By        *push.Caller // the caller that creates it; nil: the operator
 	Name      string
 	Scopes    []string      // duplicates are stored once
 	Lifetime  time.Duration // 0: ExpiresAt applies
@@ -43,23 +45,23 @@ type NewKey struct {
 	Most      int           // the maximum number of live keys of the tenant; 0: unlimited
 }
 
-// KeyPage is a page of API keys. Next is the position of the last one if there are more.
-type KeyPage struct {
-	Keys []APIKey
-	Next *KeyPosition
+// Page is a page of API keys. Next is the position of the last one if there are more.
+type Page struct {
+	Keys []Key
+	Next *Position
 }
 
-// KeyPosition is the position of an API key in its tenant's list, which is sorted by age.
-type KeyPosition struct {
+// Position is the position of an API key in its tenant's list, which is sorted by age.
+type Position struct {
 	CreatedAt time.Time
 	ID        uuid.UUID
 }
 
 var (
-	// ErrTooManyKeys: the tenant has reached the maximum number of live API keys.
-	ErrTooManyKeys = errors.New("the tenant already has the maximum number of live API keys")
-	// ErrKeyOver: a revoked or expired API key cannot be rotated.
-	ErrKeyOver = errors.New("the key is revoked or has expired; make a new one")
+	// ErrTooMany: the tenant has reached the maximum number of live API keys.
+	ErrTooMany = errors.New("the tenant already has the maximum number of live API keys")
+	// ErrOver: a revoked or expired API key cannot be rotated.
+	ErrOver = errors.New("the key is revoked or has expired; make a new one")
 	// ErrCallerOver: the API key of the request was revoked, or expired, during the request.
 	ErrCallerOver = errors.New("the API key of the request is revoked or has expired")
 )
