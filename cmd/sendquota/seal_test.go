@@ -9,10 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // sealing is a database with webhooks that have secrets of several keys.
@@ -38,7 +38,7 @@ func (s *sealing) hooks(n int, key string) {
 	s.Helper()
 	st := s.store(key)
 	for i := range n {
-		_, err := st.CreateWebhook(s.Context(), push.Webhook{ID: uuid.New(), Tenant: s.tenant, URL: "https://example.com", Events: push.Events}, fmt.Sprint("hush-", i), 1000)
+		_, err := st.CreateWebhook(s.Context(), webhook.Webhook{ID: uuid.New(), Tenant: s.tenant, URL: "https://example.com", Events: webhook.Events}, fmt.Sprint("hush-", i), 1000)
 		testenv.Check(s, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 type showStatus struct{ listOfTenant }
@@ -139,14 +140,14 @@ func (c listFailures) Run() error {
 type listWebhooks struct{ listOfTenant }
 
 type webhookView struct {
-	ID             uuid.UUID    `json:"id"`
-	Tenant         string       `json:"tenant"`
-	URL            string       `json:"url"`
-	Events         []push.Event `json:"events"`
-	Failures       int          `json:"failures"`
-	FailingSince   *time.Time   `json:"failing_since"`
-	DisabledAt     *time.Time   `json:"disabled_at"`
-	DisabledReason string       `json:"disabled_reason"`
+	ID             uuid.UUID       `json:"id"`
+	Tenant         string          `json:"tenant"`
+	URL            string          `json:"url"`
+	Events         []webhook.Event `json:"events"`
+	Failures       int             `json:"failures"`
+	FailingSince   *time.Time      `json:"failing_since"`
+	DisabledAt     *time.Time      `json:"disabled_at"`
+	DisabledReason string          `json:"disabled_reason"`
 }
 
 func (c listWebhooks) Run() error {

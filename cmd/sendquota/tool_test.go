@@ -23,6 +23,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/user"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // asTool is the variable that makes the test binary the tool.
@@ -125,7 +126,7 @@ func (b *bench) user(email string) uuid.UUID {
 func (b *bench) hook() (secret string) {
 	b.Helper()
 	secret = uuid.NewString()
-	_, err := b.st.CreateWebhook(b.Context(), push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: push.Events}, secret, 20)
+	_, err := b.st.CreateWebhook(b.Context(), webhook.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com/hook", Events: webhook.Events}, secret, 20)
 	testenv.Check(b, err)
 	return secret
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/config"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // TestOpen_Seals: a start fails if its key opens no sealed row, and the error has the next step. If the key opens some, the start logs
@@ -53,7 +53,7 @@ func TestOpen_Seals(t *testing.T) {
 		t.Helper()
 		tenant, _, err := a.store.CreateTenant(t.Context(), "acme")
 		testenv.Check(t, err)
-		_, err = a.store.CreateWebhook(t.Context(), push.Webhook{ID: uuid.New(), Tenant: tenant, URL: "https://example.com", Events: push.Events}, "hush", 10)
+		_, err = a.store.CreateWebhook(t.Context(), webhook.Webhook{ID: uuid.New(), Tenant: tenant, URL: "https://example.com", Events: webhook.Events}, "hush", 10)
 		testenv.Check(t, err)
 	}
 	try("", "", "", "")

@@ -14,6 +14,7 @@ import (
 	"github.com/sendquota/sendquota/internal/notify"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // TestWebhooks goes the way of a tenant with its webhook.
@@ -35,7 +36,7 @@ func TestWebhooks(t *testing.T) {
 		}
 	}
 	all := b.send("POST", "/v1/webhooks", `{"url":"http://example.com"}`).must(t, 201)
-	if got := all.at(t, "events").([]any); len(got) != len(push.Events) {
+	if got := all.at(t, "events").([]any); len(got) != len(webhook.Events) {
 		t.Errorf("all events are %v", got)
 	}
 	for _, r := range []reply{b.send("GET", path, ""), b.send("GET", "/v1/webhooks", "")} {

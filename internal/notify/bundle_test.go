@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 func TestMain(m *testing.M) {
@@ -56,9 +57,9 @@ func (b *bundle) newTenant(name string) uuid.UUID {
 }
 
 // hook creates a webhook for all events.
-func (b *bundle) hook(tenant uuid.UUID, url string) (push.Webhook, string) {
+func (b *bundle) hook(tenant uuid.UUID, url string) (webhook.Webhook, string) {
 	b.t.Helper()
-	hook, secret, err := b.webhooks.Create(b.t.Context(), tenant, url, push.Events)
+	hook, secret, err := b.webhooks.Create(b.t.Context(), tenant, url, webhook.Events)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -116,9 +117,9 @@ func (b *bundle) send(p push.Push) {
 }
 
 // only returns the webhook's only delivery.
-func (b *bundle) only(hook push.Webhook) push.Delivery {
+func (b *bundle) only(hook webhook.Webhook) webhook.Delivery {
 	b.t.Helper()
-	d, err := b.Deliveries(b.t.Context(), hook.Tenant, hook.ID, push.DeliveryFilter{}, 0, 2)
+	d, err := b.Deliveries(b.t.Context(), hook.Tenant, hook.ID, webhook.DeliveryFilter{}, 0, 2)
 	if err != nil || len(d.Deliveries) != 1 {
 		b.t.Fatalf("%+v, %v", d, err)
 	}

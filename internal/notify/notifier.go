@@ -10,8 +10,8 @@ import (
 	"github.com/sendquota/sendquota/internal/groupcommit"
 	"github.com/sendquota/sendquota/internal/loop"
 	"github.com/sendquota/sendquota/internal/outbound"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/webhooks"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 const (
@@ -37,7 +37,7 @@ type Config struct {
 // outbox is the part of the store that holds the events.
 type outbox interface {
 	ClaimDeliveries(ctx context.Context, o webhooks.ClaimLimits) (claimed []webhooks.Outgoing, more bool, err error)
-	SettleDeliveries(ctx context.Context, settlements []webhooks.Settlement, off webhooks.DisableLimits) ([]push.Webhook, error)
+	SettleDeliveries(ctx context.Context, settlements []webhooks.Settlement, off webhooks.DisableLimits) ([]webhook.Webhook, error)
 }
 
 // observer counts metrics.

@@ -15,9 +15,9 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // TestNotifier_Order: events of two workers arrive in order at an endpoint that fails every other request in one way or
@@ -149,7 +149,7 @@ func TestNotifier_Disables(t *testing.T) {
 	cfg.DisableAfter = time.Millisecond
 	b.run(b.Store, cfg)
 	b.book(b.tenant, "a")
-	off := func() push.Webhook {
+	off := func() webhook.Webhook {
 		got, err := b.Webhook(t.Context(), b.tenant, hook.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -208,7 +208,7 @@ func TestNotifier_Gone(t *testing.T) {
 	if err != nil || got.DisabledReason != "the endpoint answered 410 Gone" || len(e.requests()) != 1 {
 		t.Errorf("%+v, %v, %d requests", got, err, len(e.requests()))
 	}
-	if d := b.only(hook); d.Status != push.DeliveryFailed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
+	if d := b.only(hook); d.Status != webhook.Failed || d.LastStatus != 410 || d.LastError != "the endpoint answered 410 Gone" {
 		t.Errorf("%+v", d)
 	}
 }
@@ -243,7 +243,7 @@ func TestNotifier_PrivateAddresses(t *testing.T) {
 		if _, err := b.webhooks.Test(t.Context(), b.tenant, hook.ID); err != nil {
 			t.Fatal(err)
 		}
-		b.eventually(host+" is given up", func() bool { return b.only(hook).Status == push.DeliveryFailed })
+		b.eventually(host+" is given up", func() bool { return b.only(hook).Status == webhook.Failed })
 		if d := b.only(hook); d.LastStatus != 0 || !strings.HasPrefix(d.LastError, "no connection: ") || host != "0x7f.1" && d.LastError != "no connection: the host has no public address" {
 			t.Errorf("%s: %+v", host, d)
 		}
@@ -284,7 +284,7 @@ type forgetful struct {
 	losses atomic.Int32
 }
 
-func (f *forgetful) SettleDeliveries(ctx context.Context, s []webhooks.Settlement, off webhooks.DisableLimits) ([]push.Webhook, error) {
+func (f *forgetful) SettleDeliveries(ctx context.Context, s []webhooks.Settlement, off webhooks.DisableLimits) ([]webhook.Webhook, error) {
 	if f.losses.Add(-1) >= 0 {
 		return nil, errors.New("killed")
 	}
@@ -312,7 +312,7 @@ func TestNotifier_LostSettlement(t *testing.T) {
 	if !slices.Equal(told, []string{"push.scheduled", "push.scheduled", "push.sent"}) || e.requests()[0].id != e.requests()[1].id {
 		t.Errorf("told %v", told)
 	}
-	if d, err := b.Deliveries(t.Context(), hook.Tenant, hook.ID, push.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
+	if d, err := b.Deliveries(t.Context(), hook.Tenant, hook.ID, webhook.DeliveryFilter{}, 0, 10); err != nil || d.Deliveries[1].Attempts != 2 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/outbound"
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // A replaced secret still signs for overlap.
@@ -42,24 +42,24 @@ type Store interface {
 
 // unchanged are the methods of the store that the API uses unchanged.
 type unchanged interface {
-	Webhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
-	Webhooks(ctx context.Context, tenant uuid.UUID) ([]push.Webhook, error)
+	Webhook(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error)
+	Webhooks(ctx context.Context, tenant uuid.UUID) ([]webhook.Webhook, error)
 	DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error
-	EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error)
+	EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error)
 }
 
 // secrets stores the secrets of webhooks.
 type secrets interface {
-	CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error)
-	RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (push.Webhook, error)
+	CreateWebhook(ctx context.Context, w webhook.Webhook, secret string, most int) (webhook.Webhook, error)
+	RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (webhook.Webhook, error)
 }
 
 // deliveries lists, adds and replays deliveries.
 type deliveries interface {
-	AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error)
-	Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error)
-	Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error)
-	ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (int, error)
+	AddTestDelivery(ctx context.Context, w webhook.Webhook) (webhook.Delivery, error)
+	Deliveries(ctx context.Context, tenant, hook uuid.UUID, f webhook.DeliveryFilter, before int64, limit int) (webhook.DeliveryPage, error)
+	Replay(ctx context.Context, tenant, hook, id uuid.UUID) (webhook.Delivery, error)
+	ReplayFailed(ctx context.Context, tenant, hook uuid.UUID, since time.Time, limit int) (int, error)
 }
 
 // WebhooksConfig limits the webhooks of tenants.
@@ -106,14 +106,14 @@ func validPort(port string) bool {
 }
 
 // Create creates a webhook for a URL without fault, and returns it with its secret, which is never shown again.
-func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []push.Event) (w push.Webhook, secret string, err error) {
+func (s *Webhooks) Create(ctx context.Context, tenant uuid.UUID, url string, events []webhook.Event) (w webhook.Webhook, secret string, err error) {
 	secret = newSecret()
-	w, err = s.secrets.CreateWebhook(ctx, push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
+	w, err = s.secrets.CreateWebhook(ctx, webhook.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: tenant, URL: url, Events: events}, secret, s.cfg.MaxPerTenant)
 	return w, secret, err
 }
 
 // Rotate gives a webhook a new secret, and returns it. For [overlap], requests are signed with both secrets.
-func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, secret string, err error) {
+func (s *Webhooks) Rotate(ctx context.Context, tenant, id uuid.UUID) (w webhook.Webhook, secret string, err error) {
 	secret = newSecret()
 	w, err = s.secrets.RotateWebhookSecret(ctx, tenant, id, secret, overlap)
 	return w, secret, err
@@ -127,21 +127,21 @@ func newSecret() string {
 }
 
 // Test sends a test event to a webhook, whatever events it subscribes to. A disabled webhook gets none:
-// [push.ErrWebhookOff].
-func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (push.Delivery, error) {
+// [webhook.ErrOff].
+func (s *Webhooks) Test(ctx context.Context, tenant, id uuid.UUID) (webhook.Delivery, error) {
 	w, err := s.enabled(ctx, tenant, id)
 	if err != nil {
-		return push.Delivery{}, err
+		return webhook.Delivery{}, err
 	}
 	return s.deliveries.AddTestDelivery(ctx, w)
 }
 
 // Deliveries returns the past and waiting deliveries of a webhook, the newest first. It may return fewer than
 // limit although there are more. While the webhook is disabled, none has a next time.
-func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.DeliveryFilter, before int64, limit int) (push.DeliveryPage, error) {
+func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f webhook.DeliveryFilter, before int64, limit int) (webhook.DeliveryPage, error) {
 	w, err := s.Webhook(ctx, tenant, id)
 	if err != nil {
-		return push.DeliveryPage{}, err
+		return webhook.DeliveryPage{}, err
 	}
 	page, err := s.deliveries.Deliveries(ctx, tenant, id, f, before, limit)
 	if !w.DisabledAt.IsZero() {
@@ -153,9 +153,9 @@ func (s *Webhooks) Deliveries(ctx context.Context, tenant, id uuid.UUID, f push.
 }
 
 // Replay sends an event again.
-func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (push.Delivery, error) {
+func (s *Webhooks) Replay(ctx context.Context, tenant, id, delivery uuid.UUID) (webhook.Delivery, error) {
 	if _, err := s.enabled(ctx, tenant, id); err != nil {
-		return push.Delivery{}, err
+		return webhook.Delivery{}, err
 	}
 	return s.deliveries.Replay(ctx, tenant, id, delivery)
 }
@@ -169,10 +169,10 @@ func (s *Webhooks) ReplayFailed(ctx context.Context, tenant, id uuid.UUID, since
 	return s.deliveries.ReplayFailed(ctx, tenant, id, since, maxReplayed)
 }
 
-func (s *Webhooks) enabled(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
+func (s *Webhooks) enabled(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error) {
 	w, err := s.Webhook(ctx, tenant, id)
 	if err == nil && !w.DisabledAt.IsZero() {
-		err = push.ErrWebhookOff
+		err = webhook.ErrOff
 	}
 	return w, err
 }

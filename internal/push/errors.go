@@ -23,8 +23,6 @@ var (
 	ErrNotRetryable = errors.New("the push has neither failed nor expired")
 	// ErrKeyReused: the Idempotency-Key was used for another request.
 	ErrKeyReused = errors.New("the Idempotency-Key was used for another request")
-	// ErrTooManyWebhooks: the tenant has reached the maximum number of webhooks.
-	ErrTooManyWebhooks = errors.New("the tenant already has the maximum number of webhooks")
 	// ErrTooManySchedules: the tenant has reached the maximum number of schedules.
 	ErrTooManySchedules = errors.New("the tenant already has the maximum number of schedules")
 	// ErrNoPattern: the campaign that a schedule is to copy does not exist.
@@ -35,8 +33,6 @@ var (
 	ErrTooManyBulkChanges = errors.New("the tenant already has the maximum number of running bulk changes")
 	// ErrMoved: the send time of the push is not the one that the caller knows.
 	ErrMoved = errors.New("the push was moved meanwhile")
-	// ErrWebhookOff: the webhook is switched off and receives no events.
-	ErrWebhookOff = errors.New("the webhook is switched off")
 )
 
 // GoneError: the push that this Idempotency-Key created is no longer stored.

@@ -21,6 +21,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/upkeep"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // refitBundle is a tenant without limits and with many bookings.
@@ -250,7 +251,7 @@ func TestRefit(t *testing.T) {
 			t.Parallel()
 			b := setupRefit(t, 7, 4, 200)
 			_, fitted := b.replay(t)
-			hook := push.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: push.Events}
+			hook := webhook.Webhook{ID: uuid.New(), Tenant: b.tenant, URL: "https://example.com", Events: webhook.Events}
 			if _, err := b.store.CreateWebhook(t.Context(), hook, "whsec_MTIzNDU2Nzg5MDEyMzQ1Ng==", 1); err != nil {
 				t.Fatal(err)
 			}
@@ -291,7 +292,7 @@ func TestRefit(t *testing.T) {
 			if moved != end.Moved || canceled != end.Canceled || moved+canceled != len(b.booked)-len(fitted) || apply == policy.Reslot && moved == 0 || canceled == 0 {
 				t.Errorf("%d moved, %d canceled; the operation says %d and %d, and %d did not fit", moved, canceled, end.Moved, end.Canceled, len(b.booked)-len(fitted))
 			}
-			for event, want := range map[push.Event]int{push.EventScheduled: moved, push.EventCanceled: canceled} {
+			for event, want := range map[webhook.Event]int{webhook.EventScheduled: moved, webhook.EventCanceled: canceled} {
 				if got := testenv.Query[int](t, b.postgres, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE event = $1`, string(event)); got != want {
 					t.Errorf("%d events %s, want %d", got, event, want)
 				}

@@ -7,23 +7,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // deliveryView is the delivery of an event to a webhook.
 type deliveryView struct {
-	ID            string              `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
-	Event         push.Event          `json:"event"`
-	PushID        *string             `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
-	Status        push.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: sendquota gave up, after attempts for a day or a 410."`
-	Attempts      int                 `json:"attempts"`
-	NextAttemptAt *string             `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending. null while the webhook is disabled."`
-	LastStatus    *int                `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null: there was none."`
-	LastError     string              `json:"last_error" doc:"Why the last attempt failed."`
-	CreatedAt     string              `json:"created_at" format:"date-time"`
-	EndedAt       *string             `json:"ended_at" format:"date-time" nullable:"true"`
-	Payload       rest.RawObject      `json:"payload" doc:"The body of its requests."`
+	ID            string                 `json:"id" format:"uuid" doc:"The webhook-id of its requests."`
+	Event         webhook.Event          `json:"event"`
+	PushID        *string                `json:"push_id" format:"uuid" nullable:"true" doc:"The push that the event is about; null for a test."`
+	Status        webhook.DeliveryStatus `json:"status" enum:"waiting,sending,delivered,failed" doc:"failed: sendquota gave up, after attempts for a day or a 410."`
+	Attempts      int                    `json:"attempts"`
+	NextAttemptAt *string                `json:"next_attempt_at" format:"date-time" nullable:"true" doc:"While the delivery waits: the time of the next attempt, which may be later if an earlier event of the push is pending. null while the webhook is disabled."`
+	LastStatus    *int                   `json:"last_status" nullable:"true" doc:"The HTTP status of the last answer; null: there was none."`
+	LastError     string                 `json:"last_error" doc:"Why the last attempt failed."`
+	CreatedAt     string                 `json:"created_at" format:"date-time"`
+	EndedAt       *string                `json:"ended_at" format:"date-time" nullable:"true"`
+	Payload       rest.RawObject         `json:"payload" doc:"The body of its requests."`
 }
 
 type deliveriesView struct {
@@ -31,7 +31,7 @@ type deliveriesView struct {
 	NextPageToken string         `json:"next_page_token" doc:"The page_token of the next page; empty only at the end of the list."`
 }
 
-func deliveryViewOf(d push.Delivery) deliveryView {
+func deliveryViewOf(d webhook.Delivery) deliveryView {
 	v := deliveryView{
 		ID: d.ID.String(), Event: d.Event, Status: d.Status, Attempts: d.Attempts, LastError: d.LastError,
 		CreatedAt: rest.Stamp(d.CreatedAt), EndedAt: rest.MaybeTime(d.EndedAt), Payload: rest.RawObject(d.Payload),
@@ -40,7 +40,7 @@ func deliveryViewOf(d push.Delivery) deliveryView {
 		id := d.Push.String()
 		v.PushID = &id
 	}
-	if d.Status == push.DeliveryWaiting {
+	if d.Status == webhook.Waiting {
 		v.NextAttemptAt = rest.MaybeTime(d.NextAt)
 	}
 	if d.LastStatus != 0 {
@@ -51,22 +51,22 @@ func deliveryViewOf(d push.Delivery) deliveryView {
 
 // deliveryFilter selects deliveries.
 type deliveryFilter struct {
-	push.DeliveryFilter
+	webhook.DeliveryFilter
 	rest.PageParams
 }
 
 var deliveriesParams = rest.Pages(
-	rest.Row("status", rest.Optional, rest.OneOf(func(q *deliveryFilter, s push.DeliveryStatus) { q.Status = s }, push.DeliveryStatuses...), "Only entries with this status.", nil),
-	rest.Row("event", rest.Optional, rest.OneOf(func(q *deliveryFilter, e push.Event) { q.Event = e }, append(slices.Clone(push.Events), push.EventTest)...), "Only deliveries of this event.", nil),
+	rest.Row("status", rest.Optional, rest.OneOf(func(q *deliveryFilter, s webhook.DeliveryStatus) { q.Status = s }, webhook.DeliveryStatuses...), "Only entries with this status.", nil),
+	rest.Row("event", rest.Optional, rest.OneOf(func(q *deliveryFilter, e webhook.Event) { q.Event = e }, append(slices.Clone(webhook.Events), webhook.EventTest)...), "Only deliveries of this event.", nil),
 	rest.Row("push", rest.Optional, rest.Identifier(func(q *deliveryFilter, id uuid.UUID) { q.Push = id }), "Only deliveries about this push.", nil),
 )
 
 // listDeliveries answers with a page of a webhook's deliveries.
 func (h *webhooks) listDeliveries(c *rest.Call) error {
-	return rest.List(c, &deliveriesParams, func(q deliveryFilter, before int64) ([]push.Delivery, *int64, error) {
+	return rest.List(c, &deliveriesParams, func(q deliveryFilter, before int64) ([]webhook.Delivery, *int64, error) {
 		page, err := h.svc.Deliveries(c.Request.Context(), c.Caller.Tenant, c.ID, q.DeliveryFilter, before, q.Size)
 		return page.Deliveries, rest.OrNowhere(page.Next), rest.NoSuch("webhook", err)
-	}, func(all []push.Delivery, next string) any {
+	}, func(all []webhook.Delivery, next string) any {
 		return deliveriesView{rest.ViewsOf(all, deliveryViewOf), next}
 	})
 }

@@ -10,11 +10,12 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 func (h *webhooks) routes(s *rest.Spec) []rest.Operation {
-	hook := webhookViewOf(push.Webhook{
-		ID: uuid.MustParse(rest.ExampleID), URL: "https://example.com/hooks/sendquota", Events: []push.Event{push.EventSent, push.EventFailed}, CreatedAt: rest.ExampleTime(0),
+	hook := webhookViewOf(webhook.Webhook{
+		ID: uuid.MustParse(rest.ExampleID), URL: "https://example.com/hooks/sendquota", Events: []webhook.Event{webhook.EventSent, webhook.EventFailed}, CreatedAt: rest.ExampleTime(0),
 	}, "")
 	made, disabled := hook, hook
 	made.Secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD5NdAxrpTTdk="
@@ -46,8 +47,8 @@ func (h *webhooks) routes(s *rest.Spec) []rest.Operation {
 		ID: "test-webhook", Method: http.MethodPost, Path: Path + "/{id}/test", Tag: Tag, Scope: push.ScopeHooks, Serve: h.testWebhook,
 		Summary:     "Send a test event",
 		Description: "Sends an event of type webhook.test, regardless of the events that the webhook subscribes to. The list of deliveries shows the result.",
-		Status:      http.StatusAccepted, Answer: "The event is being sent.", Example: deliveryViewOf(push.Delivery{
-			ID: uuid.MustParse(rest.ExampleOtherID), Event: push.EventTest, Status: push.DeliveryWaiting, NextAt: rest.ExampleTime(0), CreatedAt: rest.ExampleTime(0),
+		Status:      http.StatusAccepted, Answer: "The event is being sent.", Example: deliveryViewOf(webhook.Delivery{
+			ID: uuid.MustParse(rest.ExampleOtherID), Event: webhook.EventTest, Status: webhook.Waiting, NextAt: rest.ExampleTime(0), CreatedAt: rest.ExampleTime(0),
 			Payload: json.RawMessage(`{"type": "webhook.test", "timestamp": "2026-12-01T08:00:00Z", "data": {"webhook_id": "` + rest.ExampleID + `"}}`),
 		}), Problems: []rest.Kind{rest.NotFound, Disabled},
 	}, {
@@ -66,8 +67,8 @@ func (h *webhooks) routes(s *rest.Spec) []rest.Operation {
 }
 
 func (h *webhooks) deliveryRoutes(s *rest.Spec) []rest.Operation {
-	delivery := deliveryViewOf(push.Delivery{
-		ID: uuid.MustParse(rest.ExampleOtherID), Push: uuid.MustParse(rest.ExampleID), Event: push.EventSent, Status: push.DeliveryWaiting, Attempts: 2,
+	delivery := deliveryViewOf(webhook.Delivery{
+		ID: uuid.MustParse(rest.ExampleOtherID), Push: uuid.MustParse(rest.ExampleID), Event: webhook.EventSent, Status: webhook.Waiting, Attempts: 2,
 		NextAt: rest.ExampleTime(37 * time.Second), LastStatus: 503, LastError: "the endpoint answered 503 Service Unavailable", CreatedAt: rest.ExampleTime(time.Second),
 		Payload: json.RawMessage(`{"type": "push.sent", "timestamp": "2026-12-01T08:00:01Z", "data": {"id": "` + rest.ExampleID + `", "status": "sent", "recipient": "user-42"}}`),
 	})

@@ -9,9 +9,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/notify"
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 	"github.com/sendquota/sendquota/internal/seal"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // The group of these operations in the documentation.
@@ -31,16 +31,16 @@ const Path = "/v1/webhooks"
 
 // webhookView is a webhook as the API shows it.
 type webhookView struct {
-	ID             string       `json:"id" format:"uuid"`
-	URL            string       `json:"url"`
-	Events         []push.Event `json:"events"`
-	Status         string       `json:"status" enum:"enabled,disabled" doc:"A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone."`
-	DisabledAt     *string      `json:"disabled_at" format:"date-time" nullable:"true"`
-	DisabledReason string       `json:"disabled_reason,omitempty"`
-	Failures       int          `json:"failures" doc:"Failed attempts since the last success."`
-	FailingSince   *string      `json:"failing_since" format:"date-time" nullable:"true" doc:"The time of the first failed attempt since then."`
-	CreatedAt      string       `json:"created_at" format:"date-time"`
-	Secret         string       `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Returned only when a webhook is created or its secret replaced: store it."`
+	ID             string          `json:"id" format:"uuid"`
+	URL            string          `json:"url"`
+	Events         []webhook.Event `json:"events"`
+	Status         string          `json:"status" enum:"enabled,disabled" doc:"A disabled webhook gets no events: its endpoint failed for too long, or answered 410 Gone."`
+	DisabledAt     *string         `json:"disabled_at" format:"date-time" nullable:"true"`
+	DisabledReason string          `json:"disabled_reason,omitempty"`
+	Failures       int             `json:"failures" doc:"Failed attempts since the last success."`
+	FailingSince   *string         `json:"failing_since" format:"date-time" nullable:"true" doc:"The time of the first failed attempt since then."`
+	CreatedAt      string          `json:"created_at" format:"date-time"`
+	Secret         string          `json:"secret,omitempty" doc:"The secret that verifies the signatures of Standard Webhooks. Returned only when a webhook is created or its secret replaced: store it."`
 }
 
 type webhooksView struct {
@@ -48,7 +48,7 @@ type webhooksView struct {
 }
 
 // webhookViewOf shows a webhook, with its secret if that is new.
-func webhookViewOf(w push.Webhook, secret string) webhookView {
+func webhookViewOf(w webhook.Webhook, secret string) webhookView {
 	v := webhookView{
 		ID: w.ID.String(), URL: w.URL, Events: w.Events, Status: "enabled", DisabledAt: rest.MaybeTime(w.DisabledAt), DisabledReason: w.DisabledReason,
 		Failures: w.Failures, FailingSince: rest.MaybeTime(w.FailingSince), CreatedAt: rest.Stamp(w.CreatedAt), Secret: secret,
@@ -63,7 +63,7 @@ func webhookViewOf(w push.Webhook, secret string) webhookView {
 type webhookForm struct {
 	url      string
 	urlFault func(url string) string
-	events   []push.Event
+	events   []webhook.Event
 }
 
 var webhookFields = rest.Table[webhookForm]{SchemaName: "NewWebhook", Refuse: rest.Unchosen, Check: (*webhookForm).check, Fields: []rest.Field[webhookForm]{
@@ -73,10 +73,10 @@ var webhookFields = rest.Table[webhookForm]{SchemaName: "NewWebhook", Refuse: re
 }}
 
 // event is one of a webhook's events.
-var event = rest.OneOf(func(to *push.Event, e push.Event) { *to = e }, push.Events...)
+var event = rest.OneOf(func(to *webhook.Event, e webhook.Event) { *to = e }, webhook.Events...)
 
 func (f *webhookForm) readEvent(r *rest.Reader, i int, name string, errs *rest.FieldErrors) {
-	var e push.Event
+	var e webhook.Event
 	raw := r.Value()
 	if r.Err != nil {
 		return
@@ -100,7 +100,7 @@ func (f *webhookForm) check(_ []byte, errs *rest.FieldErrors) {
 }
 
 func (h *webhooks) createWebhook(c *rest.Call) error {
-	f := webhookForm{events: push.Events, urlFault: h.svc.URLFault}
+	f := webhookForm{events: webhook.Events, urlFault: h.svc.URLFault}
 	if err := webhookFields.ReadBody(c, &f, &c.Errors); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (h *webhooks) listWebhooks(c *rest.Call) error {
 	if err != nil {
 		return err
 	}
-	views := rest.ViewsOf(hooks, func(w push.Webhook) webhookView { return webhookViewOf(w, "") })
+	views := rest.ViewsOf(hooks, func(w webhook.Webhook) webhookView { return webhookViewOf(w, "") })
 	return c.Answer(http.StatusOK, webhooksView{views})
 }
 
@@ -166,8 +166,8 @@ var (
 func ProblemOf(err error) rest.Problemer { return rest.PlainProblem(err, plainWebhookProblems) }
 
 var plainWebhookProblems = []rest.Plain{
-	rest.PlainOf(push.ErrTooManyWebhooks, TooMany, "the tenant has the maximum number of webhooks; delete one first"),
-	rest.PlainOf(push.ErrWebhookOff, Disabled, "the webhook is disabled; enable it first"),
+	rest.PlainOf(webhook.ErrTooMany, TooMany, "the tenant has the maximum number of webhooks; delete one first"),
+	rest.PlainOf(webhook.ErrOff, Disabled, "the webhook is disabled; enable it first"),
 	rest.PlainOf(seal.ErrNoKey, NotConfigured, "secrets of webhooks cannot be sealed; the operator of this installation has to set "+seal.KeyVariable),
 	rest.PlainOf(seal.ErrOtherKey, NotConfigured, "the secret of this webhook is sealed with another key; the operator of this installation has to set "+seal.PreviousVariable),
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // wantWork compares the work of the owner of lanes, after all statistics were added up.
@@ -51,7 +52,7 @@ func TestAgenda_Pushes(t *testing.T) {
 	key := push.RecipientKey(b.TenantID, "anna")
 	b.wantWork(t, "it is due in an own lane", []push.Lane{push.LaneOf(push.Lanes(8), key)}, store.PushesDue)
 	b.wantWork(t, "it is due in another's lane", slices.DeleteFunc(push.Lanes(2), func(l push.Lane) bool { return l == push.LaneOf(push.Lanes(2), key) }))
-	hook := b.Hook(t, push.EventSent)
+	hook := b.Hook(t, webhook.EventSent)
 	c, err := b.Claim(t.Context(), booking.ClaimOrder{RecipientKey: key, Lease: time.Hour})
 	if err != nil || c.Outcome != booking.Claimed {
 		t.Fatal(c, err)

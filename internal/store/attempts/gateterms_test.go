@@ -8,6 +8,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // TestGate_QuietHours checks that a push that is late into quiet hours waits for their end, or expires.
@@ -101,7 +102,7 @@ func TestGate_OptedOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupAlone(t)
-			w := b.Hook(t, push.EventCanceled)
+			w := b.Hook(t, webhook.EventCanceled)
 			d := storetest.Draft(b.TenantID, "anna", 0)
 			d.Push.Category = "news"
 			p := storetest.MustBook(t, b.Store, nil, d).Push

@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
 	"github.com/sendquota/sendquota/internal/store/accounts"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // acting returns a context with a user as its actor, and that user.
@@ -57,7 +58,7 @@ func TestAuditLog_CommitUnknown(t *testing.T) {
 			return err
 		}},
 		{push.ActWebhookCreate, "COMMIT", func() error {
-			_, err := b.CreateWebhook(ctx, push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: []push.Event{push.EventTest}}, "s", 5)
+			_, err := b.CreateWebhook(ctx, webhook.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: []webhook.Event{webhook.EventTest}}, "s", 5)
 			return err
 		}},
 		{push.ActTenantCap, "COMMIT", func() error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/failpoint"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // Checked is the outcome of a check of a draft as it was read, without a lock.
@@ -70,7 +71,7 @@ func (s *Store) ActOnCampaign(ctx context.Context, tenant, id uuid.UUID, action 
 			p.Progress, p.Begun = progress, begun
 			b := &pgx.Batch{}
 			if action == push.CampaignStart {
-				queueCampaignEvent(b, &p, push.EventCampaignStarted, 0)
+				queueCampaignEvent(b, &p, webhook.EventCampaignStarted, 0)
 			}
 			d := auditlog.Difference{}
 			d.Show("status", old, to)
@@ -120,7 +121,7 @@ type progressEvent struct {
 
 // queueCampaignEvent adds a statement to a batch that writes a webhook event about a campaign. percent of its recipients
 // have ended.
-func queueCampaignEvent(b *pgx.Batch, p *push.Campaign, event push.Event, percent int) {
+func queueCampaignEvent(b *pgx.Batch, p *push.Campaign, event webhook.Event, percent int) {
 	is := &p.Progress
 	data, _ := json.Marshal(campaignEvent{
 		ID: p.ID.String(), Name: p.Name, Channel: p.Channel, Category: p.Category, Status: p.Status, Percent: percent, StartedAt: p.StartedAt.UTC().Format(millis),

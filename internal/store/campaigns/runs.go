@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/pushes"
 	"github.com/sendquota/sendquota/internal/store/terms"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // Runs takes the steps of running campaigns, one chunk of recipients at a time.
@@ -138,7 +139,7 @@ func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.Ca
 		}
 		b = &pgx.Batch{}
 		for tenth := told + 1; tenth <= tenths; tenth++ {
-			queueCampaignEvent(b, &p.Campaign, push.EventCampaignProgress, 10*tenth)
+			queueCampaignEvent(b, &p.Campaign, webhook.EventCampaignProgress, 10*tenth)
 		}
 		b.Queue(`UPDATE campaigns SET told = $2, updated_at = clock_timestamp() WHERE id = $1`, id, max(told, tenths))
 		if over {
@@ -151,7 +152,7 @@ func (s *Runs) SettleCampaign(ctx context.Context, id uuid.UUID) (status push.Ca
 				id, string(status), is.Sent, is.Failed, is.Expired, booked-is.Sent-is.Failed-is.Expired)
 			is.Scheduled, is.Canceled = 0, dropped+booked-is.Sent-is.Failed-is.Expired
 			if status == push.CampaignFinished {
-				queueCampaignEvent(b, &p.Campaign, push.EventCampaignFinished, 100)
+				queueCampaignEvent(b, &p.Campaign, webhook.EventCampaignFinished, 100)
 			}
 		}
 		err := tx.SendBatch(ctx, b).Close()

@@ -25,6 +25,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/store/webhooks"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // The number of connections that PgBouncer has to Postgres, and that the store opens to PgBouncer.
@@ -163,7 +164,7 @@ func TestPooler_Transactions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := setupPooled(t, pg.Config{Lanes: 1}, settings...)
-			hook := p.Hook(t, push.Events...)
+			hook := p.Hook(t, webhook.Events...)
 			var (
 				all      sync.WaitGroup
 				accepted atomic.Int64
@@ -188,7 +189,7 @@ func TestPooler_Transactions(t *testing.T) {
 			if _, _, err := p.ClaimDeliveries(t.Context(), webhooks.ClaimLimits{Webhooks: 5, PerWebhook: 5, Lease: time.Minute}); err != nil {
 				t.Error(err)
 			}
-			if page, err := p.Deliveries(t.Context(), p.TenantID, hook.ID, push.DeliveryFilter{}, 1<<62, 5); err != nil || len(page.Deliveries) == 0 {
+			if page, err := p.Deliveries(t.Context(), p.TenantID, hook.ID, webhook.DeliveryFilter{}, 1<<62, 5); err != nil || len(page.Deliveries) == 0 {
 				t.Errorf("%+v, %v", page, err)
 			}
 			p.MustAudit(t, oneAMinute)

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/storetest"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // keyed opens a store on the bundle's database with other keys. The first key seals.
@@ -117,9 +117,9 @@ func TestCheckSeals(t *testing.T) {
 }
 
 // hookOf creates a webhook with a secret in a store.
-func (b *bundle) hookOf(t testing.TB, st *store.Store, secret string) push.Webhook {
+func (b *bundle) hookOf(t testing.TB, st *store.Store, secret string) webhook.Webhook {
 	t.Helper()
-	w, err := st.CreateWebhook(t.Context(), push.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: b.TenantID, URL: "https://example.com/hook", Events: push.Events}, secret, 1000)
+	w, err := st.CreateWebhook(t.Context(), webhook.Webhook{ID: uuid.Must(uuid.NewV7()), Tenant: b.TenantID, URL: "https://example.com/hook", Events: webhook.Events}, secret, 1000)
 	testenv.Check(t, err)
 	return w
 }
@@ -200,7 +200,7 @@ func TestReseal_Race(t *testing.T) {
 	b := setupAlone(t)
 	was, is := seal.NewKey(), seal.NewKey()
 	old, both, fresh := b.keyed(t, was), b.keyed(t, is, was), b.keyed(t, is)
-	var hooks []push.Webhook
+	var hooks []webhook.Webhook
 	for range 20 {
 		hooks = append(hooks, b.hookOf(t, old, "0"))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/storetest"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // setupShards returns a bundle with one shard in tables apart from all others. If the shards were on different servers,
@@ -56,7 +57,7 @@ func TestStore_OneShard(t *testing.T) {
 	b := setupShards(t, push.Shard(key))
 	b.TenantID = tenant
 	b.Exec(t, `INSERT INTO tenants (id, name) VALUES ($1, 'one shard')`, tenant)
-	b.Exec(t, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', $2, 's')`, tenant, push.Events)
+	b.Exec(t, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES (gen_random_uuid(), $1, 'https://example.com', $2, 's')`, tenant, webhook.Events)
 	lane := push.Lane{First: push.Shard(key), Last: push.Shard(key)}
 	campaign := b.MustCampaign(t, recipient)
 	for _, part := range []struct {

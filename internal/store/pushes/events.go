@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // WithEvents completes a statement that changes pushes, so that it also writes webhook events and counts pushes that end. In
@@ -39,6 +40,6 @@ func StatusEvent(status push.Status) string { return `'push.` + string(status) +
 // scheduledEvent is the event of a push that gets its send time. DeferredEvent is the event of a push that must wait longer than
 // that.
 const (
-	scheduledEvent = `'` + string(push.EventScheduled) + `'`
-	DeferredEvent  = `'` + string(push.EventDeferred) + `'`
+	scheduledEvent = `'` + string(webhook.EventScheduled) + `'`
+	DeferredEvent  = `'` + string(webhook.EventDeferred) + `'`
 )

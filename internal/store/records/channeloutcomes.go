@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // outcomesSQL adds up the outcomes that all workers counted in the last minutes.
@@ -96,10 +97,10 @@ var unhealthySQL = `
 		FROM known JOIN unhealthy USING (tenant_id, channel) WHERE added
 	), told AS (
 		INSERT INTO webhook_deliveries (webhook_id, tenant_id, event, payload)
-		SELECT w.id, a.tenant_id, '` + string(push.EventChannelUnhealthy) + `', json_build_object(
-			'type', '` + string(push.EventChannelUnhealthy) + `', 'timestamp', utc(clock_timestamp()), 'data', json_build_object(
+		SELECT w.id, a.tenant_id, '` + string(webhook.EventChannelUnhealthy) + `', json_build_object(
+			'type', '` + string(webhook.EventChannelUnhealthy) + `', 'timestamp', utc(clock_timestamp()), 'data', json_build_object(
 				'channel', a.channel, 'state', a.state, 'attempts', a.attempts, 'rejected', a.rejected, 'failed', a.failed, 'window_seconds', extract(epoch FROM $1::interval)::int))
-		FROM added a JOIN webhooks w ON w.tenant_id = a.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(push.EventChannelUnhealthy) + `' = ANY (w.events)
+		FROM added a JOIN webhooks w ON w.tenant_id = a.tenant_id AND w.disabled_at IS NULL AND w.deleted_at IS NULL AND '` + string(webhook.EventChannelUnhealthy) + `' = ANY (w.events)
 	)
 	SELECT tenant_id, channel, attempts, rejected, failed, state FROM added`
 

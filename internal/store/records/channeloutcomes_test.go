@@ -11,6 +11,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // counts adds a worker's outcomes of a tenant through sms.
@@ -83,8 +84,8 @@ func TestNotifyUnhealthy(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	worker := uuid.New()
-	b.Hook(t, push.EventChannelUnhealthy)
-	b.Hook(t, push.EventSent)
+	b.Hook(t, webhook.EventChannelUnhealthy)
+	b.Hook(t, webhook.EventSent)
 	told := func() (all []string) {
 		t.Helper()
 		for range 3 {

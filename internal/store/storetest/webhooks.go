@@ -9,15 +9,16 @@ import (
 
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store/webhooks"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // Hook makes a webhook of the bundle's tenant that wants these events; none: all.
-func (b *Bundle) Hook(t testing.TB, events ...push.Event) push.Webhook {
+func (b *Bundle) Hook(t testing.TB, events ...webhook.Event) webhook.Webhook {
 	t.Helper()
 	if events == nil {
-		events = push.Events
+		events = webhook.Events
 	}
-	w, err := b.CreateWebhook(t.Context(), push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com/hook", Events: events}, "whsec_c2VjcmV0", 100)
+	w, err := b.CreateWebhook(t.Context(), webhook.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com/hook", Events: events}, "whsec_c2VjcmV0", 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func (b *Bundle) Hook(t testing.TB, events ...push.Event) push.Webhook {
 }
 
 // Told are the events of a push that a webhook is to get, in order.
-func (b *Bundle) Told(t testing.TB, w push.Webhook, p push.Push) []string {
+func (b *Bundle) Told(t testing.TB, w webhook.Webhook, p push.Push) []string {
 	t.Helper()
 	rows, _ := b.Watch.Query(t.Context(), `SELECT event FROM webhook_deliveries WHERE webhook_id = $1 AND push_id = $2 ORDER BY seq`, w.ID, p.ID)
 	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
@@ -56,7 +57,7 @@ func (b *Bundle) Outgoing(t testing.TB) []webhooks.Outgoing {
 	return all
 }
 
-func (b *Bundle) Settle(t testing.TB, off webhooks.DisableLimits, settlements ...webhooks.Settlement) []push.Webhook {
+func (b *Bundle) Settle(t testing.TB, off webhooks.DisableLimits, settlements ...webhooks.Settlement) []webhook.Webhook {
 	t.Helper()
 	switchedOff, err := b.SettleDeliveries(t.Context(), settlements, off)
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // deliveryColumns are the columns that scanDelivery reads, of webhook_deliveries p.
 const deliveryColumns = `p.id, p.seq, p.push_id, p.event, p.payload, p.status, p.attempts, p.next_at, p.last_status, p.last_error, p.created_at, p.ended_at`
 
-func collectDelivery(row pgx.CollectableRow) (push.Delivery, error) { return scanDelivery(row) }
+func collectDelivery(row pgx.CollectableRow) (webhook.Delivery, error) { return scanDelivery(row) }
 
 // scanDelivery reads one row of [deliveryColumns], and the columns after them into more.
-func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
-	var d push.Delivery
+func scanDelivery(row pgx.CollectableRow, more ...any) (webhook.Delivery, error) {
+	var d webhook.Delivery
 	err := row.Scan(append([]any{&d.ID, &d.Seq, (*zeronull.UUID)(&d.Push), (*string)(&d.Event), (*[]byte)(&d.Payload), (*string)(&d.Status), &d.Attempts,
 		&d.NextAt, &d.LastStatus, &d.LastError, &d.CreatedAt, (*zeronull.Timestamptz)(&d.EndedAt)}, more...)...)
 	return d, err
@@ -32,14 +33,14 @@ func scanDelivery(row pgx.CollectableRow, more ...any) (push.Delivery, error) {
 
 // Deliveries returns up to limit of the deliveries of a tenant's webhook before the one with the given Seq, the
 // newest first; 0 starts from the newest. Like [pushes.Store.List], it may return fewer.
-func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f push.DeliveryFilter, before int64, limit int) (page push.DeliveryPage, err error) {
-	q := deliveryQuery(f, tenant, webhook, before, limit)
-	position := func(d push.Delivery) int64 { return d.Seq }
+func (s *Store) Deliveries(ctx context.Context, tenant, hook uuid.UUID, f webhook.DeliveryFilter, before int64, limit int) (page webhook.DeliveryPage, err error) {
+	q := deliveryQuery(f, tenant, hook, before, limit)
+	position := func(d webhook.Delivery) int64 { return d.Seq }
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var last int64
 		rows, _ := c.Query(ctx, q.SQL(), q.Args...)
 		deliveries, next, _, err := pg.CollectPage(rows, q, &last, []any{&last}, position, scanDelivery)
-		if page = (push.DeliveryPage{Deliveries: deliveries}); next != nil {
+		if page = (webhook.DeliveryPage{Deliveries: deliveries}); next != nil {
 			page.Next = *next
 		}
 		return err
@@ -48,13 +49,13 @@ func (s *Store) Deliveries(ctx context.Context, tenant, webhook uuid.UUID, f pus
 }
 
 // deliveryQuery returns the query of a page of deliveries that match a filter, before a Seq.
-func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int64, limit int) pg.PageQuery {
+func deliveryQuery(f webhook.DeliveryFilter, tenant, hook uuid.UUID, before int64, limit int) pg.PageQuery {
 	if before == 0 {
 		before = math.MaxInt64
 	}
 	q := pg.PageQuery{
 		Limit: limit, Scan: limit + 1, Item: "SELECT * FROM webhook_deliveries WHERE id = s.id", Columns: deliveryColumns, Position: "p.seq", Order: "p.seq DESC", Backward: "p.seq",
-		Size: `octet_length(p.payload::text) + 500`, Args: []any{webhook, before, tenant},
+		Size: `octet_length(p.payload::text) + 500`, Args: []any{hook, before, tenant},
 	}
 	bounds := `p.webhook_id = $1 AND p.seq < $2 AND p.tenant_id = $3`
 	if f.Push != uuid.Nil { // an index orders a push's events
@@ -73,16 +74,16 @@ func deliveryQuery(f push.DeliveryFilter, tenant, webhook uuid.UUID, before int6
 }
 
 // AddTestDelivery writes a test event, which belongs to no push, for one webhook.
-func (s *Store) AddTestDelivery(ctx context.Context, w push.Webhook) (push.Delivery, error) {
+func (s *Store) AddTestDelivery(ctx context.Context, w webhook.Webhook) (webhook.Delivery, error) {
 	return auditlog.RecordOnce(ctx, s.db, w.Tenant, collectDelivery, recordDelivery(push.ActWebhookTest, w), `
 		INSERT INTO webhook_deliveries AS p (webhook_id, tenant_id, event, payload)
 		VALUES ($1, $2, $3, json_build_object('type', $3::text, 'timestamp', utc(clock_timestamp()), 'data', json_build_object('webhook_id', $1::uuid)))
-		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(push.EventTest))
+		RETURNING `+deliveryColumns, w.ID, w.Tenant, string(webhook.EventTest))
 }
 
 // recordDelivery returns a function that adds a delivery of a webhook to the audit log.
-func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
-	return func(ctx context.Context, tx pgx.Tx, one push.Delivery) error {
+func recordDelivery(action push.Action, w webhook.Webhook) func(ctx context.Context, tx pgx.Tx, one webhook.Delivery) error {
+	return func(ctx context.Context, tx pgx.Tx, one webhook.Delivery) error {
 		d := auditlog.Difference{}
 		d.Show("delivery", nil, one.ID)
 		return recordWebhook(action, d)(ctx, tx, w)
@@ -91,8 +92,8 @@ func recordDelivery(action push.Action, w push.Webhook) func(ctx context.Context
 
 // Replay sends a delivery of the webhook again, with a full number of attempts. A waiting delivery is sent now. A
 // delivery that is being sent stays unchanged.
-func (s *Store) Replay(ctx context.Context, tenant, webhook, id uuid.UUID) (push.Delivery, error) {
-	return auditlog.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, push.Webhook{ID: webhook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, webhook, id)
+func (s *Store) Replay(ctx context.Context, tenant, hook, id uuid.UUID) (webhook.Delivery, error) {
+	return auditlog.RecordOnce(ctx, s.db, tenant, collectDelivery, recordDelivery(push.ActWebhookReplay, webhook.Webhook{ID: hook, Tenant: tenant}), replaySQL+` AND p.id = $2 RETURNING `+deliveryColumns, hook, id)
 }
 
 // replaySQL makes deliveries of a webhook due now, unless they are being sent.
@@ -106,20 +107,20 @@ const replaySQL = `
 
 // ReplayFailed sends a webhook's failed deliveries again: up to limit events that were created since a time, the
 // oldest first. It returns their number.
-func (s *Store) ReplayFailed(ctx context.Context, tenant, webhook uuid.UUID, since time.Time, limit int) (n int, err error) {
+func (s *Store) ReplayFailed(ctx context.Context, tenant, hook uuid.UUID, since time.Time, limit int) (n int, err error) {
 	err = s.db.Change(ctx, tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, replaySQL+` AND p.id IN (
 				SELECT id FROM webhook_deliveries
 				WHERE webhook_id = $1 AND status = 'failed' AND created_at >= $2 ORDER BY seq LIMIT $3 FOR UPDATE SKIP LOCKED)`,
-				webhook, since, limit)
+				hook, since, limit)
 			if n = int(tag.RowsAffected()); err != nil || n == 0 {
 				return err
 			}
 			d := auditlog.Difference{}
 			d.Show("since", nil, since)
 			d.Show("deliveries", nil, n)
-			return auditlog.Record(ctx, tx, tenant, push.ActWebhookReplay, webhook.String(), d)
+			return auditlog.Record(ctx, tx, tenant, push.ActWebhookReplay, hook.String(), d)
 		})
 	})
 	return n, err

@@ -17,6 +17,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // TestEvents_EachChangeOnce checks that every change of a push writes its events for the tenant's webhooks once.
@@ -127,7 +128,7 @@ func TestEvents_NoneWithoutChange(t *testing.T) {
 func TestEvents_WantedOnly(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	all, ends, off, gone := b.Hook(t), b.Hook(t, push.EventSent, push.EventCanceled), b.Hook(t), b.Hook(t)
+	all, ends, off, gone := b.Hook(t), b.Hook(t, webhook.EventSent, webhook.EventCanceled), b.Hook(t), b.Hook(t)
 	b.Exec(t, `UPDATE webhooks SET disabled_at = now() WHERE id = $1`, off.ID)
 	if err := b.DeleteWebhook(t.Context(), b.TenantID, gone.ID); err != nil {
 		t.Fatal(err)
@@ -139,7 +140,7 @@ func TestEvents_WantedOnly(t *testing.T) {
 	p := b.Booked(t, "a", 0)
 	b.MustFinish(t, b.Claimed(t, p), storetest.Sent)
 	for _, c := range []struct {
-		hook push.Webhook
+		hook webhook.Webhook
 		want []string
 	}{{all, []string{"push.scheduled", "push.sent"}}, {ends, []string{"push.sent"}}, {off, nil}, {gone, nil}, {theirs, nil}} {
 		if got := b.Told(t, c.hook, p); !slices.Equal(got, c.want) {
@@ -153,7 +154,7 @@ func TestEvents_WantedOnly(t *testing.T) {
 func TestEvents_NearLimit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	w, deaf := b.Hook(t), b.Hook(t, push.EventSent)
+	w, deaf := b.Hook(t), b.Hook(t, webhook.EventSent)
 	policy := quota.Policy{{Name: "single", Limit: 1, Window: time.Second}, {Name: "five", Limit: 5, Window: time.Hour}, {Name: "ten", Limit: 10, Window: 24 * time.Hour}}
 	var used []string
 	for i := range 9 {
@@ -208,7 +209,7 @@ func TestEvents_LargeGroups(t *testing.T) {
 	if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 		t.Fatal(err)
 	}
-	for _, event := range []push.Event{push.EventScheduled, push.EventExpired} {
+	for _, event := range []webhook.Event{webhook.EventScheduled, webhook.EventExpired} {
 		if n := storetest.Ask[int](t, b.DB, `SELECT count(DISTINCT push_id) FROM webhook_deliveries WHERE webhook_id = $1 AND event = $2`, w.ID, string(event)); n != 1000 {
 			t.Errorf("%s of %d pushes", event, n)
 		}

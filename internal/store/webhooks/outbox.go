@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // Outgoing is a claimed delivery, with everything that is needed to send it.
@@ -210,8 +210,8 @@ const healthSQL = `
 		CASE WHEN w.disabled_at = statement_timestamp() THEN w.disabled_at ELSE ` + pg.NoTime + ` END, w.disabled_reason`
 
 // SettleDeliveries ends attempts, and returns the webhooks that it switched off because of them.
-func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off DisableLimits) ([]push.Webhook, error) {
-	var switchedOff []push.Webhook
+func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, off DisableLimits) ([]webhook.Webhook, error) {
+	var switchedOff []webhook.Webhook
 	a := settleArgs(settlements)
 	err := s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -229,8 +229,8 @@ func (s *Store) SettleDeliveries(ctx context.Context, settlements []Settlement, 
 				}
 			}
 			rows, _ := res.Query()
-			touched, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.Webhook])
-			switchedOff = slices.DeleteFunc(touched, func(w push.Webhook) bool { return w.DisabledAt.IsZero() })
+			touched, err := pgx.CollectRows(rows, pgx.RowToStructByPos[webhook.Webhook])
+			switchedOff = slices.DeleteFunc(touched, func(w webhook.Webhook) bool { return w.DisabledAt.IsZero() })
 			return err
 		})
 	})

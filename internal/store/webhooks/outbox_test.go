@@ -18,6 +18,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // names returns the recipient and the event of each delivery.
@@ -176,7 +177,7 @@ func TestClaimDeliveries_FailingEndpoint(t *testing.T) {
 	if _, err := b.Expire(t.Context(), push.Lanes(1), 1000); err != nil {
 		t.Fatal(err)
 	}
-	of := func(claimed []webhooks.Outgoing, w push.Webhook) []webhooks.Outgoing {
+	of := func(claimed []webhooks.Outgoing, w webhook.Webhook) []webhooks.Outgoing {
 		return slices.DeleteFunc(slices.Clone(claimed), func(d webhooks.Outgoing) bool { return d.Webhook != w.ID })
 	}
 	claimed := b.Outgoing(t)
@@ -206,7 +207,7 @@ func TestSettleDeliveries_SwitchesOff(t *testing.T) {
 	b := setupAlone(t)
 	w := b.Hook(t)
 	off := webhooks.DisableLimits{After: 3 * time.Hour, Failures: 3}
-	attempt := func(well bool) []push.Webhook {
+	attempt := func(well bool) []webhook.Webhook {
 		t.Helper()
 		claimed := b.Outgoing(t)
 		if len(claimed) != 1 {
@@ -269,14 +270,14 @@ func TestReplay(t *testing.T) {
 	}
 	wantNames(t, b, b.Outgoing(t))
 	d, err := b.Replay(t.Context(), b.TenantID, w.ID, claimed[0].ID)
-	if err != nil || d.Status != push.DeliveryWaiting || d.Attempts != 0 || !d.EndedAt.IsZero() {
+	if err != nil || d.Status != webhook.Waiting || d.Attempts != 0 || !d.EndedAt.IsZero() {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	again := b.Outgoing(t)
 	if len(again) != 1 || again[0].ID != claimed[0].ID || string(again[0].Payload) != string(claimed[0].Payload) {
 		t.Fatalf("%+v", again)
 	}
-	if d, err = b.Replay(t.Context(), b.TenantID, w.ID, claimed[0].ID); err != nil || d.Status != push.DeliverySending || d.Attempts != 1 {
+	if d, err = b.Replay(t.Context(), b.TenantID, w.ID, claimed[0].ID); err != nil || d.Status != webhook.Sending || d.Attempts != 1 {
 		t.Errorf("while it is sent: %+v, %v", d, err)
 	}
 	b.Settle(t, storetest.Never, storetest.Ended(again[0], true))
@@ -305,7 +306,7 @@ func TestDeliveries(t *testing.T) {
 	if _, err := b.AddTestDelivery(t.Context(), w); err != nil {
 		t.Fatal(err)
 	}
-	list := func(f push.DeliveryFilter, before int64, limit int) (events []string, last int64) {
+	list := func(f webhook.DeliveryFilter, before int64, limit int) (events []string, last int64) {
 		t.Helper()
 		found, err := b.Deliveries(t.Context(), b.TenantID, w.ID, f, before, limit)
 		if err != nil {
@@ -316,27 +317,27 @@ func TestDeliveries(t *testing.T) {
 		}
 		return events, last
 	}
-	first, last := list(push.DeliveryFilter{}, 0, 3)
-	second, _ := list(push.DeliveryFilter{}, last, 3)
+	first, last := list(webhook.DeliveryFilter{}, 0, 3)
+	second, _ := list(webhook.DeliveryFilter{}, last, 3)
 	if diff := cmp.Diff([]string{"webhook.test", "push.scheduled", "push.sent", "push.scheduled"}, append(first, second...)); diff != "" {
 		t.Error(diff)
 	}
 	claimed := b.Outgoing(t)
 	for name, c := range map[string]struct {
-		f    push.DeliveryFilter
+		f    webhook.DeliveryFilter
 		want int
 	}{
-		"by push":   {push.DeliveryFilter{Push: q.ID}, 1},
-		"by event":  {push.DeliveryFilter{Event: push.EventScheduled}, 2},
-		"by status": {push.DeliveryFilter{Status: push.DeliverySending}, 2},
-		"by all":    {push.DeliveryFilter{Push: p.ID, Event: push.EventSent, Status: push.DeliveryWaiting}, 1},
-		"none":      {push.DeliveryFilter{Push: uuid.New()}, 0},
+		"by push":   {webhook.DeliveryFilter{Push: q.ID}, 1},
+		"by event":  {webhook.DeliveryFilter{Event: webhook.EventScheduled}, 2},
+		"by status": {webhook.DeliveryFilter{Status: webhook.Sending}, 2},
+		"by all":    {webhook.DeliveryFilter{Push: p.ID, Event: webhook.EventSent, Status: webhook.Waiting}, 1},
+		"none":      {webhook.DeliveryFilter{Push: uuid.New()}, 0},
 	} {
 		if got, _ := list(c.f, 0, 10); len(got) != c.want {
 			t.Errorf("%s: %v of %d claimed", name, got, len(claimed))
 		}
 	}
-	if found, err := b.Deliveries(t.Context(), b.TenantID, other.ID, push.DeliveryFilter{}, 0, 10); err != nil || len(found.Deliveries) != 3 {
+	if found, err := b.Deliveries(t.Context(), b.TenantID, other.ID, webhook.DeliveryFilter{}, 0, 10); err != nil || len(found.Deliveries) != 3 {
 		t.Errorf("%d of the other, %v", len(found.Deliveries), err)
 	}
 }
@@ -352,7 +353,7 @@ func TestSweepDeliveries(t *testing.T) {
 	}
 	b.Passes(t, 25*time.Hour)
 	b.Booked(t, "new", time.Hour)
-	rows := func(w push.Webhook) int {
+	rows := func(w webhook.Webhook) int {
 		return storetest.Ask[int](t, b.DB, `SELECT count(*) FROM webhook_deliveries WHERE webhook_id = $1`, w.ID)
 	}
 	sweep := func() int {
@@ -395,11 +396,11 @@ func TestCreateWebhook_LimitConcurrent(t *testing.T) {
 	)
 	for range 12 {
 		wg.Go(func() {
-			_, err := b.CreateWebhook(context.Background(), push.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: push.Events}, "s", 5)
+			_, err := b.CreateWebhook(context.Background(), webhook.Webhook{ID: uuid.New(), Tenant: b.TenantID, URL: "https://example.com", Events: webhook.Events}, "s", 5)
 			mu.Lock()
 			defer mu.Unlock()
 			switch err {
-			case push.ErrTooManyWebhooks:
+			case webhook.ErrTooMany:
 				refused++
 			case nil:
 			default:

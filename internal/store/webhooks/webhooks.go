@@ -15,6 +15,7 @@ import (
 	"github.com/sendquota/sendquota/internal/seal"
 	"github.com/sendquota/sendquota/internal/store/auditlog"
 	"github.com/sendquota/sendquota/internal/store/pg"
+	"github.com/sendquota/sendquota/internal/webhook"
 )
 
 // Store keeps webhooks.
@@ -27,16 +28,16 @@ func New(db *pg.DB) *Store {
 	return &Store{db: db}
 }
 
-// webhookColumns are the columns of [push.Webhook].
+// webhookColumns are the columns of [webhook.Webhook].
 const webhookColumns = `id, tenant_id, url, events, created_at, failures, coalesce(failing_since, ` + pg.NoTime + `), coalesce(disabled_at, ` + pg.NoTime + `), disabled_reason`
 
-// CreateWebhook creates a webhook with the secret that signs its requests. It returns [push.ErrTooManyWebhooks] if
+// CreateWebhook creates a webhook with the secret that signs its requests. It returns [webhook.ErrTooMany] if
 // the tenant has the maximum number of webhooks. It seals the secret; without a key for that, it returns
 // [seal.ErrNoKey].
-func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string, most int) (push.Webhook, error) {
+func (s *Store) CreateWebhook(ctx context.Context, w webhook.Webhook, secret string, most int) (webhook.Webhook, error) {
 	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), secretPlace("secret", w.Tenant, w.ID))
 	if err != nil {
-		return push.Webhook{}, err
+		return webhook.Webhook{}, err
 	}
 	err = s.db.Change(ctx, w.Tenant, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
@@ -50,7 +51,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 				return err
 			}
 			if others >= most {
-				return push.ErrTooManyWebhooks
+				return webhook.ErrTooMany
 			}
 			tag, err := tx.Exec(ctx, `INSERT INTO webhooks (id, tenant_id, url, events, secret) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING`,
 				w.ID, w.Tenant, w.URL, w.Events, sealed)
@@ -64,7 +65,7 @@ func (s *Store) CreateWebhook(ctx context.Context, w push.Webhook, secret string
 		})
 	})
 	if err != nil {
-		return push.Webhook{}, err
+		return webhook.Webhook{}, err
 	}
 	return s.Webhook(ctx, w.Tenant, w.ID)
 }
@@ -84,27 +85,27 @@ func hostOf(address string) string {
 }
 
 // recordWebhook returns a function that adds an action on a webhook to the audit log.
-func recordWebhook(action push.Action, d auditlog.Difference) func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
-	return func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+func recordWebhook(action push.Action, d auditlog.Difference) func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
+	return func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 		return auditlog.Record(ctx, tx, w.Tenant, action, w.ID.String(), d)
 	}
 }
 
 // Webhook returns a tenant's webhook, or [push.ErrNotFound].
-func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w push.Webhook, err error) {
+func (s *Store) Webhook(ctx context.Context, tenant, id uuid.UUID) (w webhook.Webhook, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL`, id, tenant)
-		w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook])
+		w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[webhook.Webhook])
 		return err
 	})
 	return w, err
 }
 
 // Webhooks lists a tenant's webhooks, the oldest first.
-func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.Webhook, err error) {
+func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []webhook.Webhook, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		rows, _ := c.Query(ctx, `SELECT `+webhookColumns+` FROM webhooks WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY created_at, id`, tenant)
-		hooks, err = pgx.CollectRows(rows, pgx.RowToStructByPos[push.Webhook])
+		hooks, err = pgx.CollectRows(rows, pgx.RowToStructByPos[webhook.Webhook])
 		return err
 	})
 	return hooks, err
@@ -113,12 +114,12 @@ func (s *Store) Webhooks(ctx context.Context, tenant uuid.UUID) (hooks []push.We
 // DeleteWebhook deletes a webhook and its secrets. Nothing more is sent to it, and SweepDeliveries deletes its
 // deliveries.
 func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
-	deleted := func(ctx context.Context, tx pgx.Tx, w push.Webhook) error {
+	deleted := func(ctx context.Context, tx pgx.Tx, w webhook.Webhook) error {
 		d := auditlog.Difference{}
 		d.Show("host", hostOf(w.URL), nil)
 		return recordWebhook(push.ActWebhookDelete, d)(ctx, tx, w)
 	}
-	_, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[push.Webhook], deleted, `
+	_, err := auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], deleted, `
 		UPDATE webhooks SET deleted_at = clock_timestamp(), secret = '', old_secret = '', old_secret_until = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 	return err
@@ -126,15 +127,15 @@ func (s *Store) DeleteWebhook(ctx context.Context, tenant, id uuid.UUID) error {
 
 // EnableWebhook switches a webhook on again and resets its failures. Deliveries that have waited since it was
 // switched off are sent.
-func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (push.Webhook, error) {
-	return auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[push.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
+func (s *Store) EnableWebhook(ctx context.Context, tenant, id uuid.UUID) (webhook.Webhook, error) {
+	return auditlog.RecordOnce(ctx, s.db, tenant, pgx.RowToStructByPos[webhook.Webhook], recordWebhook(push.ActWebhookEnable, nil), `
 		UPDATE webhooks SET disabled_at = NULL, disabled_reason = '', failures = 0, failing_since = NULL
 		WHERE id = $1 AND tenant_id = $2 AND deleted_at IS NULL RETURNING `+webhookColumns, id, tenant)
 }
 
 // RotateWebhookSecret gives a webhook a new secret. During overlap, the old one also signs requests. If the key that
 // sealed the old secret is missing, the error wraps [seal.ErrOtherKey].
-func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (w push.Webhook, err error) {
+func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, secret string, overlap time.Duration) (w webhook.Webhook, err error) {
 	place, oldPlace := secretPlace("secret", tenant, id), secretPlace("old_secret", tenant, id)
 	sealed, err := s.db.Cfg.Sealer.Seal([]byte(secret), place)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Store) RotateWebhookSecret(ctx context.Context, tenant, id uuid.UUID, s
 		rows, _ := tx.Query(ctx, `
 			UPDATE webhooks SET old_secret = coalesce($3, ''::bytea), old_secret_until = clock_timestamp() + $4, secret = $2 WHERE id = $1
 			RETURNING `+webhookColumns, id, sealed, old, overlap)
-		if w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[push.Webhook]); err != nil {
+		if w, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[webhook.Webhook]); err != nil {
 			return err
 		}
 		return recordWebhook(push.ActWebhookRotateSecret, d)(ctx, tx, w)

@@ -1,7 +1,8 @@
-package push
+package webhook
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,14 +26,14 @@ type DeliveryStatus string
 
 // The states of a delivery. The last two are final, except for a replay.
 const (
-	DeliveryWaiting   DeliveryStatus = "waiting"
-	DeliverySending   DeliveryStatus = "sending"
-	DeliveryDelivered DeliveryStatus = "delivered"
-	DeliveryFailed    DeliveryStatus = "failed" // given up
+	Waiting   DeliveryStatus = "waiting"
+	Sending   DeliveryStatus = "sending"
+	Delivered DeliveryStatus = "delivered"
+	Failed    DeliveryStatus = "failed" // given up
 )
 
 // DeliveryStatuses lists the states, in the order of life.
-var DeliveryStatuses = []DeliveryStatus{DeliveryWaiting, DeliverySending, DeliveryDelivered, DeliveryFailed}
+var DeliveryStatuses = []DeliveryStatus{Waiting, Sending, Delivered, Failed}
 
 // Delivery is the delivery of an event to a webhook.
 type Delivery struct {
@@ -43,7 +44,7 @@ type Delivery struct {
 	Payload    json.RawMessage
 	Status     DeliveryStatus
 	Attempts   int
-	NextAt     time.Time // for DeliveryWaiting: the earliest time of the next attempt
+	NextAt     time.Time // for Waiting: the earliest time of the next attempt
 	LastStatus int       // HTTP status of the last answer; 0: none
 	LastError  string    // why the last attempt failed
 	CreatedAt  time.Time
@@ -91,3 +92,10 @@ var Events = []Event{
 	EventScheduled, EventDeferred, EventSent, EventFailed, EventExpired, EventCanceled, EventNearLimit,
 	EventCampaignStarted, EventCampaignProgress, EventCampaignFinished, EventChannelUnhealthy,
 }
+
+var (
+	// ErrTooMany: the tenant has reached the maximum number of webhooks.
+	ErrTooMany = errors.New("the tenant already has the maximum number of webhooks")
+	// ErrOff: the webhook is switched off and receives no events.
+	ErrOff = errors.New("the webhook is switched off")
+)
