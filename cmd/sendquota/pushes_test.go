@@ -6,6 +6,7 @@ import (
 
 	"github.com/sendquota/sendquota/client"
 	"github.com/sendquota/sendquota/internal/apikey"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -27,8 +28,8 @@ func TestOperators_AllTenants(t *testing.T) {
 	b.hook()
 	testenv.Exec(t, b.database, `UPDATE pushes SET held_by = 'night', held_since = clock_timestamp() WHERE id = $1`, own)
 	testenv.Exec(t, b.database, `UPDATE live SET put_off_at = clock_timestamp() WHERE push_id = $1`, own)
-	testenv.Check(t, b.st.ReplaceChannelViews(t.Context(), b.tenant, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}}))
-	testenv.Check(t, b.st.CountOutcomes(t.Context(), b.tenant, []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "log", Attempts: 20, Rejected: 20}}))
+	testenv.Check(t, b.st.ReplaceChannelViews(t.Context(), b.tenant, []channelhealth.View{{Channel: "log", State: channelhealth.Working}}))
+	testenv.Check(t, b.st.CountOutcomes(t.Context(), b.tenant, []channelhealth.Outcomes{{Tenant: b.tenant, Channel: "log", Attempts: 20, Rejected: 20}}))
 	for _, row := range []struct {
 		line      string
 		has, lack []string

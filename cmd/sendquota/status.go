@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/booking"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/webhook"
@@ -52,7 +53,7 @@ type showChannels struct{ listOfTenant }
 
 type channelView struct {
 	Channel  string               `json:"channel"`
-	State    push.ChannelState    `json:"state"` // empty: no worker has reported
+	State    channelhealth.State  `json:"state"` // empty: no worker has reported
 	Until    *time.Time           `json:"until"`
 	Due      int                  `json:"due"`
 	Attempts map[push.Outcome]int `json:"attempts"` // of the last minute

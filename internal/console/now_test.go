@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/testenv"
 )
@@ -27,7 +28,7 @@ func TestNow(t *testing.T) {
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
 		SELECT gen_random_uuid(), 1, $2, i, i & 255, 'anna', 'push', now() - interval '1.25 s' * i, now() - interval '1 s', now(), now(), CASE WHEN i <= 2 THEN 'delivered' ELSE 'refused' END
 		FROM generate_series(1, 5) i, (SELECT $1::uuid) one`, one.ID, b.tenant)
-	views := []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "sms", State: push.ChannelWorking}}
+	views := []channelhealth.View{{Channel: "push", State: channelhealth.Failing, Held: time.Minute}, {Channel: "sms", State: channelhealth.Working}}
 	if err := b.store.ReplaceChannelViews(t.Context(), uuid.New(), views); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +39,7 @@ func TestNow(t *testing.T) {
 	})
 	page.has(t, 200, "1 min ago", "push is not sending", "1.2 s", "2.5 s", "99 % were sent within", "the provider is not responding", "in 1 min", "0 delivered", "2 delivered, 3 refused, 0 unconfirmed", "up to 90 in 1 min", `"delivered":[`, "1 running",
 		"It works normally")
-	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "sms", Attempts: 360, Rejected: 360}}); err != nil {
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []channelhealth.Outcomes{{Tenant: b.tenant, Channel: "sms", Attempts: 360, Rejected: 360}}); err != nil {
 		t.Fatal(err)
 	}
 	testenv.Until(t, 50*time.Millisecond, "the channels are counted again", func() bool {

@@ -3,7 +3,7 @@ package delivery
 import (
 	"time"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 )
 
 // breaker keeps attempts away from a provider that is down, and resumes them gradually.
@@ -81,14 +81,14 @@ func (b *breaker) stop(until time.Time, asked bool) {
 }
 
 // state returns the state of the channel.
-func (b *breaker) state(now time.Time) push.ChannelState {
+func (b *breaker) state(now time.Time) channelhealth.State {
 	switch {
 	case now.Before(b.until) && b.asked:
-		return push.ChannelPaused
+		return channelhealth.Paused
 	case now.Before(b.until):
-		return push.ChannelFailing
+		return channelhealth.Failing
 	case b.trial > 0:
-		return push.ChannelTrying
+		return channelhealth.Trying
 	}
-	return push.ChannelWorking
+	return channelhealth.Working
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 )
 
 // A provider goes down, is tried again too early, and comes back.
@@ -89,28 +89,28 @@ func TestBreaker_State(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	b := breaker{first: time.Second, longest: time.Second}
-	wants := func(want push.ChannelState) {
+	wants := func(want channelhealth.State) {
 		t.Helper()
 		if got := b.state(now); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
-	wants(push.ChannelWorking)
+	wants(channelhealth.Working)
 	for range failuresToOpen {
 		b.ended(true, true, now)
 	}
-	wants(push.ChannelFailing)
+	wants(channelhealth.Failing)
 	b.hold(now.Add(500 * time.Millisecond)) // shorter
-	wants(push.ChannelFailing)
+	wants(channelhealth.Failing)
 	b.hold(now.Add(2 * time.Second))
-	wants(push.ChannelPaused)
+	wants(channelhealth.Paused)
 	now = now.Add(2 * time.Second)
-	wants(push.ChannelTrying)
+	wants(channelhealth.Trying)
 	b.ended(true, true, now)
-	wants(push.ChannelFailing)
+	wants(channelhealth.Failing)
 	now = now.Add(time.Second)
 	for range 2 * trialsToClose {
 		b.ended(false, true, now)
 	}
-	wants(push.ChannelWorking)
+	wants(channelhealth.Working)
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 )
 
 // holds decides which tenants' pushes may be tried through a channel. Each tenant has its own breaker, for its failures
@@ -153,13 +153,13 @@ func (h *holds) some(now time.Time, waiting func(uuid.UUID) int) (some bool) {
 }
 
 // views returns the state of the channel, and the states of the tenants that are held, in the order of their ids.
-func (h *holds) views(channel string, now time.Time) (views []push.ChannelView) {
+func (h *holds) views(channel string, now time.Time) (views []channelhealth.View) {
 	for tenant, b := range h.tenants {
 		if !b.closed() {
-			views = append(views, push.ChannelView{Channel: channel, Tenant: tenant, State: b.state(now), Held: max(b.until.Sub(now), 0)})
+			views = append(views, channelhealth.View{Channel: channel, Tenant: tenant, State: b.state(now), Held: max(b.until.Sub(now), 0)})
 		}
 	}
-	slices.SortFunc(views, func(a, b push.ChannelView) int { return cmp.Compare(a.Tenant.String(), b.Tenant.String()) })
-	all := push.ChannelView{Channel: channel, State: h.all.state(now), Held: max(h.all.until.Sub(now), 0)}
-	return append([]push.ChannelView{all}, views[:min(len(views), maxViewed)]...)
+	slices.SortFunc(views, func(a, b channelhealth.View) int { return cmp.Compare(a.Tenant.String(), b.Tenant.String()) })
+	all := channelhealth.View{Channel: channel, State: h.all.state(now), Held: max(h.all.until.Sub(now), 0)}
+	return append([]channelhealth.View{all}, views[:min(len(views), maxViewed)]...)
 }

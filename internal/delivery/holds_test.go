@@ -10,6 +10,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -158,7 +159,7 @@ func TestHolds_Views(t *testing.T) {
 		q, hostile, other := holding()
 		q.hold(hostile, time.Hour)
 		q.report(other, true)
-		want := []push.ChannelView{{Channel: "sms", State: push.ChannelWorking}, {Channel: "sms", Tenant: hostile, State: push.ChannelPaused, Held: time.Hour}}
+		want := []channelhealth.View{{Channel: "sms", State: channelhealth.Working}, {Channel: "sms", Tenant: hostile, State: channelhealth.Paused, Held: time.Hour}}
 		if got := q.views(); fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", got, want)
 		}

@@ -6,13 +6,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // outcomes counts the outcomes of attempts, until the reporter takes the counts.
 type outcomes struct {
 	mu     sync.Mutex
-	counts map[outcomeKey]push.ChannelOutcomes
+	counts map[outcomeKey]channelhealth.Outcomes
 }
 
 type outcomeKey struct {
@@ -23,7 +24,7 @@ type outcomeKey struct {
 // note counts an attempt. A refusal that concerns one address, such as an unregistered one, does not count as a
 // refusal, and a request for a pause does not count as a failure, because the channel pauses.
 func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) {
-	one := push.ChannelOutcomes{Tenant: tenant, Channel: channelName, Attempts: 1}
+	one := channelhealth.Outcomes{Tenant: tenant, Channel: channelName, Attempts: 1}
 	switch {
 	case r.Down || r.Outcome == push.Unknown:
 		one.Failed = 1
@@ -37,11 +38,11 @@ func (o *outcomes) note(channelName string, tenant uuid.UUID, r channel.Result) 
 }
 
 // add adds counts. They are bounded: one for each tenant and channel.
-func (o *outcomes) add(counts ...push.ChannelOutcomes) {
+func (o *outcomes) add(counts ...channelhealth.Outcomes) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.counts == nil {
-		o.counts = map[outcomeKey]push.ChannelOutcomes{}
+		o.counts = map[outcomeKey]channelhealth.Outcomes{}
 	}
 	for _, c := range counts {
 		key := outcomeKey{c.Tenant, c.Channel}
@@ -52,7 +53,7 @@ func (o *outcomes) add(counts ...push.ChannelOutcomes) {
 }
 
 // take returns all counts, and resets them.
-func (o *outcomes) take() (counts []push.ChannelOutcomes) {
+func (o *outcomes) take() (counts []channelhealth.Outcomes) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.counts {

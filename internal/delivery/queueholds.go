@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 )
 
 // heldQueue is the number of a held tenant's recipients that stay in the queue. The others make room for other tenants,
@@ -84,7 +84,7 @@ func (q *channelQueue) held() (all time.Duration, tenants int) {
 }
 
 // views returns the worker's view of the channel, and of the tenants that are held.
-func (q *channelQueue) views() []push.ChannelView {
+func (q *channelQueue) views() []channelhealth.View {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.holds.views(q.channel, time.Now())

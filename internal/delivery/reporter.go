@@ -9,16 +9,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/loop"
-	"github.com/sendquota/sendquota/internal/push"
 )
 
 // viewStore stores workers' views of their channels.
 type viewStore interface {
-	ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error
+	ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []channelhealth.View) error
 	DeleteChannelViews(ctx context.Context, worker uuid.UUID) error
-	CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error
-	NotifyUnhealthy(ctx context.Context) ([]push.UnhealthyChannel, error)
+	CountOutcomes(ctx context.Context, worker uuid.UUID, counts []channelhealth.Outcomes) error
+	NotifyUnhealthy(ctx context.Context) ([]channelhealth.Unhealthy, error)
 }
 
 // Reporter stores a worker's view of its channels: when one changes, and every ten seconds. Every five seconds it
@@ -30,7 +30,7 @@ type Reporter struct {
 	id     uuid.UUID // of the worker
 	log    *slog.Logger
 
-	seen      []push.ChannelView // without the pauses
+	seen      []channelhealth.View // without the pauses
 	seenAt    time.Time
 	countedAt time.Time
 }
@@ -58,7 +58,7 @@ func (r *Reporter) pass(ctx context.Context) (full bool, err error) {
 
 // see stores the views, if they have changed.
 func (r *Reporter) see(ctx context.Context) error {
-	var views []push.ChannelView
+	var views []channelhealth.View
 	for _, q := range r.worker.queues.all {
 		views = append(views, q.views()...)
 	}

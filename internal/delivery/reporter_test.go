@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sendquota/sendquota/internal/channel"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -21,14 +22,14 @@ import (
 type told struct {
 	mu    sync.Mutex
 	fail  int
-	views [][]push.ChannelView
+	views [][]channelhealth.View
 	left  []uuid.UUID
 
-	counts [][]push.ChannelOutcomes
+	counts [][]channelhealth.Outcomes
 	asked  int // whether channels have become unhealthy
 }
 
-func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []push.ChannelView) error {
+func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []channelhealth.View) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
@@ -38,7 +39,7 @@ func (s *told) ReplaceChannelViews(_ context.Context, _ uuid.UUID, views []push.
 	return nil
 }
 
-func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []push.ChannelOutcomes) error {
+func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []channelhealth.Outcomes) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail--; s.fail >= 0 {
@@ -48,7 +49,7 @@ func (s *told) CountOutcomes(_ context.Context, _ uuid.UUID, counts []push.Chann
 	return nil
 }
 
-func (s *told) NotifyUnhealthy(context.Context) ([]push.UnhealthyChannel, error) {
+func (s *told) NotifyUnhealthy(context.Context) ([]channelhealth.Unhealthy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked++
@@ -71,26 +72,26 @@ func TestReporter_Changes(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
-		wants := func(after time.Duration, n int, last push.ChannelState, held time.Duration) {
+		wants := func(after time.Duration, n int, last channelhealth.State, held time.Duration) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
 			st.mu.Lock()
 			defer st.mu.Unlock()
-			if len(st.views) != n || st.views[n-1][0] != (push.ChannelView{Channel: "sms", State: last, Held: held}) {
+			if len(st.views) != n || st.views[n-1][0] != (channelhealth.View{Channel: "sms", State: last, Held: held}) {
 				t.Fatalf("told %d times: %v; want %d times, and at last %s for %s", len(st.views), st.views, n, last, held)
 			}
 		}
-		wants(0, 1, push.ChannelWorking, 0)
-		wants(9500*time.Millisecond, 1, push.ChannelWorking, 0)
-		wants(time.Second, 2, push.ChannelWorking, 0) // at 10 s
+		wants(0, 1, channelhealth.Working, 0)
+		wants(9500*time.Millisecond, 1, channelhealth.Working, 0)
+		wants(time.Second, 2, channelhealth.Working, 0) // at 10 s
 		for _, tenant := range two {
 			q.hold(tenant, 1700*time.Millisecond) // until 12.2 s
 		}
 		q.signal()
-		wants(time.Second, 3, push.ChannelPaused, 1200*time.Millisecond) // at 11 s
-		wants(time.Second, 3, push.ChannelPaused, 1200*time.Millisecond)
-		wants(time.Second, 4, push.ChannelTrying, 0) // at 13 s
+		wants(time.Second, 3, channelhealth.Paused, 1200*time.Millisecond) // at 11 s
+		wants(time.Second, 3, channelhealth.Paused, 1200*time.Millisecond)
+		wants(time.Second, 4, channelhealth.Trying, 0) // at 13 s
 		for range 100 {
 			q.report(two[0], false)
 			q.report(two[1], false)
@@ -98,8 +99,8 @@ func TestReporter_Changes(t *testing.T) {
 		st.mu.Lock()
 		st.fail = 1 // it is tried again ten seconds later
 		st.mu.Unlock()
-		wants(time.Second, 4, push.ChannelTrying, 0)
-		wants(10*time.Second, 5, push.ChannelWorking, 0)
+		wants(time.Second, 4, channelhealth.Trying, 0)
+		wants(10*time.Second, 5, channelhealth.Working, 0)
 		cancel()
 		if err := <-done; err != nil || !slices.Equal(st.left, []uuid.UUID{id}) {
 			t.Errorf("%v, left: %v", err, st.left)
@@ -129,14 +130,14 @@ func TestReporter_CountsOutcomes(t *testing.T) {
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, RetryAfter: time.Second})
 			w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Refused, OneAddress: true})
 		}
-		r.seen, r.seenAt = []push.ChannelView{}, time.Now() // a view has been stored
+		r.seen, r.seenAt = []channelhealth.View{}, time.Now() // a view has been stored
 		st.fail = 1
 		pass(true)
 		pass(false)
 		w.outcomes.note("sms", tenant, channel.Result{Outcome: push.Delivered})
 		time.Sleep(countAgain - time.Nanosecond)
 		pass(false)
-		if want := [][]push.ChannelOutcomes{{{Tenant: tenant, Channel: "sms", Attempts: 24, Rejected: 3, Failed: 9}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
+		if want := [][]channelhealth.Outcomes{{{Tenant: tenant, Channel: "sms", Attempts: 24, Rejected: 3, Failed: 9}}}; !reflect.DeepEqual(st.counts, want) || st.asked != 1 {
 			t.Errorf("%v, asked %d times; want %v", st.counts, st.asked, want)
 		}
 		time.Sleep(time.Nanosecond)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -29,7 +30,7 @@ func TestChannels(t *testing.T) {
 	b.send("POST", "/v1/pushes", `{"recipient":"anna","message":{}}`).must(t, 201)
 	b.exec(`UPDATE live SET next_at = now() - interval '1 second', send_at = now() - interval '1 second'`)
 	worker := uuid.New()
-	if err := b.store.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelFailing, Held: time.Minute}, {Channel: "old", State: push.ChannelPaused}}); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), worker, []channelhealth.View{{Channel: "push", State: channelhealth.Failing, Held: time.Minute}, {Channel: "old", State: channelhealth.Paused}}); err != nil {
 		t.Fatal(err)
 	}
 	if b.send("GET", "/v1/channels", "").must(t, 200).at(t, "channels", 0, "state") != "unknown" {
@@ -47,10 +48,10 @@ func TestChannels(t *testing.T) {
 		}
 	}
 
-	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 360, Rejected: 360}}); err != nil {
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []channelhealth.Outcomes{{Tenant: b.tenant, Channel: "push", Attempts: 360, Rejected: 360}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.store.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), worker, []channelhealth.View{{Channel: "push", State: channelhealth.Working}}); err != nil {
 		t.Fatal(err)
 	}
 	b.advance(time.Second)
@@ -61,7 +62,7 @@ func TestChannels(t *testing.T) {
 		}
 	}
 
-	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 100, Failed: 100}}); err != nil {
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []channelhealth.Outcomes{{Tenant: b.tenant, Channel: "push", Attempts: 100, Failed: 100}}); err != nil {
 		t.Fatal(err)
 	}
 	b.advance(time.Second)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -24,10 +25,10 @@ func TestStatus(t *testing.T) {
 	b.exec(`
 		INSERT INTO sends (push_id, attempt, tenant_id, recipient_key, shard, recipient, channel, send_at, started_at, lease_until, ended_at, outcome)
 		SELECT $1, 1, $2, 1, 1, 'anna', 'push', now() - interval '1.25 s', now() - interval '1 s', now(), now(), 'delivered'`, one, b.tenant)
-	if err := b.store.ReplaceChannelViews(t.Context(), uuid.New(), []push.ChannelView{{Channel: "push", State: push.ChannelWorking}}); err != nil {
+	if err := b.store.ReplaceChannelViews(t.Context(), uuid.New(), []channelhealth.View{{Channel: "push", State: channelhealth.Working}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []push.ChannelOutcomes{{Tenant: b.tenant, Channel: "push", Attempts: 20, Rejected: 5}}); err != nil {
+	if err := b.store.CountOutcomes(t.Context(), uuid.New(), []channelhealth.Outcomes{{Tenant: b.tenant, Channel: "push", Attempts: 20, Rejected: 5}}); err != nil {
 		t.Fatal(err)
 	}
 	if b.send("GET", "/v1/status", "").must(t, 200).at(t, "waiting", "pushes") != 0.0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
 )
@@ -29,21 +30,21 @@ type Channel struct {
 
 // channelStore reads the state of channels.
 type channelStore interface {
-	ChannelHealth(ctx context.Context, tenant uuid.UUID) (push.ChannelReport, error)
+	ChannelHealth(ctx context.Context, tenant uuid.UUID) (channelhealth.Report, error)
 }
 
 // channelView is a channel as the API shows it.
 type channelView struct {
-	Name       string            `json:"name"`
-	Type       string            `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
-	Default    bool              `json:"default" doc:"true: the channel of pushes that name none."`
-	State      push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
-	Until      *string           `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
-	AsOf       *string           `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
-	Throughput *throughputView   `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
-	Waiting    int               `json:"waiting" doc:"Your pushes that are due and are not being sent."`
-	LastMinute lastMinuteView    `json:"last_minute"`
-	LastFive   lastFiveView      `json:"last_five_minutes"`
+	Name       string              `json:"name"`
+	Type       string              `json:"type" enum:"webhook,sms,email,fcm,apns,log"`
+	Default    bool                `json:"default" doc:"true: the channel of pushes that name none."`
+	State      channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown" doc:"The worst state that a worker reports for your pushes. failing: too many attempts in a row found the provider down, and no attempt is made until a pause ends; or more than a fifth of at least twenty of your attempts in the last five minutes found it down, or were refused temporarily. rejecting: attempts are made, and more than a fifth of at least twenty were refused permanently, for other reasons than a single address. paused: the provider asked for a pause. trying: a few attempts at a time, after a pause. unknown: no worker has reported recently."`
+	Until      *string             `json:"until" format:"date-time" nullable:"true" doc:"The end of the pause; null: there is none."`
+	AsOf       *string             `json:"as_of" format:"date-time" nullable:"true" doc:"When a worker last reported the state; null: unknown."`
+	Throughput *throughputView     `json:"throughput,omitempty" doc:"The maximum rate of attempts of all tenants together; absent: no limit."`
+	Waiting    int                 `json:"waiting" doc:"Your pushes that are due and are not being sent."`
+	LastMinute lastMinuteView      `json:"last_minute"`
+	LastFive   lastFiveView        `json:"last_five_minutes"`
 }
 
 type throughputView struct {
@@ -72,9 +73,9 @@ type channelsView struct {
 }
 
 // stateUnknown is the state of a channel without a report by a worker.
-const stateUnknown push.ChannelState = "unknown"
+const stateUnknown channelhealth.State = "unknown"
 
-func channelViewOf(c Channel, h push.ChannelHealth) channelView {
+func channelViewOf(c Channel, h channelhealth.Health) channelView {
 	v := channelView{
 		Name: c.Name, Type: c.Type, State: h.State, Until: rest.MaybeTime(h.Until), AsOf: rest.MaybeTime(h.AsOf), Waiting: h.Waiting,
 		LastMinute: lastMinuteView{h.Attempts[push.Delivered], h.Attempts[push.Refused], h.Attempts[push.Unknown]},
@@ -106,7 +107,7 @@ func (h *channels) count(ctx context.Context, tenant uuid.UUID) (channelsView, e
 	return h.view(report), nil
 }
 
-func (h *channels) view(report push.ChannelReport) channelsView {
+func (h *channels) view(report channelhealth.Report) channelsView {
 	v := channelsView{Channels: rest.ViewsOf(h.List, func(c Channel) channelView { return channelViewOf(c, *report.Of(c.Name)) }), Complete: report.Complete}
 	if len(v.Channels) > 0 {
 		v.Channels[0].Default = true
@@ -115,12 +116,12 @@ func (h *channels) view(report push.ChannelReport) channelsView {
 }
 
 func (h *channels) routes(*rest.Spec) []rest.Operation {
-	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, push.ChannelHealth{
-		State: push.ChannelFailing, Until: rest.ExampleTime(20 * time.Second), AsOf: rest.ExampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
-		Recent: push.ChannelOutcomes{Attempts: 80, Rejected: 1, Failed: 30},
+	failing := channelViewOf(Channel{Name: "push", Type: "webhook", Rate: 100, Per: time.Second, Burst: 100}, channelhealth.Health{
+		State: channelhealth.Failing, Until: rest.ExampleTime(20 * time.Second), AsOf: rest.ExampleTime(0), Waiting: 212, Attempts: map[push.Outcome]int{push.Delivered: 4, push.Unknown: 12},
+		Recent: channelhealth.Outcomes{Attempts: 80, Rejected: 1, Failed: 30},
 	})
 	failing.Default = true
-	working := channelViewOf(Channel{Name: "log", Type: "log"}, push.ChannelHealth{State: push.ChannelWorking, AsOf: rest.ExampleTime(0)})
+	working := channelViewOf(Channel{Name: "log", Type: "log"}, channelhealth.Health{State: channelhealth.Working, AsOf: rest.ExampleTime(0)})
 	return []rest.Operation{{
 		ID: "list-channels", Method: http.MethodGet, Path: channelsPath, Tag: TagChannels, Scope: push.ScopeRead, Serve: h.list,
 		Summary: "Read the state of the channels",

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/health"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/rest"
@@ -33,8 +34,8 @@ type statusView struct {
 }
 
 type channelBriefView struct {
-	Name  string            `json:"name"`
-	State push.ChannelState `json:"state" enum:"working,trying,paused,rejecting,failing,unknown"`
+	Name  string              `json:"name"`
+	State channelhealth.State `json:"state" enum:"working,trying,paused,rejecting,failing,unknown"`
 }
 
 type waitingPushesView struct {
@@ -123,6 +124,6 @@ func (h *statuses) routes(*rest.Spec) []rest.Operation {
 		Status: http.StatusOK, Answer: "The current status.", Example: statusViewOf(health.Report{Status: health.Ready, Postgres: "ok", Redis: "ok", Queue: "ok"}, push.Flow{
 			AsOf: rest.ExampleTime(30 * time.Second), Waiting: 12, Oldest: rest.ExampleTime(20 * time.Second), Workers: 2, Since: rest.ExampleTime(30*time.Second - time.Hour),
 			All: minute, Minutes: []push.FlowMinute{minute}, Complete: true,
-		}, channelsView{Channels: []channelView{{Name: "push", State: push.ChannelWorking}, {Name: "sms", State: push.ChannelRejecting}}}),
+		}, channelsView{Channels: []channelView{{Name: "push", State: channelhealth.Working}, {Name: "sms", State: channelhealth.Rejecting}}}),
 	}}
 }

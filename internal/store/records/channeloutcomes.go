@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
 
@@ -19,13 +19,13 @@ const outcomesSQL = `
 	SELECT tenant_id, channel, sum(attempts)::int AS attempts, sum(rejected)::int AS rejected, sum(failed)::int AS failed FROM channel_outcomes
 	WHERE minute > statement_timestamp() - $1::interval`
 
-// outcomesState is [push.ChannelOutcomes.State] in SQL.
+// outcomesState is [channelhealth.Outcomes.State] in SQL.
 var outcomesState = fmt.Sprintf(`CASE WHEN attempts < %[1]d THEN 'working' WHEN failed * %[2]d > attempts THEN 'failing' WHEN rejected * %[2]d > attempts THEN 'rejecting' ELSE 'working' END`,
-	push.MinAttempts, push.PoorShare)
+	channelhealth.MinAttempts, channelhealth.PoorShare)
 
 // CountOutcomes adds a worker's counts to the outcomes of the current minute, and deletes outcomes that are older
 // than ten minutes.
-func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []push.ChannelOutcomes) error {
+func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []channelhealth.Outcomes) error {
 	tenants, channels := make([]uuid.UUID, len(counts)), make([]string, len(counts))
 	attempts, rejected, failed := make([]int32, len(counts)), make([]int32, len(counts)), make([]int32, len(counts))
 	for i, c := range counts {
@@ -49,8 +49,8 @@ func (s *Store) CountOutcomes(ctx context.Context, worker uuid.UUID, counts []pu
 
 // readOutcomes adds the outcomes of a tenant to a report. If workers report a better state of a channel than the
 // outcomes, the state becomes the outcomes' state.
-func readOutcomes(rows pgx.Rows, r *push.ChannelReport) error {
-	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[push.ChannelOutcomes])
+func readOutcomes(rows pgx.Rows, r *channelhealth.Report) error {
+	counts, err := pgx.CollectRows(rows, pgx.RowToStructByPos[channelhealth.Outcomes])
 	for _, c := range counts {
 		h := r.Of(c.Channel)
 		if h.Recent = c; h.State != "" && c.State().Worse(h.State) {
@@ -61,14 +61,14 @@ func readOutcomes(rows pgx.Rows, r *push.ChannelReport) error {
 }
 
 // ChannelRates returns, by channel, the outcomes of the attempts of all tenants in the last minutes.
-func (s *Store) ChannelRates(ctx context.Context) (rates map[string]push.ChannelRates, err error) {
+func (s *Store) ChannelRates(ctx context.Context) (rates map[string]channelhealth.Rates, err error) {
 	rows, _ := s.db.ReadPool.Query(ctx, `
 		SELECT channel, sum(attempts)::int, sum(rejected)::int, (count(*) FILTER (WHERE `+outcomesState+` = 'rejecting'))::int
-		FROM (`+outcomesSQL+` GROUP BY tenant_id, channel) o GROUP BY channel`, push.OutcomesSpan)
-	rates = map[string]push.ChannelRates{}
+		FROM (`+outcomesSQL+` GROUP BY tenant_id, channel) o GROUP BY channel`, channelhealth.OutcomesSpan)
+	rates = map[string]channelhealth.Rates{}
 	var (
 		channel string
-		one     push.ChannelRates
+		one     channelhealth.Rates
 	)
 	_, err = pgx.ForEachRow(rows, []any{&channel, &one.Attempts, &one.Rejected, &one.Tenants}, func() error {
 		rates[channel] = one
@@ -106,15 +106,15 @@ var unhealthySQL = `
 
 // NotifyUnhealthy writes an event for each pair of tenant and channel that has become unhealthy, and returns these
 // pairs. A pair is reported again only after the channel was healthy for five minutes.
-func (s *Store) NotifyUnhealthy(ctx context.Context) (unhealthy []push.UnhealthyChannel, err error) {
+func (s *Store) NotifyUnhealthy(ctx context.Context) (unhealthy []channelhealth.Unhealthy, err error) {
 	err = s.db.InTx(ctx, func(ctx context.Context, c *pgxpool.Conn, _ int) error {
 		unhealthy = nil
 		b := &pgx.Batch{}
 		b.Queue(`
 			DELETE FROM unhealthy_channels WHERE (tenant_id, channel) IN (
-				SELECT tenant_id, channel FROM unhealthy_channels WHERE seen_at < statement_timestamp() - $1::interval FOR UPDATE SKIP LOCKED)`, push.OutcomesSpan)
-		b.Queue(unhealthySQL, push.OutcomesSpan, viewsFresh).Query(func(rows pgx.Rows) (err error) {
-			unhealthy, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u push.UnhealthyChannel, err error) {
+				SELECT tenant_id, channel FROM unhealthy_channels WHERE seen_at < statement_timestamp() - $1::interval FOR UPDATE SKIP LOCKED)`, channelhealth.OutcomesSpan)
+		b.Queue(unhealthySQL, channelhealth.OutcomesSpan, viewsFresh).Query(func(rows pgx.Rows) (err error) {
+			unhealthy, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (u channelhealth.Unhealthy, err error) {
 				err = row.Scan(&u.Tenant, &u.Channel, &u.Attempts, &u.Rejected, &u.Failed, (*string)(&u.State))
 				return u, err
 			})

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
-	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/testenv"
 	"github.com/sendquota/sendquota/internal/webhook"
 )
@@ -17,7 +17,7 @@ import (
 // counts adds a worker's outcomes of a tenant through sms.
 func (b *bundle) counts(t *testing.T, worker, tenant uuid.UUID, attempts, rejected int) {
 	t.Helper()
-	testenv.Check(t, b.CountOutcomes(t.Context(), worker, []push.ChannelOutcomes{{Tenant: tenant, Channel: "sms", Attempts: attempts, Rejected: rejected}}))
+	testenv.Check(t, b.CountOutcomes(t.Context(), worker, []channelhealth.Outcomes{{Tenant: tenant, Channel: "sms", Attempts: attempts, Rejected: rejected}}))
 }
 
 // TestChannelHealth_Rejecting checks that a channel is rejecting for a tenant if more than a fifth of its outcomes over
@@ -26,50 +26,50 @@ func TestChannelHealth_Rejecting(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	workers, other := []uuid.UUID{uuid.New(), uuid.New()}, uuid.New()
-	wants := func(state push.ChannelState, attempts, rejected int) {
+	wants := func(state channelhealth.State, attempts, rejected int) {
 		t.Helper()
 		h := b.health(t, b.TenantID).Of("sms")
 		if h.State != state || h.Recent.Attempts != attempts || h.Recent.Rejected != rejected {
 			t.Errorf("%+v, want %s after %d of %d", h, state, rejected, attempts)
 		}
-		if h := b.health(t, uuid.New()).Of("sms"); h.State == push.ChannelRejecting || h.Recent.Attempts != 0 {
+		if h := b.health(t, uuid.New()).Of("sms"); h.State == channelhealth.Rejecting || h.Recent.Attempts != 0 {
 			t.Errorf("another tenant's: %+v", h)
 		}
 	}
-	sees := func(state push.ChannelState) {
+	sees := func(state channelhealth.State) {
 		t.Helper()
-		testenv.Check(t, b.ReplaceChannelViews(t.Context(), workers[0], []push.ChannelView{{Channel: "sms", State: state}}))
+		testenv.Check(t, b.ReplaceChannelViews(t.Context(), workers[0], []channelhealth.View{{Channel: "sms", State: state}}))
 	}
-	sees(push.ChannelWorking)
+	sees(channelhealth.Working)
 	b.counts(t, workers[0], b.TenantID, 10, 10)
 	b.counts(t, workers[0], b.TenantID, 9, 0)
 	b.counts(t, workers[0], other, 100, 0)
-	wants(push.ChannelWorking, 19, 10) // too few outcomes
+	wants(channelhealth.Working, 19, 10) // too few outcomes
 	b.counts(t, workers[1], b.TenantID, 1, 0)
-	wants(push.ChannelRejecting, 20, 10)
+	wants(channelhealth.Rejecting, 20, 10)
 	b.counts(t, workers[1], b.TenantID, 30, 0)
-	wants(push.ChannelWorking, 50, 10) // a fifth is not more than a fifth
+	wants(channelhealth.Working, 50, 10) // a fifth is not more than a fifth
 	b.counts(t, workers[1], b.TenantID, 310, 310)
-	wants(push.ChannelRejecting, 360, 320)
-	sees(push.ChannelPaused)
-	wants(push.ChannelRejecting, 360, 320)
-	sees(push.ChannelFailing)
-	wants(push.ChannelFailing, 360, 320)
+	wants(channelhealth.Rejecting, 360, 320)
+	sees(channelhealth.Paused)
+	wants(channelhealth.Rejecting, 360, 320)
+	sees(channelhealth.Failing)
+	wants(channelhealth.Failing, 360, 320)
 
 	rates, err := b.ChannelRates(t.Context())
-	if diff := cmp.Diff(map[string]push.ChannelRates{"sms": {Attempts: 460, Rejected: 320, Tenants: 1}}, rates); err != nil || diff != "" {
+	if diff := cmp.Diff(map[string]channelhealth.Rates{"sms": {Attempts: 460, Rejected: 320, Tenants: 1}}, rates); err != nil || diff != "" {
 		t.Errorf("%v: %s", err, diff)
 	}
 
-	sees(push.ChannelWorking)
-	more := []push.ChannelOutcomes{{Tenant: b.TenantID, Channel: "sms", Attempts: 90, Failed: 90}}
+	sees(channelhealth.Working)
+	more := []channelhealth.Outcomes{{Tenant: b.TenantID, Channel: "sms", Attempts: 90, Failed: 90}}
 	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
-	wants(push.ChannelRejecting, 450, 320) // a fifth is not more than a fifth
+	wants(channelhealth.Rejecting, 450, 320) // a fifth is not more than a fifth
 	more[0].Attempts, more[0].Failed = 1, 1
 	testenv.Check(t, b.CountOutcomes(t.Context(), workers[0], more))
-	wants(push.ChannelFailing, 451, 320)
+	wants(channelhealth.Failing, 451, 320)
 	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
-	wants(push.ChannelWorking, 0, 0)
+	wants(channelhealth.Working, 0, 0)
 	b.Exec(t, `UPDATE channel_outcomes SET minute = minute - interval '6 minutes'`)
 	b.counts(t, workers[0], b.TenantID, 1, 0)
 	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM channel_outcomes`); n != 1 {
@@ -130,8 +130,8 @@ func TestNotifyUnhealthy(t *testing.T) {
 	// A channel that is down is unhealthy for the tenants that use it. If it is down for one tenant only,
 	// no other tenant gets the event.
 	b.counts(t, worker, uuid.New(), 1, 0)
-	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "sms", Tenant: b.TenantID, State: push.ChannelFailing}}))
+	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []channelhealth.View{{Channel: "sms", Tenant: b.TenantID, State: channelhealth.Failing}}))
 	wants()
-	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []push.ChannelView{{Channel: "sms", State: push.ChannelFailing}, {Channel: "log", State: push.ChannelFailing}}))
+	testenv.Check(t, b.ReplaceChannelViews(t.Context(), worker, []channelhealth.View{{Channel: "sms", State: channelhealth.Failing}, {Channel: "log", State: channelhealth.Failing}}))
 	wants("sms failing another's")
 }

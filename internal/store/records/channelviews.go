@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -21,7 +22,7 @@ const (
 
 // ReplaceChannelViews replaces a worker's views of its channels, and deletes the views that other workers have not renewed
 // for a minute.
-func (s *Store) ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []push.ChannelView) error {
+func (s *Store) ReplaceChannelViews(ctx context.Context, worker uuid.UUID, views []channelhealth.View) error {
 	names, tenants := make([]string, len(views)), make([]uuid.UUID, len(views))
 	states, held := make([]string, len(views)), make([]time.Duration, len(views))
 	for i, v := range views {
@@ -59,10 +60,10 @@ func (s *Store) DeleteChannelViews(ctx context.Context, worker uuid.UUID) error 
 // it also counts the tenant's due pushes, the attempts that began in the last minute and have ended, and the outcomes
 // of the last five minutes. It stops at 100,000 pushes and at 100,000 attempts, and then reports that the counts are
 // not complete.
-func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.ChannelReport, err error) {
+func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r channelhealth.Report, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		var waiting, attempts int
-		r = push.ChannelReport{Channels: map[string]*push.ChannelHealth{}}
+		r = channelhealth.Report{Channels: map[string]*channelhealth.Health{}}
 		now, b := time.Now(), &pgx.Batch{}
 		b.Queue(`
 			SELECT channel, state, max(held_until), max(seen_at) FROM channel_views
@@ -79,7 +80,7 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.Cha
 				WHERE tenant_id = $1 AND outcome || '' <> '' AND started_at > statement_timestamp() - $2::interval LIMIT $3
 			) s GROUP BY channel, outcome`, "{sends}", s.db.Layouts.Sends().All(now.Add(-2*attemptsSpan), now.Add(attemptsSpan))...), tenant, attemptsSpan, pg.MostCounted).
 			Query(func(rows pgx.Rows) error { return readAttempts(rows, &r, &attempts) })
-		b.Queue(outcomesSQL+` AND tenant_id = $2 GROUP BY tenant_id, channel`, push.OutcomesSpan, tenant).Query(func(rows pgx.Rows) error { return readOutcomes(rows, &r) })
+		b.Queue(outcomesSQL+` AND tenant_id = $2 GROUP BY tenant_id, channel`, channelhealth.OutcomesSpan, tenant).Query(func(rows pgx.Rows) error { return readOutcomes(rows, &r) })
 		err := c.SendBatch(ctx, b).Close()
 		r.Complete = waiting < pg.MostCounted && attempts < pg.MostCounted
 		return err
@@ -88,7 +89,7 @@ func (s *Store) ChannelHealth(ctx context.Context, tenant uuid.UUID) (r push.Cha
 }
 
 // readViews takes the worst state of each channel from the views of all workers.
-func readViews(rows pgx.Rows, r *push.ChannelReport) error {
+func readViews(rows pgx.Rows, r *channelhealth.Report) error {
 	var (
 		name, state string
 		until       time.Time
@@ -96,7 +97,7 @@ func readViews(rows pgx.Rows, r *push.ChannelReport) error {
 	)
 	_, err := pgx.ForEachRow(rows, []any{&name, &state, (*zeronull.Timestamptz)(&until), &seen}, func() error {
 		h := r.Of(name)
-		if s := push.ChannelState(state); s.Worse(h.State) {
+		if s := channelhealth.State(state); s.Worse(h.State) {
 			h.State, h.Until, h.AsOf = s, until, seen
 		}
 		return nil
@@ -105,7 +106,7 @@ func readViews(rows pgx.Rows, r *push.ChannelReport) error {
 }
 
 // readWaiting reads the due pushes of each channel, and adds the rows that Postgres read to scanned.
-func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+func readWaiting(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
 		name     string
 		waits, n int
@@ -119,7 +120,7 @@ func readWaiting(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
 }
 
 // readAttempts reads the attempts of each channel by outcome, and adds them to scanned.
-func readAttempts(rows pgx.Rows, r *push.ChannelReport, scanned *int) error {
+func readAttempts(rows pgx.Rows, r *channelhealth.Report, scanned *int) error {
 	var (
 		name, outcome string
 		n             int

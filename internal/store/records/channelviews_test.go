@@ -9,11 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
 // health reads the states of the channels for a tenant.
-func (b *bundle) health(t *testing.T, tenant uuid.UUID) *push.ChannelReport {
+func (b *bundle) health(t *testing.T, tenant uuid.UUID) *channelhealth.Report {
 	t.Helper()
 	r, err := b.ChannelHealth(t.Context(), tenant)
 	if err != nil {
@@ -28,13 +29,13 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	workers := []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}
-	sees := func(worker int, log, sms push.ChannelState, held time.Duration) {
+	sees := func(worker int, log, sms channelhealth.State, held time.Duration) {
 		t.Helper()
-		if err := b.ReplaceChannelViews(t.Context(), workers[worker], []push.ChannelView{{Channel: "log", State: log}, {Channel: "sms", State: sms, Held: held}}); err != nil {
+		if err := b.ReplaceChannelViews(t.Context(), workers[worker], []channelhealth.View{{Channel: "log", State: log}, {Channel: "sms", State: sms, Held: held}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wants := func(log, sms push.ChannelState, held bool) {
+	wants := func(log, sms channelhealth.State, held bool) {
 		t.Helper()
 		r := b.health(t, b.TenantID)
 		if r.Of("log").State != log || r.Of("sms").State != sms || r.Of("sms").Until.IsZero() == held || r.Of("sms").AsOf.IsZero() != (sms == "") || !r.Complete {
@@ -42,25 +43,25 @@ func TestChannelHealth_WorstOfWorkers(t *testing.T) {
 		}
 	}
 	wants("", "", false)
-	sees(0, push.ChannelWorking, push.ChannelFailing, time.Minute)
-	sees(1, push.ChannelTrying, push.ChannelPaused, time.Hour)
-	sees(2, push.ChannelWorking, push.ChannelWorking, 0)
-	wants(push.ChannelTrying, push.ChannelFailing, true)
+	sees(0, channelhealth.Working, channelhealth.Failing, time.Minute)
+	sees(1, channelhealth.Trying, channelhealth.Paused, time.Hour)
+	sees(2, channelhealth.Working, channelhealth.Working, 0)
+	wants(channelhealth.Trying, channelhealth.Failing, true)
 	if until := b.health(t, b.TenantID).Of("sms").Until; time.Until(until) > time.Minute {
 		t.Errorf("failing until %s", until)
 	}
-	sees(0, push.ChannelWorking, push.ChannelTrying, 0) // its earlier views are gone
-	wants(push.ChannelTrying, push.ChannelPaused, true)
+	sees(0, channelhealth.Working, channelhealth.Trying, 0) // its earlier views are gone
+	wants(channelhealth.Trying, channelhealth.Paused, true)
 	if err := b.DeleteChannelViews(t.Context(), workers[1]); err != nil {
 		t.Fatal(err)
 	}
-	wants(push.ChannelWorking, push.ChannelTrying, false)
+	wants(channelhealth.Working, channelhealth.Trying, false)
 
 	// The views of a worker that disappears soon stop to count, and are removed.
 	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '31 seconds' WHERE worker = $1`, [16]byte(workers[0]))
-	wants(push.ChannelWorking, push.ChannelWorking, false)
+	wants(channelhealth.Working, channelhealth.Working, false)
 	b.Exec(t, `UPDATE channel_views SET seen_at = seen_at - interval '30 seconds' WHERE worker = $1`, [16]byte(workers[0]))
-	sees(2, push.ChannelWorking, push.ChannelWorking, 0)
+	sees(2, channelhealth.Working, channelhealth.Working, 0)
 	if n := storetest.Ask[int](t, b.DB, `SELECT count(*) FROM channel_views`); n != 2 {
 		t.Errorf("%d rows", n)
 	}
@@ -72,19 +73,19 @@ func TestChannelHealth_HeldTenant(t *testing.T) {
 	t.Parallel()
 	b := setupAlone(t)
 	worker := uuid.New()
-	channel := push.ChannelView{Channel: "sms", State: push.ChannelWorking}
+	channel := channelhealth.View{Channel: "sms", State: channelhealth.Working}
 	for _, row := range []struct {
-		views      []push.ChannelView
-		own, other push.ChannelState
+		views      []channelhealth.View
+		own, other channelhealth.State
 	}{
-		{[]push.ChannelView{channel, {Channel: "sms", Tenant: b.TenantID, State: push.ChannelPaused, Held: time.Hour}}, push.ChannelPaused, push.ChannelWorking},
-		{[]push.ChannelView{channel}, push.ChannelWorking, push.ChannelWorking},
+		{[]channelhealth.View{channel, {Channel: "sms", Tenant: b.TenantID, State: channelhealth.Paused, Held: time.Hour}}, channelhealth.Paused, channelhealth.Working},
+		{[]channelhealth.View{channel}, channelhealth.Working, channelhealth.Working},
 	} {
 		if err := b.ReplaceChannelViews(t.Context(), worker, row.views); err != nil {
 			t.Fatal(err)
 		}
 		own, other := b.health(t, b.TenantID).Of("sms"), b.health(t, uuid.New()).Of("sms")
-		if own.State != row.own || own.Until.IsZero() != (row.own == push.ChannelWorking) || other.State != row.other || !other.Until.IsZero() {
+		if own.State != row.own || own.Until.IsZero() != (row.own == channelhealth.Working) || other.State != row.other || !other.Until.IsZero() {
 			t.Errorf("%v: %+v, of another tenant %+v", row.views, own, other)
 		}
 	}
@@ -119,7 +120,7 @@ func TestChannelHealth_OwnCounts(t *testing.T) {
 		t.Errorf("log %+v, sms %+v, push %+v", r.Of("log"), r.Of("sms"), r.Of("push"))
 	}
 	others := b.health(t, other)
-	if diff := cmp.Diff(map[string]*push.ChannelHealth{"log": {Attempts: map[push.Outcome]int{push.Refused: 1}}}, others.Channels); diff != "" {
+	if diff := cmp.Diff(map[string]*channelhealth.Health{"log": {Attempts: map[push.Outcome]int{push.Refused: 1}}}, others.Channels); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sendquota/sendquota/internal/channelhealth"
 	"github.com/sendquota/sendquota/internal/push"
 )
 
@@ -54,7 +55,7 @@ func TestFlow(t *testing.T) {
 			FROM (SELECT date_bin('1 minute', clock_timestamp(), '2000-01-01Z') - $5::interval AS ended) e`, a.tenant, int64(i), a.late, string(a.outcome), a.began)
 	}
 	for i := range 2 {
-		if err := b.ReplaceChannelViews(t.Context(), uuid.UUID{byte(i + 1)}, []push.ChannelView{{Channel: "log", State: push.ChannelWorking}, {Channel: "sms", State: push.ChannelWorking}}); err != nil {
+		if err := b.ReplaceChannelViews(t.Context(), uuid.UUID{byte(i + 1)}, []channelhealth.View{{Channel: "log", State: channelhealth.Working}, {Channel: "sms", State: channelhealth.Working}}); err != nil {
 			t.Fatal(err)
 		}
 	}
