@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/record"
 )
 
 // Records reads what has happened to the pushes and the recipients of tenants.
@@ -25,8 +26,8 @@ type Records struct {
 
 // recordReader reads records of the past.
 type recordReader interface {
-	Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error)
-	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error)
+	Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (record.SendPage, error)
+	CampaignRefusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error)
 	Stats(ctx context.Context, tenant uuid.UUID, q push.StatsQuery) (push.Stats, error)
 	AuditLog(ctx context.Context, tenant uuid.UUID, f push.LogFilter, before push.LogPosition, limit int) (push.LogPage, error)
 	AheadCounts(ctx context.Context, tenant uuid.UUID, q push.AheadQuery) ([]push.AheadCount, error)
@@ -38,7 +39,7 @@ type historyReader interface {
 }
 
 // Sends returns up to limit of a tenant's finished attempts after a position, in the order of their start.
-func (rs *Records) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (push.SendPage, error) {
+func (rs *Records) Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (record.SendPage, error) {
 	return rs.store.Sends(ctx, tenant, f, after, limit)
 }
 
@@ -60,7 +61,7 @@ func (rs *Records) Ahead(ctx context.Context, tenant uuid.UUID, q push.AheadQuer
 
 // Refusals returns up to limit of a tenant's refusals after a position, the oldest first: refusals of campaigns and, if
 // the filter names a recipient, also the recent refusals of single pushes.
-func (rs *Records) Refusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (push.RefusalPage, error) {
+func (rs *Records) Refusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (record.RefusalPage, error) {
 	page, err := rs.store.CampaignRefusals(ctx, tenant, f, after, limit)
 	if err != nil || f.Recipient == "" || f.Campaign != uuid.Nil {
 		return page, err
@@ -74,7 +75,7 @@ func (rs *Records) Refusals(ctx context.Context, tenant uuid.UUID, f push.Refusa
 			page.Refusals = append(page.Refusals, r)
 		}
 	}
-	slices.SortFunc(page.Refusals, func(a, b push.RefusalRecord) int { return compareRefusals(refusalPosition(&a), refusalPosition(&b)) })
+	slices.SortFunc(page.Refusals, func(a, b record.Refusal) int { return compareRefusals(refusalPosition(&a), refusalPosition(&b)) })
 	if len(page.Refusals) > limit {
 		page.Refusals = page.Refusals[:limit]
 		page.Next = new(refusalPosition(&page.Refusals[limit-1]))
@@ -83,8 +84,8 @@ func (rs *Records) Refusals(ctx context.Context, tenant uuid.UUID, f push.Refusa
 }
 
 // record returns the refusal as an entry of a list.
-func (k *keptRefusal) record(recipient string) push.RefusalRecord {
-	r := push.RefusalRecord{
+func (k *keptRefusal) record(recipient string) record.Refusal {
+	r := record.Refusal{
 		At: k.At.UTC().Truncate(time.Microsecond), Recipient: recipient, Channel: k.Channel, Category: k.Category, RequestedSendAt: k.SendAt,
 		Reason: cmp.Or(k.Name, k.Reason), Rules: k.Rules,
 	}
@@ -94,11 +95,11 @@ func (k *keptRefusal) record(recipient string) push.RefusalRecord {
 	return r
 }
 
-func refusalPosition(r *push.RefusalRecord) push.RefusalPosition {
-	return push.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
+func refusalPosition(r *record.Refusal) record.RefusalPosition {
+	return record.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
 }
 
 // compareRefusals orders refusals as Postgres does.
-func compareRefusals(a, b push.RefusalPosition) int {
+func compareRefusals(a, b record.RefusalPosition) int {
 	return cmp.Or(a.At.Compare(b.At), bytes.Compare(a.Campaign[:], b.Campaign[:]), cmp.Compare(a.Line, b.Line))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/record"
 )
 
 // Event is an event in the history of a recipient.
@@ -77,7 +78,7 @@ func (rs *Records) Timeline(ctx context.Context, r quota.Recipient, from, until 
 	for _, one := range rs.kept(ctx, r) {
 		add(one.Event)
 	}
-	page, err := rs.store.CampaignRefusals(ctx, r.Tenant, push.RefusalFilter{Recipient: r.ID, From: from, Until: until}, push.RefusalPosition{}, MaxPast)
+	page, err := rs.store.CampaignRefusals(ctx, r.Tenant, record.RefusalFilter{Recipient: r.ID, From: from, Until: until}, record.RefusalPosition{}, MaxPast)
 	if err != nil {
 		return nil, false, fmt.Errorf("timeline: %w", err)
 	}
@@ -91,7 +92,7 @@ func (rs *Records) Timeline(ctx context.Context, r quota.Recipient, from, until 
 }
 
 // eventOf returns the event of a campaign's refusal.
-func eventOf(r *push.RefusalRecord) Event {
+func eventOf(r *record.Refusal) Event {
 	reason := r.Reason
 	if len(r.Rules) > 0 {
 		reason = refusedBy(r.Rules)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -27,7 +28,7 @@ type refusalView struct {
 	Conflicts       rest.RawObjects `json:"conflicts" doc:"Some of the conflicting bookings, with id and send_at."`
 }
 
-func refusalViewOf(r push.RefusalRecord) refusalView {
+func refusalViewOf(r record.Refusal) refusalView {
 	v := refusalView{
 		At: rest.Stamp(r.At), Recipient: r.Recipient, Channel: r.Channel, Category: r.Category, Campaign: rest.MaybeID(r.Campaign), RequestedSendAt: rest.MaybeTime(r.RequestedSendAt),
 		Reason: r.Reason, Rules: append([]string{}, r.Rules...), Conflicts: rest.RawObjects(r.Conflicts),
@@ -45,7 +46,7 @@ type refusalsView struct {
 
 // refusalFilter selects refusals.
 type refusalFilter struct {
-	push.RefusalFilter
+	record.RefusalFilter
 	rest.PageParams
 }
 
@@ -59,10 +60,10 @@ var refusalsParams = rest.Pages(
 
 // listRefusals answers with a page of refusals, the oldest first.
 func (h *refusals) listRefusals(c *rest.Call) error {
-	return rest.List(c, &refusalsParams, func(q refusalFilter, after push.RefusalPosition) ([]push.RefusalRecord, *push.RefusalPosition, error) {
+	return rest.List(c, &refusalsParams, func(q refusalFilter, after record.RefusalPosition) ([]record.Refusal, *record.RefusalPosition, error) {
 		page, err := h.svc.Refusals(c.Request.Context(), c.Caller.Tenant, q.RefusalFilter, after, q.Size)
 		return page.Refusals, page.Next, err
-	}, func(all []push.RefusalRecord, next string) any {
+	}, func(all []record.Refusal, next string) any {
 		return refusalsView{rest.ViewsOf(all, refusalViewOf), next}
 	})
 }
@@ -75,7 +76,7 @@ func (h *refusals) routes(s *rest.Spec) []rest.Operation {
 		Description: "Lists refusals, the oldest first: for campaigns, all refusals by the quota, a cap or an opt-out. With recipient, the list includes the last 20 refused single pushes of a week; they are stored in Redis only and are lost with it. " +
 			"A page ends early after 10,000 refusals were examined: the list continues while there is a next_page_token.",
 		Query: &refusalsParams, Status: http.StatusOK, Answer: "A page of refusals.",
-		Example: refusalsView{Refusals: []refusalView{refusalViewOf(push.RefusalRecord{
+		Example: refusalsView{Refusals: []refusalView{refusalViewOf(record.Refusal{
 			At: at.Add(-24 * time.Hour), Recipient: "user-42", Channel: "push", Category: "marketing", Campaign: uuid.MustParse(rest.ExampleID), RequestedSendAt: at,
 			Reason: pushes.QuotaExceeded.Name, Rules: []string{"per-minute"}, Conflicts: json.RawMessage(`[{"id": "` + rest.ExampleOtherID + `", "send_at": "` + rest.Stamp(at) + `"}]`),
 		})}},

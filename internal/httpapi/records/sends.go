@@ -13,6 +13,7 @@ import (
 	"github.com/sendquota/sendquota/internal/httpapi/lists"
 	"github.com/sendquota/sendquota/internal/httpapi/pushes"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/rest"
 )
 
@@ -62,7 +63,7 @@ func lateCell(ms *int64) string {
 // sendLines writes the attempts of an export.
 var sendLines = lists.Rows[exportedSend]{Columns: sendColumns, Cells: (*exportedSend).cells}
 
-func sendRecordViewOf(s push.SendRecord) sendRecordView {
+func sendRecordViewOf(s record.Send) sendRecordView {
 	v := sendRecordView{
 		Push: s.Push.String(), Attempt: s.Attempt, Recipient: s.Recipient, Channel: s.Channel, Category: s.Category, Campaign: rest.MaybeID(s.Campaign),
 		SendAt: rest.MaybeTime(s.SendAt), StartedAt: rest.Stamp(s.StartedAt), EndedAt: rest.MaybeTime(s.EndedAt), ProviderMessageID: s.ProviderMessageID, Error: s.Error,
@@ -84,7 +85,7 @@ type sendsView struct {
 
 // sendFilter selects attempts.
 type sendFilter struct {
-	push.SendFilter
+	record.SendFilter
 	rest.PageParams
 }
 
@@ -106,17 +107,17 @@ var (
 
 // listSends answers with a page of the tenant's attempts, by when they began.
 func (h *sends) listSends(c *rest.Call) error {
-	return rest.List(c, &sendsParams, func(q sendFilter, after push.SendPosition) ([]push.SendRecord, *push.SendPosition, error) {
+	return rest.List(c, &sendsParams, func(q sendFilter, after record.SendPosition) ([]record.Send, *record.SendPosition, error) {
 		page, err := h.svc.Sends(c.Request.Context(), c.Caller.Tenant, q.SendFilter, after, q.Size)
 		return page.Sends, page.Next, err
-	}, func(all []push.SendRecord, next string) any {
+	}, func(all []record.Send, next string) any {
 		return sendsView{rest.ViewsOf(all, sendRecordViewOf), next}
 	})
 }
 
 // exportSends streams the attempts. Each line has the token of the position after it.
 func (h *sends) exportSends(c *rest.Call) error {
-	q, after, list := rest.ReadPage[push.SendPosition](c, &sendsExportParams)
+	q, after, list := rest.ReadPage[record.SendPosition](c, &sendsExportParams)
 	if err := c.Ready(rest.PageBytes); err != nil {
 		return err
 	}
@@ -135,16 +136,16 @@ func (h *sends) exportSends(c *rest.Call) error {
 	return lists.Export(h.exports, c, x)
 }
 
-func exportedSends(c *rest.Call, sends []push.SendRecord, list string) []exportedSend {
-	return rest.ViewsOf(sends, func(s push.SendRecord) exportedSend {
-		position := push.SendPosition{StartedAt: s.StartedAt, Push: s.Push}
+func exportedSends(c *rest.Call, sends []record.Send, list string) []exportedSend {
+	return rest.ViewsOf(sends, func(s record.Send) exportedSend {
+		position := record.SendPosition{StartedAt: s.StartedAt, Push: s.Push}
 		return exportedSend{sendRecordViewOf(s), rest.SealToken(position, c.Caller.Tenant, list)}
 	})
 }
 
 func (h *sends) routes(s *rest.Spec) []rest.Operation {
 	at := rest.ExampleTime(0)
-	send := sendRecordViewOf(push.SendRecord{
+	send := sendRecordViewOf(record.Send{
 		Push: uuid.MustParse(rest.ExampleID), Recipient: "user-42", Channel: "push", Category: "marketing", SendAt: at,
 		Send: push.Send{Attempt: 1, StartedAt: at.Add(120 * time.Millisecond), EndedAt: at.Add(340 * time.Millisecond), Outcome: push.Delivered, ProviderMessageID: "m-1"},
 	})

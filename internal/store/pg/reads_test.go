@@ -10,6 +10,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/store"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/storetest"
@@ -58,8 +59,8 @@ func TestStore_RowsRead(t *testing.T) {
 				t.Errorf("%d pending, %v", n, err)
 			}
 		}},
-		{"sends", func(t *testing.T) { b.sendsRead(t, push.SendFilter{From: last.Add(-2 * time.Hour)}) }},
-		{"sends of a recipient", func(t *testing.T) { b.sendsRead(t, push.SendFilter{Recipient: "anna"}) }},
+		{"sends", func(t *testing.T) { b.sendsRead(t, record.SendFilter{From: last.Add(-2 * time.Hour)}) }},
+		{"sends of a recipient", func(t *testing.T) { b.sendsRead(t, record.SendFilter{Recipient: "anna"}) }},
 		{"pending of another", func(t *testing.T) {
 			if n, err := b.Pending(t.Context(), uuid.New(), 21); err != nil || n != 0 {
 				t.Errorf("%d pending, %v", n, err)
@@ -252,9 +253,9 @@ func TestStore_RowsReadInBacklog(t *testing.T) {
 }
 
 // sendsRead reads two pages of attempts.
-func (b *bundle) sendsRead(t *testing.T, f push.SendFilter) {
+func (b *bundle) sendsRead(t *testing.T, f record.SendFilter) {
 	t.Helper()
-	page, err := b.Sends(t.Context(), b.TenantID, f, push.SendPosition{}, 5)
+	page, err := b.Sends(t.Context(), b.TenantID, f, record.SendPosition{}, 5)
 	if err == nil && page.Next != nil {
 		_, err = b.Sends(t.Context(), b.TenantID, f, *page.Next, 5)
 	}

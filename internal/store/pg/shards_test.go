@@ -12,6 +12,7 @@ import (
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
 	"github.com/sendquota/sendquota/internal/quota"
+	"github.com/sendquota/sendquota/internal/record"
 	"github.com/sendquota/sendquota/internal/store/campaigns"
 	"github.com/sendquota/sendquota/internal/store/pg"
 	"github.com/sendquota/sendquota/internal/store/storetest"
@@ -266,7 +267,7 @@ func (b *bundle) workLists(t *testing.T, recipient string) {
 			t.Errorf("%+v: %+v, %v", f, page, err)
 		}
 	}
-	if page, err := b.Sends(t.Context(), b.TenantID, push.SendFilter{Recipient: recipient, From: storetest.Began.Add(-time.Hour)}, push.SendPosition{}, 100); err != nil || len(page.Sends) == 0 {
+	if page, err := b.Sends(t.Context(), b.TenantID, record.SendFilter{Recipient: recipient, From: storetest.Began.Add(-time.Hour)}, record.SendPosition{}, 100); err != nil || len(page.Sends) == 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }

@@ -14,11 +14,12 @@ import (
 
 	"github.com/sendquota/sendquota/internal/booking"
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/record"
 )
 
 // CampaignRefusals returns up to limit refused recipients of a tenant's campaigns after a position, ordered by the
 // time of the decision. If few match the filter, it returns fewer; the list then also continues at Next.
-func (s *Store) CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, limit int) (page push.RefusalPage, err error) {
+func (s *Store) CampaignRefusals(ctx context.Context, tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, limit int) (page record.RefusalPage, err error) {
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		scan := limit + 1
 		if f.Campaign != uuid.Nil || f.Rule != "" {
@@ -28,9 +29,9 @@ func (s *Store) CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.R
 		rows, _ := c.Query(ctx, sql, args...)
 		var (
 			scanned int
-			last    push.RefusalPosition
+			last    record.RefusalPosition
 		)
-		page = push.RefusalPage{}
+		page = record.RefusalPage{}
 		if scanned, err = collectRefusals(rows, &last, &page); err != nil {
 			return err
 		}
@@ -46,21 +47,21 @@ func (s *Store) CampaignRefusals(ctx context.Context, tenant uuid.UUID, f push.R
 	return page, err
 }
 
-func refusalPosition(r *push.RefusalRecord) push.RefusalPosition {
-	return push.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
+func refusalPosition(r *record.Refusal) record.RefusalPosition {
+	return record.RefusalPosition{At: r.At, Campaign: r.Campaign, Line: r.Line}
 }
 
 // refusalsQuery reads up to scan refusals after a position, and returns those that match, the number that it read,
 // and the position of the last one read. If none matches, it returns one row without a refusal. It reads them in
 // order along the tenant's index. With a recipient it uses the recipient's index and sorts: a person is in few
 // campaigns.
-func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPosition, scan, limit int) (sql string, args []any) {
+func refusalsQuery(tenant uuid.UUID, f record.RefusalFilter, after record.RefusalPosition, scan, limit int) (sql string, args []any) {
 	arg := func(value any) string {
 		args = append(args, value)
 		return fmt.Sprintf("$%d", len(args))
 	}
 	if f.From.After(after.At) {
-		after = push.RefusalPosition{At: f.From}
+		after = record.RefusalPosition{At: f.From}
 	}
 	began := arg(after.At)
 	bounds := []string{
@@ -96,7 +97,7 @@ func refusalsQuery(tenant uuid.UUID, f push.RefusalFilter, after push.RefusalPos
 	ORDER BY r.decided_at, r.campaign_id, r.line`, strings.Join(fits, ` AND `), strings.Join(bounds, ` AND `), scan, order, order, limit+1), args
 }
 
-func collectRefusals(rows pgx.Rows, last *push.RefusalPosition, page *push.RefusalPage) (scanned int, err error) {
+func collectRefusals(rows pgx.Rows, last *record.RefusalPosition, page *record.RefusalPage) (scanned int, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		position := []any{&scanned, &last.At, &last.Campaign, &last.Line}
@@ -107,7 +108,7 @@ func collectRefusals(rows pgx.Rows, last *push.RefusalPosition, page *push.Refus
 			continue
 		}
 		var (
-			r       push.RefusalRecord
+			r       record.Refusal
 			outcome string
 		)
 		err := rows.Scan(append(position, &r.At, &r.Campaign, &r.Line, &r.Recipient, (*zeronull.Text)(&r.Channel), (*zeronull.Text)(&r.Category),

@@ -14,16 +14,17 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 
 	"github.com/sendquota/sendquota/internal/push"
+	"github.com/sendquota/sendquota/internal/record"
 )
 
 // Sends returns up to limit of a tenant's ended attempts after a position, ordered by start. If few match the filter,
 // it returns fewer; the list then also continues at Next.
-func (s *Store) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, after push.SendPosition, limit int) (page push.SendPage, err error) {
+func (s *Store) Sends(ctx context.Context, tenant uuid.UUID, f record.SendFilter, after record.SendPosition, limit int) (page record.SendPage, err error) {
 	if f.Until.IsZero() {
 		f.Until = time.Now().Add(s.db.Cfg.Timeout) // later than any clock
 	}
 	if f.From.After(after.StartedAt) { // with two lower bounds, Postgres scans from one and filters by the other
-		after = push.SendPosition{StartedAt: f.From} // every id is above the zero id
+		after = record.SendPosition{StartedAt: f.From} // every id is above the zero id
 	}
 	err = s.db.Read(ctx, tenant, func(ctx context.Context, c pg.Reader) error {
 		r := sendsRead{c: c, tenant: tenant, f: f, after: after, limit: limit, left: pg.MaxScanned}
@@ -43,11 +44,11 @@ func (s *Store) Sends(ctx context.Context, tenant uuid.UUID, f push.SendFilter, 
 type sendsRead struct {
 	c      pg.Reader
 	tenant uuid.UUID
-	f      push.SendFilter
-	after  push.SendPosition
+	f      record.SendFilter
+	after  record.SendPosition
 	limit  int
 	left   int // the number of rows left to read
-	page   push.SendPage
+	page   record.SendPage
 }
 
 // in reads on in some tables until the page is full or they have no more rows. more reports whether to read on in
@@ -68,7 +69,7 @@ func (r *sendsRead) in(ctx context.Context, tables []string) (more bool, err err
 		if len(r.page.Sends) > r.limit {
 			r.page.Sends = r.page.Sends[:r.limit]
 			end := r.page.Sends[r.limit-1]
-			r.page.Next = &push.SendPosition{StartedAt: end.StartedAt, Push: end.Push}
+			r.page.Next = &record.SendPosition{StartedAt: end.StartedAt, Push: end.Push}
 			return false, nil
 		}
 		if scanned < scan {
@@ -125,7 +126,7 @@ func (r *sendsRead) query(tables []string, scan int) (sql string, args []any, fi
 
 // collect adds the attempts to the page. It returns the number of attempts that the query read, and the position of
 // the last one.
-func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition, err error) {
+func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last record.SendPosition, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		position := []any{&scanned, &last.StartedAt, &last.Push}
@@ -135,7 +136,7 @@ func (r *sendsRead) collect(rows pgx.Rows) (scanned int, last push.SendPosition,
 			}
 			continue
 		}
-		var one push.SendRecord
+		var one record.Send
 		err := rows.Scan(append(position, &one.Push, &one.Attempt, &one.Recipient, &one.Channel, &one.Category, (*zeronull.UUID)(&one.Campaign),
 			(*zeronull.Timestamptz)(&one.SendAt), &one.StartedAt, (*zeronull.Timestamptz)(&one.EndedAt), (*zeronull.Text)(&one.Outcome), &one.ProviderMessageID, &one.Error)...)
 		if err != nil {

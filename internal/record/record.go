@@ -1,27 +1,29 @@
-package push
+package record
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/sendquota/sendquota/internal/push"
 )
 
 // SendFilter selects attempts of a tenant. Zero fields select all.
 type SendFilter struct {
 	Recipient, Channel, Category string
 	Campaign                     uuid.UUID
-	Outcome                      Outcome
+	Outcome                      push.Outcome
 	From, Until                  time.Time // From ≤ its start < Until
 }
 
-// SendRecord is an attempt that has ended, with its push.
-type SendRecord struct {
+// Send is an attempt that has ended, with its push.
+type Send struct {
 	Push                         uuid.UUID
 	Recipient, Channel, Category string
 	Campaign                     uuid.UUID // zero: none
 	SendAt                       time.Time // the promised time; zero: it was not recorded then
-	Send
+	push.Send
 }
 
 // SendPosition is a position in a list of attempts: after the one with this start and push.
@@ -32,7 +34,7 @@ type SendPosition struct {
 
 // SendPage is a page of attempts. Next is where the next page begins; nil: this is the last one.
 type SendPage struct {
-	Sends []SendRecord
+	Sends []Send
 	Next  *SendPosition
 }
 
@@ -44,8 +46,8 @@ type RefusalFilter struct {
 	From, Until time.Time // From ≤ time of the refusal < Until
 }
 
-// RefusalRecord is a push that was refused.
-type RefusalRecord struct {
+// Refusal is a push that was refused.
+type Refusal struct {
 	At                           time.Time
 	Recipient, Channel, Category string
 	Campaign                     uuid.UUID // zero: none
@@ -65,6 +67,6 @@ type RefusalPosition struct {
 
 // RefusalPage is a page of refusals. Next is where the next page begins; nil: this is the last one.
 type RefusalPage struct {
-	Refusals []RefusalRecord
+	Refusals []Refusal
 	Next     *RefusalPosition
 }
